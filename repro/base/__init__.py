@@ -1,1 +1,1 @@
-"""What every room uses: errors, folders, types of arrays, compiled loops."""
+"""Base of all other packages: errors, folders, types of arrays, compiled loops."""

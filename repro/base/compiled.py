@@ -159,7 +159,7 @@ _watches: list[CompileWatch] = []
 
 @contextlib.contextmanager
 def compile_watch(tell: Callable[[str], None] | None = None) -> Iterator[CompileWatch]:
-    """Count the seconds spent on machine code, separately from those of the work itself.
+    """Count the seconds spent on machine code, separately from the seconds of the work itself.
 
     Watches nest. Each counts for the thread that made it. Without a compiled loop inside, Numba is
     not imported.
@@ -207,7 +207,7 @@ def _preparing() -> Iterator[None]:
 
 @functools.cache
 def _listen() -> None:
-    """Tell the watches of every compilation from now on; reading cached code is none."""
+    """Report every further compilation to the watches; reading cached code does not count."""
     from numba.core import event
 
     class Listener(event.Listener):  # type: ignore[misc,unused-ignore]

@@ -1,11 +1,11 @@
-"""All errors that the package raises on purpose; their messages are one line with a remedy."""
+"""Errors and warnings of the package. A message is one line with a remedy."""
 
 import difflib
 from collections.abc import Collection, Iterable
 
 
 class ReproError(Exception):
-    """Base of all errors that a user can cause; the command line prints it and exits with 2.
+    """Base of errors that users can cause; the command line prints the message and exits with 2.
 
     The first argument is a one-line message; further arguments are items of a list below it.
 
@@ -55,27 +55,27 @@ class BrokenFileWarning(UserWarning):
     """A file of a family cannot be imported; its members are left out and the run goes on."""
 
 
-def near(name: object, known: Iterable[object]) -> str:
-    """Words ``; did you mean 'seed'?`` with known names similar to ``name``; empty without any.
+def near(name: object, accepted: Iterable[object]) -> str:
+    """Words ``; did you mean 'seed'?`` with accepted names similar to ``name``; empty without any.
 
     >>> near("sede", ["seed", "jobs"])
     "; did you mean 'seed'?"
     """
-    matches = difflib.get_close_matches(str(name)[:60], list(map(str, known)), n=3)
+    matches = difflib.get_close_matches(str(name)[:60], list(map(str, accepted)), n=3)
     return f"; did you mean {' or '.join(map(repr, matches))}?" if matches else ""
 
 
-def refuse_unknown(what: str, given: Iterable[str], accepted: Collection[str]) -> None:
+def refuse_unknown(subject: str, names: Iterable[str], accepted: Collection[str]) -> None:
     """Raise for the first name that is not accepted.
 
-    ``what`` begins the message, such as ``'srtf' has no setting``.
+    ``subject`` begins the message, such as ``'srtf' has no setting``.
 
     Raises
     ------
     ParamError
         Names similar names and all accepted names.
     """
-    for name in given:
+    for name in names:
         if name not in accepted:
             hint = f"{near(name, accepted)} (accepted: {', '.join(accepted) or 'none'})"
-            raise ParamError(f"{what} {name!r:.60}{hint}")
+            raise ParamError(f"{subject} {name!r:.60}{hint}")

@@ -1,1 +1,1 @@
-"""The simulator: its clock, who holds which GPUs, rounds, orders, divisible GPUs."""
+"""Simulator: setup, event loop, jobs that hold GPUs, rounds, selections, divisible GPUs."""

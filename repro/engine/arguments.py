@@ -1,4 +1,4 @@
-"""Arguments of `simulate`: what each accepts, and the one line for a value that it does not."""
+"""Accepted values of the arguments of `simulate`, and the error for any other value."""
 
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,14 +17,14 @@ from repro.placement.base import Placement
 
 
 class Accepted(NamedTuple):
-    """What an argument accepts, as a test and in words."""
+    """Accepted values of an argument: a test, and its description for messages."""
 
     accepts: Callable[[Any], bool]
     words: str
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value is a real number other than NaN; true and false are none."""
+    """Whether a value is a real number other than NaN; Boolean values are not numbers."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool) and value == value
 
 
@@ -58,16 +58,18 @@ def _are_counts(value: Any) -> bool:
     return isinstance(value, Mapping) and all(map(_is_count, value.values()))
 
 
-def _optional(rule: Accepted) -> Accepted:
-    """Widen a rule to an argument that may be None."""
-    return Accepted(lambda value: value is None or rule.accepts(value), f"{rule.words}, or None")
+def _optional(accepted: Accepted) -> Accepted:
+    """Accept the same values, or None."""
+    return Accepted(
+        lambda value: value is None or accepted.accepts(value), f"{accepted.words}, or None"
+    )
 
 
 def _instance(*classes: type) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, classes)
 
 
-#: What every argument of `simulate` but the trace accepts.
+#: Accepted values of every argument of `simulate` but the trace.
 ARGUMENTS: Mapping[str, Accepted] = {
     "cluster": Accepted(_instance(Cluster, str), "a Cluster, or a spec such as '8x8'"),
     "policy": Accepted(
@@ -101,7 +103,7 @@ ARGUMENTS: Mapping[str, Accepted] = {
     "processes": Accepted(_are_functions, "a list of functions of the engine"),
 }
 
-#: What the attributes of a trace that a run reads accept; a loader has set them, or a user.
+#: Accepted values of the attributes of a trace, which a loader or a user has set.
 ATTRIBUTES: Mapping[str, Accepted] = {
     "dropped": Accepted(_are_counts, "rows left out by reason, such as {'cancelled': 3}"),
     "notes": Accepted(_are_texts, "a list of lines"),
@@ -112,21 +114,21 @@ ATTRIBUTES: Mapping[str, Accepted] = {
 }
 
 
-def _told(value: Any) -> str:
-    """Value as a message shows it, texts in quotes."""
+def _quoted(value: Any) -> str:
+    """Value as a message shows it, text in quotes."""
     return shown(value if _is_number(value) else repr(value))
 
 
-def check(given: Mapping[str, Any]) -> None:
-    """Raise ParamError for the first argument of `simulate` that is not accepted."""
-    for name, rule in ARGUMENTS.items():
-        if not rule.accepts(given[name]):
-            raise ParamError(f"{name} is {_told(given[name])}; give {rule.words}")
+def check(values: Mapping[str, Any]) -> None:
+    """Raise ParamError for the first argument of `simulate` whose value is not accepted."""
+    for name, accepted in ARGUMENTS.items():
+        if not accepted.accepts(values[name]):
+            raise ParamError(f"{name} is {_quoted(values[name])}; give {accepted.words}")
 
 
 def check_attributes(trace: pd.DataFrame) -> None:
-    """Raise ParamError for the first attribute of a trace that a run cannot read."""
-    for name, rule in ATTRIBUTES.items():
-        if name in trace.attrs and not rule.accepts(trace.attrs[name]):
-            value = _told(trace.attrs[name])
-            raise ParamError(f"trace.attrs[{name!r}] is {value}; give {rule.words}")
+    """Raise ParamError for the first attribute of a trace whose value is not accepted."""
+    for name, accepted in ATTRIBUTES.items():
+        if name in trace.attrs and not accepted.accepts(trace.attrs[name]):
+            value = _quoted(trace.attrs[name])
+            raise ParamError(f"trace.attrs[{name!r}] is {value}; give {accepted.words}")

@@ -1,4 +1,4 @@
-"""Intervals around predictions, by split conformal prediction on what came of earlier ones."""
+"""Intervals around predicted JCTs by split conformal prediction."""
 
 from bisect import insort
 from collections.abc import Sequence
@@ -10,16 +10,16 @@ from repro.base.typing import Floats, Ints
 
 
 def factors(ratios: Floats, level: float) -> tuple[float, float]:
-    """Return between which factors a new ratio lies with probability ``level`` or more.
+    """Bounds between which a new ratio lies with probability ``level`` or more.
 
-    Split conformal prediction, two-sided: of n ratios, the k-th smallest and the k-th largest with
+    Two-sided split conformal prediction: of n ratios, the k-th smallest and the k-th largest, with
     k = floor((n + 1) (1 - level) / 2). The probability holds if the new ratio is exchangeable with
-    them; with fewer than 2 / (1 - level) - 1 of them it cannot: 0 and infinity.
+    the others. For k = 0 there are too few ratios, and the bounds are 0 and infinity.
 
     Parameters
     ----------
     ratios : array of float
-        Outcome over prediction of earlier jobs.
+        JCT over predicted JCT of earlier jobs.
     level : float
         Probability, above 0 and below 1.
 
@@ -32,54 +32,60 @@ def factors(ratios: Floats, level: float) -> tuple[float, float]:
     >>> factors(np.arange(1.0, 19.0), 0.9)
     (0.0, inf)
     """
-    return _between(np.sort(ratios), level)
+    return _bounds(np.sort(ratios), level)
 
 
 def online(
-    submit: Floats, jct: Floats, predicted: Floats, group: Ints, level: float
+    submit: Floats, jct: Floats, predicted: Floats, job_class: Ints, level: float
 ) -> tuple[Floats, Floats]:
-    """Return the bounds of each job's JCT (s), as they can be told at its arrival.
+    """Lower and upper bound of each job's JCT (s), as they are known at its arrival.
 
-    `factors` of the jobs of its group that had ended by then, times its prediction; NaN where these
-    are too few, or where nothing was predicted.
+    The bounds are the predicted JCT times the `factors` of the jobs of the same class that ended
+    before the arrival. They are NaN for a job without a prediction, or with too few such jobs.
 
     Parameters
     ----------
-    submit, jct, predicted : array of float
-        Of every job, in seconds; ``predicted`` NaN: not predicted.
-    group : array of int
-        Jobs of one group are told from one another's outcomes.
+    submit : array of float
+        Submission of every job (s).
+    jct : array of float
+        JCT of every job (s).
+    predicted : array of float
+        Predicted JCT of every job (s); NaN: not predicted.
+    job_class : array of int
+        Class of every job.
     level : float
         Probability, above 0 and below 1.
 
     Examples
     --------
-    >>> at, ones = np.arange(0.0, 50.0, 10.0), np.ones(5)
-    >>> low, high = online(at, np.array([2.0, 3.0, 60.0, 5.0, 6.0]), ones, np.zeros(5, int), 0.3)
+    >>> submit = np.arange(0.0, 50.0, 10.0)
+    >>> jct = np.array([2.0, 3.0, 60.0, 5.0, 6.0])
+    >>> low, high = online(submit, jct, np.ones(5), np.zeros(5, int), 0.3)
     >>> low, high
     (array([nan, nan,  2.,  2.,  2.]), array([nan, nan,  3.,  3.,  5.]))
     """
     low, high = np.full((2, len(submit)), np.nan)
-    for one in np.unique(group):
-        jobs = np.flatnonzero((group == one) & ~np.isnan(predicted))
+    for number in np.unique(job_class):
+        jobs = np.flatnonzero((job_class == number) & ~np.isnan(predicted))
+        # heap of (end in s, JCT over predicted JCT)
         ends = [(submit[job] + jct[job], jct[job] / predicted[job]) for job in jobs]
         heapify(ends)
-        known: list[float] = []
+        ratios: list[float] = []
         for job in jobs[np.argsort(submit[jobs], kind="stable")]:
-            # of events at one instant completions come first
+            # completions come before arrivals at the same instant
             while ends and ends[0][0] <= submit[job]:
-                insort(known, heappop(ends)[1])
-            below, above = _between(known, level)
+                insort(ratios, heappop(ends)[1])
+            below, above = _bounds(ratios, level)
             if above < np.inf:
                 low[job] = below * predicted[job]
                 high[job] = above * predicted[job]
     return low, high
 
 
-def _between(ratios: Sequence[float] | Floats, level: float) -> tuple[float, float]:
-    """Return the factors that ascending ratios give."""
-    # rounding may make a whole number less than it is
-    rank = int((len(ratios) + 1) * (1 - level) / 2 + 1e-9)
-    if rank == 0:
+def _bounds(ratios: Sequence[float] | Floats, level: float) -> tuple[float, float]:
+    """k-th smallest and k-th largest of ascending ratios; 0 and infinity for k = 0."""
+    # rounding may make a whole number a little smaller
+    k = int((len(ratios) + 1) * (1 - level) / 2 + 1e-9)
+    if k == 0:
         return 0.0, np.inf
-    return float(ratios[rank - 1]), float(ratios[-rank])
+    return float(ratios[k - 1]), float(ratios[-k])

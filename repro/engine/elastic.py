@@ -1,4 +1,8 @@
-"""The compiled clock of divisible GPUs: completions, leases, arrivals one by one, and playouts."""
+"""The compiled clock of divisible GPUs: completions, leases, arrivals, and rollouts.
+
+A rollout simulates the jobs present to their ends, as if no further job arrived. It predicts the
+completion of a job at its arrival (PCS, section 4).
+"""
 
 import math
 from collections.abc import Callable
@@ -33,30 +37,53 @@ from repro.model.jobs import JobTable
 from repro.model.records import Intervals
 from repro.model.view import View
 
-BEFORE, SPANS = range(2)
+#: Entries of `DivisionRecord.tally`: jobs that held GPUs after the last event, and intervals.
+HOLDERS_BEFORE, CLOSED = range(2)
 
 
-class Book(NamedTuple):
-    """What a run leaves behind, one entry per job; instants as in `Jobs`."""
+class DivisionRecord(NamedTuple):
+    """What a run records, one entry per job; instants as in `Jobs`."""
 
     end: Floats
     first_start: Floats
     #: mean number of jobs present over the events of the job's life
     mean_jobs: Floats
     preemptions: Ints
-    #: whether a prediction is wanted, and the predicted JCT (s)
-    wanted: Flags
+    #: whether the job is predicted by a rollout, and its predicted JCT (s)
+    wants_rollout: Flags
     predicted: Floats
-    #: GPUs and speed of the open interval of a job, and its beginning
-    held: Floats
+    #: open interval of the job: GPUs (0: no interval is open), speed and start
+    gpus: Floats
     rate: Floats
     since: Floats
-    #: those who held GPUs after the last event; how many they and the closed intervals are
-    before: Ints
+    #: jobs that held GPUs after the last event
+    holders_before: Ints
+    #: (2,): see `HOLDERS_BEFORE`
     tally: Ints
+    #: (1,): GPU-seconds held
     held_s: Floats
-    #: closed intervals, as many as fit: job, start, end, GPUs, speed
+    #: (5, intervals): job, start, end, GPUs and speed of as many closed intervals as fit
     spans: Floats
+
+    @classmethod
+    def empty(cls, wants_rollout: Flags, num_spans: int) -> "DivisionRecord":
+        """Record before the first event, with space for so many intervals."""
+        n = len(wants_rollout)
+        return cls(
+            end=np.full(n, math.nan),
+            first_start=np.full(n, math.inf),
+            mean_jobs=np.ones(n),
+            preemptions=np.zeros(n, np.int64),
+            wants_rollout=wants_rollout,
+            predicted=np.full(n, math.nan),
+            gpus=np.zeros(n),
+            rate=np.zeros(n),
+            since=np.zeros(n),
+            holders_before=np.zeros(n, np.int64),
+            tally=np.zeros(2, np.int64),
+            held_s=np.zeros(1),
+            spans=np.zeros((5, num_spans)),
+        )
 
 
 def simulate_divided(
@@ -66,66 +93,101 @@ def simulate_divided(
     intervals: Intervals | None,
     *,
     grid: float,
-    wanted: Flags,
-) -> tuple[dict[str, Floats], float]:
-    """Simulate until every job has finished; return more columns of records, and GPU-seconds held.
+    predicted: Flags,
+) -> tuple[dict[str, Floats | Ints], float]:
+    """Simulate until every job has finished.
 
-    What the engine would do event by event, held against it by a test. ``intervals`` None: they are
-    not recorded. Instants are multiples of 1/``grid`` seconds if that is above 1. Jobs ``wanted``
-    are predicted at their arrival.
+    A test compares the run with that of the engine, event by event.
+
+    Parameters
+    ----------
+    table : JobTable
+        Jobs of the run; their state is written.
+    policy : Elastic
+        Policy with a compiled rule.
+    view : View
+        View of the policy.
+    intervals : Intervals or None
+        Record of the intervals in which jobs hold GPUs; None: nothing is recorded.
+    grid : float
+        Instants are whole multiples of 1/``grid`` seconds if this is above 1.
+    predicted : array of bool
+        Jobs whose completion is predicted at their arrival.
+
+    Returns
+    -------
+    columns : dict
+        More columns of the job records: fair_jct (s), predicted_jct (s; NaN: not predicted), and
+        job_class if the policy has classes.
+    held_s : float
+        GPU-seconds held by all jobs.
     """
     rule = policy.rule
-    assert rule is not None, "only policies with a compiled rule come here"
+    assert rule is not None, "the policy has a compiled rule"
     jobs = jobs_of(policy, view, grid=grid, alone=intervals is not None)
-    how = policy.settings(jobs)
-    n = len(jobs.work)
-    # in a playout the sizes that the scheduler believes in are true
-    believed = jobs._replace(error=np.ones(n))
-    known = policy.foresees and not policy.size_error and not policy.resize_s
-    playouts = np.zeros(n, np.bool_) if known or policy.promised is not None else wanted
-
-    def once(wanted: Flags, room: int) -> tuple[Book, ElasticState]:
-        s, copy = (ElasticState.of(jobs, rule.memory) for _ in range(2))
-        none = np.full(n, math.nan)
-        zero = np.zeros((3, n))
-        counts = np.zeros((2, n), np.int64)
-        book = Book(
-            end=none, first_start=np.full(n, math.inf), mean_jobs=np.ones(n),
-            preemptions=counts[0], wanted=wanted, predicted=none.copy(), held=zero[0],
-            rate=zero[1], since=zero[2], before=counts[1], tally=np.zeros(2, np.int64),
-            held_s=np.zeros(1), spans=np.zeros((5, room)),
-        )  # fmt: skip
-        rule.run(jobs, believed, how, s, copy._replace(seen=s.seen), book, intervals is not None)
-        return book, s
-
-    room = 0
+    # the JCT itself is the prediction where later arrivals change nothing for a job
+    exact = policy.foresees and not policy.size_error and not policy.resize_s
+    no_rollouts = exact or policy.promised is not None
+    wants_rollout = np.zeros_like(predicted) if no_rollouts else predicted
+    record, last = _run(policy, rule, jobs, wants_rollout, intervals is not None)
     if intervals is not None:
-        # a first run tells how many intervals there are
-        room = int(once(np.zeros(n, np.bool_), 0)[0].tally[SPANS])
-    book, last = once(playouts, room)
-    if intervals is not None:
-        job, start, end, held, rate = book.spans
-        alone = rate / jobs.fastest[job.astype(int)]
-        none = np.full(room, -1.0)
-        start, end = start / grid, end / grid
-        intervals.blocks.append(np.array([job, job, start, end, held, held, alone, none]))
-    state = table.state
-    jct = (book.end - jobs.submit) / grid
-    # one of a kind that nobody followed has run since it came
-    began = np.where(np.isinf(book.first_start), jobs.submit, book.first_start)
-    state.first_start[:] = began / grid
-    state.end[:] = book.end / grid
-    state.left[:] = 0.0
-    state.preemptions[:] = book.preemptions
-    fair = jobs.work / np.minimum(jobs.gpus / book.mean_jobs, jobs.asked)
-    predicted = np.where(wanted, jct, math.nan) if known else book.predicted
+        _append_spans(intervals, record.spans, jobs, grid)
+    jct = (record.end - jobs.submit) / grid
+    _write_state(table, record, jobs, grid)
+    fair_jct = jobs.work / np.minimum(jobs.gpus / record.mean_jobs, jobs.asked)
+    predicted_jct = record.predicted
+    if exact:
+        predicted_jct = np.where(predicted, jct, math.nan)
     if policy.promised is not None:
-        ends = last.real[policy.promised, :n]
-        predicted = np.where(wanted, (ends - jobs.submit) / grid, math.nan)
-    columns = {"fair_jct": fair, "predicted_jct": predicted}
+        promised_end = last.real[policy.promised, : len(jct)]
+        predicted_jct = np.where(predicted, (promised_end - jobs.submit) / grid, math.nan)
+    columns: dict[str, Floats | Ints] = {"fair_jct": fair_jct, "predicted_jct": predicted_jct}
     if policy.classed:
         columns["job_class"] = jobs.group
-    return columns, float(book.held_s[0])
+    return columns, float(record.held_s[0])
+
+
+def _run(
+    policy: Elastic, rule: DivisionRule, jobs: Jobs, wants_rollout: Flags, records: bool
+) -> tuple[DivisionRecord, ElasticState]:
+    """Record and last state of a run; ``records``: with intervals."""
+    rule_settings = policy.settings(jobs)
+    # in a rollout the jobs are as large as the scheduler believes
+    believed = jobs._replace(error=np.ones(len(jobs.work)))
+
+    def run_once(wants_rollout: Flags, num_spans: int) -> tuple[DivisionRecord, ElasticState]:
+        state = ElasticState.of(jobs, rule.memory)
+        rollout = ElasticState.of(jobs, rule.memory)._replace(seen=state.seen)
+        record = DivisionRecord.empty(wants_rollout, num_spans)
+        rule.run(jobs, believed, rule_settings, state, rollout, record, records)
+        return record, state
+
+    num_spans = 0
+    if records:
+        # a first run counts the intervals
+        counting, _ = run_once(np.zeros_like(wants_rollout), 0)
+        num_spans = int(counting.tally[CLOSED])
+    return run_once(wants_rollout, num_spans)
+
+
+def _append_spans(intervals: Intervals, spans: Floats, jobs: Jobs, grid: float) -> None:
+    """Append the closed intervals of a run to its records."""
+    job, start, end, gpus, rate = spans
+    relative_rate = rate / jobs.fastest[job.astype(int)]
+    no_type = np.full(len(job), -1.0)
+    columns = [job, job, start / grid, end / grid, gpus, gpus, relative_rate, no_type]
+    intervals.blocks.append(np.array(columns))
+
+
+def _write_state(table: JobTable, record: DivisionRecord, jobs: Jobs, grid: float) -> None:
+    """Write starts, ends and preemptions of a finished run into the job table."""
+    state = table.state
+    # where GPUs are divided by kinds, a job may run from its arrival without an own interval
+    first_start = np.where(np.isinf(record.first_start), jobs.submit, record.first_start)
+    state.first_start[:] = first_start / grid
+    state.end[:] = record.end / grid
+    state.left[:] = 0.0
+    state.preemptions[:] = record.preemptions
 
 
 def ruled(
@@ -135,77 +197,73 @@ def ruled(
     *memory: type,
     by_arrival: bool = True,
 ) -> DivisionRule:
-    """Return a rule with the clock compiled around it; see `repro.model.elastic.DivisionRule`.
+    """Compile the clock around a rule that divides GPUs.
 
-    The clock simulates all jobs of ``jobs`` from state ``s``, and plays out, in the state ``copy``,
-    what comes of the jobs whose prediction is wanted, as if nothing more arrived; ``records``:
-    intervals are to be recorded.
+    The arguments are the fields of `repro.model.elastic.DivisionRule`. The clock simulates all jobs
+    in ``state``. In the state ``rollout`` it predicts the jobs whose prediction is wanted.
     """
 
     @njit(home=share.__module__)
-    def run(jobs, believed, how, s, copy, book, records):  # type: ignore[no-untyped-def]
-        # the job that a playout is made for, and the next one to arrive
+    def run(jobs, believed, rule_settings, state, rollout, record, records):  # type: ignore[no-untyped-def]
+        # job that the present rollout predicts (-1: no rollout), and the next job to arrive
         subject = -1
         coming = 0
-        number = len(jobs.work)
+        num_jobs = len(jobs.work)
         while True:
-            now_s, now_jobs = (copy, believed) if subject >= 0 else (s, jobs)
-            until = jobs.submit[coming] if subject < 0 and coming < number else math.inf
-            first, end, second = _next_end(now_jobs, now_s)
-            lease = now_s.clock[LEASE_ENDS]
-            now = min(end, lease, until)
+            now_state, now_jobs = (rollout, believed) if subject >= 0 else (state, jobs)
+            arrives = jobs.submit[coming] if subject < 0 and coming < num_jobs else math.inf
+            first, end, second = _next_end(now_jobs, now_state)
+            lease = now_state.clock[LEASE_ENDS]
+            now = min(end, lease, arrives)
             if now == math.inf:
                 break
-            _advance(now_jobs, now_s, now)
+            _advance(now_jobs, now_state, now)
             # completions come before ends of leases, and these before arrivals
             completes = end <= now * _instant(now_jobs)
             arrival = now < lease and not completes
             if arrival:
-                arrive(s, jobs, coming)
-                admit(jobs, how, s, coming)
+                arrive(state, jobs, coming)
+                admit(jobs, rule_settings, state, coming)
                 coming += 1
             elif completes:
                 together = second <= now * _instant(now_jobs)
                 while first >= 0:
-                    depart(now_s, now_jobs, first)
+                    depart(now_state, now_jobs, first)
                     if first == subject:
                         break
-                    retire(now_jobs, how, now_s, first)
+                    retire(now_jobs, rule_settings, now_state, first)
                     if subject < 0:
-                        book.end[first] = now
-                        book.mean_jobs[first] = mean_jobs(s, first)
-                    # sharing first could take the GPUs of a job that has nothing left
-                    first = _also_done(now_jobs, now_s) if together else -1
+                        record.end[first] = now
+                        record.mean_jobs[first] = mean_jobs(state, first)
+                    # a division before it could take the GPUs of a job without work left
+                    first = _also_done(now_jobs, now_state) if together else -1
                     if first >= 0:
-                        count_event(now_s)
+                        count_event(now_state)
                 if 0 <= subject == first:
-                    book.predicted[subject] = (now - jobs.submit[subject]) / jobs.per_second
+                    record.predicted[subject] = (now - jobs.submit[subject]) / jobs.per_second
                     subject = -1
                     continue
-            share(now_jobs, how, now_s)
-            ends = min(now + jobs.lease, now_s.clock[WAKE])
-            now_s.clock[LEASE_ENDS] = ends if now_s.tally[PRESENT] > 0 else math.inf
+            share(now_jobs, rule_settings, now_state)
+            ends = min(now + jobs.lease, now_state.clock[WAKE])
+            now_state.clock[LEASE_ENDS] = ends if now_state.tally[PRESENT] > 0 else math.inf
             if subject < 0:
-                _note(s, book, records)
-                if arrival and book.wanted[coming - 1]:
+                _note(state, record, records)
+                if arrival and record.wants_rollout[coming - 1]:
                     subject = coming - 1
-                    _copy(jobs, s, copy, coming)
-        book.held_s[0] = s.clock[HELD]
+                    _copy(jobs, state, rollout, coming)
+        record.held_s[0] = state.clock[HELD]
 
     return DivisionRule(run, admit, retire, share, memory, by_arrival)
 
 
 @njit()
 def _instant(jobs: Jobs) -> float:
-    """Largest ratio of a completion time to now at which the job counts as complete.
-
-    It is 1 where time is counted in whole microseconds.
-    """
+    """Multiple of now up to which completions are now; 1 if instants are whole numbers."""
     return SAME_INSTANT if jobs.per_second == 1.0 else 1.0
 
 
 @njit(error_model="numpy")
-def _next_end(jobs: Jobs, s: ElasticState) -> tuple[int, float, float]:
+def _next_end(jobs: Jobs, state: ElasticState) -> tuple[int, float, float]:
     """Next job to complete (-1: none), its end, and the end of the job after it.
 
     Both ends are in parts of a second.
@@ -213,12 +271,12 @@ def _next_end(jobs: Jobs, s: ElasticState) -> tuple[int, float, float]:
     first = -1
     earliest = math.inf
     second = math.inf
-    now = s.clock[NOW]
-    for job in s.holders[: s.tally[HOLDERS]]:
+    now = state.clock[NOW]
+    for job in state.holders[: state.tally[HOLDERS]]:
         begin = now
-        seconds = s.left[job] / s.rate[job]
+        seconds = state.left[job] / state.rate[job]
         if jobs.pause > 0.0:
-            begin = max(now, s.begins[job])
+            begin = max(now, state.begins[job])
         end = begin + in_parts(jobs, seconds)
         if end < earliest:
             second = earliest
@@ -232,87 +290,89 @@ def _next_end(jobs: Jobs, s: ElasticState) -> tuple[int, float, float]:
 
 
 @njit(error_model="numpy")
-def _also_done(jobs: Jobs, s: ElasticState) -> int:
+def _also_done(jobs: Jobs, state: ElasticState) -> int:
     """Another job that holds GPUs and is done at this instant (-1: none).
 
     Under rules ``pcs``, as in the artifact, a job is done only if its remaining work is exactly 0.
     Under other rules it is done if its end is at most `SAME_INSTANT` times now.
     """
     done = -1
-    now = s.clock[NOW]
-    for job in s.holders[: s.tally[HOLDERS]]:
+    now = state.clock[NOW]
+    for job in state.holders[: state.tally[HOLDERS]]:
         # a job that has just completed holds none
-        if s.gpus[job] == 0.0:
+        if state.gpus[job] == 0.0:
             continue
         if jobs.per_second > 1.0:
-            is_done = s.left[job] == 0.0
+            is_done = state.left[job] == 0.0
         else:
-            waits = max(s.begins[job] - now, 0.0) if jobs.pause > 0.0 else 0.0
-            is_done = now + waits + s.left[job] / s.rate[job] <= now * SAME_INSTANT
+            waits = max(state.begins[job] - now, 0.0) if jobs.pause > 0.0 else 0.0
+            is_done = now + waits + state.left[job] / state.rate[job] <= now * SAME_INSTANT
         if is_done and (done < 0 or (jobs.by_arrival and job < done)):
             done = job
     return done
 
 
 @njit()
-def _advance(jobs: Jobs, s: ElasticState, now: float) -> None:
-    """Let time pass until an event, which everyone present sees."""
-    clock = s.clock
-    seconds = (now - s.clock[NOW]) / jobs.per_second
+def _advance(jobs: Jobs, state: ElasticState, now: float) -> None:
+    """Let the jobs progress until an event; every job present counts the event."""
+    clock = state.clock
+    seconds = (now - state.clock[NOW]) / jobs.per_second
     if seconds > 0.0:
-        for job in s.holders[: s.tally[HOLDERS]]:
+        for job in state.holders[: state.tally[HOLDERS]]:
             if jobs.pause == 0.0:
-                s.left[job] -= s.rate[job] * seconds
-            elif now > s.begins[job]:
-                begin = max(clock[NOW], s.begins[job])
-                s.left[job] -= s.rate[job] * ((now - begin) / jobs.per_second)
+                state.left[job] -= state.rate[job] * seconds
+            elif now > state.begins[job]:
+                begin = max(clock[NOW], state.begins[job])
+                state.left[job] -= state.rate[job] * ((now - begin) / jobs.per_second)
         clock[HELD] += min(clock[ASKED], jobs.gpus) * seconds
         clock[NOW] = now
-    count_event(s)
+    count_event(state)
 
 
 @njit()
-def _copy(jobs: Jobs, s: ElasticState, copy: ElasticState, arrived: int) -> None:
-    """Copy a state for a playout, in which jobs are as large as the scheduler believes."""
+def _copy(jobs: Jobs, state: ElasticState, rollout: ElasticState, arrived: int) -> None:
+    """Copy a state for a rollout, in which jobs are as large as the scheduler believes."""
     for job in range(arrived):
-        copy.left[job] = s.left[job] * jobs.error[job]
-    assign(copy.gpus[:arrived], s.gpus)
-    assign(copy.rate[:arrived], s.rate)
-    assign(copy.begins[:arrived], s.begins)
-    assign(copy.holders[: s.tally[HOLDERS]], s.holders)
-    assign(copy.real.ravel(), s.real.ravel())
-    assign(copy.whole.ravel(), s.whole.ravel())
-    assign(copy.clock, s.clock)
-    assign(copy.tally, s.tally)
+        rollout.left[job] = state.left[job] * jobs.error[job]
+    assign(rollout.gpus[:arrived], state.gpus)
+    assign(rollout.rate[:arrived], state.rate)
+    assign(rollout.begins[:arrived], state.begins)
+    assign(rollout.holders[: state.tally[HOLDERS]], state.holders)
+    assign(rollout.real.ravel(), state.real.ravel())
+    assign(rollout.whole.ravel(), state.whole.ravel())
+    assign(rollout.clock, state.clock)
+    assign(rollout.tally, state.tally)
 
 
 @njit()
-def _note(s: ElasticState, book: Book, records: bool) -> None:
-    """Book who lost, changed or got GPUs at an event; what lasted no time is left out."""
-    now = s.clock[NOW]
-    tally = book.tally
-    for job in book.before[: tally[BEFORE]]:
-        if s.gpus[job] == book.held[job]:
+def _note(state: ElasticState, record: DivisionRecord, records: bool) -> None:
+    """Record changes of GPUs at an event; intervals of zero length are skipped."""
+    now = state.clock[NOW]
+    tally = record.tally
+    for job in record.holders_before[: tally[HOLDERS_BEFORE]]:
+        if state.gpus[job] == record.gpus[job]:
             continue
-        if now > book.since[job]:
-            book.first_start[job] = min(book.first_start[job], book.since[job])
+        if now > record.since[job]:
+            record.first_start[job] = min(record.first_start[job], record.since[job])
             if records:
-                if tally[SPANS] < book.spans.shape[1]:
-                    span = book.spans[:, tally[SPANS]]
+                if tally[CLOSED] < record.spans.shape[1]:
+                    span = record.spans[:, tally[CLOSED]]
                     span[0] = job
-                    span[1] = book.since[job]
+                    span[1] = record.since[job]
                     span[2] = now
-                    span[3] = book.held[job]
-                    span[4] = book.rate[job]
-                tally[SPANS] += 1
-        if s.gpus[job] == 0.0 and s.left[job] > 0.0 and book.first_start[job] < math.inf:
-            book.preemptions[job] += 1
-        book.held[job] = 0.0
-    held = s.tally[HOLDERS]
-    for place in range(held):
-        job = book.before[place] = s.holders[place]
-        if book.held[job] == 0.0:
-            book.held[job] = s.gpus[job]
-            book.rate[job] = s.rate[job]
-            book.since[job] = now
-    tally[BEFORE] = held
+                    span[3] = record.gpus[job]
+                    span[4] = record.rate[job]
+                tally[CLOSED] += 1
+        lost_all = state.gpus[job] == 0.0 and state.left[job] > 0.0
+        if lost_all and record.first_start[job] < math.inf:
+            record.preemptions[job] += 1
+        record.gpus[job] = 0.0
+    num_holders = state.tally[HOLDERS]
+    for index in range(num_holders):
+        job = state.holders[index]
+        record.holders_before[index] = job
+        if record.gpus[job] == 0.0:
+            record.gpus[job] = state.gpus[job]
+            record.rate[job] = state.rate[job]
+            record.since[job] = now
+    tally[HOLDERS_BEFORE] = num_holders

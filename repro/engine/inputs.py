@@ -1,11 +1,11 @@
-"""Inputs of a run: validation of the trace, notes on what the inputs change, stand-ins."""
+"""Inputs of a run: validation of the trace, notes on the inputs, stand-ins for public data."""
 
 from pathlib import Path
 
 import pandas as pd
 
 from repro.base.errors import TraceError
-from repro.engine.loop import Engine
+from repro.engine.setup import Setup
 from repro.files import public
 from repro.model.policy import Policy
 from repro.model.share_policy import share_traits
@@ -16,22 +16,22 @@ from repro.trace.load import load
 from repro.trace.schema import COLUMNS, REQUIRED, validate
 
 DAY_S = 86_400.0
-#: Formats of public traces of the cluster whose job sizes `PUBLIC_SAMPLE` has.
+#: Trace formats of the cluster from which `PUBLIC_SAMPLE` has job sizes.
 HISTORY_FORMATS = ("tiresias", "philly")
 
 
 def checked(trace: pd.DataFrame | str | Path) -> pd.DataFrame:
-    """Return a validated trace, its rows in the order given.
+    """Validate a trace; its rows keep the order of the input.
 
     Parameters
     ----------
     trace : DataFrame, str or Path
-        A frame with the columns of the schema, or a file or public name to load.
+        A frame with the columns of the schema, a file, or the name of a public trace.
 
     Raises
     ------
     TraceError
-        If it is something else, or breaks a rule of the schema.
+        If the trace has another type, or breaks a rule of the schema.
     """
     if isinstance(trace, str | Path):
         return load(trace)
@@ -48,7 +48,7 @@ def checked(trace: pd.DataFrame | str | Path) -> pd.DataFrame:
 
 
 def _refuse_types(trace: pd.DataFrame, column: str, name: str) -> None:
-    """Refuse dates and time spans of pandas, with the way to seconds, and ids that are no names."""
+    """Raise TraceError for dates, time spans and Boolean ids, with advice on their conversion."""
     values = trace[column]
     if not isinstance(values, pd.Series):
         return
@@ -62,37 +62,37 @@ def _refuse_types(trace: pd.DataFrame, column: str, name: str) -> None:
     raise TraceError(f"{name}: column {column!r} holds {values.dtype}; give seconds: {seconds}")
 
 
-def notes(engine: Engine, trace: pd.DataFrame, rules: str) -> list[str]:
+def notes(setup: Setup, trace: pd.DataFrame, rules: str) -> list[str]:
     """Lines on properties of the input that change the meaning of the result.
 
     Parameters
     ----------
-    engine : Engine
-        The run, not started yet.
+    setup : Setup
+        The run before its first event.
     trace : DataFrame
         The validated trace.
     rules : str
         Name of the rule set.
     """
-    found = list[str]()
-    policy = engine.policy
-    table = engine.table
+    lines: list[str] = []
+    policy = setup.policy
+    clock_start_s = setup.table.clock_start_s
     baseline = policy.baseline
-    if baseline and baseline.equals(policy, trace, modelled=_modelled(engine)):
-        found.append(baseline.note(policy.name))
-    found += _other_history(policy, trace)
-    if table.clock_start_s > DAY_S:
-        found.append(
-            f"the clock starts at the first submission, {table.clock_start_s:,.0f} s "
-            f"({table.clock_start_s / DAY_S:,.1f} days) after 0 of the trace"
+    if baseline and baseline.equals(policy, trace, modelled=_has_model(setup)):
+        lines.append(baseline.note(policy.name))
+    lines += _other_history(policy, trace)
+    if clock_start_s > DAY_S:
+        lines.append(
+            f"the clock starts at the first submission, {clock_start_s:,.0f} s "
+            f"({clock_start_s / DAY_S:,.1f} days) after 0 of the trace"
         )
-    if engine.settings.rules.whole_seconds:
-        found += _cut_to_nothing(trace, rules)
-    return found
+    if setup.settings.rules.whole_seconds:
+        lines += _cut_to_nothing(trace, rules)
+    return lines
 
 
 def _other_history(policy: Policy, trace: pd.DataFrame) -> list[str]:
-    """Note on a policy that takes job sizes of Tiresias's trace for those of another trace."""
+    """Note on a policy whose history of job sizes comes from Tiresias's trace, not from this."""
     source = getattr(policy, "history", None)
     if source != PUBLIC_SAMPLE or trace.attrs.get("synthetic"):
         return []
@@ -106,7 +106,7 @@ def _other_history(policy: Policy, trace: pd.DataFrame) -> list[str]:
 
 
 def _cut_to_nothing(trace: pd.DataFrame, rules: str) -> list[str]:
-    """Note on the jobs that whole seconds cut to 0 s; an error if all jobs are."""
+    """Note on jobs with a duration of 0 whole seconds; TraceError if all jobs have."""
     short = int((trace["duration"] < 1).sum())
     jobs = len(trace)
     if short == jobs:
@@ -123,35 +123,35 @@ def _cut_to_nothing(trace: pd.DataFrame, rules: str) -> list[str]:
     ]
 
 
-def _modelled(engine: Engine) -> bool:
-    """Tell whether a performance model says anything that the policy asks about the jobs."""
-    perf = engine.settings.perf
-    if share_traits(engine.policy).pairs_up and isinstance(perf, ThroughputTable):
+def _has_model(setup: Setup) -> bool:
+    """Whether the performance model covers some job, or some pair for a policy of pairs."""
+    perf = setup.settings.perf
+    if share_traits(setup.policy).pairs_up and isinstance(perf, ThroughputTable):
         return bool(perf.pairs)
-    models = engine.table.unread_models
+    models = setup.table.unread_models
     if isinstance(perf, SpeedUp):
         return any(model in perf.curves for model in models)
     return perf is not None
 
 
 def stand_ins(trace: pd.DataFrame, perf: object, policy: Policy) -> list[str]:
-    """Names of the public data that a run replaces by stand-ins, with their sort.
+    """Public data that a run replaces by stand-ins: kind of data and name.
 
     Parameters
     ----------
     trace : DataFrame
-        The trace; its attributes keep where its durations are from.
+        The trace; its attributes name the source of its durations.
     perf : Performance or None
         The performance model of the run.
     policy : Policy
         The policy; Gittins policies read a history of service times.
     """
-    found = list[str]()
+    names: list[str] = []
     if "stand_in_for" in trace.attrs:
-        found.append(f"trace {trace.attrs['stand_in_for']}")
+        names.append(f"trace {trace.attrs['stand_in_for']}")
     if trace.attrs.get("stand_in") or (isinstance(perf, ThroughputTable) and perf.stand_in):
-        found.append("throughputs gavel-throughputs")
+        names.append("throughputs gavel-throughputs")
     source = getattr(policy, "history", None)
     if isinstance(source, str) and is_stand_in(source):
-        found.append(f"history {source}")
-    return found
+        names.append(f"history {source}")
+    return names

@@ -1,10 +1,10 @@
-"""`simulate`: trace, cluster, policy in; records out."""
+"""`simulate`: trace, cluster and policy in, records out."""
 
 import dataclasses
 import math
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,13 @@ import pandas as pd
 from repro.base.compiled import compile_watch
 from repro.base.errors import InputWarning, ParamError
 from repro.engine import arguments, inputs
+from repro.engine.compiled_runs import division_hindrance, simulate_compiled
 from repro.engine.conformal import online
-from repro.engine.holdings import RunSettings
 from repro.engine.loop import Engine
 from repro.engine.rounds.settings import RoundSettings
+from repro.engine.run_records import AddedRecords, records_of
+from repro.engine.run_settings import Process, RunSettings
+from repro.engine.setup import Setup
 from repro.model.cluster.spec import Cluster
 from repro.model.performance import Overhead, Performance
 from repro.model.policy import Policy, make
@@ -28,8 +31,6 @@ from repro.perf.speedup import pcs_speedups
 from repro.perf.throughput_files import throughputs_of
 from repro.placement import base as placement_base
 from repro.placement.base import Placement
-
-Process = Callable[[Engine], Generator[Any, Any, Any]]
 
 
 def simulate(
@@ -51,49 +52,52 @@ def simulate(
     predict_interval: float | None = None,
     processes: Sequence[Process] = (),
 ) -> Result:
-    """Run one policy on one trace.
+    """Simulate one policy on one trace.
 
     Parameters
     ----------
     trace : DataFrame, str or Path
-        Jobs, times in seconds; a file or the name of a public trace is read by `repro.load`. Every
-        frame is validated by the schema of traces, whatever was done to it since it was loaded.
+        Jobs, times in seconds. `repro.load` reads a file or the name of a public trace. Every frame
+        is validated by the schema of traces, whatever was done to it since it was loaded.
     cluster : Cluster or str
-        Cluster or spec such as ``"8x8"``.
+        Cluster, or spec such as ``"8x8"``.
     policy : Policy or str
-        A policy, or a registered name (then with the defaults of ``rules``).
+        Policy, or registered name (then with the defaults of ``rules``).
     placement : Placement or str, optional
-        Placement rule; the policy's own by default.
+        Placement rule; by default that of the policy.
     rules : {"paper", "tiresias", "muri", "gavel", "pcs"}
-        Event rules: the paper's, or those of a paper's public simulator.
+        Rule set: the event rules of the paper, or of the public simulator of a paper.
     perf : Performance, optional
-        How fast jobs run on what they hold; by default the policy's own model, else nominal speed.
+        Performance model; by default that of the policy, else nominal speed.
     overhead : Overhead, optional
-        What starts and preemption cost; by default what the rules say, under ``paper`` nothing.
+        Costs of starts and preemptions; by default those of the rules, under ``paper`` none.
     interval : float, optional
-        Decide only every so many seconds; by default as the policy says, else at every event.
+        Seconds between decisions; by default as the policy says, else a decision at every event.
     rounds : mapping, optional
-        Settings of rounds other than those of the rules (`repro.engine.rounds.settings`).
+        Settings of rounds that replace those of the rules (`repro.engine.rounds.settings`).
     seed : int
-        Seed of placements and policies that draw.
-    until, stop_time : iterable of job ids, optional, and float
-        Stop when these jobs have finished, or at this instant (s); others may have no end.
+        Seed of random placements, policies and rounds.
+    until : iterable of job ids, optional
+        The run ends when these jobs have finished. Other jobs may have no end.
+    stop_time : float
+        The run ends at this instant (s). Jobs may have no end.
     keep_intervals : bool, optional
-        Record the intervals in which jobs hold GPUs, by default under all rules but ``pcs``.
+        Record the intervals in which jobs hold GPUs; by default under all rules but ``pcs``.
     predict : int, optional
-        Predict the completion of so many jobs at their arrival, drawn from ``seed``; by default of
-        all under rules ``pcs`` and where intervals are wanted, else of none. Only with policies of
-        divisible GPUs.
+        Number of jobs, sampled by ``seed``, whose completion is predicted at their arrival. By
+        default all jobs under rules ``pcs`` and with ``predict_interval``, else none. Only with
+        policies of divisible GPUs.
     predict_interval : float, optional
-        Give predicted jobs the interval that holds their JCT with this probability (above 0, below
-        1), told from the jobs of their class that had ended before (`repro.engine.conformal`).
+        Give each predicted job an interval that holds its JCT with this probability (above 0, below
+        1). It follows from the jobs of its class that ended before (`repro.engine.conformal`).
     processes : sequence of callables
-        Extra SimPy processes, such as node failures: see `Engine.run` and `Engine.fail`.
+        Functions that take the `Engine` and return a SimPy process, such as node failures. See
+        `Engine.fail` and `Engine.poke`.
 
     Returns
     -------
     Result
-        Records; ``result.summary()`` for the headline numbers. Times are those of the trace; inside
+        Records; ``result.summary()`` has the headline numbers. Times are those of the trace. Inside
         the run, and for ``processes``, the clock starts at the first submission (under rules
         tiresias and muri at 0 of the trace).
 
@@ -103,13 +107,13 @@ def simulate(
         If the trace breaks a rule of its schema, lacks a value that is read, or a job can never
         fit; if the policy breaks a rule.
     ParamError
-        If an argument, or an attribute of the trace, is not what it should be.
+        If an argument, or an attribute of the trace, has a value that is not accepted.
 
     Warns
     -----
     InputWarning
-        If the policy is given nothing in which it differs from its baseline, the clock starts more
-        than a day after 0, or whole seconds leave a job none.
+        If no input makes the policy differ from its baseline, the clock starts more than a day
+        after 0, or whole seconds leave a job no duration.
 
     Examples
     --------
@@ -117,92 +121,116 @@ def simulate(
     >>> simulate(small_trace(), "1x4", "srtf").summary()["n_finished"]
     6
     """
-    # the arguments alone, as no other name is bound yet
+    # no other local name is bound yet
     arguments.check(locals())
-    chosen = rules_named(rules)
-    divided = chosen.grid > 1
+    rule_set = rules_named(rules)
+    divided = rule_set.grid > 1
     trace = inputs.checked(trace)
     arguments.check_attributes(trace)
-    spec = Cluster.parse(cluster) if isinstance(cluster, str) else cluster
-    resolved = make(policy, rules) if isinstance(policy, str) else policy.under(rules)
-    given = dict(rounds or {})
+    cluster = Cluster.parse(cluster) if isinstance(cluster, str) else cluster
+    policy = make(policy, rules) if isinstance(policy, str) else policy.under(rules)
+    round_options = dict(rounds or {})
     if trace.attrs.get("synthetic"):
-        # the public simulator resets where it reads a trace, not where it draws jobs itself
-        given.setdefault("idle_reset", False)
-    how = _round_settings(rules, chosen, given)
+        # the public simulator resets for traces that it reads, not for jobs that it generates
+        round_options.setdefault("idle_reset", False)
+    round_settings = _round_settings(rules, rule_set, round_options)
     if perf is None:
-        perf = resolved.performance()
-    if divided and perf is None:
+        perf = policy.performance()
+    if perf is None and divided:
         perf = pcs_speedups()
-    if perf is None and spec.gpu_types:
+    if perf is None and cluster.gpu_types:
         perf = throughputs_of(trace)
-    rule = placement if placement is not None else resolved.placement
-    rule = placement_base.make(rule) if isinstance(rule, str) else rule
     if overhead is None:
-        overhead = _overhead(chosen, how) or resolved.overhead()
-    interval = interval if interval is not None else resolved.interval
-    keep = keep_intervals if keep_intervals is not None else not divided
-    number = _predicted(len(trace), predict, predict_interval, divided=divided)
+        overhead = _overhead(rule_set, round_settings) or policy.overhead()
+    predicted = _number_predicted(len(trace), predict, predict_interval, divided=divided)
     settings = RunSettings(
-        chosen, how, perf, overhead, interval, seed, until, stop_time, keep, number
+        placement=_placement(placement, policy),
+        rules=rule_set,
+        rounds=round_settings,
+        perf=perf,
+        overhead=overhead,
+        interval=policy.interval if interval is None else interval,
+        seed=seed,
+        until=until,
+        stop_time=stop_time,
+        keep_intervals=not divided if keep_intervals is None else keep_intervals,
+        predict=predicted,
+        processes=processes,
     )
     started = time.perf_counter()
     with compile_watch() as watch:
-        engine = Engine(trace, spec, resolved, rule, settings)
-        if (divided or number) and (why := engine.undivided(processes)):
-            wanted = f"predict={number}"
-            if predict is None:
-                wanted = f"predict_interval={predict_interval}"
-            what = f"rules {rules}" if divided else wanted
-            raise ParamError(f"{what}: {why}; use other rules, and no predictions")
-        notes = inputs.notes(engine, trace, rules)
+        setup = Setup(trace, cluster, policy, settings)
+        reason = division_hindrance(setup) if divided or predicted else ""
+        if reason:
+            option = _option_of_predictions(predict, predict_interval)
+            option = f"rules {rules}" if divided else option
+            raise ParamError(f"{option}: {reason}; use other rules, and no predictions")
+        notes = inputs.notes(setup, trace, rules)
         for note in notes:
             warnings.warn(note, InputWarning, stacklevel=2)
-        engine.run(processes)
+        added = simulate_compiled(setup)
+        if added is None:
+            Engine(setup).run()
     wall_s = time.perf_counter() - started - watch.seconds
-    ignored = _unused(engine, trace, rounds or (), placed=placement is not None)
-    result = engine.result(
+    result = records_of(
+        setup,
+        added or AddedRecords(),
         rules=rules,
-        ignored=ignored,
+        ignored=_unused(setup, trace, rounds or (), placed=placement is not None),
         notes=[*map(str, trace.attrs.get("notes", ())), *notes],
-        stand_in=inputs.stand_ins(trace, perf, resolved),
+        stand_in=inputs.stand_ins(trace, perf, policy),
         wall_s=wall_s,
     )
     return result if predict_interval is None else _with_intervals(result, predict_interval)
 
 
-def _predicted(jobs: int, number: int | None, level: float | None, *, divided: bool) -> int:
-    """Return how many of the jobs are predicted, where ``level`` is that of intervals."""
-    if level is not None and number == 0:
+def _placement(placement: Placement | str | None, policy: Policy) -> Placement:
+    """Placement rule of a run; None: that of the policy."""
+    rule = policy.placement if placement is None else placement
+    return placement_base.make(rule) if isinstance(rule, str) else rule
+
+
+def _number_predicted(
+    num_jobs: int, predict: int | None, level: float | None, *, divided: bool
+) -> int:
+    """How many jobs are predicted; ``level`` is the probability of their intervals."""
+    if level is not None and predict == 0:
         raise ParamError("predict_interval: predict=0 leaves no job to give one; leave out either")
-    every = jobs if divided or level is not None else 0
-    return every if number is None else number
+    if predict is not None:
+        return predict
+    return num_jobs if divided or level is not None else 0
+
+
+def _option_of_predictions(predict: int | None, level: float | None) -> str:
+    """Argument that asks for predictions, as a caller writes it."""
+    return f"predict_interval={level}" if predict is None else f"predict={predict}"
 
 
 def _with_intervals(result: Result, level: float) -> Result:
-    """Return a result whose predictions have intervals, told apart by class where there are any."""
+    """Add an interval around each prediction, by class where the policy has classes."""
     jobs = result.jobs
-    group = np.asarray(jobs.get("job_class", np.zeros(len(jobs))), np.int64)
+    job_class = np.asarray(jobs.get("job_class", np.zeros(len(jobs))), np.int64)
     submit, jct, predicted = jobs[["submit_time", "jct", "predicted_jct"]].to_numpy(float).T
-    low, high = online(submit, jct, predicted, group, level)
-    found = jobs.assign(predicted_jct_low=low, predicted_jct_high=high)
-    return dataclasses.replace(result, jobs=found, meta=result.meta | {"predict_interval": level})
+    low, high = online(submit, jct, predicted, job_class, level)
+    with_bounds = jobs.assign(predicted_jct_low=low, predicted_jct_high=high)
+    meta = result.meta | {"predict_interval": level}
+    return dataclasses.replace(result, jobs=with_bounds, meta=meta)
 
 
-def _round_settings(name: str, rules: Rules, given: Mapping[str, Any]) -> RoundSettings:
-    """Return how rounds go under rules, with what the caller changed."""
-    how = RoundSettings.of({**rules.rounds, **given})
-    if how.whole_steps and not rules.steps:
+def _round_settings(rules: str, rule_set: Rules, options: Mapping[str, Any]) -> RoundSettings:
+    """Combine the settings of rounds of a rule set with the options of the caller."""
+    settings = RoundSettings.of({**rule_set.rounds, **options})
+    if settings.whole_steps and not rule_set.steps:
         raise ParamError(
-            f"round setting whole_steps counts training steps, rules {name!r} do not; use rules "
+            f"round setting whole_steps counts training steps, rules {rules!r} do not; use rules "
             "gavel, or leave it off"
         )
-    return how
+    return settings
 
 
-def _overhead(rules: Rules, rounds: RoundSettings) -> Overhead | None:
-    """Return what starts cost where the caller does not say."""
-    if rules.start_overhead:
+def _overhead(rule_set: Rules, rounds: RoundSettings) -> Overhead | None:
+    """Overhead under a rule set; None: the rules have none."""
+    if rule_set.start_overhead:
         return StartOverhead()
     if rounds.preemption_overhead_s and not rounds.whole_steps:
         return CheckpointOverhead({}, resume=rounds.preemption_overhead_s)
@@ -210,26 +238,36 @@ def _overhead(rules: Rules, rounds: RoundSettings) -> Overhead | None:
 
 
 def _unused(
-    engine: Engine, trace: pd.DataFrame, rounds: Iterable[str], *, placed: bool
+    setup: Setup, trace: pd.DataFrame, rounds: Iterable[str], *, placed: bool
 ) -> dict[str, Any]:
-    """Return what a finished run was given and did not use: columns, rows, options.
+    """List the inputs that a finished run did not use: columns, rows, options.
 
-    ``rounds`` are the settings of rounds that the caller gave, ``placed`` whether a placement was.
+    Parameters
+    ----------
+    setup : Setup
+        The run.
+    trace : DataFrame
+        The validated trace.
+    rounds : iterable of str
+        Names of the round settings that the caller passed.
+    placed : bool
+        Whether the caller passed a placement.
     """
-    mechanism = engine.driver.rounds
-    idle = set(rounds)
+    mechanism = setup.driver.rounds
+    idle_rounds = set(rounds)
     if mechanism is not None:
-        idle &= mechanism.settings.unused(mechanism.traits.tells_types)
-    alike = bool(engine.cluster.gpu_types) and not engine.speeds.known
-    found = {
-        "columns": [str(name) for name in trace.columns if name not in engine.table.read],
+        idle_rounds &= mechanism.settings.unused(mechanism.traits.tells_types)
+    options = sorted(idle_rounds)
+    if placed and not setup.holdings.gangs.placement_used:
+        options.insert(0, "placement")
+    if setup.settings.seed and not setup.used_seed:
+        options.insert(0, "seed")
+    if setup.cluster.gpu_types and not setup.speeds.known:
+        options.append("GPU types of the cluster")
+    unused = {
+        "columns": [str(name) for name in trace.columns if name not in setup.table.read],
         "file_columns": list(trace.attrs.get("unread", ())),
         "rows": dict(trace.attrs.get("dropped", {})),
-        "options": [
-            *(["seed"] if engine.settings.seed and not engine.draws else []),
-            *(["placement"] if placed and not engine.holdings.places else []),
-            *sorted(idle),
-            *(["GPU types of the cluster"] if alike else []),
-        ],
+        "options": options,
     }
-    return {name: what for name, what in found.items() if what}
+    return {name: values for name, values in unused.items() if values}

@@ -1,13 +1,13 @@
-"""Drives policies that return whole decisions, or the changes to the last one."""
+"""From whole decisions of a policy, or changes of the last decision, to starts and stops."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from repro.base.errors import PolicyError
+from repro.engine.decision_checks import DecisionChecks, with_gpu_type
 from repro.engine.holdings import Holdings
 from repro.model.decision import NOTHING, Run, RunSet, Shares
 from repro.model.jobs import JobTable
@@ -17,11 +17,26 @@ from repro.model.view import View
 if TYPE_CHECKING:
     from repro.engine.rounds.mechanism import RoundMechanism
 
+#: GPUs up to this number are a rounding error of sums of fractions.
 EPSILON_GPUS = 1e-9
 
 
-class DecidedDriver:
-    """Drives a policy that returns whole decisions; `Shares` go through the round mechanism."""
+class DecisionDriver:
+    """Drives a policy that returns a `RunSet`, or `Shares` for the round mechanism.
+
+    Parameters
+    ----------
+    table : JobTable
+        Jobs of the run.
+    policy : Policy
+        Policy of the run.
+    view : View
+        View of the policy.
+    holdings : Holdings
+        Jobs that hold GPUs.
+    make_rounds : callable
+        Makes the round mechanism when the policy first returns `Shares`.
+    """
 
     def __init__(
         self,
@@ -29,21 +44,27 @@ class DecidedDriver:
         policy: Policy,
         view: View,
         holdings: Holdings,
-        mechanism: Callable[[], RoundMechanism],
+        make_rounds: Callable[[], RoundMechanism],
     ) -> None:
         self.table = table
         self.policy = policy
         self.view = view
-        self.decide = policy.session(view)
-        self._mechanism = mechanism
+        #: round mechanism of a policy that has returned shares
+        self.rounds: RoundMechanism | None = None
+        self._decide = policy.session(view)
         self._holdings = holdings
-        self._bare: dict[int, Run] = {}
+        self._make_rounds = make_rounds
+        self._checks = DecisionChecks(table, policy)
+        #: run of a bare row number, always the same object
+        self._bare_runs: dict[int, Run] = {}
         #: jobs that hold GPUs, and perhaps some that did, in the order of the decision
         self._order: Iterable[int] = ()
-        #: of a policy that returned shares
-        self.rounds: RoundMechanism | None = None
+        #: whether jobs arrived or finished since the last decision
         self._changed = True
+        #: instant (s) at which the policy wants to decide even without an event
         self._wake = math.inf
+
+    # events --------------------------------------------------------------------------------------
 
     @property
     def waits(self) -> bool:
@@ -53,11 +74,11 @@ class DecidedDriver:
         return len(self.table.active) > len(self._holdings.runs)
 
     def running(self) -> Iterable[int]:
-        """Return the jobs that hold GPUs, in the order of the decision, or of arrival in rounds."""
+        """Jobs that hold GPUs, in the order of the decision, or of arrival in rounds."""
         return self.view.running if self.rounds else self._order
 
     def wake(self, now: float) -> float:
-        """Return the instant the policy asked for, or the next round."""
+        """Next wake-up of the policy, or next round (s)."""
         if self.rounds and self.table.active:
             return min(self._wake, self.rounds.next_boundary(now))
         return self._wake
@@ -71,43 +92,31 @@ class DecidedDriver:
     def finish(self, job: int, now: float) -> None:
         """React to a completion."""
         self.view.finished.append(job)
-        self._bare.pop(job, None)
+        self._bare_runs.pop(job, None)
         self._changed = True
         if self.rounds:
             self.rounds.finish(job, now)
 
     def rate_changed(self, job: int, now: float) -> None:
-        """Do nothing: the policy is asked anew at every event."""
+        """Do nothing: the policy reads the rates at its next decision."""
+
+    # decisions -----------------------------------------------------------------------------------
 
     def step(self, now: float) -> tuple[list[int], list[Run]]:
-        """Ask the policy and return what differs from what is held."""
+        """Let the policy decide; jobs that stop, and runs that start."""
         decision = self._decision(now)
         if decision.keep and self.rounds:
-            # the mechanism counts GPUs and gangs itself
+            # the round mechanism counts GPUs and gangs itself
             running = self.table.running
-            runs = [run for run in decision.runs if isinstance(run, Run)]
-            again = [job for run in runs for job in run.jobs if running[job]]
-            return [*decision.stop, *again], runs
+            starts = [run for run in decision.runs if isinstance(run, Run)]
+            restarts = [job for run in starts for job in run.jobs if running[job]]
+            return [*decision.stop, *restarts], starts
         if decision.keep:
-            return self._change(decision, now)
-        chosen = self._admit(decision, now)
-        held = self._holdings.runs
-        before = [job for job in self._order if job in held]
-        changed = [job for job in before if chosen.get(job) is not held[job]]
-        stops = dict.fromkeys(job for job in changed if chosen.get(job) != held[job])
-        starts: list[Run] = []
-        for job, run in chosen.items():
-            if held.get(job) is run:
-                continue
-            if job == run.jobs[0] and any(held.get(member) != run for member in run.jobs):
-                starts.append(run)
-                # a group that changes restarts as a whole
-                stops.update((m, None) for m in run.jobs if held.get(m) == run)
-        self._order = decision.order or chosen
-        return list(stops), starts
+            return self._changes(decision, now)
+        return self._differences(decision, now)
 
     def _decision(self, now: float) -> RunSet:
-        """Return what the policy wants, or what the rounds of its shares choose."""
+        """Decision of the policy, or of the rounds of its shares."""
         rounds = self.rounds
         if rounds:
             if not rounds.boundary(now):
@@ -122,14 +131,7 @@ class DecidedDriver:
             if rounds.clear(now):
                 self._changed = False
             return NOTHING
-        self.view.changed = self._changed
-        self._changed = False
-        if rounds:
-            self.view.together = rounds.together
-        self.view.fresh = range(self.view.fresh.stop, self.table.arrived)
-        decision = self.decide(self.view)
-        self.view.finished.clear()
-        self.view.together.clear()
+        decision = self._ask_policy()
         if isinstance(decision, RunSet):
             self._wake = decision.wake
             return decision
@@ -139,142 +141,121 @@ class DecidedDriver:
                 f"decide() returns a RunSet or Shares"
             )
         if rounds is None:
-            rounds = self.rounds = self._mechanism()
+            rounds = self.rounds = self._make_rounds()
             if not rounds.boundary(now):
                 self._changed = True
                 return NOTHING
         rounds.adopt(decision, now)
         return rounds.next_round(now)
 
-    def _change(self, decision: RunSet, now: float) -> tuple[list[int], list[Run]]:
-        """Carry out a decision that names changes only."""
+    def _ask_policy(self) -> object:
+        """Decision of the policy, which sees the events since its last decision."""
+        view = self.view
+        view.changed = self._changed
+        self._changed = False
+        if self.rounds:
+            view.together = self.rounds.together
+        view.fresh = range(view.fresh.stop, self.table.arrived)
+        decision = self._decide(view)
+        view.finished.clear()
+        view.together.clear()
+        return decision
+
+    def _differences(self, decision: RunSet, now: float) -> tuple[list[int], list[Run]]:
+        """Find the stops and starts that lead from the held runs to those of a whole decision."""
+        chosen = self._admitted(decision, now)
+        held = self._holdings.runs
+        before = [job for job in self._order if job in held]
+        changed = [job for job in before if chosen.get(job) is not held[job]]
+        stops = dict.fromkeys(job for job in changed if chosen.get(job) != held[job])
+        starts: list[Run] = []
+        for job, run in chosen.items():
+            if held.get(job) is run:
+                continue
+            if job == run.jobs[0] and any(held.get(member) != run for member in run.jobs):
+                starts.append(run)
+                # a group that changes restarts as a whole
+                stops.update((member, None) for member in run.jobs if held.get(member) == run)
+        self._order = decision.order or chosen
+        return list(stops), starts
+
+    def _changes(self, decision: RunSet, now: float) -> tuple[list[int], list[Run]]:
+        """Check a decision that names changes only; its stops and starts."""
         held = self._holdings.runs
         free = self._holdings.free.copy()
-        runs = [run if isinstance(run, Run) else self._alone(run) for run in decision.runs]
-        again = [job for run in runs for job in run.jobs if job in held]
-        stops = dict.fromkeys([*decision.stop, *again])
+        checks = self._checks
+        runs = [run if isinstance(run, Run) else self._bare_run(run) for run in decision.runs]
+        restarts = [job for run in runs for job in run.jobs if job in held]
+        stops = dict.fromkeys([*decision.stop, *restarts])
         for job in stops:
             if job not in held:
-                raise self._wrong(now, job, "stops it, but it holds no GPUs")
+                raise checks.error(now, job, "stops it, but it holds no GPUs")
         for run in {id(held[job]): held[job] for job in stops}.values():
             # the GPUs of a group come back with its last member
             if not [job for job in run.jobs if job not in stops and held.get(job) is run]:
                 free[run.gpu_type] += run.gpus - run.shared
-        begun: dict[int, Run] = {}
+        chosen: dict[int, Run] = {}
         starts: list[Run] = []
         for run in runs:
-            run = self._checked(run, begun, free, now, {})
+            checks.check_members(run, chosen, now)
+            run = with_gpu_type(run, free, None)
             charged = run.gpus - run.shared
             if charged > free.get(run.gpu_type, -1.0):
-                raise self._too_many(now, run.jobs[0], run.gpus, free.get(run.gpu_type, 0.0))
+                raise checks.too_few_gpus(now, run.jobs[0], run.gpus, free.get(run.gpu_type, 0.0))
             free[run.gpu_type] -= charged
-            begun.update(dict.fromkeys(run.jobs, run))
+            chosen.update(dict.fromkeys(run.jobs, run))
             starts.append(run)
         self._order = decision.order or held
         return list(stops), starts
 
-    def _admit(self, decision: RunSet, now: float) -> dict[int, Run]:
-        """Check a decision and return the run of every job that holds GPUs."""
+    def _admitted(self, decision: RunSet, now: float) -> dict[int, Run]:
+        """Run of every job that holds GPUs after a whole decision, checked."""
         free = self._holdings.capacity.copy()
         held = self._holdings.runs
+        checks = self._checks
         chosen: dict[int, Run] = {}
         active = self.table.active
-        asked = self.table.gpus
+        demand = self.table.gpus
         elastic = self.policy.elastic
         for entry in decision.runs:
-            run = entry if isinstance(entry, Run) else self._alone(entry)
+            run = entry if isinstance(entry, Run) else self._bare_run(entry)
             job = run.jobs[0]
-            # almost every run is held already, or one job on a known type with room to spare
-            if (
-                run.gpus <= free.get(run.gpu_type, -1.0)
-                and not (run.hosts or run.shared)
-                and job not in chosen
-                and (
-                    all(held.get(one) is run and one not in chosen for one in run.jobs)
-                    if len(run.jobs) > 1 or held.get(job) is run
-                    else run.gpus > 0 and job in active and (elastic or run.gpus == asked[job])
+            # almost every run is held already, or is one job with enough GPUs on a known type
+            fits = run.gpus <= free.get(run.gpu_type, -1.0) and not (run.hosts or run.shared)
+            is_valid = fits and job not in chosen
+            if is_valid and (len(run.jobs) > 1 or held.get(job) is run):
+                is_valid = all(
+                    held.get(member) is run and member not in chosen for member in run.jobs
                 )
-            ):
+            elif is_valid:
+                whole = elastic or run.gpus == demand[job]
+                is_valid = run.gpus > 0 and job in active and whole
+            if is_valid:
                 free[run.gpu_type] -= run.gpus
-                for one in run.jobs:
-                    chosen[one] = run
+                for member in run.jobs:
+                    chosen[member] = run
                 continue
-            run = self._checked(run, chosen, free, now, held)
+            checks.check_members(run, chosen, now)
+            run = with_gpu_type(run, free, held.get(job))
             if run.hosts or run.shared:
-                self._check_hosts(run, chosen, now)
-            name = run.gpu_type
+                checks.check_hosts(run, chosen, now)
+            gpu_type = run.gpu_type
             charged = run.gpus - run.shared
-            if name not in free:
-                raise self._wrong(now, job, f"asks for unknown GPU type {name!r}")
-            if charged <= free[name] + EPSILON_GPUS:
-                free[name] -= charged
+            if gpu_type not in free:
+                raise checks.error(now, job, f"asks for unknown GPU type {gpu_type!r}")
+            if charged <= free[gpu_type] + EPSILON_GPUS:
+                free[gpu_type] -= charged
                 chosen.update(dict.fromkeys(run.jobs, run))
             elif decision.fill == "exact":
-                raise self._too_many(now, job, charged, free[name])
+                raise checks.too_few_gpus(now, job, charged, free[gpu_type])
             elif decision.fill == "block":
                 break
         return chosen
 
-    def _alone(self, job: int) -> Run:
-        """Return the run of a bare row number, the same object each time."""
-        run = self._bare.get(job)
+    def _bare_run(self, job: int) -> Run:
+        """Run of a bare row number: the job on its whole demand."""
+        run = self._bare_runs.get(job)
         if run is None:
-            if not 0 <= job < self.table.count:
-                raise PolicyError(f"policy {self.policy.name!r} names unknown row number {job!r}")
-            run = self._bare[job] = Run((job,), self.table.gpus[job])
+            demand = self.table.gpus[self._checks.known_row(job)]
+            run = self._bare_runs[job] = Run((job,), demand)
         return run
-
-    def _checked(
-        self,
-        run: Run,
-        chosen: Mapping[int, Run],
-        free: Mapping[str | None, float],
-        now: float,
-        held: Mapping[int, Run],
-    ) -> Run:
-        """Return a run with its GPU type, that ``held`` if it may, after checking its members."""
-        for job in run.jobs:
-            if job not in self.table.active or job in chosen:
-                state = "twice" if job in chosen else "which is not waiting or running"
-                raise self._wrong(now, job, f"names it {state}")
-        if not run.gpus > 0:
-            raise self._wrong(now, run.jobs[0], f"gives it {run.gpus:g} GPUs; more than 0")
-        for job in () if self.policy.elastic else run.jobs:
-            asked = self.table.gpus[job]
-            if run.gpus != asked and not (run.waits and run.gpus < asked):
-                raise self._wrong(
-                    now,
-                    job,
-                    f"gives it {run.gpus:g} GPUs but it asks for {asked}; "
-                    f"all or none, unless the policy declares `elastic = True`",
-                )
-        if run.gpu_type is None and None not in free:
-            # it stays on the type it is on if that has room; else it goes to the emptiest
-            last = held.get(run.jobs[0])
-            if last is not None and free.get(last.gpu_type, 0.0) >= run.gpus:
-                return replace(run, gpu_type=last.gpu_type)
-            return replace(run, gpu_type=max(free, key=lambda name: (free[name], str(name))))
-        return run
-
-    def _check_hosts(self, run: Run, chosen: Mapping[int, Run], now: float) -> None:
-        """Check that a gang shares GPUs with jobs that run, and no more than they hold."""
-        absent = [job for job in run.hosts if job not in chosen]
-        if absent:
-            raise self._wrong(
-                now, run.jobs[0], f"shares GPUs with row {absent[0]}, which does not run"
-            )
-        theirs = sum({id(chosen[job]): chosen[job].gpus for job in run.hosts}.values())
-        if not 0 <= run.shared <= min(run.gpus, theirs):
-            raise self._wrong(
-                now,
-                run.jobs[0],
-                f"shares {run.shared:g} of its {run.gpus:g} GPUs with jobs that hold {theirs:g}",
-            )
-
-    def _too_many(self, now: float, job: int, gpus: float, left: float) -> PolicyError:
-        return self._wrong(now, job, f"gives it {gpus:g} GPUs where {left:g} are left")
-
-    def _wrong(self, now: float, job: int, what: str) -> PolicyError:
-        return PolicyError(
-            f"policy {self.policy.name!r}, time {now:g} s, job {self.table.ids[job]!r}: {what}"
-        )

@@ -1,1 +1,1 @@
-"""The vocabulary of the whole package: clusters, jobs, decisions, views, policies, records."""
+"""Vocabulary of the package: clusters, jobs, decisions, views, policies, records."""

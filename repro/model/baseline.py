@@ -1,4 +1,4 @@
-"""Baseline of a policy: the policy that it equals while certain inputs are missing."""
+"""Baseline of a policy: the policy that it equals without certain inputs."""
 
 import dataclasses
 from typing import Any, NamedTuple
@@ -7,22 +7,22 @@ import pandas as pd
 
 
 class Baseline(NamedTuple):
-    """Policy that another one equals while none of these inputs is given.
+    """Policy that decides the same as another policy without these inputs.
 
     Parameters
     ----------
     policy : str, optional
-        Registered name of the baseline. None: no policy decides the same to the last digit, though
-        this one lacks what sets it apart.
+        Registered name of the baseline. None: no policy decides the same to the last digit, but
+        the policy still needs one of the inputs for its own behaviour.
     advice : str
-        Inputs to give, as a message says it.
+        Advice of the message: the inputs to give.
     parameters : tuple of str
-        Parameters of the policy that make a difference where they are not at their default.
+        Parameters of the policy that count as inputs if they differ from their default.
     columns : tuple of str
-        Trace columns that make a difference; one without any value counts as absent.
+        Trace columns that count as inputs. A column without values counts as absent.
     model : bool
-        Whether a performance model makes a difference: throughputs by GPU type, speed-up curves,
-        run times of plans.
+        Whether a performance model counts as input, such as throughputs by GPU type, speed-up
+        curves or run times of plans.
 
     Examples
     --------
@@ -37,28 +37,29 @@ class Baseline(NamedTuple):
     model: bool = False
 
     def also(self, *parameters: str) -> "Baseline":
-        """Return this baseline for a policy of which further parameters make a difference."""
+        """Baseline with further parameters that count as inputs."""
         return self._replace(parameters=(*self.parameters, *parameters))
 
     def equals(self, policy: Any, trace: pd.DataFrame, *, modelled: bool) -> bool:
-        """Tell whether a policy is given nothing in which it differs from its baseline.
+        """Whether a run has none of the inputs, so that policy and baseline decide the same.
 
         Parameters
         ----------
         policy : Policy
-            The policy that declares this baseline.
+            Policy that declares this baseline.
         trace : DataFrame
-            The trace.
+            Jobs of the run.
         modelled : bool
             Whether the run has a performance model.
         """
-        fields = {field.name: field.default for field in dataclasses.fields(policy)}
-        chosen = any(getattr(policy, name) != fields[name] for name in self.parameters)
-        given = any(name in trace and trace[name].notna().any() for name in self.columns)
-        return not (chosen or given or (self.model and modelled))
+        defaults = {field.name: field.default for field in dataclasses.fields(policy)}
+        has_parameter = any(getattr(policy, name) != defaults[name] for name in self.parameters)
+        has_column = any(name in trace and trace[name].notna().any() for name in self.columns)
+        has_model = self.model and modelled
+        return not (has_parameter or has_column or has_model)
 
     def note(self, name: str) -> str:
-        """Line for users of the policy ``name``."""
+        """Warning for users of the policy ``name``, one line."""
         if self.policy is None:
             return f"policy {name!r} lacks what sets it apart here: {self.advice}"
         return f"policy {name!r} decides as {self.policy!r} here: {self.advice}"

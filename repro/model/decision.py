@@ -1,4 +1,4 @@
-"""What a policy may propose: a `RunSet` (who runs, in order) or `Shares` (who gets how much)."""
+"""Decisions of a policy: `RunSet` (gangs in order of priority) or `Shares` (fractions of time)."""
 
 import math
 from collections.abc import Sequence
@@ -14,26 +14,27 @@ Fill = Literal["skip", "block", "exact"]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One gang: a job, or a group of jobs that share the same GPUs.
+    """A gang: a job, or a group of jobs that share the same GPUs.
 
     Parameters
     ----------
     jobs : tuple of int
-        Row numbers of the members; more than one makes a group.
+        Row numbers of the members. Several jobs make a group.
     gpus : float
-        GPUs the gang holds; a fraction is allowed for policies that divide GPUs.
+        GPUs that the gang holds. Policies that divide GPUs may give fractions.
     gpu_type : str, optional
-        GPU type asked for; None takes any, and stays on the type held while that has room.
+        Demanded GPU type. None: any type, and the held type as long as its GPUs suffice.
     tasks : tuple of int
-        Placement wish: the node of each task, parameter servers first, as many as there are GPUs.
-        Empty leaves the place to the placement rule; a wish needs a rule that takes wishes.
+        Node of each task, parameter servers first; as many tasks as GPUs. Only placement rules
+        that take such wishes accept it. Empty: the placement rule chooses the nodes.
     hosts : tuple of int
-        Running jobs, named earlier in the decision, some of whose GPUs this gang uses too.
+        Running jobs, named earlier in the decision, whose GPUs the gang uses as well.
     shared : float
-        How many of ``gpus`` those are; only the rest counts against the cluster.
+        Number of GPUs among ``gpus`` that belong to ``hosts``. They do not count against the
+        cluster.
     waits : bool
-        The job holds these GPUs, fewer than it asks for, and waits for the others: the placed pods
-        of a gang that nobody schedules as a whole.
+        The job holds ``gpus``, fewer than its demand, and waits for the others. An example are the
+        placed pods of a gang without gang scheduling.
 
     Examples
     --------
@@ -59,25 +60,25 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class RunSet:
-    """Gangs in priority order; every unfinished job that is not named holds nothing.
+    """Gangs in order of priority; an unfinished job without a gang holds no GPUs.
 
     Parameters
     ----------
     runs : sequence of Run or int
-        Highest priority first; a bare row number stands for that job with the GPUs it asked for.
+        Highest priority first. A row number is a gang of this job with its demand of GPUs.
     fill : {"skip", "block", "exact"}
-        What happens to a gang that does not fit: it is skipped, it blocks all behind it, or the
-        decision is refused with a PolicyError.
+        Treatment of a gang that does not fit. ``skip``: it waits. ``block``: it waits, and so do
+        all gangs after it. ``exact``: the decision is refused with a PolicyError.
     wake : float
-        Instant (s) at which the policy wants to decide again even if nothing happens.
+        Instant (s) of the next decision, if no event comes earlier.
     order : sequence of int
-        The jobs in the order of the policy's list, where that is not the order of ``runs``; under
-        some rules it decides which of nearly simultaneous completions names the instant.
+        Jobs in the order of the policy's list, if it differs from ``runs``. Under some rules this
+        order decides which of nearly simultaneous completions sets the instant.
     keep : bool
-        Jobs that are named neither in ``runs`` nor in ``stop`` keep what they hold, so that a
-        decision costs what it changes. A member of a group that changes names the rest anew.
+        All jobs that are neither in ``runs`` nor in ``stop`` keep their GPUs, so that a decision
+        names its changes only. If a group changes, the decision names all its remaining members.
     stop : sequence of int
-        With ``keep``: jobs that lose their GPUs.
+        Jobs that lose their GPUs, together with ``keep``.
 
     Examples
     --------
@@ -95,21 +96,21 @@ class RunSet:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Fraction of time each job spends on each GPU type until the next decision (Gavel's X).
+    """Allocation X of Gavel: fraction of time of each job on each GPU type until the next decision.
 
     Parameters
     ----------
     jobs : sequence of int or tuple of int, or ndarray
-        One per row of ``fractions``: a row number, or with space sharing the two row numbers that
-        share the same GPUs; in an array of shape (rows, 2) the second is -1 for a job alone.
+        Job of each row of ``fractions``, or the two jobs that share GPUs in this row. In an array
+        of shape (rows, 2) the second job is -1 for a job alone.
     gpu_types : tuple of str
-        One per column, from `View.gpu_types`; None on a cluster without types.
+        GPU type of each column, from `View.gpu_types`; None on a cluster without types.
     fractions : ndarray, shape (rows, GPU types)
-        Share of time in [0, 1]; the rows of a job sum to at most 1.
+        Share of time in [0, 1]. The rows of a job sum to at most 1.
     overcommitted : bool
-        Whether a GPU type may be promised more time than its GPUs have, as by one policy of Gavel's
-        simulator. A round never uses more GPUs than there are; in ideal execution, which has no
-        rounds, the shares of such a type are scaled down.
+        Whether the shares of a GPU type may exceed its GPUs, as in a policy of Gavel's simulator.
+        A round uses the GPUs that exist. Ideal execution, which has no rounds, scales the shares of
+        such a type down.
 
     Examples
     --------
@@ -124,7 +125,7 @@ class Shares:
 
     @property
     def members(self) -> Ints:
-        """The jobs of every row, shape (rows, 2); -1 where there is no second."""
+        """Jobs of each row, (rows, 2); -1 in place of a second job."""
         if isinstance(self.jobs, np.ndarray) and self.jobs.ndim == 2:
             return self.jobs
         rows = np.full((len(self.jobs), 2), -1, dtype=np.int64)
@@ -142,7 +143,7 @@ class Shares:
         return rows
 
 
-#: Everybody keeps what he holds.
+#: Every job keeps its GPUs.
 NOTHING = RunSet((), keep=True)
 
 Decision = RunSet | Shares

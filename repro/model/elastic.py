@@ -1,4 +1,4 @@
-"""Base of policies of divisible GPUs, and the compiled state their rules work on."""
+"""Base of policies that divide GPUs, and the compiled state of their division rules."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -15,56 +15,58 @@ from repro.model.policy import Key, Policy
 from repro.model.settings import AtLeast, Between
 from repro.model.view import View
 
-#: GPUs left over up to this many are none: sums of fractions differ from whole numbers by rounding.
+#: Idle GPUs up to this number count as none: sums of fractions have rounding errors.
 NO_GPUS = 1e-9
-#: Completions up to this multiple of an instant are at that instant: rounding tells them apart.
+#: Completions up to this multiple of an instant are at that instant, despite rounding errors.
 SAME_INSTANT = 1.0 + 1e-13
-#: Entries of `ElasticState.tally`: jobs that hold GPUs (the first ones of `ElasticState.holders`),
-#: jobs present, events so far, and the sum of jobs present just before each.
+#: Entries of `ElasticState.tally`: number of jobs that hold GPUs (valid entries of
+#: `ElasticState.holders`); number of jobs present; number of events; sum over these events of the
+#: jobs present just before.
 HOLDERS, PRESENT, EVENTS, SHOWN = range(4)
-#: Entries of `ElasticState.clock`: now and when the lease ends (parts of a second), GPU-seconds
-#: held so far, GPUs asked for by the jobs present (if the rule leaves GPUs idle: held), when the
-#: rule wants GPUs handed out anew.
+#: Entries of `ElasticState.clock`: present instant and end of the lease (parts of a second);
+#: GPU-seconds held so far; total demand of the jobs present (GPUs; of a rule that leaves GPUs idle,
+#: the GPUs held); instant at which the rule wants to divide GPUs again.
 NOW, LEASE_ENDS, HELD, ASKED, WAKE = range(5)
 
 
 class Jobs(NamedTuple):
-    """What does not change during a run of divisible GPUs, one entry per job in order of arrival.
+    """Constants of a run of divisible GPUs: arrays with an entry per job, in order of arrival.
 
-    ``work`` is in seconds on one GPU; the scheduler takes it to be ``work * error``.
+    ``work`` is in seconds on one GPU, ``asked`` is the demand. The scheduler assumes ``work *
+    error`` seconds.
     """
 
     submit: Floats
     work: Floats
     error: Floats
     asked: Ints
-    #: speed S(asked), the row of the speed-up curve, and the curves (row 0: linear, not filled in)
+    #: speed S(asked); row of the speed-up curve; all curves (row 0 is linear and has no values)
     fastest: Floats
     curve: Ints
     curves: Floats
-    #: numbers that a policy gives each job: its class, its kind
+    #: number that the policy gives to each job, such as its class or kind
     group: Ints
-    #: how many such numbers there are, and GPUs
+    #: count of these numbers; GPUs of the cluster
     groups: int
     gpus: int
-    #: of equal completions that of the earlier arrival is taken first; else in order of holders
+    #: equal completions are taken in order of arrival; otherwise in order of `ElasticState.holders`
     by_arrival: bool
-    #: instants are counted in parts of a second, whole numbers of them if there are more than one
+    #: parts of a second in which instants are counted; whole numbers of parts if above 1
     per_second: float
-    #: such parts without progress after a job's GPUs changed
+    #: parts without progress after the GPUs of a job changed
     pause: float
-    #: parts after the last event at which GPUs are handed out anew
+    #: parts from the last event until GPUs are divided again
     lease: float
 
 
 class ElasticState(NamedTuple):
-    """What changes during a run of divisible GPUs; a playout works on a copy.
+    """State of a run of divisible GPUs; a playout works on a copy.
 
-    ``real`` and ``whole`` are the policy's own memory, a row for each array of
-    `DivisionRule.memory`.
+    ``real`` (floats) and ``whole`` (integers) are the memory of the policy, with a row for each
+    array of `DivisionRule.memory`.
     """
 
-    #: of jobs: seconds of work left on one GPU, GPUs held, speed on them, start of progress on them
+    #: by job: remaining work (s on one GPU), GPUs held, speed on them, start of progress on them
     left: Floats
     gpus: Floats
     rate: Floats
@@ -74,15 +76,15 @@ class ElasticState(NamedTuple):
     whole: Ints
     clock: Floats
     tally: Ints
-    #: of jobs, at their arrival: jobs present, events so far, sum of jobs present before each
+    #: by job, at its arrival: jobs present, number of events, sum of jobs present before these
     seen: Ints
 
     @classmethod
     def of(cls, jobs: Jobs, memory: Iterable[type]) -> "ElasticState":
-        """ElasticState before the first arrival, with own memory of zeros."""
+        """ElasticState before the first arrival; the memory of the policy is zero."""
         n = len(jobs.work)
         width = max(n, jobs.groups)
-        kinds = [kind for part in memory for kind in get_type_hints(part).values()]
+        array_types = [hint for rows in memory for hint in get_type_hints(rows).values()]
         clock = np.zeros(5)
         clock[LEASE_ENDS] = clock[WAKE] = math.inf
         return cls(
@@ -91,8 +93,8 @@ class ElasticState(NamedTuple):
             rate=np.zeros(n),
             begins=np.zeros(n),
             holders=np.zeros(n, np.int64),
-            real=np.zeros((kinds.count(Floats), width)),
-            whole=np.zeros((kinds.count(Ints), width), np.int64),
+            real=np.zeros((array_types.count(Floats), width)),
+            whole=np.zeros((array_types.count(Ints), width), np.int64),
             clock=clock,
             tally=np.zeros(4, np.int64),
             seen=np.zeros((3, n), np.int64),
@@ -101,7 +103,7 @@ class ElasticState(NamedTuple):
 
 @njit()
 def speed(jobs: Jobs, job: int, gpus: float) -> float:
-    """Return S(gpus), interpolated between whole numbers; beyond what the job asks for S(asked)."""
+    """Speed-up S(gpus), linear between whole numbers of GPUs, and S(demand) above the demand."""
     if gpus >= jobs.asked[job]:
         return float(jobs.fastest[job])
     curve = jobs.curve[job]
@@ -114,7 +116,7 @@ def speed(jobs: Jobs, job: int, gpus: float) -> float:
 
 @njit()
 def give(jobs: Jobs, s: ElasticState, job: int, gpus: float) -> None:
-    """Let a job hold so many GPUs from now on."""
+    """Give a job ``gpus`` GPUs from the present instant on."""
     if gpus != s.gpus[job]:
         s.gpus[job] = gpus
         s.rate[job] = speed(jobs, job, gpus)
@@ -123,71 +125,73 @@ def give(jobs: Jobs, s: ElasticState, job: int, gpus: float) -> None:
 
 @njit()
 def in_parts(jobs: Jobs, seconds: float) -> float:
-    """Return seconds in parts of the clock, a whole number of them if a second has several."""
+    """Convert seconds to parts of the clock; a whole number if a second has several parts."""
     if jobs.per_second == 1.0:
         return seconds
-    # rounded as a duration: far from time zero a sum of seconds has no microseconds left
-    whole = np.floor(seconds)
-    return float(whole * jobs.per_second + np.rint((seconds - whole) * jobs.per_second))
+    # rounded alone: far from time zero a sum of seconds has lost its microseconds
+    full_seconds = np.floor(seconds)
+    fraction = seconds - full_seconds
+    return float(full_seconds * jobs.per_second + np.rint(fraction * jobs.per_second))
 
 
 @njit()
 def mean_jobs(s: ElasticState, job: int) -> float:
-    """Return the mean number of jobs present over the events of a job's life (PCS's N)."""
+    """Mean number of jobs present over the events of a job's life (N of PCS, section 2)."""
     shown = s.seen[0, job] + s.tally[SHOWN] - s.seen[2, job]
     return float(shown / (1 + s.tally[EVENTS] - s.seen[1, job]))
 
 
-# Rounds and Themis have compiled heaps of their own: one heap that is passed its order as a
-# compiled function is not cached by Numba and costs up to 1.6 times (docs/architecture.md).
+# Rounds and Themis have compiled heaps of their own. Numba does not cache a heap that gets its
+# order as a compiled function, and such a heap costs up to 1.6 times (docs/architecture.md).
 @njit()
 def push(heap: Ints, key: Floats, tie: Ints, start: int, size: int, job: int) -> None:
-    """Add a job to a binary heap of ``size`` jobs that begins at ``start``; smallest key on top."""
-    place = size
-    while place > 0:
-        parent = (place - 1) // 2
+    """Add a job to the binary heap of ``size`` jobs from ``start`` on; smallest key on top."""
+    position = size
+    while position > 0:
+        parent = (position - 1) // 2
         other = heap[start + parent]
         if key[other] < key[job] or (key[other] == key[job] and tie[other] < tie[job]):
             break
-        heap[start + place] = other
-        place = parent
-    heap[start + place] = job
+        heap[start + position] = other
+        position = parent
+    heap[start + position] = job
 
 
 @njit()
 def pop(heap: Ints, key: Floats, tie: Ints, start: int, size: int) -> int:
-    """Remove and return the job on top of a heap of ``size`` jobs."""
+    """Remove the job on top of a heap of ``size`` jobs and return it."""
     top = heap[start]
     last = heap[start + size - 1]
-    place = 0
+    position = 0
     size = size - 1
     while True:
-        child = 2 * place + 1
+        child = 2 * position + 1
         if child >= size:
             break
-        one = heap[start + child]
+        best = heap[start + child]
         if child + 1 < size:
-            two = heap[start + child + 1]
-            if key[two] < key[one] or (key[two] == key[one] and tie[two] < tie[one]):
+            right = heap[start + child + 1]
+            if key[right] < key[best] or (key[right] == key[best] and tie[right] < tie[best]):
                 child = child + 1
-                one = two
-        if key[last] < key[one] or (key[last] == key[one] and tie[last] <= tie[one]):
+                best = right
+        if key[last] < key[best] or (key[last] == key[best] and tie[last] <= tie[best]):
             break
-        heap[start + place] = one
-        place = child
-    heap[start + place] = last
+        heap[start + position] = best
+        position = child
+    heap[start + position] = last
     return int(top)
 
 
 class DivisionRule(NamedTuple):
-    """How a policy divides GPUs, as compiled functions, and the loop compiled around them.
+    """Division rule of a policy: compiled functions, and the loop compiled around them.
 
-    ``admit(jobs, how, s, job)`` and ``retire(jobs, how, s, job)`` book a job that comes or goes;
-    ``share(jobs, how, s)`` brings `ElasticState.holders` and what they hold up to date. ``how``
-    is what `Elastic.settings` returns. ``memory`` are classes of NamedTuples that name the rows of
-    own memory, those of `Floats` (`ElasticState.real`) before those of `Ints`
-    (`ElasticState.whole`) in each. A row has an entry for every job and for every number of
-    `Elastic.groups`. ``run`` is the loop.
+    ``admit(jobs, settings, s, job)`` records an arrival, ``retire(jobs, settings, s, job)`` a
+    completion. ``share(jobs, settings, s)`` updates `ElasticState.holders` and their GPUs. The
+    settings are the result of `Elastic.settings`. ``run`` is the loop.
+
+    ``memory`` has NamedTuple classes that name the rows of the policy's memory. Each class has its
+    arrays of `Floats` (`ElasticState.real`) before its arrays of `Ints` (`ElasticState.whole`). A
+    row has an entry for every job and for every number of `Elastic.groups`.
     """
 
     run: Callable[..., Any]
@@ -200,20 +204,20 @@ class DivisionRule(NamedTuple):
 
 @dataclass(frozen=True)
 class Elastic(Policy):
-    """A policy that divides the cluster's GPUs among all jobs, anew at every event.
+    """A policy that divides the GPUs of the cluster among all jobs, at every event.
 
-    A subclass defines `key`, and jobs in that order get what they ask for or what is left; or it
-    defines `grants`, which may hand out fractions of GPUs. How fast a job runs on fewer GPUs than
-    it asks for is the performance model's (`repro.perf.SpeedUp`). Policies with a compiled `rule`
-    can be run forward without further arrivals, which predicts completions.
+    A subclass defines `key` or `grants`. With `key`, jobs in order of their keys get their demand
+    or the idle GPUs. `grants` may also give fractions of GPUs. A performance model
+    (`repro.perf.SpeedUp`) has the speed of a job on fewer GPUs than its demand. A policy with a
+    compiled `rule` predicts completions by simulations without further arrivals.
 
     Parameters
     ----------
     size_error : float
-        The scheduler takes each job for up to this share larger or smaller than it is, drawn once
-        per job from the seed of the run.
+        Largest relative error of the job sizes that the scheduler assumes. The error of each job
+        is sampled once, from the seed of the run. Needs a compiled rule.
     resize_s : float
-        Seconds without progress after the GPUs of a job changed. Both only with a compiled rule.
+        Time without progress after the GPUs of a job changed (s). Needs a compiled rule.
 
     Reference: PCS, arXiv 2401.10354, section 5.1.
 
@@ -237,109 +241,109 @@ class Elastic(Policy):
     )
 
     elastic: ClassVar[bool] = True
-    #: the compiled rule, where there is one
+    #: the compiled division rule; None: `grants` decides
     rule: ClassVar[DivisionRule | None] = None
-    #: `groups` are classes, which records name
+    #: the numbers of `groups` are classes of jobs, which the records show
     classed: ClassVar[bool] = False
-    #: with exact sizes, later arrivals change nothing for a job
+    #: with exact job sizes, later arrivals do not change the completion of a job
     foresees: ClassVar[bool] = False
-    #: row of `ElasticState.real` with the promised end of each job, which is then its prediction
+    #: row of `ElasticState.real` with the reserved end of each job, which is its prediction
     promised: ClassVar[int | None] = None
 
     @property
     def lease_s(self) -> float:
-        """Seconds after the last event at which GPUs are handed out anew."""
+        """Time from the last event until GPUs are divided again (s)."""
         return math.inf
 
     def groups(self, jobs: Jobs, *, alone: bool) -> tuple[Ints, int]:
-        """Return a number for every job, and how many such numbers there are.
+        """Class or kind of each job as a number, and count of these numbers.
 
-        ``alone``: the clock has to tell all jobs apart.
+        ``alone``: give every job a number of its own.
         """
         return np.zeros(len(jobs.work), np.int64), 1
 
     def settings(self, jobs: Jobs) -> Any:
-        """Return what the rule is handed besides jobs and state."""
+        """Further argument of the functions of the rule, after the jobs."""
         return 0
 
     def key(self, view: View, job: int) -> Key:
-        """Return the sort key of ``job`` now; smaller gets GPUs first."""
+        """Sort key of ``job`` at the present instant; the smallest key gets GPUs first."""
         raise PolicyError(f"elastic policy {self.name!r} defines neither `key` nor `grants`")
 
     def grants(self, view: View, total: int) -> Iterable[tuple[int, float]]:
-        """Return (job, GPUs) of the jobs that get some of the ``total`` GPUs, best first."""
-        left = total
+        """Yield (job, GPUs) of the jobs that get some of ``total`` GPUs, highest priority first."""
+        idle = total
         for job in sorted(view.jobs, key=lambda job: self.key(view, job)):
-            gpus = min(left, view.gpus(job))
+            gpus = min(idle, view.gpus(job))
             if gpus == 0:
                 return
             yield job, gpus
-            left -= gpus
+            idle -= gpus
 
     def decide(self, view: View) -> RunSet:
-        """Return what `grants` hands out."""
+        """Gangs that hold the GPUs of `grants`."""
         granted = self.grants(view, total_gpus(view))
         return RunSet([Run((job,), gpus) for job, gpus in granted], "exact")
 
     def session(self, view: View) -> Callable[[View], Any]:
-        """Return the decision function of one run."""
-        return self.decide if self.rule is None else _Sharing(self, self.rule, view)
+        """Decision function of one run."""
+        return self.decide if self.rule is None else _RuleSession(self, self.rule, view)
 
 
-class _Sharing:
-    """A compiled rule asked by the engine, event by event."""
+class _RuleSession:
+    """Decision function that applies a compiled rule event by event."""
 
     def __init__(self, policy: Elastic, rule: DivisionRule, view: View) -> None:
         self.policy = policy
         self.jobs = jobs_of(policy, view)
-        self.how = policy.settings(self.jobs)
+        self.settings = policy.settings(self.jobs)
         self.rule = rule
         self.s = ElasticState.of(self.jobs, rule.memory)
 
     def __call__(self, view: View) -> RunSet:
-        """Book who came and went, one event each, and share the GPUs out."""
+        """Record completions and arrivals as one event each, then divide the GPUs."""
         jobs = self.jobs
         s = self.s
-        how = self.how
+        settings = self.settings
         rule = self.rule
         if self.policy.size_error or self.policy.resize_s:
             raise ParamError(
-                f"{self.policy.name}: size_error and resize_s go by the compiled clock, which has "
+                f"{self.policy.name}: size_error and resize_s need the compiled clock, which has "
                 f"no intervals, overheads, nodes, added processes or early ends; leave these out"
             )
         finished = list(view.finished)
         s.clock[NOW] = view.now
         rows = s.holders[: s.tally[HOLDERS]]
         rows = rows[[view.is_unfinished(job) for job in rows.tolist()]]
-        # duration is the time on the GPUs asked for
+        # the remaining time is that on the demanded GPUs
         s.left[rows] = view.remaining_of(rows) * jobs.fastest[rows]
         if not finished and view.now >= s.clock[LEASE_ENDS]:
             count_event(s)
         for job in finished:
             count_event(s)
             depart(s, jobs, job)
-            rule.retire(jobs, how, s, job)
+            rule.retire(jobs, settings, s, job)
         for job in view.fresh:
             count_event(s)
             arrive(s, jobs, job)
-            rule.admit(jobs, how, s, job)
-        rule.share(jobs, how, s)
+            rule.admit(jobs, settings, s, job)
+        rule.share(jobs, settings, s)
         s.clock[LEASE_ENDS] = min(view.now + jobs.lease, s.clock[WAKE])
-        held = s.holders[: s.tally[HOLDERS]].tolist()
-        runs = [Run((job,), float(s.gpus[job])) for job in held]
+        holders = s.holders[: s.tally[HOLDERS]].tolist()
+        runs = [Run((job,), float(s.gpus[job])) for job in holders]
         return RunSet(runs, "exact", wake=float(s.clock[LEASE_ENDS]))
 
 
 @njit()
 def count_event(s: ElasticState) -> None:
-    """Let everyone present see how many are."""
+    """Count an event, and the jobs present just before it."""
     s.tally[EVENTS] += 1
     s.tally[SHOWN] += s.tally[PRESENT]
 
 
 @njit()
 def arrive(s: ElasticState, jobs: Jobs, job: int) -> None:
-    """Book a job that is present from now on."""
+    """Record an arrival."""
     s.tally[PRESENT] += 1
     s.clock[ASKED] += jobs.asked[job]
     s.seen[0, job] = s.tally[PRESENT]
@@ -349,14 +353,14 @@ def arrive(s: ElasticState, jobs: Jobs, job: int) -> None:
 
 @njit()
 def depart(s: ElasticState, jobs: Jobs, job: int) -> None:
-    """Book a job that is done."""
+    """Record a completion."""
     s.tally[PRESENT] -= 1
     s.clock[ASKED] -= jobs.asked[job]
     s.gpus[job] = s.left[job] = 0.0
 
 
 def total_gpus(view: View) -> int:
-    """Return the GPUs an elastic policy divides; they must be of one type."""
+    """GPUs that an elastic policy divides; they must be of one type."""
     if len(view.capacity()) > 1:
         raise PolicyError(
             f"elastic policies divide GPUs of one type, the cluster has {dict(view.capacity())}; "
@@ -366,12 +370,12 @@ def total_gpus(view: View) -> int:
 
 
 def jobs_of(policy: Elastic, view: View, *, grid: float = 1.0, alone: bool = True) -> Jobs:
-    """Return what a compiled rule knows of all jobs; see `Elastic.groups` for ``alone``."""
-    asked = view.widths.astype(np.int64)
-    n = len(asked)
+    """Constants of all jobs for a compiled rule; see `Elastic.groups` for ``alone``."""
+    demand = view.widths.astype(np.int64)
+    n = len(demand)
     curves, curve = view.curves()
-    fastest = curves[curve, np.minimum(asked, curves.shape[1] - 1)]
-    fastest = np.where(curve == 0, asked, fastest)
+    fastest = curves[curve, np.minimum(demand, curves.shape[1] - 1)]
+    fastest = np.where(curve == 0, demand, fastest)
     submit = view.submits
     error = np.ones(n)
     if policy.size_error:
@@ -379,10 +383,21 @@ def jobs_of(policy: Elastic, view: View, *, grid: float = 1.0, alone: bool = Tru
         error = 1 + rng.uniform(-policy.size_error, policy.size_error, n)
     submit = np.rint(submit * grid) if grid > 1 else submit
     jobs = Jobs(
-        submit, view.work(fastest), error, asked, fastest, curve, curves, np.zeros(n, np.int64), 1,
-        total_gpus(view), policy.rule is None or policy.rule.by_arrival,
-        grid, policy.resize_s * grid, policy.lease_s * grid,
-    )  # fmt: skip
+        submit=submit,
+        work=view.work(fastest),
+        error=error,
+        asked=demand,
+        fastest=fastest,
+        curve=curve,
+        curves=curves,
+        group=np.zeros(n, np.int64),
+        groups=1,
+        gpus=total_gpus(view),
+        by_arrival=policy.rule is None or policy.rule.by_arrival,
+        per_second=grid,
+        pause=policy.resize_s * grid,
+        lease=policy.lease_s * grid,
+    )
     alone = alone or policy.size_error > 0 or policy.resize_s > 0
     group, groups = policy.groups(jobs, alone=alone)
     return jobs._replace(group=group, groups=groups)

@@ -1,4 +1,4 @@
-"""Families of policies, such as ``fifo``: their members and the papers of these."""
+"""Families of policies, such as ``fifo``: their members, and the papers of the members."""
 
 import re
 import sys
@@ -12,7 +12,7 @@ _SAME = {
     "max-min-fairness": "max-min",
     "srpt": "srtf",
 }
-#: Shortest name of a family; a single letter marks a variant of one policy.
+#: Shortest name of a family (letters). A single letter marks a variant of a policy.
 _SHORTEST = 2
 
 
@@ -34,19 +34,19 @@ def family(word: str, policies: Mapping[str, type]) -> list[str]:
     >>> family("FIFO", {"gavel-fifo": object, "my-sjf": Shortest, "las-2d": object})
     ['gavel-fifo', 'my-sjf']
     """
-    meant = re.sub(r"[_\s]+", "-", word.strip().casefold())
-    if len(meant) < _SHORTEST:
+    name_part = re.sub(r"[_\s]+", "-", word.strip().casefold())
+    if len(name_part) < _SHORTEST:
         return []
-    meant = _SAME.get(meant, meant)
+    name_part = _SAME.get(name_part, name_part)
     return [
         name
         for name, policy in sorted(policies.items())
-        if f"-{meant}-" in f"-{name}-" or meant in getattr(policy, "families", ())
+        if f"-{name_part}-" in f"-{name}-" or name_part in getattr(policy, "families", ())
     ]
 
 
 def explain(word: str, policies: Mapping[str, type]) -> list[str]:
-    """Lines that list the policies of a family; none if no policy belongs to it.
+    """Message that lists the policies of a family, line by line; empty without members.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def explain(word: str, policies: Mapping[str, type]) -> list[str]:
     Returns
     -------
     list of str
-        A first line, then one for each policy: name, paper, first line of the docstring.
+        A headline, then a line for each policy: name, paper, first line of the docstring.
     """
     names = family(word, policies)
     if not names:
@@ -76,10 +76,11 @@ def explain(word: str, policies: Mapping[str, type]) -> list[str]:
 
 
 def _paper(policy: type) -> str:
-    """Return the paper that the package of a policy names as ``PAPER``, or its own name."""
+    """``PAPER`` of the package of a policy, or the name of the package."""
     package = policy.__module__.rpartition(".")[0] or policy.__module__
     return str(getattr(sys.modules.get(package), "PAPER", package))
 
 
 def _summary(policy: type) -> str:
+    """First line of the docstring of a policy."""
     return ((policy.__doc__ or "").strip().splitlines() or [""])[0]

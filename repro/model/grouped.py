@@ -1,4 +1,4 @@
-"""Base of policies whose jobs share GPUs: groups that take turns, or guests of other jobs."""
+"""Base of policies whose jobs share GPUs: in groups, or as jobs with hosts."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -14,11 +14,11 @@ Group = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Grouped(Policy):
-    """A policy that lets jobs share GPUs; a subclass returns the function that decides one run.
+    """A policy that lets jobs share GPUs; a subclass defines `session`.
 
-    A group is a `Run` of several jobs with the GPUs of one; a guest is a `Run` that names its
-    ``hosts``. How fast the members run is the performance model's, `performance`. What remembers
-    groups learns who left and who came from `View.finished` and `View.fresh`.
+    A group is a `Run` of several jobs on the same GPUs. A job with hosts is a `Run` that names its
+    ``hosts``, whose GPUs it also uses. The performance model (`performance`) has the speed of each
+    member. `View.finished` and `View.fresh` are the changes since the last decision.
 
     Reference: Muri, SIGCOMM 2022, Algorithm 1; AntMan, OSDI 2020.
 
@@ -44,4 +44,4 @@ class Grouped(Policy):
 
     @abstractmethod
     def session(self, view: View) -> Callable[[View], RunSet]:
-        """Return the function that decides one run."""
+        """Decision function of one run."""

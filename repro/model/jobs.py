@@ -1,4 +1,4 @@
-"""The job table of one run: what the engine knows about each job, as plain columns."""
+"""The job table of one run: constants and state of each job, as columns."""
 
 import math
 from collections.abc import Callable, MutableSequence, Sequence
@@ -13,31 +13,33 @@ from repro.model.rules import Rules
 
 T = TypeVar("T")
 Numbers = MutableSequence[float]
-#: Widest gang that is accepted.
+#: Largest accepted demand of a job (GPUs).
 MAX_GPUS_PER_JOB = 1_000_000
 
 
 class State(NamedTuple):
-    """What changes during a run, one array per column, one entry per job; the only book of it.
+    """State of all jobs of a run, the only copy: arrays with an entry per job.
 
-    Compiled loops write the arrays in place.
+    Compiled loops write the arrays in place. Instants are seconds of the clock of the run.
     """
 
-    #: units of work left at `since`; progress since then is (now - since) * rate
+    #: remaining work at the instant `since` (units); later progress is (now - since) * rate
     left: Floats
     since: Floats
     #: units of work per second
     rate: Floats
-    #: instant by which former holders of the present GPUs are done with them
+    #: instant from which no earlier holder of the present GPUs uses them
     clean: Floats
-    #: whether GPUs are held, since when, how many, the column of their type (-1: not chosen), and
-    #: the job they are shared with in rounds (-1: none)
+    #: whether the job holds GPUs
     running: Flags
+    #: start of the present interval of holding GPUs, and number of these GPUs
     hold: Floats
     held: Floats
+    #: column of the GPU type held (-1: not chosen)
     on_type: Ints
+    #: job that shares the GPUs in rounds (-1: none)
     partner: Ints
-    #: seconds and GPU-seconds held in earlier holds
+    #: time (s) and attained service (GPU-seconds) of earlier intervals of holding GPUs
     seconds: Floats
     service: Floats
     first_start: Floats
@@ -47,12 +49,12 @@ class State(NamedTuple):
 
     @classmethod
     def of(cls, work: list[float]) -> "State":
-        """Return the state before the run of jobs with so many units of work."""
+        """State before the run; ``work`` has the units of work of each job."""
         n = len(work)
-        time = {name: np.zeros(n) for name in cls._fields}
-        none = {name: np.full(n, -1) for name in ("on_type", "partner")}
+        numbers = {name: np.zeros(n) for name in cls._fields}
+        indices = {name: np.full(n, -1) for name in ("on_type", "partner")}
         counts = {name: np.zeros(n, np.int64) for name in ("preemptions", "promotions")}
-        return cls(**time | none | counts)._replace(
+        return cls(**numbers | indices | counts)._replace(
             left=np.array(work, dtype=float),
             running=np.zeros(n, np.bool_),
             first_start=np.full(n, math.inf),
@@ -61,9 +63,10 @@ class State(NamedTuple):
 
 
 class JobTable:
-    """What is known about each job, by row number in order of submission, equals as in the trace.
+    """Jobs of one run as columns, by row number.
 
-    ``table.left[job]`` and so on read and write the columns of `State` one by one.
+    Rows are in order of submission, and in the order of the trace for equal times. The attributes
+    named as fields of `State` read and write its entries, such as ``table.left[job]``.
     """
 
     def __init__(self, trace: pd.DataFrame, rules: Rules | None = None) -> None:
@@ -73,65 +76,74 @@ class JobTable:
         if rules.whole_seconds:
             submit = submit.astype("int64")
             work = work.astype("int64")
-        #: instant of the trace at which the clock starts (s)
+        #: start of the clock, in time of the trace (s)
         self.clock_start_s = 0.0 if rules.trace_clock else float(submit.min())
         order = pd.Index(np.argsort(submit.to_numpy(), kind="stable"))
-        #: rows of the trace, in the order used here
+        #: the trace in order of submission
         self.frame = trace.iloc[order].reset_index(drop=True)
-        #: position in the trace of each row used here
+        #: position in the trace of each row of `frame`
         self.positions = order
-        n = self.count = len(trace)
+        #: number of jobs
+        self.count = len(trace)
         self.ids: list[object] = self.frame["job_id"].tolist()
         submit = submit.astype(float) - self.clock_start_s
         self.submit: list[float] = submit.iloc[order].tolist()
-        #: trace columns that this run has read
+        #: columns of the trace that the run has read
         self.read = {"job_id", "submit_time", "num_gpus"}
         self._duration: list[float] = work.iloc[order].astype(float).tolist()
         self._columns: dict[str, list[Any]] = {}
-        #: whether the trace has values in a column, and the columns without a gap
+        #: whether the trace has values in a column, by name
         self._has: dict[str, bool] = {}
+        #: columns with a value for every job
         self._complete: set[str] = set()
         self._derived: dict[str, Any] = {}
-        #: units of work (seconds at the reference allocation, or iterations), and the seconds one
-        #: unit takes alone
         self.counts_iterations = rules.iterations is not None
         self.counts_steps = rules.steps
-        if rules.iterations is not None:
-            self.work, self.solo = self._in_iterations(trace, rules.iterations)
-        elif not rules.steps:
-            self.work = self.duration
-            self.solo = [1.0] * n
-        else:
-            self._require(trace, "iterations", "give the training steps")
-            self.work = list(map(float, self.column("iterations")))
-            if self.has("iteration_time"):
-                # durations are rounded
-                self.refuse_gaps("iteration_time", "fill it or drop the column")
-                self.solo = list(map(float, self.column("iteration_time")))
-            else:
-                self.solo = [s / n for s, n in zip(self.duration, self.work, strict=True)]
-        #: rows below this number have arrived
+        #: work of each job (units), and the time of a unit alone (s). A unit is a second at the
+        #: demand of GPUs, an iteration, or a training step.
+        self.work, self.solo = self._work_and_solo(trace, rules)
+        #: number of jobs that have arrived: rows 0 to ``arrived`` - 1
         self.arrived = 0
-        #: `models` for those whom it does not influence
-        self.unread_models: list[str | None] = (
-            self.frame["model"].tolist() if "model" in self.frame else [None] * n
-        )
+        #: `models` for readers whose result does not depend on them
+        self.unread_models: list[str | None] = [None] * self.count
+        if "model" in self.frame:
+            self.unread_models = self.frame["model"].tolist()
         self.gpus: list[int] = self.frame["num_gpus"].astype(int).tolist()
         self.state = State.of(self.work)
-        # entries of memory views are plain numbers, three times as fast as those of arrays
+        # entries of memory views are Python numbers, three times as fast as entries of arrays
         arrays: tuple[Any, ...] = self.state
         columns = [cast(Numbers, memoryview(array)) for array in arrays]
         self.left, self.since, self.rate, self.clean, self.running = columns[:5]
         self.hold, self.held, self.on_type, self.partner = columns[5:9]
         self.seconds, self.service, self.first_start, self.end = columns[9:13]
         self.preemptions, self.promotions = columns[13:]
-        #: arrived and not finished, in order of arrival
+        #: jobs that have arrived and not finished, in order of arrival
         self.active: dict[int, None] = {}
 
+    def _work_and_solo(self, trace: pd.DataFrame, rules: Rules) -> tuple[list[float], list[float]]:
+        """Work of each job (units), and time of a unit alone (s), as the rules count work."""
+        if rules.iterations is not None:
+            return self._in_iterations(trace, rules.iterations)
+        if rules.steps:
+            return self._in_steps(trace)
+        return self.duration, [1.0] * self.count
+
+    def _in_steps(self, trace: pd.DataFrame) -> tuple[list[float], list[float]]:
+        """Training steps of each job, and time of a step alone (s)."""
+        self._require(trace, "iterations", "give the training steps")
+        steps = list(map(float, self.column("iterations")))
+        if not self.has("iteration_time"):
+            durations = self.duration
+            return steps, [total / count for total, count in zip(durations, steps, strict=True)]
+        # the time of a step is exact, whereas durations are rounded
+        self.refuse_gaps("iteration_time", "fill it or drop the column")
+        return steps, list(map(float, self.column("iteration_time")))
+
     def _in_iterations(self, trace: pd.DataFrame, factor: float) -> tuple[list[float], list[float]]:
+        """Count the iterations of each job, of ``factor`` times its solo iteration time (s)."""
         for name in ("iterations", "iteration_time"):
             self._require(trace, name, "give iterations and iteration_time (s)")
-        # the product is taken in milliseconds: its last bit decides between jobs of equal length
+        # as a product in milliseconds, whose last bit decides between jobs of equal length
         solo = [
             round(float(seconds) * 1000.0, 6) * factor / 1000.0
             for seconds in self.column("iteration_time")
@@ -139,7 +151,7 @@ class JobTable:
         return list(map(float, self.column("iterations"))), solo
 
     def _require(self, trace: pd.DataFrame, name: str, hint: str) -> None:
-        """Raise unless every job has the column."""
+        """Raise TraceError unless every job has a value in the column."""
         advice = f"these rules count work in iterations: {hint}, or use --rules paper"
         if name not in self.frame:
             raise TraceError(f"{self.source}: no column {name!r}; {advice}")
@@ -147,7 +159,7 @@ class JobTable:
 
     @property
     def duration(self) -> list[float]:
-        """Seconds the trace says each job takes."""
+        """Duration of each job in the trace (s)."""
         self.read.add("duration")
         return self._duration
 
@@ -158,22 +170,22 @@ class JobTable:
 
     @property
     def models(self) -> list[str | None]:
-        """Model of each job, None or NaN where the trace names none."""
+        """Model of each job; None or NaN without one in the trace."""
         self.read.add("model")
         return self.unread_models
 
     def named_models(self, reader: str) -> list[str]:
-        """Model of each job, for a ``reader`` that knows nothing about jobs without one.
+        """Model of each job, for a ``reader`` that needs one for every job.
 
         Parameters
         ----------
         reader : str
-            What needs the models, for the message, such as "a throughput table".
+            Reader of the models for the message, such as "a throughput table".
 
         Raises
         ------
         TraceError
-            If the trace has no column of models, or a job has none.
+            If the trace has no column of models, or a job has no model.
         """
         if not self.has("model"):
             raise TraceError(f"{self.source} has no column model, which {reader} needs; fill one")
@@ -181,22 +193,20 @@ class JobTable:
         return cast(list[str], self.models)
 
     def has(self, name: str) -> bool:
-        """Whether the trace has the column; one without any value counts as absent."""
-        known = self._has.get(name)
-        if known is None:
-            known = name in self.frame and bool(self.frame[name].notna().any())
-            self._has[name] = known
-        return known
+        """Whether the trace has the column; a column without values counts as absent."""
+        if name not in self._has:
+            self._has[name] = name in self.frame and bool(self.frame[name].notna().any())
+        return self._has[name]
 
     def column(self, name: str, *, gaps: bool = False) -> list[Any]:
-        """Trace column by row number; KeyError if there is none.
+        """Column of the trace by row number; KeyError if the trace lacks it.
 
         Parameters
         ----------
         name : str
             Name of the column.
         gaps : bool
-            The reader knows what a job without a value means; else a gap is a TraceError.
+            Whether jobs may lack a value; otherwise the first gap is a TraceError.
         """
         values = self._columns.get(name)
         if values is None:
@@ -207,7 +217,7 @@ class JobTable:
         return values
 
     def refuse_gaps(self, name: str, advice: str) -> None:
-        """Raise for the first row of the trace without a value in a column that is read."""
+        """Raise TraceError for the first row of the trace without a value in a column."""
         if name in self._complete:
             return
         gaps = np.flatnonzero(self.frame[name].isna().to_numpy())
@@ -218,18 +228,18 @@ class JobTable:
         self._complete.add(name)
 
     def row(self, job: int) -> str:
-        """Row and id of a job, as messages name it; rows count from 0, as in a DataFrame."""
+        """Row and id of a job for messages; rows count from 0, as in a DataFrame."""
         return f"row {self.positions[job]} (job {self.ids[job]})"
 
     def derived(self, name: str, make: Callable[[], T]) -> T:
-        """Return what ``make`` says about the whole trace, asked once per run and name."""
+        """Value that ``make`` computes from the trace, once per run and name."""
         if name not in self._derived:
             self._derived[name] = make()
-        found: T = self._derived[name]
-        return found
+        value: T = self._derived[name]
+        return value
 
     def iteration_s(self, job: int) -> float:
-        """Return the seconds one iteration takes alone, NaN if the trace does not say."""
+        """Time of an iteration alone (s); NaN if the trace lacks it."""
         if self.counts_iterations:
             return self.solo[job]
         if "iteration_time" not in self.frame:
@@ -237,24 +247,24 @@ class JobTable:
         return float(self.column("iteration_time", gaps=True)[job])
 
     def remaining(self, job: int, now: float) -> float:
-        """Return the units of work left."""
+        """Remaining work of a job (units)."""
         if not self.running[job]:
             return self.left[job]
         return self.left[job] - max(0.0, now - self.since[job]) * self.rate[job]
 
     def units_left(self, jobs: Sequence[int] | Ints, now: float) -> Floats:
-        """Return the units of work left of several jobs."""
+        """Remaining work of several jobs (units), (jobs,)."""
         state = self.state
         rows = np.asarray(jobs, dtype=np.int64)
-        gone = np.maximum(0.0, now - state.since[rows]) * state.rate[rows]
-        left: Floats = state.left[rows] - np.where(state.running[rows], gone, 0.0)
-        return left
+        progress = np.maximum(0.0, now - state.since[rows]) * state.rate[rows]
+        remaining: Floats = state.left[rows] - np.where(state.running[rows], progress, 0.0)
+        return remaining
 
     def run_seconds(self, job: int, now: float) -> float:
-        """Return the seconds during which the job has held GPUs."""
+        """Time for which a job has held GPUs (s)."""
         return self.seconds[job] + (now - self.hold[job] if self.running[job] else 0.0)
 
     def attained(self, job: int, now: float) -> float:
-        """Return the attained service (GPU-seconds)."""
-        held = (now - self.hold[job]) * self.held[job] if self.running[job] else 0.0
-        return self.service[job] + held
+        """Attained service of a job (GPU-seconds)."""
+        present = (now - self.hold[job]) * self.held[job] if self.running[job] else 0.0
+        return self.service[job] + present

@@ -1,4 +1,4 @@
-"""Records to numbers: every metric of the papers, computed after the run from `Result` alone."""
+"""Metrics of the papers, computed from the records (`Result`) of a run."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from repro.model.records import Result, durations, makespan
 
 
 def statistics(values: pd.Series[float] | Array) -> dict[str, float]:
-    """Return average, median and 95th percentile (linear interpolation).
+    """Average, median and 95th percentile of values (linear interpolation).
 
     Parameters
     ----------
     values : array-like of float
-        For example JCTs or queueing delays (s).
+        Such as JCTs or queueing delays (s).
 
     Examples
     --------
@@ -28,28 +28,35 @@ def statistics(values: pd.Series[float] | Array) -> dict[str, float]:
 
 
 def improvement(result: Result, reference: Result, metric: str = "jct") -> dict[str, float]:
-    """Return avg, median, p95 and makespan of a run over the reference's (Tiresias section 5.1).
+    """Factors of improvement: a metric of a run over that of the reference (Tiresias section 5.1).
 
     Parameters
     ----------
     result, reference : Result
-        Value under X and value under Tiresias-L.
+        Records under the compared policy, and under the reference (Tiresias-L in the paper).
     metric : str
         Column of ``jobs``.
+
+    Returns
+    -------
+    dict
+        Factors avg, median and p95 of the metric, and makespan.
     """
-    ours = statistics(result.jobs[metric])
-    base = statistics(reference.jobs[metric])
-    factors = {k: ours[k] / base[k] if base[k] else float("nan") for k in ours}
+    values = statistics(result.jobs[metric])
+    bases = statistics(reference.jobs[metric])
+    factors = {
+        name: value / bases[name] if bases[name] else float("nan") for name, value in values.items()
+    }
     return factors | {"makespan": makespan(result) / makespan(reference)}
 
 
 def unfairness(result: Result, fair: Result) -> pd.Series[float]:
-    """Return by how much each job finishes later than under a fair policy (%), 0 if sooner.
+    """Unfairness of each job: increase of its JCT over a fair policy (%), at least 0.
 
     Parameters
     ----------
     result, fair : Result
-        Records under the policy and under the fair one (``max-min`` for PCS Figure 1b).
+        Records under the policy, and under a fair policy (``max-min`` for PCS Figure 1b).
 
     Examples
     --------
@@ -63,14 +70,14 @@ def unfairness(result: Result, fair: Result) -> pd.Series[float]:
 
 
 def time_by_type(result: Result, until: float = np.inf) -> pd.DataFrame:
-    """Return the seconds each job has held GPUs of each type (one column per type).
+    """Time for which each job held GPUs of each type (s), a row per job and a column per type.
 
     Parameters
     ----------
     result : Result
         Records on a cluster with GPU types.
     until : float
-        Count up to this instant (s).
+        Instant at which the count ends (s).
 
     Examples
     --------
@@ -81,21 +88,23 @@ def time_by_type(result: Result, until: float = np.inf) -> pd.DataFrame:
     (6, 2)
     """
     spans = result.intervals[["job_id", "gpu_type"]].copy()
-    left = (until - result.intervals["start"]).clip(lower=0)
-    spans["seconds"] = durations(result).clip(upper=left)
+    limit = (until - result.intervals["start"]).clip(lower=0)
+    spans["seconds"] = durations(result).clip(upper=limit)
     table = spans.pivot_table("seconds", "job_id", "gpu_type", aggfunc="sum", fill_value=0.0)
     return table.reindex(result.jobs["job_id"], fill_value=0.0)
 
 
 def bins(jobs: pd.DataFrame, small_gpus: int, short_s: float) -> pd.Series[str]:
-    """Return the bin of every job: SS, SL, LS, LL (Tiresias Table 3: size, then length).
+    """Bin of each job by size, then length: SS, SL, LS, LL (Tiresias Table 3).
 
     Parameters
     ----------
     jobs : DataFrame
-        With num_gpus and duration (s).
-    small_gpus, short_s
-        Largest GPU count called small; durations below are short (s).
+        Jobs with num_gpus and duration (s).
+    small_gpus : int
+        Largest demand of a small job (GPUs).
+    short_s : float
+        Durations below are short (s).
 
     Examples
     --------
@@ -109,14 +118,19 @@ def bins(jobs: pd.DataFrame, small_gpus: int, short_s: float) -> pd.Series[str]:
 
 
 def busy_gpus(result: Result, step: float) -> pd.Series[float]:
-    """Return the average number of GPUs held in each time step up to the last completion.
+    """Average number of GPUs held in each time step up to the last completion.
 
     Parameters
     ----------
     result : Result
-        Records.
+        Records of a run.
     step : float
-        Step length (s); the index of the series is the beginning of each.
+        Length of a time step (s).
+
+    Returns
+    -------
+    Series
+        GPUs, indexed by the start of each step (s).
     """
     spans = result.intervals
     last = float(spans["end"].max()) if len(spans) else 0.0
@@ -127,5 +141,5 @@ def busy_gpus(result: Result, step: float) -> pd.Series[float]:
     times = times[order]
     level = np.cumsum(change[order])
     area = np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(times))])
-    at = np.interp(edges, times, area)
-    return pd.Series(np.diff(at) / step, index=pd.Index(edges[:-1], name="time_s"))
+    area_at_edges = np.interp(edges, times, area)
+    return pd.Series(np.diff(area_at_edges) / step, index=pd.Index(edges[:-1], name="time_s"))

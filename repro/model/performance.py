@@ -1,4 +1,4 @@
-"""What the engine asks of the world: how fast a job runs on what it holds, what a start costs."""
+"""Protocols of performance models (speed of jobs), and costs of starts and preemptions."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -10,68 +10,69 @@ from repro.model.records import Nodes
 
 
 class Performance(Protocol):
-    """How fast jobs run on what they hold."""
+    """A performance model: speed of jobs on the GPUs that they hold."""
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
-        """Return the speed of every member of ``run`` relative to running alone."""
+        """Speed of each member of ``run`` relative to running alone, (members,)."""
 
 
 @runtime_checkable
 class Paced(Performance, Protocol):
-    """A performance model that knows to the last bit how long a unit of work takes."""
+    """A performance model that has the exact time of a unit of work."""
 
     def paces(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
-        """Return the seconds a unit of work takes every member of ``run``."""
+        """Seconds of a unit of work for each member of ``run``, (members,)."""
 
 
 @runtime_checkable
 class Renewing(Performance, Protocol):
-    """A performance model whose rates change while a run goes on, such as goodput by epoch."""
+    """A performance model whose rates change during a run, such as goodput by epoch."""
 
     def renew(self, table: JobTable, run: Run, nodes: Nodes) -> float:
-        """Seconds of progress after which the rates of ``run`` are asked again; infinity: never.
+        """Time until the rates of ``run`` are computed again (s of progress); infinity: never.
 
-        ``table.left`` holds the work left of the members at this instant. The engine asks when the
-        run starts and after every renewal. A renewal is an event at which the policy decides, too.
+        ``table.left`` has the remaining work of the members at the present instant. The engine
+        calls this when the run starts and at every renewal. A renewal is an event: the policy
+        decides.
         """
 
 
 @runtime_checkable
 class Curves(Protocol):
-    """A performance model that knows how fast jobs run on any number of GPUs."""
+    """A performance model with speed-up curves S of jobs."""
 
     def table(
         self, models: Sequence[str | None], gpus: Sequence[int], ids: Sequence[object]
     ) -> tuple[Floats, Ints]:
-        """Return S(0), S(1), … row by row, and the row of each job; row 0 is linear speed-up."""
+        """Curves S(0), S(1), … as rows, and the row of each job; row 0 is linear speed-up."""
 
 
 class Overhead:
-    """What starts and preemptions cost: nothing. Subclasses say what does."""
+    """Costs of starts and preemptions, all 0 s; subclasses override them."""
 
-    #: the start is paid anew after every decision, even by a job that kept its GPUs
+    #: every running job pays its start after every decision
     every_interval: bool = False
-    #: a job whose company changes goes on where it is; else the whole group starts again
+    #: a job runs on if its group changes; otherwise all members of the group start again
     stays: bool = False
-    #: a guest starts beside its hosts, and progresses when they have left
+    #: a job with hosts starts while they run, and progresses after they have left
     follows: bool = False
 
     def start_s(self, table: JobTable, job: int) -> float:
-        """Return the seconds a job that never ran holds its GPUs before it progresses."""
+        """Time from the first start of a job until it progresses (s)."""
         return 0.0
 
     def save_s(self, table: JobTable, job: int) -> float:
-        """Return the seconds a job holds its GPUs after its last step."""
+        """Time for which a job holds its GPUs after its last step (s)."""
         return 0.0
 
     def handover_s(self, table: JobTable, job: int) -> float:
-        """Return the seconds after the last step of its hosts from which a guest may progress."""
+        """Time from the last step of its hosts until a job progresses (s)."""
         return 0.0
 
     def pause_s(self, table: JobTable, job: int) -> float:
-        """Return the seconds a preempted job keeps its GPUs to checkpoint."""
+        """Time for which a preempted job keeps its GPUs to write a checkpoint (s)."""
         return 0.0
 
     def resume_s(self, table: JobTable, job: int) -> float:
-        """Return the seconds a resumed job holds its GPUs before it progresses: it loads anew."""
+        """Time from the resumption of a job until it progresses (s); the default is `start_s`."""
         return self.start_s(table, job)

@@ -1,4 +1,4 @@
-"""What a policy is: `Policy` decides, `Order` only ranks; both are frozen and stateless."""
+"""Bases of policies: `Policy` decides, `Order` ranks jobs. Both are frozen and stateless."""
 
 from __future__ import annotations
 
@@ -20,41 +20,41 @@ from repro.model.performance import Overhead, Performance
 from repro.model.records import Intervals
 from repro.model.registry import Registry
 from repro.model.rules import Completions
-from repro.model.settings import check_given, check_settings
+from repro.model.settings import check_settings, check_values
 from repro.model.view import View
 
 Key = Any
 P = TypeVar("P", bound="Policy")
 T = TypeVar("T")
-#: What `register` takes: a class of policies or a key function.
+#: Argument of `register`: a class of policies or a key function.
 D = TypeVar("D", bound=Callable[..., Any])
 
 policies: Registry[type[Policy]] = Registry(
     "policy", "repro.policies", PolicyError, group="repro.policies", explain=explain
 )
 
-
-#: Compiled loops that simulate a whole run at nominal speed and write `JobTable.state`. Intervals
-#: None: who held GPUs when is not recorded.
+#: Compiled loops that simulate a whole run at nominal speed and write `JobTable.state`. Without
+#: `Intervals` they record no intervals.
 Play = Callable[[JobTable, Cluster, Intervals | None], None]
 
 
 def register(name: str, needs: Iterable[str] = ()) -> Callable[[D], D]:
-    """Return a decorator that registers a policy: a class, or a key function.
+    """Register a policy, as a decorator of a class or of a key function.
 
     Parameters
     ----------
     name : str
-        What ``repro simulate --policy`` and parameter files call it.
+        Name for ``repro simulate --policy`` and for parameter files.
     needs : iterable of str
-        What a key function reads beyond the information-agnostic part of the view, such as
-        ``"duration"``; a class says so in its own ``needs``.
+        Inputs that a key function reads beyond the information-agnostic part of the view, such as
+        ``"duration"``. A class names them in its own ``needs``.
 
     Returns
     -------
     callable
-        Registers a class of policies, or a function of a view and a job: the key of an `Order`,
-        smaller runs first. It returns what it is given.
+        Registers its argument and returns it unchanged. The argument is a class of policies, or a
+        function of a view and a job. Such a function is the key of an `Order`, and the smallest key
+        runs first.
 
     Examples
     --------
@@ -83,14 +83,14 @@ def register(name: str, needs: Iterable[str] = ()) -> Callable[[D], D]:
 
 
 def _order_by(key: Callable[[View, int], Key], needs: frozenset[str]) -> type[Order]:
-    """Make the class of an `Order` from its key function."""
+    """Class of an `Order` with this key function."""
     members = {
         "__doc__": key.__doc__ or f"Order by `{key.__name__}`.",
         "__module__": key.__module__,
         "__qualname__": key.__qualname__,
         "needs": needs,
         "key": lambda policy, view, job: key(view, job),
-        # the module has the function under this name, not the class
+        # pickled by its registered name, as the module has the function in place of the class
         "__reduce__": lambda policy: (make, (policy.name,)),
     }
     return dataclass(frozen=True)(type(key.__name__, (Order,), members))
@@ -98,11 +98,10 @@ def _order_by(key: Callable[[View, int], Key], needs: frozenset[str]) -> type[Or
 
 @dataclass(frozen=True)
 class Policy:
-    """A scheduling policy: looks at a `View`, returns a `Decision`.
+    """A scheduling policy: it reads a `View` and returns a `Decision`.
 
-    Subclasses are frozen dataclasses whose fields are their parameters. A field whose default is
-    None is filled from `rule_values`, so that one class serves the paper's rules and the rules of a
-    public simulator.
+    Subclasses are frozen dataclasses, and their fields are their parameters. `rule_values` fills a
+    field whose default is None, so that the same class follows the paper or a public simulator.
 
     Examples
     --------
@@ -118,65 +117,65 @@ class Policy:
     """
 
     name: ClassVar[str] = "unnamed"
-    #: what `View` opens beyond the information-agnostic part
+    #: inputs that the policy reads beyond the information-agnostic part of `View`
     needs: ClassVar[frozenset[str]] = frozenset()
-    #: words that others use for it, under which ``--policy WORD`` lists it
+    #: other names of the idea, under which ``--policy WORD`` lists the policy
     families: ClassVar[tuple[str, ...]] = ()
-    #: placement used unless the caller names one
+    #: default placement
     placement: ClassVar[str] = "count"
-    #: rules name -> values for fields left at None
+    #: rule set -> values of the fields that are None
     rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     #: parameters in seconds or GPU-seconds
     time_fields: ClassVar[tuple[str, ...]] = ()
-    #: may give a job other than the GPUs it asked for
+    #: may give a job a number of GPUs that differs from its demand
     elastic: ClassVar[bool] = False
-    #: the policy that this one equals while none of the inputs named there is given
+    #: policy that decides the same without certain inputs
     baseline: ClassVar[Baseline | None] = None
 
     def __post_init__(self) -> None:
         check_settings(f"policy {self.name!r}:", self)
 
     def decide(self, view: View) -> Decision:
-        """Return what every unfinished job holds until the next decision."""
+        """Decision at the present instant: GPUs of each unfinished job until the next decision."""
         raise PolicyError(f"policy {self.name!r} defines neither `decide` nor `key`")
 
     def session(self, view: View) -> Callable[[View], Decision]:
-        """Return the decision function of one run; a policy with memory makes a fresh one here."""
+        """Decision function of one run; a policy with memory makes a new function for each run."""
         return self.decide
 
     def player(self, cluster: Cluster) -> Play | None:
-        """Return compiled loops that do what the engine would by `session`; None: there are none.
+        """Compiled loops with the same result as the engine with `session`, or None.
 
-        They count only for the class that defines them, not for one that changes its decisions.
+        The engine ignores them for a subclass that changes the decisions.
         """
         return None
 
     def performance(self) -> Performance | None:
-        """Return the performance model to use where the caller names none."""
+        """Default performance model; None: nominal speed."""
         return None
 
     def overhead(self) -> Overhead | None:
-        """Return what starts cost where neither the caller nor the rules say."""
+        """Default costs of starts, if neither caller nor rules set them; None: no costs."""
         return None
 
     @property
     def interval(self) -> float | None:
-        """Decide only at multiples of this many seconds; None: at every event."""
+        """Time between decisions (s), at multiples of it; None: a decision at every event."""
         return None
 
     def completions(self) -> Completions:
-        """When the engine notices completions; at once unless a policy overrides it."""
+        """Instants at which the engine notices completions; by default at once."""
         return Completions()
 
     def under(self: P, rules: str) -> P:
-        """Return a copy whose None fields hold the values of ``rules``."""
+        """Copy with the values of the rule set ``rules`` in all fields that are None."""
         values = self.rule_values.get(rules, self.rule_values.get("paper", {}))
-        fill = {k: v for k, v in values.items() if getattr(self, k) is None}
-        return dataclasses.replace(self, **fill) if fill else self
+        changes = {name: value for name, value in values.items() if getattr(self, name) is None}
+        return dataclasses.replace(self, **changes) if changes else self
 
 
 class FromSettings(Generic[T]):
-    """A value of a policy class that an instance derives from its parameters.
+    """An attribute of a policy class that an instance computes from its parameters.
 
     >>> class Sized(Policy):
     ...     gangs = True
@@ -194,44 +193,49 @@ class FromSettings(Generic[T]):
 
 
 def speaks_for(policy: Policy, name: str, others: Iterable[str]) -> bool:
-    """Tell whether no subclass of the class that defines ``name`` defines one of the ``others``."""
+    """Whether ``name`` is defined in the same class as each of ``others``, or in a subclass of it.
+
+    Then no subclass has changed one of ``others`` without ``name``.
+    """
     definer = {
-        known: next(cls for cls in type(policy).__mro__ if known in vars(cls))
-        for known in (name, *others)
+        attribute: next(cls for cls in type(policy).__mro__ if attribute in vars(cls))
+        for attribute in (name, *others)
     }
     return all(issubclass(definer[name], other) for other in definer.values())
 
 
 class Selection(Protocol):
-    """Which jobs run, best key first, brought up to date at every event."""
+    """Selection of the jobs that run, smallest key first, updated at every event."""
 
     @property
     def waits(self) -> bool:
-        """Whether a job waits."""
+        """Whether any job waits."""
 
     @property
     def running(self) -> Iterable[int]:
-        """The jobs that hold GPUs."""
+        """Jobs that hold GPUs."""
 
     def arrive(self, job: int, now: float) -> None:
         """Add a new job."""
 
     def finish(self, job: int) -> None:
-        """Take a finished job out."""
+        """Remove a finished job."""
 
     def move(self, job: int, now: float) -> None:
-        """Read the key of a job again that jumped."""
+        """Read the key of a job again after a jump."""
 
     def select(self, now: float) -> tuple[list[int], list[int]]:
-        """Return the jobs that lose and those that get their GPUs, in order of decision."""
+        """Jobs that lose their GPUs, and jobs that get GPUs, in order of decision."""
 
 
 class Steady(NamedTuple):
-    """Numbers that give the keys of an `Order` while jobs run at their nominal speed.
+    """Numbers that determine the keys of an `Order` while jobs run at nominal speed.
 
-    key = ``per_second`` * remaining time (s) + ``per_service`` * attained service (GPU-seconds), of
-    all jobs or each; or, with ``limits``, first the number of limits of attained service that the
-    job has crossed, then its first start. The last limit is infinity.
+    key = ``per_second`` * remaining time (s) + ``per_service`` * attained service (GPU-seconds).
+    Each factor is a number, or an array with an entry per job.
+
+    With ``limits`` (GPU-seconds, the last is infinity) the key is a pair: number of limits that the
+    attained service has crossed, then the first start.
     """
 
     per_second: float | Floats = 0.0
@@ -239,16 +243,18 @@ class Steady(NamedTuple):
     limits: tuple[float, ...] = ()
 
 
-#: Makes the selection of a run.
+#: Function that makes the selection of a run.
 Select = Callable[[JobTable, "Ordering", Cluster], Selection]
 
 
 @dataclass(frozen=True)
 class Order(Policy):
-    """A policy that is only an ordering: the smallest key runs first, what does not fit is skipped.
+    """A policy that ranks jobs: the smallest key runs first, and gangs that do not fit wait.
 
-    A key may change when the job starts, stops or is re-queued; in between it may drift
-    linearly while the job runs (`slope`). Ties end with submission, then the order in the file.
+    A key may change when the job starts, stops or moves to another queue. While the job runs, its
+    key may also change linearly in time (`slope`).
+
+    Ties: order of submission, then order in the trace.
 
     Examples
     --------
@@ -262,75 +268,77 @@ class Order(Policy):
     6
     """
 
-    #: a running job may be stopped for a better one
+    #: a running job may be stopped for a job with a smaller key
     preemptive: ClassVar[bool] = True
-    #: the first job that does not fit blocks all behind it
+    #: the first job that does not fit blocks all jobs after it
     blocking: ClassVar[bool] = False
 
     def key(self, view: View, job: int) -> Key:
-        """Return the key of ``job`` now, a number or a tuple of numbers; smaller runs first."""
+        """Key of ``job`` at the present instant, a number or tuple; the smallest key runs first."""
         raise PolicyError(f"ordering policy {self.name!r} defines no `key`")
 
     def slope(self, view: View, job: int) -> float:
-        """Return how fast the (numeric) key of ``job`` changes while it runs, per second."""
+        """Change of a numeric key per second while ``job`` runs."""
         return 0.0
 
     def quantum_s(self) -> float:
-        """Return the seconds between decisions while jobs wait; infinity = at events only."""
+        """Time between decisions while jobs wait (s); infinity: decisions at events only."""
         return math.inf
 
     def steady(self, view: View) -> Steady | None:
-        """Return the numbers `key` follows, so that compiled loops need not ask; None: they ask.
+        """Numbers that determine `key`, for compiled loops; None: the engine calls `key`.
 
-        It counts only for the class that defines it, not for one that changes `key` or `ordering`.
+        The engine ignores them for a subclass that changes `key` or `ordering`.
         """
         return None
 
     def ordering(self, view: View) -> Ordering:
-        """Return the state of one run; policies with queues override it."""
+        """State of one run; policies with queues override it."""
         return Ordering(self, view)
 
 
 class Ordering:
-    """One run of an `Order`: the hooks the engine calls. This base keeps no state."""
+    """State of an `Order` in one run: hooks that the engine calls. The base has no state."""
 
     def __init__(self, policy: Order, view: View) -> None:
         self.policy = policy
         self.view = view
-        #: how jobs are selected if not incrementally; for keys that do not drift linearly
+        #: selection for keys that do not change linearly; None: the incremental selection
         self.selection: Select | None = None
 
     def key(self, job: int, now: float) -> Key:
-        """Return the key of ``job``."""
+        """Key of ``job`` at the present instant."""
         return self.policy.key(self.view, job)
 
     def slope(self, job: int) -> float:
-        """Return the drift of the key while running, per second."""
+        """Change of the key per second while ``job`` runs."""
         return self.policy.slope(self.view, job)
 
     def arrive(self, job: int, now: float) -> None:
         """React to an arrival."""
 
     def start(self, job: int, now: float) -> None:
-        """React to a job that got GPUs."""
+        """React to the start of a job."""
 
     def stop(self, job: int, now: float) -> None:
-        """React to a job that lost its GPUs."""
+        """React to the preemption of a job."""
 
     def finish(self, job: int, now: float) -> None:
         """React to a completion."""
 
     def moves(self, now: float) -> list[int]:
-        """Return the jobs whose key jumps at this instant (demotions, promotions), in order."""
+        """Jobs whose key jumps at this instant (demotions, promotions), in order."""
         return []
 
     def wake(self, now: float) -> float:
-        """Return the next instant at which `moves` has something to say."""
+        """Next instant at which the key of a job jumps (s)."""
         return math.inf
 
 
 def spellings(cls: type[Policy]) -> list[str]:
-    """Return the parameters of a policy as users write them: lambda, a word of Python, is lambda_.
+    """Names of the parameters of a policy, for users.
+
+    A field ``lambda_`` is the parameter ``lambda``, which is a keyword of Python.
 
     >>> "lambda" in spellings(policies["liquid"])
     True
@@ -346,7 +354,7 @@ def make(name: str, rules: str = "paper", **settings: Any) -> Policy:
     name : str
         Registered name.
     rules : str
-        Rule set that fills parameters left unset.
+        Rule set that fills the parameters without a value.
     **settings
         Parameters of the policy.
 
@@ -355,7 +363,7 @@ def make(name: str, rules: str = "paper", **settings: Any) -> Policy:
     PolicyError
         Unknown name.
     ParamError
-        Unknown parameter, or a value the policy refuses.
+        Unknown parameter, or a value that the policy does not accept.
 
     Examples
     --------
@@ -363,8 +371,10 @@ def make(name: str, rules: str = "paper", **settings: Any) -> Policy:
     (3200.0,)
     """
     cls = policies[name]
-    given = [key.rstrip("_") for key in settings]
-    refuse_unknown(f"policy {name!r} has no parameter", given, spellings(cls))
-    settings = {f"{key}_" if keyword.iskeyword(key) else key: settings[key] for key in settings}
-    check_given(f"policy {name!r}:", cls, settings)
-    return cls(**settings).under(rules)
+    names = [key.rstrip("_") for key in settings]
+    refuse_unknown(f"policy {name!r} has no parameter", names, spellings(cls))
+    values = {
+        f"{key}_" if keyword.iskeyword(key) else key: value for key, value in settings.items()
+    }
+    check_values(f"policy {name!r}:", cls, values)
+    return cls(**values).under(rules)

@@ -1,4 +1,4 @@
-"""The product of a run: one row per job, one row per interval of holding GPUs, nothing else."""
+"""Records of a run: a row per job, and a row per interval in which a job holds GPUs."""
 
 from __future__ import annotations
 
@@ -18,25 +18,28 @@ Nodes = tuple[tuple[int, int], ...]
 
 
 class Intervals:
-    """Who held GPUs when, in numbers.
+    """Intervals in which jobs hold GPUs, as rows of eight numbers.
 
-    Job, leader, start, end, GPUs charged and used, rate, number of the GPU type in `types`.
+    A row is job, leader of its group, start, end, GPUs charged, GPUs used, rate, and the number of
+    the GPU type in `types`.
     """
 
     def __init__(
         self, tracks_nodes: bool, gpu_types: Iterable[str], takes_wishes: bool = False
     ) -> None:
-        #: one interval after the other, and many at once from compiled loops, a line per column
+        #: intervals of the engine, one after another
         self.rows = array("d")
+        #: intervals of compiled loops, (8, intervals)
         self.blocks = list[Floats]()
+        #: nodes of each interval; None if the placement does not track nodes
         self.nodes: list[Nodes] | None = [] if tracks_nodes else None
-        #: nodes of the tasks, parameter servers first
+        #: node of each task by interval, parameter servers first; None without placement wishes
         self.tasks: list[tuple[int, ...]] | None = [] if takes_wishes else None
         names = [*sorted(gpu_types), None]
         self.types = dict(zip(names, [*range(len(names) - 1), -1], strict=True))
 
     def frame(self, ids: np.ndarray[Any, Any]) -> pd.DataFrame:
-        """Return the intervals of `Result`; ``ids`` are the names of the jobs."""
+        """`Result.intervals`; ``ids`` are the names of the jobs."""
         columns = [np.array(self.rows).reshape(-1, 8).T, *self.blocks]
         job, leader, *numbers, gpu_type = np.concatenate(columns, axis=1)
         times = dict(zip(("start", "end", "gpus", "used", "rate"), numbers, strict=True))
@@ -44,9 +47,9 @@ class Intervals:
             {"job_id": ids[job.astype(np.int64)], **times, "group": ids[leader.astype(np.int64)]}
         )
         if self.nodes is not None:
-            # without rounds nobody has a place
-            places = self.nodes + [()] * (len(spans) - len(self.nodes))
-            spans["nodes"] = pd.Series(places, dtype=object)
+            # intervals of compiled loops have no nodes
+            nodes = self.nodes + [()] * (len(spans) - len(self.nodes))
+            spans["nodes"] = pd.Series(nodes, dtype=object)
         if self.tasks is not None:
             spans["tasks"] = pd.Series(self.tasks, dtype=object)
         if len(names := list(self.types)) > 1:
@@ -62,21 +65,25 @@ class Result:
     Parameters
     ----------
     jobs : DataFrame
-        One row per job in trace order: job_id, submit_time, start_time, end_time, jct, num_gpus,
-        duration (alone, at the GPUs asked for), queueing (= jct - duration), preemptions,
-        promotions, model if known. Of divisible GPUs fair_jct (in a fair share of the cluster; PCS,
-        section 2) and predicted_jct (at arrival; NaN: not predicted), with the bounds of its
-        interval predicted_jct_low and predicted_jct_high if wanted, and job_class (from 0) under a
-        policy with classes. Seconds.
+        A row per job, in order of the trace. Times are seconds. Columns: job_id, submit_time,
+        start_time, end_time, jct, num_gpus, duration (alone, on the demand of GPUs), queueing
+        (jct - duration), preemptions, promotions, and model if the trace has it.
+
+        Further columns for divisible GPUs: fair_jct (in a fair share of the cluster; PCS, section
+        2), predicted_jct (at arrival; NaN without a prediction), predicted_jct_low and
+        predicted_jct_high (bounds of its interval, on request), and job_class (from 0, under a
+        policy with classes).
     intervals : DataFrame
-        job_id, start, end (s), gpus (of GPUs that several jobs use: its share), used (GPUs it
-        runs on, shared or not), rate (speed relative to running alone), group (id of the first job
-        of the group, its own for a job alone), nodes (if the placement tracks them), tasks (the
-        node of each, parameter servers first, if policies wish for places), gpu_type (if the
-        cluster has types; None where the policy chose none or several at once).
+        A row per interval. Columns: job_id, start, end (s), gpus (its share of GPUs that several
+        jobs use), used (all GPUs it runs on), rate (speed relative to running alone), group (id of
+        the first job of its group).
+
+        Further columns: nodes (if the placement tracks nodes), tasks (node of each task, parameter
+        servers first, if policies have placement wishes), gpu_type (if the cluster has types; None
+        for several types at once, or no chosen type).
     meta : dict
-        policy, trace, cluster, num_gpus, rules, placement, overhead_s, wall_s (of the run, without
-        the time that compiling its loops took).
+        policy, trace, cluster, num_gpus, rules, placement, overhead_s, and wall_s (time of the run
+        without compilation of its loops).
     """
 
     jobs: pd.DataFrame
@@ -84,27 +91,32 @@ class Result:
     meta: dict[str, Any] = field(default_factory=dict)
 
     def summary(self) -> dict[str, Any]:
-        """Return the headline numbers, as ``repro simulate --json`` prints them.
+        """Headline numbers, as ``repro simulate --json`` prints them.
 
         Returns
         -------
         dict
             policy, trace, cluster, n_jobs, n_finished, avg_jct, median_jct, p95_jct, p99_jct,
             makespan, avg_queueing (s; percentiles interpolate linearly), preemptions, utilisation
-            (held GPU-time over GPUs times makespan), wall_s, ignored (what the run was given and
-            did not use), notes (what loader and run noted about the input), stand_in (what takes
-            the place of public data that is not available). Of divisible GPUs avg_pred_err,
-            p99_pred_err, avg_unfairness, max_unfairness (%). Of intervals interval_coverage (share
-            of them that hold the JCT),
-            interval_width (median of width over prediction), without_interval (predicted jobs).
+            (GPU-time held over GPUs times makespan), wall_s, ignored (inputs that the run did not
+            use), notes (remarks of loader and run about the input), stand_in (data that replaces
+            public data).
+
+            Divisible GPUs add avg_pred_err, p99_pred_err, avg_unfairness and max_unfairness (%).
+            Intervals of predictions add interval_coverage (share of intervals with the JCT in
+            them), interval_width (median of width over prediction) and without_interval (predicted
+            jobs without an interval).
         """
         jobs = self.jobs
         meta = self.meta
         jct = jobs["jct"].dropna().to_numpy()
         span = makespan(self)
-        # without intervals it is mostly unknown who held what
-        held = meta.get("held_s") or float((self.intervals["gpus"] * durations(self)).sum())
-        known = held > 0 and len(jct) == len(jobs)
+        # runs without intervals count the GPU-seconds themselves
+        held_gpu_s = meta.get("held_s") or float((self.intervals["gpus"] * durations(self)).sum())
+        is_used_known = held_gpu_s > 0 and len(jct) == len(jobs)
+        utilisation = np.nan
+        if span > 0 and is_used_known:
+            utilisation = held_gpu_s / (meta["num_gpus"] * span)
         percentiles = np.percentile(jct, [50, 95, 99]) if len(jct) else [np.nan] * 3
         if len(jct) and RULES[meta.get("rules", "paper")].p99_by_index:
             percentiles[2] = by_index(jct, 0.99)
@@ -122,7 +134,7 @@ class Result:
             "makespan": span,
             "avg_queueing": float(jobs["queueing"].mean()),
             "preemptions": int(jobs["preemptions"].sum()),
-            "utilisation": held / (meta["num_gpus"] * span) if span > 0 and known else np.nan,
+            "utilisation": utilisation,
             **(_predictability(jobs) if "fair_jct" in jobs else {}),
             **(_intervals(jobs) if "predicted_jct_low" in jobs else {}),
             "wall_s": meta["wall_s"],
@@ -133,70 +145,70 @@ class Result:
 
 
 def prediction_errors(jobs: pd.DataFrame) -> pd.Series[float]:
-    """Return Pred_err of every job (%): 100 |JCT - predicted JCT| / predicted JCT (PCS, section 2).
+    """Prediction error of each job (%): 100 |JCT - predicted JCT| / predicted JCT (PCS, section 2).
 
     Parameters
     ----------
     jobs : DataFrame
-        Records with jct and predicted_jct (s); NaN where nothing was predicted.
+        Records with jct and predicted_jct (s); NaN without a prediction.
     """
     return 100 * (jobs["jct"] - jobs["predicted_jct"]).abs() / jobs["predicted_jct"]
 
 
 def finish_time_unfairness(jobs: pd.DataFrame) -> pd.Series[float]:
-    """Return by how much each job ends later than in a fair share of the cluster (%), 0 if sooner.
+    """Unfairness of each job (%): max(0, 100 (JCT / fair JCT - 1)) (PCS, section 2).
 
     Parameters
     ----------
     jobs : DataFrame
-        Records with jct and fair_jct (s), work on one GPU over min(G / N, GPUs asked for) with N
-        the mean number of jobs present over the events of the job's life (PCS, section 2).
+        Records with jct and fair_jct (s). The fair JCT is work on one GPU / min(G / N, demand),
+        with G GPUs and N the mean number of jobs present over the events of the job's life.
     """
     return (100 * (jobs["jct"] / jobs["fair_jct"] - 1)).clip(lower=0)
 
 
 def _predictability(jobs: pd.DataFrame) -> dict[str, float]:
-    """Return the summary of predictions and fairness (%)."""
+    """Summary of prediction errors and unfairness (%)."""
     errors = prediction_errors(jobs)
-    unfair = finish_time_unfairness(jobs)
+    unfairness = finish_time_unfairness(jobs)
     return {
         "avg_pred_err": float(errors.mean()),
         "p99_pred_err": float(errors.quantile(0.99)),
-        "avg_unfairness": float(unfair.mean()),
-        "max_unfairness": float(unfair.max()),
+        "avg_unfairness": float(unfairness.mean()),
+        "max_unfairness": float(unfairness.max()),
     }
 
 
 def _intervals(jobs: pd.DataFrame) -> dict[str, float]:
-    """Return the summary of intervals around predictions."""
+    """Summary of the intervals of predictions."""
     low, high, predicted = (jobs[f"predicted_jct{end}"] for end in ("_low", "_high", ""))
-    # the clock knows times to a microsecond
-    held = jobs["jct"].between(low - 1e-6, high + 1e-6)[low.notna()]
+    # instants are exact to a microsecond
+    covered = jobs["jct"].between(low - 1e-6, high + 1e-6)[low.notna()]
     return {
-        "interval_coverage": float(held.mean()),
+        "interval_coverage": float(covered.mean()),
         "interval_width": float(((high - low) / predicted).median()),
         "without_interval": int((predicted.notna() & low.isna()).sum()),
     }
 
 
 def by_index(values: pd.Series[float] | Floats, share: float) -> float:
-    """Return value floor(share * N) of the ascending list, as Muri's artifact reads percentiles."""
+    """Element floor(share * N) of the ascending list, the percentile of Muri's artifact."""
     data = np.sort(np.asarray(values, dtype=float))
     return float(data[int(share * len(data))])
 
 
 def durations(result: Result) -> pd.Series[float]:
-    """Return the length of every interval (s)."""
+    """Length of each interval (s)."""
     return result.intervals["end"] - result.intervals["start"]
 
 
 def makespan(result: Result) -> float:
-    """Return last completion minus first submission (s)."""
+    """Makespan: last completion minus first submission (s)."""
     return float(result.jobs["end_time"].max() - result.jobs["submit_time"].min())
 
 
 def collect(table: JobTable, intervals: Intervals, index: pd.Index, meta: dict[str, Any]) -> Result:
-    """Turn the engine's columns into a `Result` in the order of the trace."""
+    """Make a `Result` from the columns of the engine, with jobs in the order of the trace."""
     frame = table.frame
     submit = np.array(table.submit)
     end = np.array(table.end)

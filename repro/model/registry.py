@@ -1,4 +1,4 @@
-"""Names to things: policies, placements, trace formats; unknown names get near matches."""
+"""Registries of named items: policies, placements, trace formats."""
 
 import importlib
 import pkgutil
@@ -17,14 +17,16 @@ _MACHINERY = ("<frozen importlib", str(Path(importlib.__file__).parent), __file_
 
 
 class Registry(Generic[T]):
-    """A family of named things, filled by decorators in the files that define them.
+    """Named items, registered by decorators in the files that define them.
 
     A look-up imports the module of the package ``home``, at any depth, whose source registers the
-    name. A list of all names, and a name that no source registers, import all modules and what
-    installed packages announce under the entry points ``group``; a module that fails is left out
-    with a warning.
-    ``kind`` ("policy") and ``error`` are those of messages. ``explain`` gets an unknown name and
-    the known things, and returns the lines to answer with, none where it cannot tell more.
+    name. A list of all names imports all modules, and the entry points ``group`` of installed
+    packages. So does a name that no source registers. A module that cannot be imported causes a
+    warning.
+
+    An unknown name raises ``error``, and ``kind`` is the noun of the message, such as "policy".
+    ``explain`` maps an unknown name and all items to the lines of a better message; an empty list
+    keeps the usual message.
 
     >>> shapes: Registry[type] = Registry("shape")
     >>> @shapes.register("square")
@@ -50,20 +52,22 @@ class Registry(Generic[T]):
         self._broken: dict[str, str] = {}
 
     def register(self, name: str) -> Callable[[T], T]:
-        """Return a decorator that files its argument under ``name``."""
+        """Register the decorated object under ``name``."""
 
         def keep(item: T) -> T:
-            held = self._items.get(name)
-            same = getattr(held, "__qualname__", held) == getattr(item, "__qualname__", item)
-            if held is not None and not same:
+            earlier = self._items.get(name)
+            is_same = getattr(earlier, "__qualname__", earlier) == getattr(
+                item, "__qualname__", item
+            )
+            if earlier is not None and not is_same:
                 raise self.error(f"{self.kind} {name!r} is registered twice")
             self._items[name] = item
             return item
 
         return keep
 
-    def _import_one(self, name: str) -> None:
-        """Import the module that registers ``name``, if a source of the home package does."""
+    def _import_module_of(self, name: str) -> None:
+        """Import the module of the home package whose source registers ``name``."""
         if self._home is None or name in self._items:
             return
         for module in _modules(self._home):
@@ -72,56 +76,58 @@ class Registry(Generic[T]):
             try:
                 importlib.import_module(module.name)
             except (Exception, SystemExit):
-                # reported when all modules are imported
+                # `_fill` reports it
                 self._forget(module.name)
             return
 
     def _fill(self) -> None:
-        """Import all modules that may register something."""
+        """Import all modules and entry points that may register items."""
         if self._home is None:
             return
         home = self._home
         self._home = None
         faults: dict[str, list[str]] = {}
-        self._walk(home, faults)
+        self._import_all(home, faults)
         for point in metadata.entry_points(group=self._group) if self._group else ():
             self._load(point, faults)
         for fault, names in faults.items():
-            lost = [name for name in names if name not in self._items]
-            self._broken |= dict.fromkeys(lost, fault)
-            left = f"; {self.kind} {', '.join(lost)} left out" if lost else ""
-            warnings.warn(f"{fault}{left}", BrokenFileWarning, stacklevel=2)
+            missing = [name for name in names if name not in self._items]
+            self._broken |= dict.fromkeys(missing, fault)
+            effect = f"; {self.kind} {', '.join(missing)} left out" if missing else ""
+            warnings.warn(f"{fault}{effect}", BrokenFileWarning, stacklevel=2)
 
-    def _walk(self, package: str, faults: dict[str, list[str]]) -> None:
+    def _import_all(self, package: str, faults: dict[str, list[str]]) -> None:
+        """Import the modules of a package; collect the names that each fault makes unavailable."""
         for module in _modules(package):
             try:
                 importlib.import_module(module.name)
-            # A file may fail in any way, even by leaving the interpreter.
+            # a file may raise any exception, or exit the interpreter
             except (Exception, SystemExit) as error:
                 self._forget(module.name)
                 names = _registered(module.path)
-                faults.setdefault(_place(error, module.name), []).extend(names)
+                faults.setdefault(_error_line(error, module.name), []).extend(names)
 
     def _load(self, point: metadata.EntryPoint, faults: dict[str, list[str]]) -> None:
+        """Import an entry point; collect its name if it cannot be imported."""
         owner = f"{point.dist.name} {point.dist.version}" if point.dist else "an installed package"
         try:
             point.load()
             fault = None if point.name in self else f"{point.value} registers no {point.name!r}"
         except (Exception, SystemExit) as error:
             self._forget(point.module)
-            fault = _place(error, point.module)
+            fault = _error_line(error, point.module)
         if fault:
             faults.setdefault(f"{owner}: {fault}", []).append(point.name)
 
     def _forget(self, module: str) -> None:
-        """Drop what a module registered before it failed."""
+        """Remove the items that a module registered before it failed."""
         for name, item in list(self._items.items()):
             if getattr(item, "__module__", None) == module:
                 del self._items[name]
 
     def __getitem__(self, name: str) -> T:
-        """Return what ``name`` stands for, or raise with near matches and the whole list."""
-        self._import_one(name)
+        """Item of ``name``; an error with similar names and all names for an unknown name."""
+        self._import_module_of(name)
         if name in self._items:
             return self._items[name]
         self._fill()
@@ -140,15 +146,15 @@ class Registry(Generic[T]):
         return iter(sorted(self._items))
 
     def __contains__(self, name: object) -> bool:
-        """Tell whether ``name`` is registered."""
-        self._import_one(str(name))
+        """Whether ``name`` is registered."""
+        self._import_module_of(str(name))
         if name not in self._items:
             self._fill()
         return name in self._items
 
 
 class _Module(NamedTuple):
-    """A module of a package that registers things, and the file that it may be."""
+    """A module of a package that registers items, and its file."""
 
     name: str
     path: Path
@@ -169,25 +175,26 @@ def _modules(package: str, folders: Iterable[str] | None = None) -> Iterator[_Mo
 
 
 def _registered(path: Path) -> list[str]:
-    """Names that the source of a module registers, as far as they stand in it."""
+    """Names that the source of a module registers as literals."""
     text = path.read_text(errors="replace") if path.is_file() else ""
     return re.findall(r"""\bregister\(\s*["']([^"']+)["']""", text)
 
 
-def _place(error: BaseException, module: str) -> str:
-    """Return ``file:line: error``, the line being the last one in the folder of the module."""
+def _error_line(error: BaseException, module: str) -> str:
+    """``file:line: error``, for the last frame in the folder of the module."""
     frames = [
         (Path(frame.filename), frame.lineno or 1)
         for frame in traceback.extract_tb(error.__traceback__)
         if not frame.filename.startswith(_MACHINERY)
-        # the backport of importlib.metadata loads entry points where it is installed
+        # the backport of importlib.metadata, if installed, loads entry points
         and Path(frame.filename).parent.name != "importlib_metadata"
     ]
     file = Path(*module.split(".")).with_suffix(".py")
     line = 1
-    for place in frames:
-        if place[0].parent == frames[0][0].parent:
-            file, line = place
+    for frame_file, frame_line in frames:
+        if frame_file.parent == frames[0][0].parent:
+            file = frame_file
+            line = frame_line
     if isinstance(error, SyntaxError) and error.filename:
         file = Path(error.filename)
         line = error.lineno or 1

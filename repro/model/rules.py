@@ -1,27 +1,58 @@
-"""Named rule sets: what `--rules` changes.
+"""Named rule sets: the event rules that `--rules` chooses.
 
-The engine's part is the table `RULES` below. A policy's part is its `rule_values`, beside the
-parameters that it fills; a rule set that a policy does not name has its values of ``paper``.
+``paper`` follows the papers. Each other rule set follows the public simulator of one paper. The
+table lists every rule that differs from ``paper``. All other rules are those of ``paper``.
 
-==================  =========================================  ==========================
-rule sets           parameters that differ from ``paper``      where
-==================  =========================================  ==========================
-tiresias, muri      queues, demotion, waiting clock, ties      tiresias.tiresias_l
-tiresias, muri      the same, index of queues                  tiresias.tiresias_g
-tiresias            step_s, form                               tiresias.gandiva
-tiresias, muri      history_ties, refill (sf, srtf, srsf)      baselines.known_durations
-muri                measured factors, rounds of matching, ...  muri.muri
-muri                residue                                    muri.antman
-muri                form, iterations_in_denominator            pcs.themis
-gavel               form                                       gavel.las (las-agnostic)
-gavel               assign                                     gavel.fifo_agnostic
-gavel               any_pair                                   gavel.gandiva_ss
-gavel               tolerance (both makespan policies)         gavel.makespan
-gavel               objective                                  gavel.min_cost
-gavel               objective, drop_lost                       gavel.min_cost_slo
-==================  =========================================  ==========================
+=========================== ========= ============== ============== ======================
+rule                        paper     rule sets      value          where
+=========================== ========= ============== ============== ======================
+whole_seconds               False     tiresias       True           RULES
+trace_clock                 False     tiresias, muri True           RULES
+iterations                  None      muri           1.015          RULES
+start_overhead              False     muri           True           RULES
+tie_rel                     0.0       muri           1e-09          RULES
+p99_by_index                False     muri           True           RULES
+grid                        1.0       pcs            1000000.0      RULES
+steps                       False     gavel          True           RULES
+min_realloc_interval_s      0.0       gavel          1920.0         RULES (rounds)
+whole_steps                 False     gavel          True           RULES (rounds)
+drop_unallocated            False     gavel          True           RULES (rounds)
+idle_reset                  False     gavel          True           RULES (rounds)
+idle_reset, generated trace False     gavel          False          engine.simulate
+default of predict          none      pcs            all jobs       engine.simulate
+default of keep_intervals   True      pcs            False          engine.simulate
+default of perf             nominal   pcs            pcs_speedups() engine.simulate
+tolerance of completions    1e-13     pcs            0.0            engine.elastic
+stand-ins (CLI)             used      all others     refused        cli.simulate
+--placement-sensitive       allowed   gavel          refused        cli.simulate
+thresholds                  3200      tiresias, muri 3250, 7200     tiresias_l, tiresias_g
+exact_demotion              True      tiresias, muri False          tiresias_l, tiresias_g
+whole_second_limits         False     muri           True           tiresias_l, tiresias_g
+history_ties                False     tiresias, muri True           tiresias_l, tiresias_g
+cumulative_waiting          False     tiresias, muri True           tiresias_l, tiresias_g
+index                       remaining tiresias       total          tiresias_g
+step_s                      inf       tiresias       10.0           gandiva
+form                        paper     tiresias       simulator      gandiva
+history_ties                False     tiresias       True           known_durations
+refill                      False     muri           True           known_durations
+measured_factors            False     muri           True           muri
+halving_rounds              True      muri           False          muri
+best_first                  True      muri           False          muri
+wide_first                  False     muri           True           muri
+tie_window_s                0.0       muri           0.0001         muri
+residue                     False     muri           True           antman
+form                        leases    muri           shares         themis
+iterations_in_denominator   False     muri           True           themis
+form                        closed    gavel          centre         las
+assign                      drawn     gavel          last           fifo_agnostic
+any_pair                    False     gavel          True           gandiva_ss
+tolerance                   0.0       gavel          0.05           makespan, makespan_ss
+objective                   ratio     gavel          normalised     min_cost, min_cost_slo
+drop_lost                   True      gavel          False          min_cost_slo
+=========================== ========= ============== ============== ======================
 
-Modules are those of `repro.policies`.
+`RULES` is below, and ``(rounds)`` is its field ``rounds``. Names with a dot are modules of `repro`.
+All other names are modules of `repro.policies`, which set parameters by `Policy.rule_values`.
 """
 
 from collections.abc import Mapping
@@ -32,38 +63,38 @@ from repro.base.errors import refuse_unknown
 
 
 class Completions(NamedTuple):
-    """When the engine notices completions, as far as a policy says (`Policy.completions`)."""
+    """When the engine notices completions, set by a policy (`Policy.completions`)."""
 
-    #: a completion this near the next arrival is one event with it (s)
+    #: a completion at most so many seconds from the next arrival is one event with it
     tie_s: float = 0.0
-    #: relative distance within which completions are one event; None: `Rules.tie_rel`
+    #: completions within this relative distance are one event; None: `Rules.tie_rel`
     tie_rel: float | None = None
-    #: completions are looked for every so many seconds, counted from the last decision; 0: they
-    #: are noticed at once; infinity: at decisions only
+    #: completions are noticed every so many seconds, counted from the last decision. 0: at once.
+    #: Infinity: at decisions only.
     poll_s: float = 0.0
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Event rules of one public simulator, or of the papers."""
+    """Event rules of the papers, or of one public simulator."""
 
     #: submission times and durations are cut to whole seconds
     whole_seconds: bool = False
-    #: the clock is that of the trace; otherwise it starts at the first submission
+    #: the clock starts at 0 of the trace; otherwise it starts at the first submission
     trace_clock: bool = False
-    #: work is counted in iterations, each taking this factor times its solo iteration time
+    #: work is counted in iterations, each of this factor times its solo iteration time
     iterations: float | None = None
     #: every running job pays its start after every event (`StartOverhead`)
     start_overhead: bool = False
     #: completions within this relative distance are one event
     tie_rel: float = 0.0
-    #: the 99th percentile is the value at index floor(0.99 N) of the ascending list, and makespan
-    #: counts from time 0, not from the first submission
+    #: the 99th percentile is element floor(0.99 N) of the ascending list, and the makespan counts
+    #: from time 0; otherwise it counts from the first submission
     p99_by_index: bool = False
     #: work is counted in training steps
     steps: bool = False
-    #: instants are whole multiples of 1/grid seconds if this is above 1: only of divisible GPUs,
-    #: whose jobs then speed up by the curves of their models, and are predicted
+    #: a value above 1 rounds instants to multiples of 1 / grid seconds. It needs a policy of
+    #: divisible GPUs.
     grid: float = 1.0
     #: settings of `repro.engine.rounds.settings.RoundSettings`
     rounds: Mapping[str, Any] = field(default_factory=dict)
@@ -89,6 +120,6 @@ RULES: dict[str, Rules] = {
 
 
 def rules_named(name: str) -> Rules:
-    """Return a rule set by name, or raise with the accepted names."""
+    """Rule set of a name; ParamError with the accepted names for any other."""
     refuse_unknown("unknown rules", [name], RULES)
     return RULES[name]

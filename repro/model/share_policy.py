@@ -1,4 +1,4 @@
-"""`SharePolicy`: the base of policies that return `Shares`, and what rounds ask of it."""
+"""`SharePolicy`: base of policies that return `Shares`, and its traits for the rounds."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,19 +7,19 @@ from repro.model.policy import Policy
 
 
 class ShareTraits(NamedTuple):
-    """What the round mechanism asks of a policy that returns `Shares`."""
+    """Traits of a policy that returns `Shares`, for the round mechanism."""
 
-    #: tells GPU types apart; otherwise rounds fill the types in a random order
+    #: the policy distinguishes GPU types; otherwise rounds fill the types in a random order
     tells_types: bool = True
-    #: any two jobs of one gang size may share GPUs
+    #: any two jobs of equal demand may share GPUs
     pairs_up: bool = False
-    #: GPUs idle rather than serve a job without a share
+    #: leftover GPUs stay idle; otherwise jobs without a share get them
     idle_ok: bool = False
 
 
 @dataclass(frozen=True)
 class SharePolicy(Policy):
-    """A policy whose decisions are `Shares`; a subclass sets the traits that differ.
+    """A policy whose decisions are `Shares`; a subclass overrides the traits that differ.
 
     A trait is an attribute of the class, or a property that depends on parameters.
 
@@ -33,21 +33,22 @@ class SharePolicy(Policy):
 
     @property
     def tells_types(self) -> bool:
-        """Whether the policy tells GPU types apart."""
+        """Whether the policy distinguishes GPU types."""
         return True
 
     @property
     def pairs_up(self) -> bool:
-        """Whether any two jobs of one gang size may share GPUs."""
+        """Whether any two jobs of equal demand may share GPUs."""
         return False
 
     @property
     def idle_ok(self) -> bool:
-        """Whether GPUs idle rather than serve a job without a share."""
+        """Whether leftover GPUs stay idle; otherwise jobs without a share get them."""
         return False
 
 
 def share_traits(policy: Policy) -> ShareTraits:
-    """Traits of a policy that returns shares; the usual ones where it names none."""
-    usual = ShareTraits()._asdict()
-    return ShareTraits(**{name: bool(getattr(policy, name, usual[name])) for name in usual})
+    """Traits of a policy that returns shares, with the defaults of `ShareTraits`."""
+    defaults = ShareTraits()._asdict()
+    traits = {name: bool(getattr(policy, name, default)) for name, default in defaults.items()}
+    return ShareTraits(**traits)

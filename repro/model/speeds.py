@@ -1,4 +1,4 @@
-"""How fast jobs run on each GPU type, alone and in pairs, by kinds of jobs instead of jobs."""
+"""Throughput of jobs by GPU type, alone and in pairs, stored by kind of job."""
 
 import contextlib
 from collections.abc import Hashable, Mapping, Sequence
@@ -11,19 +11,19 @@ from repro.base.errors import ParamError, TraceError
 from repro.base.typing import Floats, Ints
 from repro.model.jobs import JobTable
 
-#: What reads models of jobs for speeds by GPU type, for messages.
+#: Reader of the models of jobs, for messages.
 READER = "a throughput table (--throughputs)"
 
 
 @runtime_checkable
 class ByType(Protocol):
-    """A performance model that knows steps per second on each GPU type."""
+    """A performance model that has the throughput on each GPU type."""
 
-    #: GPU type on which the durations of a trace are meant
+    #: GPU type to which the durations of a trace refer
     reference: str
 
     def speeds(self, model: str | None, gpus: int, gpu_types: Sequence[str | None]) -> list[float]:
-        """Return the steps per second of a gang on each type."""
+        """Throughput of a gang on each GPU type (steps/s), (GPU types,)."""
 
     def pair_speeds(
         self,
@@ -33,13 +33,13 @@ class ByType(Protocol):
         gpus_b: int,
         gpu_types: Sequence[str | None],
     ) -> Floats:
-        """Return the steps per second of two jobs on the same GPUs, shape (2, GPU types)."""
+        """Throughput of two jobs on the same GPUs (steps/s), (2, GPU types)."""
 
 
 class Speeds:
-    """Steps per second on the GPU types of a cluster; ones where nothing is known.
+    """Throughput of jobs on the GPU types of a cluster (steps/s); 1 without a performance model.
 
-    ``perf`` is used if it is `ByType` and ``capacity``, the GPUs per type, tells types apart.
+    ``perf`` counts if it is `ByType` and ``capacity`` (GPUs of each type) has named GPU types.
     """
 
     def __init__(
@@ -47,21 +47,22 @@ class Speeds:
     ) -> None:
         self.gpu_types: tuple[str | None, ...] = tuple(sorted(capacity, key=str))
         self.gpu_counts = np.array([capacity[gpu_type] for gpu_type in self.gpu_types], dtype=float)
-        #: the performance model, if it knows GPU types; otherwise all speeds are ones
-        self.perf: ByType | None = (
-            perf if isinstance(perf, ByType) and None not in capacity else None
-        )
+        #: the performance model, if it has throughputs by GPU type; otherwise all speeds are 1
+        self.perf: ByType | None = None
+        if isinstance(perf, ByType) and None not in capacity:
+            self.perf = perf
+        #: whether throughputs by GPU type are known
         self.known = self.perf is not None
-        #: the performance model of the run, whatever it knows
+        #: the performance model of the run, of any class
         self.model = perf
         self._table = table
-        #: number of each kind of job, known once `codes` are
+        #: number of each kind, filled by `codes`
         self._kinds: dict[tuple[str | None, int], int] = {}
 
     def kind(self, job: int) -> tuple[str | None, int]:
-        """Return what jobs of equal speed have in common: (model, GPUs of the gang)."""
+        """Kind of a job, equal for jobs of equal speed: (model, demand in GPUs)."""
         table = self._table
-        # without speeds the model only tells jobs apart that are alike
+        # without throughputs the model has no effect, so the run does not count as its reader
         models: Sequence[str | None] = table.unread_models
         if self.known:
             models = table.named_models(READER)
@@ -69,104 +70,112 @@ class Speeds:
 
     @cached_property
     def codes(self) -> Ints:
-        """Number of the kind of each job."""
+        """Number of the kind of each job, (jobs,)."""
         numbers = self._kinds
         kinds = map(self.kind, range(self._table.count))
         return np.array([numbers.setdefault(kind, len(numbers)) for kind in kinds], dtype=np.int64)
 
     @cached_property
     def alone(self) -> Floats:
-        """Steps per second of a job of each kind on each type, NaN where `of` raises."""
-        first = np.unique(self.codes, return_index=True)[1]
-        found = np.full((len(first), len(self.gpu_types)), np.nan)
-        for number, job in enumerate(first.tolist()):
+        """Throughput of each kind alone (steps/s), (kinds, GPU types); NaN where `of` raises."""
+        first_jobs = np.unique(self.codes, return_index=True)[1]
+        speeds = np.full((len(first_jobs), len(self.gpu_types)), np.nan)
+        for number, job in enumerate(first_jobs.tolist()):
             with contextlib.suppress(ParamError, TraceError):
-                found[number] = self._look_up(job)
-        found.setflags(write=False)
-        return found
+                speeds[number] = self._look_up(job)
+        speeds.setflags(write=False)
+        return speeds
 
     @cached_property
     def pairs(self) -> Floats:
-        """Steps per second of jobs of two kinds on the same GPUs, by [one, other, which of them].
+        """Throughput of two kinds a and b on the same GPUs (steps/s), (kinds, kinds, 2, GPU types).
 
-        Shape (kinds, kinds, 2, GPU types); 0 where they cannot share GPUs.
+        Entry [a, b, 0] is that of a, and entry [a, b, 1] that of b. It is 0 if a and b cannot share
+        GPUs of the type.
         """
         count = self.codes.max(initial=-1) + 1
         shape = count, count, 2, len(self.gpu_types)
         if self.perf is None:
             return np.broadcast_to(0.0, shape)
-        found = np.zeros(shape)
-        for (one, gpus), a in self._kinds.items():
-            for (other, width), b in self._kinds.items():
-                if gpus == width:
-                    pair = self.perf.pair_speeds(one, gpus, other, width, self.gpu_types)
-                    found[a, b] = np.where(self.gpu_counts >= gpus, pair, 0.0)
-        found.setflags(write=False)
-        return found
+        speeds = np.zeros(shape)
+        for (model_a, gpus_a), a in self._kinds.items():
+            for (model_b, gpus_b), b in self._kinds.items():
+                if gpus_a == gpus_b:
+                    pair = self.perf.pair_speeds(model_a, gpus_a, model_b, gpus_b, self.gpu_types)
+                    speeds[a, b] = np.where(self.gpu_counts >= gpus_a, pair, 0.0)
+        speeds.setflags(write=False)
+        return speeds
 
     def of(self, job: int) -> Floats:
-        """Return steps per second on each type, 0 where the job cannot run; raise if on none."""
-        found: Floats = self.alone[self.codes[job]]
-        return self._look_up(job) if np.isnan(found[0]) else found
+        """Throughput of a job on each GPU type (steps/s), (GPU types,); 0 if it cannot run there.
+
+        Raises
+        ------
+        TraceError
+            If the job can run on no GPU type of the cluster.
+        """
+        speeds: Floats = self.alone[self.codes[job]]
+        return self._look_up(job) if np.isnan(speeds[0]) else speeds
 
     def _look_up(self, job: int) -> Floats:
-        """Ask the performance model about a job."""
+        """Throughput of a job by the performance model (steps/s), (GPU types,)."""
         model, gpus = self.kind(job)
-        found = np.ones(len(self.gpu_types))
+        speeds = np.ones(len(self.gpu_types))
         if self.perf is not None:
             try:
-                found = np.array(self.perf.speeds(model, gpus, self.gpu_types), dtype=float)
+                speeds = np.array(self.perf.speeds(model, gpus, self.gpu_types), dtype=float)
             except ParamError as error:
                 raise ParamError(f"job {self._table.ids[job]!r}: {error}") from None
-        found = np.where(self.gpu_counts >= gpus, found, 0.0)
-        if not (found > 0).any():
-            raise self._nowhere(job)
-        return found
+        speeds = np.where(self.gpu_counts >= gpus, speeds, 0.0)
+        if not (speeds > 0).any():
+            raise self._never_fits(job)
+        return speeds
 
-    def pair(self, one: int, other: int) -> Floats:
-        """Return steps per second of two jobs on the same GPUs, shape (2, GPU types)."""
-        found: Floats = self.pairs[self.codes[one], self.codes[other]]
-        return found
+    def pair(self, job: int, partner: int) -> Floats:
+        """Throughput of two jobs on the same GPUs (steps/s), (2, GPU types)."""
+        speeds: Floats = self.pairs[self.codes[job], self.codes[partner]]
+        return speeds
 
     def steps_per_unit(self, jobs: Sequence[int]) -> Floats | float:
-        """Return the steps of a unit of work; seconds where speeds are unknown."""
+        """Training steps per unit of work of each job, (jobs,); seconds without throughputs."""
         table = self._table
         if self.perf is None:
             return np.array([table.solo[job] for job in jobs])
         if table.counts_steps:
             return 1.0
-        found: Floats = self.on_reference[list(jobs)]
-        for place in np.flatnonzero(np.isnan(found))[:1].tolist():
-            # says what is missing
-            self.perf.speeds(*self.kind(jobs[place]), (self.perf.reference,))
-        return found
+        speeds: Floats = self.on_reference[list(jobs)]
+        for index in np.flatnonzero(np.isnan(speeds))[:1].tolist():
+            # raises an error that names the missing throughput
+            self.perf.speeds(*self.kind(jobs[index]), (self.perf.reference,))
+        return speeds
 
     @cached_property
     def on_reference(self) -> Floats:
-        """Steps per second of each job on the type on which durations are meant, NaN if unknown."""
+        """Throughput of each job on the reference GPU type (steps/s), (jobs,); NaN if unknown."""
         assert self.perf
-        known: dict[Hashable, float] = {}
+        speed: dict[Hashable, float] = {}
         kinds = [self.kind(job) for job in range(self._table.count)]
         for kind in set(kinds):
             try:
-                (known[kind],) = self.perf.speeds(*kind, (self.perf.reference,))
+                (speed[kind],) = self.perf.speeds(*kind, (self.perf.reference,))
             except ParamError:
-                known[kind] = np.nan
-        return np.array([known[kind] for kind in kinds], dtype=float)
+                speed[kind] = np.nan
+        return np.array([speed[kind] for kind in kinds], dtype=float)
 
     def tell_rates(self, perf: object | None) -> bool:
-        """Tell whether how fast every job runs under a performance model follows from here."""
+        """Whether these speeds determine the rate of every job under a performance model."""
         return perf is None or (self.known and bool((self.on_reference > 0).all()))
 
-    def _nowhere(self, job: int) -> TraceError:
+    def _never_fits(self, job: int) -> TraceError:
+        """Error for a job that can run on no GPU type of the cluster."""
         model = self._table.models[job]
         gpus = self._table.gpus[job]
-        have = ", ".join(
-            f"{int(n)} {gpu_type or 'GPUs'}"
-            for gpu_type, n in zip(self.gpu_types, self.gpu_counts, strict=True)
+        capacity = ", ".join(
+            f"{int(count)} {gpu_type or 'GPUs'}"
+            for gpu_type, count in zip(self.gpu_types, self.gpu_counts, strict=True)
         )
-        named = f" of {model!r}" if model else ""
+        of_model = f" of {model!r}" if model else ""
         return TraceError(
-            f"job {self._table.ids[job]!r}{named} asks for {gpus} GPUs of one type and can never "
-            f"run on {have}; use a larger cluster, another type or drop the job"
+            f"job {self._table.ids[job]!r}{of_model} asks for {gpus} GPUs of one type and can "
+            f"never run on {capacity}; use a larger cluster, another type or drop the job"
         )

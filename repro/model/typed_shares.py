@@ -1,4 +1,4 @@
-"""`TypedShares`: the base of policies that share out time by kind of job and GPU type."""
+"""`TypedShares`: base of policies that give each kind of job a share of each GPU type."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from repro.model.view import View
 
 T = TypeVar("T")
 
-#: Of the row number of a job: what its kind has in common, steps per second, priority weight.
+#: Functions of the row number of a job: kind, throughput (steps/s), priority weight.
 Key = Callable[[int], Hashable]
 SpeedsOf = Callable[[int], Floats]
 WeightOf = Callable[[int], float]
 
 
-class Collapse:
-    """Numbers jobs by kind; the order of kinds does not depend on the order of jobs.
+class KindNumbers:
+    """Numbers the kinds of jobs by a key; the order of kinds does not depend on that of jobs.
 
-    ``codes``, if given, has a number for every job of the run, equal where keys are.
+    ``codes``, if given, has a number for each job of the run; equal numbers mean equal keys.
     """
 
     def __init__(self, key: Key, codes: Ints | None = None) -> None:
         self._key = key
-        #: by number, in the order in which kinds were first seen: key, and the first job of it
+        #: key and first job of each kind, by number of the kind, in order of first appearance
         self.keys: list[Any] = []
         self.examples: list[int] = []
         self._order: Ints = np.empty(0, dtype=np.int64)
         self._number: dict[Hashable, int] = {}
         self._of_job: Ints = np.full(64, -1)
         if codes is not None:
-            _, first, found = np.unique(codes, return_index=True, return_inverse=True)
-            self.examples = np.sort(first).tolist()
+            _, first_jobs, code_ranks = np.unique(codes, return_index=True, return_inverse=True)
+            self.examples = np.sort(first_jobs).tolist()
             self.keys = list(map(key, self.examples))
-            self._of_job = np.argsort(np.argsort(first))[found]
+            self._of_job = np.argsort(np.argsort(first_jobs))[code_ranks]
 
     def numbers(self, jobs: Sequence[int] | Ints) -> Ints:
-        """Return the number of the kind of each job; a key is asked for once per job."""
+        """Kind of each job as a number, (jobs,); the key of a job is read once."""
         rows = np.array(jobs, dtype=np.int64)
         try:
             numbers: Ints = self._of_job.take(rows)
@@ -52,89 +52,94 @@ class Collapse:
             self._of_job = np.append(self._of_job, np.full(rows.max() + 1, -1))
             numbers = self._of_job.take(rows)
         if numbers.min(initial=0) < 0:
-            for place in np.flatnonzero(numbers < 0).tolist():
-                job = int(rows[place])
+            for index in np.flatnonzero(numbers < 0).tolist():
+                job = int(rows[index])
                 key = self._key(job)
                 number = self._number.setdefault(key, len(self.keys))
                 if number == len(self.keys):
                     self.keys.append(key)
                     self.examples.append(job)
-                numbers[place] = self._of_job[job] = number
+                self._of_job[job] = number
+                numbers[index] = number
         return numbers
 
     def present(self, jobs: Sequence[int] | Ints) -> tuple[Ints, Floats, Ints]:
-        """Return the numbers of the kinds present, the jobs of each, and the row of each job."""
+        """Numbers of the kinds present, their counts of jobs, and the row of each job in them."""
         numbers = self.numbers(jobs)
         if len(self._order) < len(self.keys):
             names = list(map(repr, self.keys))
             self._order = np.array(sorted(range(len(names)), key=names.__getitem__))
         counts = np.bincount(numbers, minlength=len(self.keys))
-        found = self._order[counts[self._order] > 0]
+        present = self._order[counts[self._order] > 0]
         row = np.empty(len(self.keys), dtype=np.int64)
-        row[found] = np.arange(len(found))
-        return found, counts[found].astype(float), row[numbers]
+        row[present] = np.arange(len(present))
+        return present, counts[present].astype(float), row[numbers]
 
 
 @dataclass
 class Kinds:
-    """Kinds of equal jobs at one decision: what a formula of shares is given."""
+    """Kinds of jobs at a decision, the argument of a formula of shares."""
 
-    speeds: Floats  #: steps per second of a job, shape (kinds, GPU types); 0 = cannot run there
-    gpus: Floats  #: GPUs of each type
-    counts: Floats  #: jobs of each kind
-    widths: Floats  #: GPUs of each of these jobs
-    weights: Floats  #: priority weight of each of them
-    jobs: Sequence[int] = ()  #: row number of one job of each kind
-    key: Callable[[int], Any] = int  #: row of a kind to what its jobs have in common
-    view: View | None = field(default=None, repr=False)  #: the run, for `steps_left`
+    #: throughput of a job (steps/s), (kinds, GPU types); 0 if it cannot run there
+    speeds: Floats
+    #: GPUs of each type, (GPU types,)
+    gpus: Floats
+    #: jobs of each kind, (kinds,)
+    counts: Floats
+    #: demand of a job (GPUs), (kinds,)
+    widths: Floats
+    #: priority weight of a job, (kinds,)
+    weights: Floats
+    #: row number of a job of each kind
+    jobs: Sequence[int] = ()
+    #: function row of a kind -> key of the kind
+    key: Callable[[int], Any] = int
+    #: view of the run, for `steps_left`
+    view: View | None = field(default=None, repr=False)
 
     @cached_property
     def equal_speeds(self) -> Floats:
-        """Speed of a job of each kind that spends on each GPU type the type's share of all GPUs."""
+        """Speed of each kind under an equal split of time over all GPUs (steps/s), (kinds,)."""
         equal: Floats = self.speeds @ self.gpus / self.gpus.sum()
         return equal
 
     @cached_property
     def steps_left(self) -> Floats:
-        """Training steps left of each of `jobs`; needs "duration"."""
+        """Remaining training steps of `jobs`, (kinds,); needs "duration"."""
         assert self.view is not None
         return self.view.steps_left(self.jobs)
 
     def name(self, row: int) -> str:
-        """Return words for a kind, for messages."""
+        """Name of a kind, for messages."""
         return f"job kind {self.key(row)}"
 
     def merged(self, keys: Sequence[Hashable]) -> tuple[Kinds, Ints]:
-        """Return kinds made of the rows with equal keys, and the kind of each row."""
-        collapse = Collapse(keys.__getitem__)
-        numbers, counts, row = collapse.present(range(len(keys)))
-        first = [collapse.examples[number] for number in numbers.tolist()]
-        speeds = self.speeds[first]
-        widths = self.widths[first]
-        weights = self.weights[first]
-        jobs = [self.jobs[place] for place in first]
+        """Kinds made of the rows with equal keys, and the new row of each present row."""
+        by_key = KindNumbers(keys.__getitem__)
+        numbers, counts, row = by_key.present(range(len(keys)))
+        first_rows = [by_key.examples[number] for number in numbers.tolist()]
         kinds = Kinds(
-            speeds,
-            self.gpus,
-            counts,
-            widths,
-            weights,
-            jobs,
-            lambda kind: keys[first[kind]],
-            self.view,
+            speeds=self.speeds[first_rows],
+            gpus=self.gpus,
+            counts=counts,
+            widths=self.widths[first_rows],
+            weights=self.weights[first_rows],
+            jobs=[self.jobs[index] for index in first_rows],
+            key=lambda kind: keys[first_rows[kind]],
+            view=self.view,
         )
         return kinds, row
 
 
-class KindTable(Collapse):
-    """The kinds of jobs of one run, with what a policy is told of them."""
+class KindTable(KindNumbers):
+    """Kinds of jobs of one run, with their speeds, demands and weights."""
 
     def __init__(self, policy: TypedShares, view: View, like: Key | None = None) -> None:
-        plain = policy.key(view)
+        key = policy.key(view)
         if like is None:
-            super().__init__(plain, policy.codes(view))
+            super().__init__(key, policy.codes(view))
         else:
-            super().__init__(lambda job: (plain(job), like(job)))
+            super().__init__(lambda job: (key(job), like(job)))
         self._view = view
         self._widths = np.empty(0)
         self._weights = np.empty(0)
@@ -144,21 +149,21 @@ class KindTable(Collapse):
         self.learn()
 
     def of(self, numbers: Ints, counts: Floats, jobs: Sequence[int] = ()) -> Kinds:
-        """Return kinds by number, with the first job seen of each unless others are given."""
+        """Kinds of these numbers; ``jobs`` are by default the first jobs of the kinds."""
         self.learn()
         return Kinds(
-            self._speeds.take(numbers, axis=0),
-            self._view.gpu_counts,
-            counts,
-            self._widths.take(numbers),
-            self._weights.take(numbers),
-            jobs or [self.examples[number] for number in numbers.tolist()],
-            lambda row: self.keys[numbers[row]],
-            self._view,
+            speeds=self._speeds.take(numbers, axis=0),
+            gpus=self._view.gpu_counts,
+            counts=counts,
+            widths=self._widths.take(numbers),
+            weights=self._weights.take(numbers),
+            jobs=jobs or [self.examples[number] for number in numbers.tolist()],
+            key=lambda row: self.keys[numbers[row]],
+            view=self._view,
         )
 
     def learn(self) -> None:
-        """Look up what kinds are like that were not seen before."""
+        """Add speeds, demands and weights of new kinds."""
         new = self.examples[len(self._widths) :]
         if new:
             self._speeds = np.append(self._speeds, [self._speeds_of(job) for job in new], axis=0)
@@ -167,77 +172,80 @@ class KindTable(Collapse):
 
 
 class Solved(Generic[T]):
-    """Answers by mix of kinds; those not asked for longest are forgotten beyond ``limit``."""
+    """LRU cache of at most ``limit`` solutions, by kinds and their counts of jobs."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._solved: dict[tuple[bytes, bytes], T] = {}
 
     def __call__(self, numbers: Ints, counts: Floats, solve: Callable[[], T]) -> T:
-        """Return the answer for these kinds and jobs of each, solved only if it is not known."""
+        """Solution for these kinds and counts; ``solve`` computes it if it is not cached."""
         mix = (numbers.tobytes(), counts.tobytes())
-        solved = self._solved
-        solved[mix] = answer = solved.pop(mix) if mix in solved else solve()
-        if len(solved) > self._limit:
-            del solved[next(iter(solved))]
-        return answer
+        cache = self._solved
+        solution = cache.pop(mix) if mix in cache else solve()
+        # the most recently used solution is the last
+        cache[mix] = solution
+        if len(cache) > self._limit:
+            del cache[next(iter(cache))]
+        return solution
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all solutions."""
         self._solved.clear()
 
 
 @dataclass(frozen=True)
 class TypedShares(SharePolicy):
-    """A policy that gives each kind of job a share of time on each GPU type (Gavel's X).
+    """A policy that gives each kind of job a share of time on each GPU type (X of Gavel).
 
-    A subclass writes `shares`, its formula. This base collects equal jobs into kinds, asks for the
-    shares of a mix of kinds once and remembers them, and gives every job those of its kind. Jobs
-    of a kind have model and gang size in common if `needs` names "throughput", else the gang size,
-    and the weight if it names "priority_weight".
+    A subclass defines its formula, `shares`. The base collects equal jobs into kinds and caches the
+    shares of each mix of kinds. Every job gets the shares of its kind.
+
+    Jobs of a kind have the same demand. If `needs` names "throughput", they also have the same
+    model. If it names "priority_weight", they have the same weight.
 
     Reference: Gavel, OSDI 2020, section 3.1 (allocation matrix X).
 
     Examples
     --------
-    Every job on its fastest GPU type; a type that is asked for too often is divided equally.
+    Every job on its fastest GPU type. Jobs share a type equally if their demand exceeds its GPUs.
 
     >>> @dataclass(frozen=True)
     ... class Fastest(TypedShares):
     ...     needs = frozenset({"throughput"})
     ...     def shares(self, kinds):
-    ...         wanted = np.eye(len(kinds.gpus))[kinds.speeds.argmax(axis=1)]
-    ...         asked = (kinds.counts * kinds.widths) @ wanted
-    ...         return wanted * np.minimum(1, kinds.gpus / np.maximum(asked, 1))
+    ...         fastest = np.eye(len(kinds.gpus))[kinds.speeds.argmax(axis=1)]
+    ...         demand = (kinds.counts * kinds.widths) @ fastest
+    ...         return fastest * np.minimum(1, kinds.gpus / np.maximum(demand, 1))
     >>> from repro.testing import small_trace
     >>> from repro import simulate
     >>> simulate(small_trace(), "4xv100,4xk80", Fastest()).summary()["n_finished"]
     6
     """
 
-    #: mixes of kinds whose shares are remembered
+    #: largest number of mixes of kinds in the cache
     remembered: ClassVar[int] = 4096
 
     def shares(self, kinds: Kinds) -> Floats | None:
-        """Return the share of time of one job of each kind, shape (kinds, GPU types), in [0, 1].
+        """Share of time of a job of each kind in [0, 1], (kinds, GPU types).
 
-        A row sums to at most 1. None, which ends the run, if there are no such shares.
+        A row sums to at most 1. None, if no feasible shares exist, ends the run.
         """
         raise PolicyError(f"policy {self.name!r} defines no `shares`")
 
     def formula(self, view: View) -> Callable[[Kinds], Floats | None]:
-        """Return `shares` for one run; a policy that uses more of the run makes its own here."""
+        """Shares as a function of kinds for one run; a policy that reads the view overrides it."""
         return self.shares
 
     def apart(self) -> bool:
-        """Tell whether every job is a row of its own, in order of arrival, solved anew each time.
+        """Whether every job is a kind of its own, in order of arrival, without a cache.
 
-        The default: if `needs` names "duration".
+        By default, if `needs` names "duration".
         """
         return "duration" in self.needs
 
     def key(self, view: View) -> Key:
-        """Return what tells kinds apart, as a function of the row number of a job."""
+        """Key of the kind of a job, as a function of its row number."""
         kind: Key = view.kind if "throughput" in self.needs else view.gpus
         if "priority_weight" not in self.needs:
             return kind
@@ -245,7 +253,7 @@ class TypedShares(SharePolicy):
         return lambda job: (kind(job), weight(job))
 
     def codes(self, view: View) -> Ints | None:
-        """Return a number for every job of the run, equal where `key` is; None: `key` is asked."""
+        """Kind of each job as a number, (jobs of the run,); None if a subclass overrides `key`."""
         if type(self).key is not TypedShares.key:
             return None
         codes = view.kind_codes if "throughput" in self.needs else view.widths.astype(np.int64)
@@ -255,20 +263,23 @@ class TypedShares(SharePolicy):
         return codes
 
     def weight(self, view: View) -> WeightOf:
-        """Return the priority weight of a job, 1 where `needs` does not name it."""
+        """Priority weight of a job, as a function of its row number; 1 unless `needs` names it."""
         if "priority_weight" not in self.needs:
             return lambda job: 1.0
         weights: list[float] = view.column("priority_weight", 1.0).astype(float).tolist()
         return weights.__getitem__
 
     def speeds(self, view: View) -> SpeedsOf:
-        """Return the steps per second of a job on each GPU type, 1 where `needs` does not ask."""
+        """Throughput of a job by GPU type (steps/s), as a function of its row number.
+
+        It is 1 unless `needs` names "throughput".
+        """
         if "throughput" in self.needs:
             return view.speeds
         return lambda job: np.ones(len(view.gpu_types))
 
     def session(self, view: View) -> Callable[[View], Shares]:
-        """Return the decision function of one run, which remembers solved mixes of kinds."""
+        """Decision function of one run, with a cache of the shares of mixes of kinds."""
         formula = self.formula(view)
         apart = self.apart()
         table = KindTable(self, view)
@@ -293,8 +304,8 @@ class TypedShares(SharePolicy):
                 return Shares(jobs, types, np.zeros((0, len(types))))
             rows = np.array(jobs)
             if apart:
-                every = table.of(table.numbers(rows), np.ones(len(jobs)), jobs)
-                return Shares(rows, types, checked(every))
+                single_jobs = table.of(table.numbers(rows), np.ones(len(jobs)), jobs)
+                return Shares(rows, types, checked(single_jobs))
             numbers, counts, row = table.present(rows)
             shares = solved(numbers, counts, lambda: checked(table.of(numbers, counts)))
             return Shares(rows, types, shares[row])

@@ -1,4 +1,4 @@
-"""Read access of a policy: arrived jobs, plus the columns named in `needs`."""
+"""Read access of a policy to a run: arrived jobs, and the inputs named in `needs`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -14,27 +14,28 @@ from repro.model.performance import Curves
 from repro.model.speeds import Speeds
 
 
-class Places(Protocol):
-    """Who holds which GPUs."""
+class HeldGpus(Protocol):
+    """GPUs that jobs hold, as the engine records them."""
 
+    #: gang of each running job
     runs: dict[int, Run]
 
     def nodes(self, job: int) -> tuple[tuple[int, int], ...]:
-        """Return (node, GPUs there) of the gang a job belongs to."""
+        """Nodes of the gang of a job, as (node, GPUs there)."""
 
     def idle(self) -> list[int] | None:
-        """Return the idle GPUs of every node, None if nodes are not told apart."""
+        """Idle GPUs of each node; None if the placement does not track nodes."""
 
 
 class View:
-    """Read-only window of a policy on one run; jobs are named by row number, times are seconds.
+    """Read-only view of a run for a policy. Jobs are row numbers, and times are seconds.
 
-    A word in brackets must be in the policy's `needs`. ``policy`` is a name for messages.
+    A word in brackets must be in `needs` of the policy. ``policy`` is its name for messages.
 
     Time and events
-        - ``now``: the instant of the decision
+        - ``now``: present instant
         - ``changed``: whether an event happened since the last decision
-        - ``fresh``, ``finished``: rows that arrived, and that finished, since then
+        - ``fresh``, ``finished``: jobs that arrived, and that finished, since the last decision
         - ``seed``: seed of the run
 
     Jobs present
@@ -43,40 +44,40 @@ class View:
         - ``is_unfinished(job)``: arrived and not finished
 
     A job
-        - ``submit(job)``, ``submits``: submission time; of all jobs of the trace
-        - ``gpus(job)``, ``widths``: demand (GPUs); of all jobs of the trace
-        - ``run_seconds(job)``, ``run_seconds_of(jobs)``: time it has held GPUs
+        - ``submit(job)``, ``submits``: submission time, of a job and of all jobs of the trace
+        - ``gpus(job)``, ``widths``: demand (GPUs), of a job and of all jobs of the trace
+        - ``run_seconds(job)``, ``run_seconds_of(jobs)``: time for which a job has held GPUs
         - ``attained(job)``: attained service (GPU-seconds)
         - ``duration(job)``: true duration [duration]
         - ``remaining(job)``, ``remaining_of(jobs)``: true remaining time alone [duration]
-        - ``work(fastest)``: work of all jobs on one GPU, given their speeds [duration]
-        - ``iteration_s(job)``: time of one iteration alone [iteration_time]
-        - ``steps_left(jobs)``: training steps left [duration]
-        - ``step_s(jobs)``: time of a step where no table tells speeds [duration]
-        - ``column(name)``, ``has_column(name)``: a column of the trace [its name]
+        - ``work(fastest)``: work of all jobs on one GPU, given their speed-ups [duration]
+        - ``iteration_s(job)``: time of an iteration alone [iteration_time]
+        - ``steps_left(jobs)``: remaining training steps [duration]
+        - ``step_s(jobs)``: time of a step without a throughput table [duration]
+        - ``column(name)``, ``has_column(name)``: column of the trace [name of the column]
         - ``job_id(job)``, ``row(job)``, ``source``: names for messages
-        - ``note_promotion(job)``: counts a starvation promotion in the records
+        - ``note_promotion(job)``: counts a promotion of a starved job in the records
 
     Cluster
         - ``cluster``: nodes, switches, GPU types
         - ``gpu_types``, ``gpu_counts``: GPU types in alphabetical order, GPUs of each
         - ``capacity()``: GPUs by type
-        - ``idle_gpus``: idle GPUs of each node, under a placement that tells nodes apart
+        - ``idle_gpus``: idle GPUs of each node, under a placement that tracks nodes
 
     Speed
         - ``rate(job)``: present speed relative to running alone
-        - ``curves()``: speed-up curves, and the curve of every job
+        - ``curves()``: speed-up curves, and the curve of each job
         - ``speeds(job)``: steps/s on each GPU type [throughput]
         - ``pair_speeds(one, other)``, ``pairs``: steps/s on the same GPUs [throughput]
-        - ``kind(job)``, ``kind_codes``: what jobs of equal speeds have in common [throughput]
-        - ``model(job)``: the model that the job trains [throughput]
-        - ``throughputs``: the throughput table of the run [throughput]
+        - ``kind(job)``, ``kind_codes``: kind of a job, equal for equal speeds [throughput]
+        - ``model(job)``: model that the job trains [throughput]
+        - ``throughputs``: throughput table of the run [throughput]
 
-    Who runs where
+    Running jobs
         - ``running``, ``is_running(job)``: jobs that hold GPUs
-        - ``held(job)``: GPUs that the job holds
-        - ``run(job)``: the gang that the job runs in
-        - ``nodes(job)``: nodes that the job is on, with GPUs there
+        - ``held(job)``: number of GPUs that the job holds
+        - ``run(job)``: gang of the job
+        - ``nodes(job)``: nodes of the job, with its GPUs there
         - ``together``: pairs that began to share GPUs since the last decision
     """
 
@@ -95,20 +96,21 @@ class View:
         self._policy = policy
         self._speeds = speeds or Speeds(table, None, gpus_by_type(cluster))
         self._seed = seed
-        #: set by the engine
-        self.places: Places | None = None
-        #: whether the policy has asked for the seed
+        #: GPUs that jobs hold, set by the engine
+        self.places: HeldGpus | None = None
+        #: whether the policy has read the seed
         self.seed_read = False
         self.now = 0.0
-        #: events since the last decision, for policies that only react to changes
+        #: whether an event happened since the last decision
         self.changed = True
-        #: (row, row, GPU type) of pairs that began to share GPUs since the last decision
+        #: (job, job, GPU type) of pairs that began to share GPUs since the last decision
         self.together: list[tuple[int, int, str | None]] = []
-        #: rows that finished, and rows that arrived, since the last decision
+        #: jobs that finished, and jobs that arrived, since the last decision
         self.finished: list[int] = []
         self.fresh = range(0)
 
     def _require(self, need: str) -> None:
+        """Raise PolicyError unless the policy declares an input."""
         if need not in self.needs:
             raise PolicyError(
                 f"policy {self._policy!r} reads {need!r} which it does not declare; "
@@ -117,56 +119,57 @@ class View:
 
     @property
     def seed(self) -> int:
-        """Seed of the run, for policies that draw."""
+        """Seed of the run, for policies with random choices."""
         self.seed_read = True
         return self._seed
 
     @property
     def jobs(self) -> list[int]:
-        """Row numbers of the jobs that have arrived and not finished, in order of arrival."""
+        """Jobs that have arrived and not finished, in order of arrival."""
         return list(self._table.active)
 
     @property
     def arrived(self) -> int:
-        """Number of jobs that have arrived; they are rows 0 to this number less one."""
+        """Number of jobs that have arrived: rows 0 to ``arrived`` - 1."""
         return self._table.arrived
 
     def is_unfinished(self, job: int) -> bool:
-        """Tell whether the job has arrived and not finished."""
+        """Whether the job has arrived and not finished."""
         return job in self._table.active
 
     @property
     def running(self) -> list[int]:
-        """Row numbers of the jobs that hold GPUs, in order of arrival."""
-        held = self._table.running
-        return [job for job in self._table.active if held[job]]
+        """Jobs that hold GPUs, in order of arrival."""
+        is_running = self._table.running
+        return [job for job in self._table.active if is_running[job]]
 
     def is_running(self, job: int) -> bool:
-        """Tell whether the job holds GPUs."""
+        """Whether the job holds GPUs."""
         return bool(self._table.running[job])
 
     def job_id(self, job: int) -> object:
-        """Return the name of the job in the trace, for messages."""
+        """Id of the job in the trace, for messages."""
         return self._table.ids[job]
 
     def gpus(self, job: int) -> int:
-        """Return the GPUs the job asks for."""
+        """Demand of the job (GPUs)."""
         return self._table.gpus[job]
 
     @property
     def widths(self) -> Floats:
-        """GPUs every job of the trace asks for."""
+        """Demand of each job of the trace (GPUs), (jobs,)."""
         return np.array(self._table.gpus, dtype=float)
 
     @property
     def submits(self) -> Floats:
-        """Submission time of every job of the trace (s)."""
+        """Submission time of each job of the trace (s), (jobs,)."""
         return np.array(self._table.submit)
 
     def work(self, fastest: Floats) -> Floats:
-        """Return what every job takes on one GPU (s) at these speeds S(gpus); needs ``"duration"``.
+        """Work of each job (s on one GPU), (jobs,), by its speed-up S(demand); needs "duration".
 
-        The trace's own ``service`` is this product before it was rounded.
+        Work is duration times speed-up. The column ``service`` of the trace, if there is one, is
+        the same product before rounding.
         """
         self._require("duration")
         table = self._table
@@ -177,31 +180,31 @@ class View:
         return np.where(np.isclose(service, product, rtol=1e-9, atol=0.0), service, product)
 
     def curves(self) -> tuple[Floats, Ints]:
-        """Return speed-up curves and the curve of every job, see `Curves`; 0 where it is linear."""
+        """Speed-up curves, and the curve of each job (0: linear); see `Curves`."""
         table = self._table
         if not isinstance(self._speeds.model, Curves):
             return np.zeros((1, 2)), np.zeros(table.count, np.int64)
         return self._speeds.model.table(table.models, table.gpus, table.ids)
 
     def held(self, job: int) -> float:
-        """Return the GPUs the job holds now."""
+        """GPUs that the job holds."""
         table = self._table
         return table.held[job] if table.running[job] else 0.0
 
     def run(self, job: int) -> Run | None:
-        """Return the gang the job runs in, with its GPU type and the nodes of named tasks.
+        """Gang of the job, with its GPU type and the nodes of its tasks.
 
-        None while it waits, and in rounds of shares where nobody records who holds what.
+        None while the job waits, and in rounds of shares that record no gangs.
         """
         return self.places.runs.get(job) if self.places else None
 
     def nodes(self, job: int) -> tuple[tuple[int, int], ...]:
-        """Return where the job sits: (node, GPUs there); empty if it waits or nodes are alike."""
+        """Nodes of the job, as (node, GPUs there); empty if it waits or nodes are not tracked."""
         return self.places.nodes(job) if self.places else ()
 
     @property
     def idle_gpus(self) -> list[int]:
-        """Idle GPUs of each node of `cluster`; needs a placement that tells nodes apart."""
+        """Idle GPUs of each node of `cluster`; needs a placement that tracks nodes."""
         idle = self.places.idle() if self.places else None
         if idle is None:
             raise PolicyError(
@@ -211,49 +214,49 @@ class View:
         return idle
 
     def submit(self, job: int) -> float:
-        """Return the submission time (s)."""
+        """Submission time of the job (s)."""
         return self._table.submit[job]
 
     def rate(self, job: int) -> float:
-        """Return the speed relative to running alone: 1 while waiting, 0 while loading."""
+        """Speed relative to running alone: 1 while the job waits, 0 during its start."""
         table = self._table
         if not table.running[job]:
             return 1.0
         return table.rate[job] * table.solo[job] if self.now >= table.since[job] else 0.0
 
     def run_seconds(self, job: int) -> float:
-        """Return the seconds the job has held GPUs (t_J in Tiresias)."""
+        """Time for which the job has held GPUs (s), t_J of Tiresias."""
         return self._table.run_seconds(job, self.now)
 
     def run_seconds_of(self, jobs: Ints) -> Floats:
-        """Return the seconds each of several jobs has held GPUs."""
+        """Time for which each of ``jobs`` has held GPUs (s), (jobs,)."""
         state = self._table.state
-        now = np.where(state.running[jobs], self.now - state.hold[jobs], 0.0)
-        seconds: Floats = state.seconds[jobs] + now
+        present = np.where(state.running[jobs], self.now - state.hold[jobs], 0.0)
+        seconds: Floats = state.seconds[jobs] + present
         return seconds
 
     def attained(self, job: int) -> float:
-        """Return the attained service in GPU-seconds (W_J * t_J in Tiresias)."""
+        """Attained service (GPU-seconds), W_J * t_J of Tiresias."""
         return self._table.attained(job, self.now)
 
     def duration(self, job: int) -> float:
-        """Return the true duration (s); needs ``"duration"``."""
+        """Duration of the job in the trace (s); needs "duration"."""
         self._require("duration")
         return self._table.duration[job]
 
     def remaining(self, job: int) -> float:
-        """Return the true work left (s alone at the GPUs asked for); needs ``"duration"``."""
+        """Remaining time of the job, alone on its demand of GPUs (s); needs "duration"."""
         self._require("duration")
         return self._table.remaining(job, self.now) * self._table.solo[job]
 
     def remaining_of(self, jobs: Ints) -> Floats:
-        """Return the true work left of several jobs (s alone); needs ``"duration"``."""
+        """Remaining time of each of ``jobs``, alone (s), (jobs,); needs "duration"."""
         self._require("duration")
         solo: Floats = self._table.derived("solo", lambda: np.array(self._table.solo))
         return self._table.units_left(jobs, self.now) * solo[jobs]
 
     def iteration_s(self, job: int) -> float:
-        """Return the seconds of one iteration alone; needs ``"iteration_time"``, NaN if unknown."""
+        """Time of an iteration alone (s), NaN if unknown; needs "iteration_time"."""
         self._require("iteration_time")
         return self._table.iteration_s(job)
 
@@ -263,27 +266,27 @@ class View:
         return self._table.source
 
     def has_column(self, name: str) -> bool:
-        """Whether the trace has values in the column; needs its name."""
+        """Whether the trace has values in the column; needs the name of the column."""
         self._require(name)
         return self._table.has(name)
 
     def row(self, job: int) -> str:
-        """Row and id of a job in the trace, as messages name it."""
+        """Row and id of a job in the trace, for messages."""
         return self._table.row(job)
 
     def column(
         self, name: str, default: object = None, *, gaps: bool = False
     ) -> np.ndarray[Any, Any]:
-        """Whole trace column, or ``default`` for every job; needs its name.
+        """Column of the trace, (jobs,), or ``default`` for every job; needs the name of the column.
 
         Parameters
         ----------
         name : str
             Name of the column.
         default : object, optional
-            Value of every job where the trace has no such column; None: an error.
+            Value of every job if the trace lacks the column; None: an error.
         gaps : bool
-            The policy knows what a job without a value means; else a gap is an error.
+            Whether jobs may lack a value; otherwise the first gap is an error.
 
         Raises
         ------
@@ -308,7 +311,7 @@ class View:
         return frame[name].to_numpy()
 
     def note_promotion(self, job: int) -> None:
-        """Count a starvation promotion in the records."""
+        """Count a promotion of a starved job in the records."""
         self._table.promotions[job] += 1
 
     @property
@@ -318,57 +321,69 @@ class View:
 
     @property
     def gpu_counts(self) -> Floats:
-        """GPUs of each of `gpu_types`."""
+        """GPUs of each of `gpu_types`, (GPU types,)."""
         return self._speeds.gpu_counts
 
     @property
     def kind_codes(self) -> Ints:
-        """A number for every job of the run, equal where `kind` is; needs "throughput"."""
+        """Kind of each job of the run as a number, (jobs,); needs "throughput"."""
         self._require("throughput")
         return self._speeds.codes
 
     @property
     def pairs(self) -> Floats:
-        """Steps/s of jobs of two kinds on the same GPUs, see `Speeds.pairs`; needs "throughput"."""
+        """Throughput of two kinds on the same GPUs, see `Speeds.pairs`; needs "throughput"."""
         self._require("throughput")
         return self._speeds.pairs
 
     def kind(self, job: int) -> tuple[str | None, int]:
-        """Return what jobs of equal throughput have in common: (model, GPUs asked for)."""
+        """Kind of a job, equal for equal throughputs: (model, demand); needs "throughput"."""
         self._require("throughput")
         return self._speeds.kind(job)
 
     def model(self, job: int) -> str | None:
-        """Return the model the job trains, for a throughput table of the policy's own."""
+        """Model of the job, for a throughput table of the policy; needs "throughput"."""
         self._require("throughput")
         return self._table.named_models(f"the throughput table of policy {self._policy!r}")[job]
 
     @property
     def throughputs(self) -> object | None:
-        """The throughput table of the run, to be profiled; needs "throughput", None if unknown."""
+        """Throughput table of the run, None if there is none; needs "throughput"."""
         self._require("throughput")
         return self._speeds.perf
 
     def speeds(self, job: int) -> Floats:
-        """Return steps/s on each type, 0 = cannot run, ones if unknown; needs "throughput"."""
+        """Throughput on each GPU type (steps/s), (GPU types,); needs "throughput".
+
+        It is 0 if the job cannot run on the type, and 1 without a throughput table.
+        """
         self._require("throughput")
         return self._speeds.of(job)
 
     def pair_speeds(self, one: int, other: int) -> Floats:
-        """Return steps/s of two jobs on the same GPUs, (2, types), 0 = no; needs "throughput"."""
+        """Throughput of two jobs on the same GPUs (steps/s), (2, GPU types); needs "throughput".
+
+        It is 0 if the two jobs cannot share GPUs of the type.
+        """
         self._require("throughput")
         return self._speeds.pair(one, other)
 
     def steps_left(self, jobs: Sequence[int]) -> Floats:
-        """Return the training steps left of jobs, seconds if none are counted; needs "duration"."""
+        """Remaining training steps of ``jobs``, (jobs,); needs "duration".
+
+        Seconds, if the run does not count steps.
+        """
         self._require("duration")
         return self._table.units_left(jobs, self.now) * self._speeds.steps_per_unit(jobs)
 
     def step_s(self, jobs: Sequence[int]) -> Floats | float:
-        """Return the seconds of a step where no table tells speeds, else 1; needs "duration"."""
+        """Time of a step of each of ``jobs`` (s), (jobs,); needs "duration".
+
+        1 with a throughput table.
+        """
         self._require("duration")
         return 1.0 if self._speeds.known else self._speeds.steps_per_unit(jobs)
 
     def capacity(self) -> Mapping[str | None, int]:
-        """Return GPUs per type; a cluster without types has the one key None."""
+        """GPUs of each type; all GPUs under the key None in a cluster without types."""
         return gpus_by_type(self.cluster)

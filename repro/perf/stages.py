@@ -41,8 +41,8 @@ def interleaving_time(
 ) -> float:
     """Period T (s) in which each of at most k members completes one iteration (Eq 1 and 3).
 
-    Members have different offsets o and a barrier after every step, so that no two use one resource
-    at once: T = sum over steps j of max over jobs i of t_i[(j + o_i) mod k].
+    Members have different offsets o and a barrier after every step. Hence no two members use one
+    resource at once: T = sum over steps j of max over jobs i of t_i[(j + o_i) mod k].
 
     ``merged`` jobs have three stages (data, GPU, network), as in Muri's simulator. Up to four of
     them pass four slots in turn; the data stage (storage and CPU) may last two slots.
@@ -169,10 +169,12 @@ class Interleaving:
         stages = list(zip(*map(table.column, columns), strict=True))
         # Stages may overlap within an iteration; the trace then has the solo iteration time.
         alone = map(table.iteration_s, range(table.count))
-        times = zip(alone, stages, strict=True)
-        solo = [sum(own) if math.isnan(seconds) else seconds for seconds, own in times]
+        solo = [
+            sum(times) if math.isnan(seconds) else seconds
+            for seconds, times in zip(alone, stages, strict=True)
+        ]
         number_of: dict[Stages, int] = {}
-        numbers = [number_of.setdefault(own, len(number_of)) for own in stages]
+        numbers = [number_of.setdefault(times, len(number_of)) for times in stages]
         return _TableStages(columns == MERGED_COLUMNS, stages, numbers, solo, {})
 
 

@@ -51,7 +51,7 @@ class Placer(ABC):
         allocation = self._place(job, gpus, model)
         if allocation is None:
             raise PolicyError(
-                f"job {job}: no place for {gpus} GPUs under {type(self).__name__} although "
+                f"job {job}: no nodes for {gpus} GPUs under {type(self).__name__} although "
                 f"{self.free} are idle; call fits() first or allow a fallback"
             )
         self._allocated[job] = gpus, allocation
@@ -93,7 +93,7 @@ class Placer(ABC):
         """Mark the GPUs of an allocation as idle."""
 
     def _refusal(self, job: int, gpus: int) -> PolicyError:
-        """Error for a gang that cannot be taken."""
+        """Error for a gang that cannot be allocated."""
         if gpus < 1:
             return PolicyError(f"job {job} asks for {gpus} GPUs; a gang has at least 1")
         if job in self._allocated:
@@ -127,7 +127,7 @@ def make(name: str, **settings: Any) -> Placement:
     name : str
         Such as ``yarn``, ``count``, ``random``, ``skew``, ``ilp``.
     **settings
-        Fields of the rule's dataclass; a ParamError names one that is unknown.
+        Fields of the rule's dataclass; a ParamError names an unknown field.
 
     Examples
     --------

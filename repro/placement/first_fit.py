@@ -1,4 +1,4 @@
-"""Consolidated first fit on an empty cluster, for rules that place all gangs anew each time."""
+"""Consolidated first fit on an empty cluster, for decisions that place all gangs anew."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -10,18 +10,19 @@ Item = TypeVar("Item")
 
 
 class FirstFit:
-    """Answers, gang after gang, whether `yarn` has a consolidated place left.
+    """Whether `yarn` has a consolidated placement, for gangs one after the other.
 
-    Idle GPUs only shrink between two calls of `clear`, so the first node with room for a gang size
-    only moves forward: one pointer per size replaces the search, and a size refused once stays
-    refused. Where all ``gangs`` that may be asked for fit if their GPUs do, these are counted.
+    Between two calls of `clear`, the number of idle GPUs of a node never rises. The first node that
+    fits a gang size therefore never moves back, and one pointer per size replaces the search. If
+    all ``gangs`` (sizes) fit whenever enough GPUs are idle, idle GPUs are counted instead.
     """
 
     def __init__(self, cluster: Cluster, gangs: Iterable[int] | None = None) -> None:
         self.free = self.num_gpus = cluster.num_gpus
         sizes = {node.gpus for node in cluster.nodes}
+        #: whether all nodes have one size, a power of two
         self._even = len(sizes) == 1 and all(map(_is_power_of_two, sizes))
-        #: a gang wider than a node stays within one switch
+        #: GPUs of the widest gang; a gang wider than a node stays within one switch
         self._widest = cluster.num_gpus if len(cluster.switches) == 1 else max(sizes)
         self._switches = [
             _Switch([cluster.nodes[node].gpus for node in members])
@@ -30,10 +31,13 @@ class FirstFit:
         self._counts = gangs is not None and self.surely_fits(gangs, 0)
 
     def surely_fits(self, gangs: Iterable[int], total: int) -> bool:
-        """Tell whether powers of two, on empty nodes of one such size, fit without being tried."""
+        """Whether gangs of ``total`` GPUs surely fit the empty cluster, by their sizes alone.
+
+        That holds for gangs and nodes of sizes that are powers of two, with equal nodes.
+        """
         if total > self.num_gpus:
             return False
-        return self._even and all(_is_power_of_two(g) and g <= self._widest for g in gangs)
+        return self._even and all(_is_power_of_two(gang) and gang <= self._widest for gang in gangs)
 
     def clear(self) -> None:
         """Empty every node."""
@@ -42,26 +46,26 @@ class FirstFit:
             switch.clear()
 
     def scan(self, ranked: Iterable[Item], gpus: Callable[[Item], int]) -> Iterator[Item]:
-        """Items whose gangs get a place on the empty cluster, in the order of ``ranked``.
+        """Items whose gangs fit the empty cluster, placed in the order of ``ranked``.
 
-        ``gpus`` tells the GPUs of an item's gang. A gang without a place is skipped.
+        ``gpus`` maps an item to the GPUs of its gang. A gang that does not fit is skipped.
         """
         self.clear()
-        refused = set[int]()
+        too_large = set[int]()
         for item in ranked:
             width = gpus(item)
-            if width in refused:
+            if width in too_large:
                 continue
             if self.take(width):
                 yield item
                 if not self.free:
                     return
             else:
-                # idle GPUs only shrink during a scan
-                refused.add(width)
+                # a size that does not fit once fits no more during a scan
+                too_large.add(width)
 
     def take(self, gpus: int) -> bool:
-        """Take the place of a gang if there is one, and tell whether there was."""
+        """Allocate a gang if it fits; whether it does."""
         if gpus > self.free:
             return False
         if self._counts:
@@ -75,12 +79,12 @@ class FirstFit:
 
 
 def _is_power_of_two(number: int) -> bool:
-    """Tell whether a positive number is a power of two."""
+    """Whether a positive number is a power of two."""
     return number & (number - 1) == 0
 
 
 class _Switch:
-    """The nodes of one switch."""
+    """Idle GPUs of the nodes of one switch."""
 
     def __init__(self, sizes: list[int]) -> None:
         self._sizes = sizes
@@ -89,28 +93,29 @@ class _Switch:
 
     def clear(self) -> None:
         self._idle = self._sizes.copy()
-        #: gang size -> first node that may have room for it
+        #: gang size -> first node that may fit it
         self._first: dict[int, int] = {}
 
     def take(self, gpus: int) -> bool:
         if gpus <= self._largest:
-            return self._take_part(gpus)
-        whole, rest = divmod(gpus, self._largest)
+            return self._take_on_one_node(gpus)
+        full_nodes, rest = divmod(gpus, self._largest)
         search = range(self._first.get(self._largest, 0), len(self._idle))
-        nodes = list(islice((n for n in search if self._idle[n] == self._largest), whole))
-        if len(nodes) < whole:
+        idle_nodes = (node for node in search if self._idle[node] == self._largest)
+        nodes = list(islice(idle_nodes, full_nodes))
+        if len(nodes) < full_nodes:
             return False
         for node in nodes:
             self._idle[node] = 0
-        before = self._first.get(rest, 0)
-        if rest and not self._take_part(rest):
+        first_for_rest = self._first.get(rest, 0)
+        if rest and not self._take_on_one_node(rest):
             for node in nodes:
                 self._idle[node] = self._largest
-            self._first[rest] = before
+            self._first[rest] = first_for_rest
             return False
         return True
 
-    def _take_part(self, gpus: int) -> bool:
+    def _take_on_one_node(self, gpus: int) -> bool:
         idle = self._idle
         node = self._first.get(gpus, 0)
         while node < len(idle) and idle[node] < gpus:

@@ -67,15 +67,15 @@ class NodeSet:
                 return node
         return None
 
-    def drain(self, gpus: int, level: int, taken: list[tuple[int, int]]) -> int:
+    def drain(self, gpus: int, level: int, allocated: list[tuple[int, int]]) -> int:
         """Take up to ``gpus`` GPUs from nodes with exactly ``level`` idle GPUs; return the rest.
 
-        Entries (node, GPUs) go to ``taken``; nodes are used in index order.
+        Entries (node, GPUs) go to ``allocated``; nodes are used in index order.
         """
         while gpus and (node := self.first_with(level)) is not None:
             share = min(gpus, level)
             self.set_idle(node, level - share)
-            taken.append((node, share))
+            allocated.append((node, share))
             gpus -= share
         return gpus
 
@@ -84,11 +84,11 @@ def take_by_level(
     groups: Sequence[NodeSet], gpus: int, levels: Iterable[int]
 ) -> tuple[tuple[int, int], ...]:
     """Allocate GPUs level by level: first from the nodes with ``levels[0]`` idle GPUs."""
-    taken: list[tuple[int, int]] = []
+    allocated: list[tuple[int, int]] = []
     for level in levels:
         for group in groups:
             if gpus and level <= group.size and group.counts[level]:
-                gpus = group.drain(gpus, level, taken)
+                gpus = group.drain(gpus, level, allocated)
         if not gpus:
             break
-    return tuple(sorted(taken))
+    return tuple(sorted(allocated))

@@ -18,7 +18,7 @@ from repro.model.cluster.spec import Cluster
 #: Values of the public scheduler.
 DEFAULT_GPU_MEM_MB = 8192.0
 DEFAULT_BANDWIDTH_MB_S = 100.0
-#: Scores that differ by less are equal; the first node is taken.
+#: Scores that differ by less are equal; the first node is chosen.
 TIE = 1e-9
 #: The public evaluator's cost of two containers in one rack, and in one domain.
 _RACK = 1.0
@@ -133,9 +133,9 @@ class Site:
         """
         in_rack: Floats | float = self._in_rack[n1] if formula == "paper" else _RACK
         in_domain: Floats | float = self._in_domain[n1] if formula == "paper" else _DOMAIN
-        apart = np.where(self.domain[n1] == self.domain[n2], in_domain, np.inf)
-        near = np.where(self.rack[n1] == self.rack[n2], in_rack, apart)
-        return np.where(n1 == n2, 0.0, near)
+        across_racks = np.where(self.domain[n1] == self.domain[n2], in_domain, np.inf)
+        across_nodes = np.where(self.rack[n1] == self.rack[n2], in_rack, across_racks)
+        return np.where(n1 == n2, 0.0, across_nodes)
 
     def cost(self, tasks: Sequence[int], num_ps: int, formula: Formula = "paper") -> float:
         """Cost of a plan, summed over its pairs of a parameter server and a worker."""
@@ -154,8 +154,11 @@ class Site:
         cost = self.cost(tasks, gang.num_ps, scoring.formula)
         nodes = list(dict.fromkeys(tasks))
         if scoring.formula == "artifact":
-            # A container sees the containers of the plan before it as used GPUs.
-            used = (self.used[node] + tasks[:at].count(node) for at, node in enumerate(tasks))
+            # The GPUs of earlier containers of the plan count as used.
+            used = (
+                self.used[node] + tasks[:position].count(node)
+                for position, node in enumerate(tasks)
+            )
             load = sum(
                 (gpus + 2) / self.total[node] for node, gpus in zip(tasks, used, strict=True)
             )
@@ -190,7 +193,7 @@ class Site:
     def best_fit(
         self, gang: Gang, scoring: Scoring, drop: Literal["full", "always"] = "full"
     ) -> tuple[int, ...] | None:
-        """Plan that places each container in order where the score grows least (Algorithm 1).
+        """Plan that places each container in order where it adds least to the score (Algorithm 1).
 
         Ties go to the lowest node index. None: a container has no candidate. ``drop``: a node
         leaves the candidates once it is full (``full``), or once chosen, as printed (``always``).
@@ -200,30 +203,30 @@ class Site:
         # Cost of each node to all servers, which are placed before the workers.
         to_servers = np.zeros(len(index))
         chosen = np.zeros(len(index), np.bool_)
-        before = self.used
+        used_before = self.used
         paper = scoring.formula == "paper"
         for container in range(gang.size):
             server = container < gang.num_ps
-            opened = self.open(gang, tasks)
+            candidates = self.open(gang, tasks)
             if drop == "always":
-                opened &= ~chosen
-            if not opened.any():
+                candidates &= ~chosen
+            if not candidates.any():
                 self.hold(tasks, gang, -1)
                 return None
             cost = 0.0 if server else to_servers
             if paper:
-                grows = -(1 + np.where(chosen, 0.0, before)) / self.total
-                value = scoring.weight * cost + (1 - scoring.weight) * grows
+                fitness = -(1 + np.where(chosen, 0.0, used_before)) / self.total
+                added = scoring.weight * cost + (1 - scoring.weight) * fitness
             else:
                 load = (self.used + 2) / self.total
-                signed = load if server else -load
-                value = cost * gang.units + (signed + ~chosen) / gang.size
-            value = np.where(opened, value, np.inf)
-            node = int(np.argmax(value <= value.min() + TIE))
+                signed_load = load if server else -load
+                added = cost * gang.units + (signed_load + ~chosen) / gang.size
+            added = np.where(candidates, added, np.inf)
+            node = int(np.argmax(added <= added.min() + TIE))
             if server:
-                row = self.pair_costs(np.full(len(index), node), index, scoring.formula)
-                # Nodes of other domains, at infinite cost, are no candidates any more.
-                to_servers += np.where(row < np.inf, row, 0.0)
+                costs = self.pair_costs(np.full(len(index), node), index, scoring.formula)
+                # Nodes of other domains, at infinite cost, are not candidates any more.
+                to_servers += np.where(costs < np.inf, costs, 0.0)
             tasks.append(node)
             chosen[node] = True
             self.hold([node], gang)
@@ -260,8 +263,8 @@ def _objectives(plans: Ints, sizes: Ints, nodes: Any, weight: float) -> Floats:
                     value = np.inf
                 for server in range(begin, workers if task >= workers else begin):
                     if plan[server] != node:
-                        near = rack[plan[server]] == rack[node]
-                        value += weight * (in_rack[node] if near else in_domain[node])
+                        same_rack = rack[plan[server]] == rack[node]
+                        value += weight * (in_rack[node] if same_rack else in_domain[node])
             for task in range(begin, end):
                 node = plan[task]
                 if counted[node] != job:

@@ -44,13 +44,13 @@ class SkewPlacer(Placer):
 
     def _consolidate(self, gpus: int) -> Allocation:
         """Allocate GPUs on as few nodes as possible."""
-        taken: list[tuple[int, int]] = []
+        allocated: list[tuple[int, int]] = []
         while gpus and (node := self._nodes.tightest(gpus)) is not None:
             share = min(gpus, self.idle[node])
             self._nodes.set_idle(node, self.idle[node] - share)
-            taken.append((node, share))
+            allocated.append((node, share))
             gpus -= share
-        return tuple(sorted(taken))
+        return tuple(sorted(allocated))
 
     def _release(self, job: int, allocation: Allocation) -> None:
         for node, gpus in allocation:

@@ -36,14 +36,14 @@ def strict_place(group: NodeSet, gpus: int) -> Allocation | None:
     if not strict_fits(size, group.counts, gpus):
         return None
     full, rest = divmod(gpus, size)
-    taken: list[tuple[int, int]] = []
-    group.drain(full * size, size, taken)
+    allocated: list[tuple[int, int]] = []
+    group.drain(full * size, size, allocated)
     # The drained nodes have no idle GPUs, so the remainder goes to another node.
     node = group.first_fit(rest) if rest else None
     if node is not None:
         group.set_idle(node, idle[node] - rest)
-        taken.append((node, rest))
-    return tuple(sorted(taken))
+        allocated.append((node, rest))
+    return tuple(sorted(allocated))
 
 
 class YarnPlacer(Placer):

@@ -7,7 +7,7 @@ from repro.model.policy import policies
 
 
 class _Policies(ModuleType):
-    """The package, which can be called for the names of all policies."""
+    """The package as a callable module."""
 
     def __call__(self) -> list[str]:
         """Names of the registered policies, sorted.

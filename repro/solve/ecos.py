@@ -13,8 +13,8 @@ from repro.base.errors import ParamError
 from repro.base.typing import Floats, Ints
 from repro.solve.counted import SOLVED
 
-#: Excess of time or GPUs that the simulation takes for rounding.
-ROOM = 1e-7
+#: Relative excess of time or GPUs that counts as rounding.
+MAX_EXCESS = 1e-7
 #: ECOS's exit codes for an optimum, and for an optimum of reduced accuracy.
 _SOLVED = (0, 10)
 
@@ -30,16 +30,16 @@ def is_installed() -> bool:
 
 
 def ecos_level(
-    crowd: Any, scale: Floats, floor: Floats | None = None
+    job_kinds: Any, scale: Floats, floor: Floats | None = None
 ) -> tuple[Floats, float, Floats, Floats] | None:
     """Solve `max_min.central_level` by ECOS; the fields of a `max_min.Centre`, None if it fails."""
     SOLVED["LP"] += 1
-    kind = np.repeat(np.arange(len(crowd.value)), crowd.counts.astype(int))
-    least = np.zeros(len(kind)) if floor is None else floor[kind]
+    kind_of = np.repeat(np.arange(len(job_kinds.value)), job_kinds.counts.astype(int))
+    least = np.zeros(len(kind_of)) if floor is None else floor[kind_of]
     bound = least > -np.inf
-    scaled = (scale[kind] > 0) & bound
-    unit = np.where(scaled, scale[kind], 1.0)
-    entries_of_shares, limits_of_shares, values = _shares(crowd, kind)
+    scaled = (scale[kind_of] > 0) & bound
+    unit = np.where(scaled, scale[kind_of], 1.0)
+    entries_of_shares, limits_of_shares, values = _shares(job_kinds, kind_of)
     # A job without a scale has an empty row, which any z satisfies.
     entries = [np.where(scaled, -values / unit, 0.0).ravel(), entries_of_shares]
     limits = [np.where(scaled, -least / unit, 1.0), limits_of_shares]
@@ -47,51 +47,52 @@ def ecos_level(
         # The simulator has the floors a second time, in rows of their own.
         entries.append(np.where(bound, -values, 0.0).ravel())
         limits.append(np.where(bound, -least, 1.0))
-    matrix = _level_matrix(len(kind), len(values), floor is not None)
+    matrix = _level_matrix(len(kind_of), len(values), floor is not None)
     answer = _solve(
         -1.0, matrix, [scaled.astype(float), np.column_stack(entries)], np.concatenate(limits)
     )
     if answer is None:
         return None
-    shares = _by_job(answer["x"][1:], crowd, kind)[np.searchsorted(kind, np.arange(len(scale)))]
+    first_job = np.searchsorted(kind_of, np.arange(len(scale)))
+    shares = _by_job(answer["x"][1:], job_kinds, kind_of)[first_job]
     z = float(answer["x"][0])
-    value = np.maximum((crowd.value * shares).sum(axis=1), 1e-300)
+    value = np.maximum((job_kinds.value * shares).sum(axis=1), 1e-300)
     slack = np.zeros(len(scale))
     price = np.zeros(len(scale))
-    kinds = kind[scaled]
-    slack[kinds] = answer["s"][: len(kind)][scaled] / value[kinds]
-    price[kinds] = answer["z"][: len(kind)][scaled] * value[kinds] / max(abs(z), 1e-300)
+    kinds = kind_of[scaled]
+    slack[kinds] = answer["s"][: len(kind_of)][scaled] / value[kinds]
+    price[kinds] = answer["z"][: len(kind_of)][scaled] * value[kinds] / max(abs(z), 1e-300)
     return shares, z, slack, price
 
 
-def ecos_sum(crowd: Any) -> Floats | None:
+def ecos_sum(job_kinds: Any) -> Floats | None:
     """ECOS's shares of the highest total value, one job per row; None if it fails."""
     SOLVED["LP"] += 1
-    job = np.arange(len(crowd.value))
-    entries_of_shares, limits, values = _shares(crowd, job)
-    matrix = _matrix([_rows(*crowd.value.shape)])
+    job = np.arange(len(job_kinds.value))
+    entries_of_shares, limits, values = _shares(job_kinds, job)
+    matrix = _matrix([_rows(*job_kinds.value.shape)])
     answer = _solve(-values.ravel(), matrix, [entries_of_shares], limits)
-    return None if answer is None else _by_job(answer["x"], crowd, job)
+    return None if answer is None else _by_job(answer["x"], job_kinds, job)
 
 
-def ecos_point(crowd: Any, floor: Floats) -> Floats | None:
+def ecos_point(job_kinds: Any, floor: Floats) -> Floats | None:
     """ECOS's shares that give each job its floor, one job per row; None if it fails.
 
     As in the simulator, an answer of reduced accuracy is a failure.
     """
-    job = np.arange(len(crowd.value))
-    entries_of_shares, limits, values = _shares(crowd, job)
+    job = np.arange(len(job_kinds.value))
+    entries_of_shares, limits, values = _shares(job_kinds, job)
     last = len(limits) + np.tile(job, len(values))
-    matrix = _matrix([np.column_stack([_rows(*crowd.value.shape), last])])
+    matrix = _matrix([np.column_stack([_rows(*job_kinds.value.shape), last])])
     entries = np.column_stack([entries_of_shares, -values.ravel()])
     answer = _solve(0.0, matrix, [entries], np.append(limits, -floor))
     if answer is None or answer["info"]["exitFlag"]:
         return None
-    return _by_job(answer["x"], crowd, job)
+    return _by_job(answer["x"], job_kinds, job)
 
 
 def ecos_ratio(
-    crowd: Any, left: Floats, due: Floats, spent: Floats, zeros: bool = True
+    job_kinds: Any, remaining: Floats, due: Floats, spent: Floats, zeros: bool = True
 ) -> tuple[Floats, float] | None:
     """Solve `max_min.central_ratio` by ECOS, one job per row; shares and ratio, None if it fails.
 
@@ -99,27 +100,27 @@ def ecos_ratio(
     also the zero entries of the matrix.
     """
     SOLVED["convex"] += 1
-    jobs = len(crowd.value)
+    jobs = len(job_kinds.value)
     job = np.arange(jobs)
-    entries_of_shares, limits_of_shares, values = _shares(crowd, job)
+    entries_of_shares, limits_of_shares, values = _shares(job_kinds, job)
     # The cone of a job: |(u - q, 2)| <= u + q.
     cone = jobs + len(limits_of_shares) + 3 * job
     speed = -values.ravel()
     cone_of_share = np.tile(cone, len(values))
-    rows = jobs + _rows(*crowd.value.shape)
+    rows = jobs + _rows(*job_kinds.value.shape)
     shares = [rows, cone_of_share, cone_of_share + 1, cone_of_share + 2]
     inverses = [job, cone, cone + 1, cone + 2]
     matrix = _matrix([job[None], np.column_stack(shares), np.column_stack(inverses)])
     entries = [
         -np.ones(jobs),
         np.column_stack([entries_of_shares, speed, speed, 0.0 * speed]),
-        np.column_stack([left / due, -np.ones(jobs), np.ones(jobs), np.zeros(jobs)]),
+        np.column_stack([remaining / due, -np.ones(jobs), np.ones(jobs), np.zeros(jobs)]),
     ]
     limits = np.concatenate([-spent / due, limits_of_shares, np.tile([0.0, 0.0, 2.0], jobs)])
     answer = _solve(1.0, matrix, entries, limits, cones=jobs, zeros=zeros)
     if answer is None:
         return None
-    return _by_job(answer["x"][1 : 1 + len(rows)], crowd, job), float(answer["x"][0])
+    return _by_job(answer["x"][1 : 1 + len(rows)], job_kinds, job), float(answer["x"][0])
 
 
 def worth_as_written(speeds: Floats, widths: Floats, weights: Floats, gpus: Floats) -> Floats:
@@ -133,21 +134,21 @@ def worth_as_written(speeds: Floats, widths: Floats, weights: Floats, gpus: Floa
     return values
 
 
-def _shares(crowd: Any, kind: Ints) -> tuple[Floats, Floats, Floats]:
+def _shares(job_kinds: Any, kind_of: Ints) -> tuple[Floats, Floats, Floats]:
     """Entries of each share in its `_rows`, limits of these rows, and values, (types, jobs).
 
-    ``kind`` is the row of the crowd of each job.
+    ``kind_of`` has the row of each job in ``job_kinds``.
     """
-    jobs = len(kind)
-    types = crowd.value.shape[1]
+    jobs = len(kind_of)
+    types = job_kinds.value.shape[1]
     size = jobs * types
     entries = np.ones((size, 3))
     limits = np.ones(size + types + jobs)
     entries[:, 0] = -1.0
-    entries[:, 1] = np.tile(crowd.widths[kind], types)
+    entries[:, 1] = np.tile(job_kinds.widths[kind_of], types)
     limits[:size] = 0.0
-    limits[size : size + types] = crowd.gpus
-    return entries, limits, crowd.usable_value[kind].T
+    limits[size : size + types] = job_kinds.gpus
+    return entries, limits, job_kinds.usable_value[kind_of].T
 
 
 @functools.lru_cache(maxsize=1024)
@@ -179,14 +180,14 @@ def _matrix(columns: list[Ints]) -> Any:
     return csc_matrix(entries, shape=(int(rows.max()) + 1, len(ends)))
 
 
-def _by_job(x: Floats, crowd: Any, kind: Ints) -> Floats:
+def _by_job(x: Floats, job_kinds: Any, kind_of: Ints) -> Floats:
     """Shares by job and GPU type, 0 where the job cannot run."""
-    shares = np.clip(x.reshape(crowd.value.shape[1], -1).T, 0.0, 1.0)
-    shares = np.where(crowd.usable[kind], shares, 0.0)
+    shares = np.clip(x.reshape(job_kinds.value.shape[1], -1).T, 0.0, 1.0)
+    shares = np.where(job_kinds.usable[kind_of], shares, 0.0)
     # An answer of reduced accuracy may use more time or GPUs than there are.
-    used = (crowd.widths[kind] @ shares / np.maximum(crowd.gpus, 1e-300)).max()
+    used = (job_kinds.widths[kind_of] @ shares / np.maximum(job_kinds.gpus, 1e-300)).max()
     worst = max(float(shares.sum(axis=1).max()), float(used))
-    return shares / worst if worst > 1.0 + ROOM else shares
+    return shares / worst if worst > 1.0 + MAX_EXCESS else shares
 
 
 def _solve(

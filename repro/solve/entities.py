@@ -47,20 +47,20 @@ class Hierarchy:
 
 
 def hierarchical_shares(
-    crowd: Crowd, weights: npt.ArrayLike, entities: Sequence[object], hierarchy: Hierarchy
+    job_kinds: Crowd, weights: npt.ArrayLike, entities: Sequence[object], hierarchy: Hierarchy
 ) -> Floats:
     """X of fairness between entities and a policy inside each, by water filling.
 
-    ``crowd`` is made by `repro.solve.max_min.normalised`. Each row has an entity and, for one of
-    its jobs, a weight inside the entity. FIFO serves the jobs of an entity in row order and needs
-    rows of one job each (Gavel, OSDI 2020, section 4.3).
+    ``job_kinds`` comes from `repro.solve.max_min.normalised`. Each row has an entity and the weight
+    of a single job inside the entity. FIFO serves the jobs of an entity in row order and needs rows
+    of a single job each (Gavel, OSDI 2020, section 4.3).
     """
     weight = np.asarray(weights, dtype=float)
     groups = hierarchy.groups(entities)
 
     def weigh(fixed: Flags) -> Floats:
         # The weight of an entity goes to its jobs that are not fixed yet.
-        level = np.zeros(len(crowd.widths))
+        level = np.zeros(len(job_kinds.widths))
         for rows, share, policy in groups:
             rising = rows[~fixed[rows]]
             if not len(rising):
@@ -68,9 +68,9 @@ def hierarchical_shares(
             if policy == "fifo":
                 level[rising[0]] = share
             else:
-                total = weight[rising] @ crowd.counts[rising]
+                total = weight[rising] @ job_kinds.counts[rising]
                 level[rising] = share * weight[rising] / total
-        per_gpu: Floats = level / crowd.widths
+        per_gpu: Floats = level / job_kinds.widths
         return per_gpu
 
-    return fill(crowd, weigh, hierarchy.water_filling, hierarchy.backend)
+    return fill(job_kinds, weigh, hierarchy.water_filling, hierarchy.backend)

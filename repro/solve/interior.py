@@ -138,9 +138,9 @@ def solve(a: Any, b: Any) -> bool:
 
 
 @njit(error_model="numpy", fastmath=SUMS)
-def measure(problem: Any, on: Any, now: Any, z: float, terms: Any) -> None:
-    """Write 1 / x, 1 / y, m', and the residuals of (1), (3) and (5)."""
-    x, y, _, pi = now
+def measure(problem: Any, on: Any, point: Any, z: float, terms: Any) -> None:
+    """Write 1 / x, 1 / y, m', and the residuals of (1), (3) and (5); ``on`` is 1 where b > 0."""
+    x, y, _, pi = point
     v = problem.value
     job = problem.job
     over_x = terms.over_x
@@ -174,9 +174,9 @@ def measure(problem: Any, on: Any, now: Any, z: float, terms: Any) -> None:
 
 
 @njit(error_model="numpy", fastmath=SUMS)
-def eliminate(problem: Any, now: Any, free: bool, terms: Any) -> None:
+def eliminate(problem: Any, point: Any, free: bool, terms: Any) -> None:
     """Write the coefficients of (8) to (15), and the matrix of the system of d pi and d z."""
-    x, y, q, pi = now
+    x, y, q, pi = point
     v = problem.value
     job = problem.job
     over_x = terms.over_x
@@ -295,7 +295,7 @@ def substitute(problem: Any, dpi: Any, dz: float, terms: Any) -> None:
 @njit(error_model="numpy", fastmath=SUMS)
 def direction(
     problem: Any,
-    now: Any,
+    point: Any,
     free: bool,
     goal: float,
     second: float,
@@ -307,7 +307,7 @@ def direction(
 
     ``second`` = 1 adds the second-order terms of the step that is in ``move``.
     """
-    x, y, q, pi = now
+    x, y, q, pi = point
     dx, dy, dq, dpi = move
     v, job, weight, gpus = problem
     over_x = terms.over_x
@@ -420,9 +420,10 @@ def longest_step(dx: Any, over_x: Any, dq: Any, q: Any) -> float:
 
 @njit(error_model="numpy", fastmath=SUMS)
 def follow(problem: Any, x: Any, z: float, free: bool, end: float) -> tuple[float, Any, int, bool]:
-    """Follow the central path from ``x`` (as in `Point`; overwritten) to complementarity ``end``.
+    """Follow the central path from ``x`` to complementarity ``end``.
 
-    Without ``free`` the level z is fixed. Return z, duals, steps, and whether the path converged.
+    ``x`` is as in `Point`, and overwritten. Without ``free`` the level z is fixed. The result is z,
+    the duals of x, the number of steps, and whether the path converged.
     """
     v, job, weight, gpus = problem
     n = gpus.size
@@ -438,7 +439,7 @@ def follow(problem: Any, x: Any, z: float, free: bool, end: float) -> tuple[floa
     pi = np.zeros(n)
     dq = np.zeros(n)
     dpi = np.zeros(n)
-    now = Point(x, y, q, pi)
+    point = Point(x, y, q, pi)
     move = Point(dx, dy, dq, dpi)
     over_x = np.zeros(slacks)
     over_y = np.zeros(slacks)
@@ -465,38 +466,40 @@ def follow(problem: Any, x: Any, z: float, free: bool, end: float) -> tuple[floa
         for j in range(n + 3):
             y[j, k] = weight[j, k] * mu / max(x[j, k], TINY)
         curved |= job[INVERSE, k] > 0.0
-    last = not free
-    done = False
-    a_was = 1.0
+    final_phase = not free
+    is_centred = False
+    last_primal_step = 1.0
     for number in range(STEPS):
-        measure(problem, on, now, z, terms)
-        eliminate(problem, now, free, terms)
+        measure(problem, on, point, z, terms)
+        eliminate(problem, point, free, terms)
         # The predictor aims at complementarity 0. At the end such a step leads to the optimum.
         goal = 0.0
         second = 0.0
-        passes = 3 if done else 1
-        if last and not done:
+        passes = 3 if is_centred else 1
+        if final_phase and not is_centred:
             goal = end
             passes = 2
-        elif not last:
-            direction(problem, now, free, goal, second, passes, terms, move)
-            a = min(1.0, longest_step(dx, over_x, dq, q))
-            d = min(1.0, longest_step(dy, over_y, dpi, pi))
-            left = 0.0
+        elif not final_phase:
+            direction(problem, point, free, goal, second, passes, terms, move)
+            primal_step = min(1.0, longest_step(dx, over_x, dq, q))
+            dual_step = min(1.0, longest_step(dy, over_y, dpi, pi))
+            products = 0.0
             for j in range(n):
-                left += (q[j] + a * dq[j]) * (pi[j] + d * dpi[j])
+                products += (q[j] + primal_step * dq[j]) * (pi[j] + dual_step * dpi[j])
             for j in range(n + 3):
                 for k in range(size):
-                    left += job[COUNT, k] * (x[j, k] + a * dx[j, k]) * (y[j, k] + d * dy[j, k])
-            ratio = left / (total * mu)
+                    next_x = x[j, k] + primal_step * dx[j, k]
+                    next_y = y[j, k] + dual_step * dy[j, k]
+                    products += job[COUNT, k] * next_x * next_y
+            ratio = products / (total * mu)
             goal = max(end, mu * ratio * ratio * ratio)
             second = 1.0
-            if a_was < JAMMED:
+            if last_primal_step < JAMMED:
                 # Back towards the path first: near the boundary no step is long.
                 goal = mu
                 second = 0.0
-        dz = direction(problem, now, free, goal, second, passes, terms, move)
-        if done:
+        dz = direction(problem, point, free, goal, second, passes, terms, move)
+        if is_centred:
             small = True
             for j in range(n):
                 for k in range(size):
@@ -508,24 +511,24 @@ def follow(problem: Any, x: Any, z: float, free: bool, end: float) -> tuple[floa
                     for k in range(size):
                         x[j, k] = max(0.0, x[j, k] + dx[j, k])
             return z, y, number, True
-        a = min(1.0, 0.995 * longest_step(dx, over_x, dq, q))
-        d = min(1.0, 0.995 * longest_step(dy, over_y, dpi, pi))
-        if curved or last:
-            a = d = min(a, d)
-        z += a * dz
-        a_was = a
+        primal_step = min(1.0, 0.995 * longest_step(dx, over_x, dq, q))
+        dual_step = min(1.0, 0.995 * longest_step(dy, over_y, dpi, pi))
+        if curved or final_phase:
+            primal_step = dual_step = min(primal_step, dual_step)
+        z += primal_step * dz
+        last_primal_step = primal_step
         mu = 0.0
-        off = 0.0
+        off_centre = 0.0
         for j in range(n):
-            q[j] += a * dq[j]
-            pi[j] += d * dpi[j]
+            q[j] += primal_step * dq[j]
+            pi[j] += dual_step * dpi[j]
             mu += q[j] * pi[j]
-            off = max(off, abs(q[j] * pi[j] / end - 1.0))
+            off_centre = max(off_centre, abs(q[j] * pi[j] / end - 1.0))
         for j in range(n + 3):
             for k in range(size):
-                x[j, k] += a * dx[j, k]
+                x[j, k] += primal_step * dx[j, k]
             for k in range(size):
-                y[j, k] += d * dy[j, k]
+                y[j, k] += dual_step * dy[j, k]
             for k in range(size):
                 mu += job[COUNT, k] * x[j, k] * y[j, k]
         x[n + 2] = 0.0
@@ -535,14 +538,14 @@ def follow(problem: Any, x: Any, z: float, free: bool, end: float) -> tuple[floa
         mu /= total
         if not mu < 1e30:
             return z, y, number, False
-        if last and a == 1.0:
+        if final_phase and primal_step == 1.0:
             for j in range(n + 3):
                 for k in range(size):
-                    off = max(off, abs(x[j, k] * y[j, k] / end - weight[j, k]))
-            if off < CENTRED:
+                    off_centre = max(off_centre, abs(x[j, k] * y[j, k] / end - weight[j, k]))
+            if off_centre < CENTRED:
                 if not free:
                     return z, y, number + 1, True
-                done = True
+                is_centred = True
         if mu < 2.0 * end:
-            last = True
-    return z, y, STEPS, done
+            final_phase = True
+    return z, y, STEPS, is_centred

@@ -95,7 +95,10 @@ def best_shares(
         ends = np.arange(0, size + 1, types)
         reach = csr_array((-speeds.ravel(), np.arange(size), ends), shape=(kinds, size))[bound]
         rows.append((reach, (each * floors)[bound], np.zeros(len(bound))))
-    matrix = vstack([hstack([left, csr_array(np.column_stack(right))]) for left, *right in rows])
+    blocks = [
+        hstack([of_shares, csr_array(np.column_stack(of_levels))]) for of_shares, *of_levels in rows
+    ]
+    matrix = vstack(blocks)
     upper = np.append(np.where(values > 0, np.inf, 0.0).ravel(), [np.inf, np.inf])
     level = np.zeros(size + 2)
     least = np.zeros(size + 2)

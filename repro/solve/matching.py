@@ -20,17 +20,17 @@
 #   x_ab and uses at most 2 idle nodes of a kind. A matching is therefore optimal if it is the best
 #   among those that keep all but 2 of each x_ab and all but 2 idle nodes of each kind.
 #
-# The relaxation lets the number of pairs of two kinds be a fraction. Idle nodes count as pairs with
-# one more kind, *nobody*. A basis has one tight pair per kind. No basis that the dual simplex
+# The relaxation lets the number of pairs of two kinds be a fraction. An idle node is a pair with
+# one more kind, the *dummy*. A basis has one tight pair per kind. No basis that the dual simplex
 # method visits here has a negative reduced cost. A basis is therefore optimal for all counts at
 # which its numbers of pairs are 0 or more. The basic pairs join the kinds into components. A tree
-# that contains nobody has whole numbers at any counts. Every other component has one odd cycle, and
-# has halves when it holds an odd number of nodes.
+# that contains the dummy has whole numbers at any counts. Every other component has one odd cycle,
+# and has halves when it has an odd number of nodes.
 #
 # Gomory's relaxation adds the cheapest non-basic pairs that make all components even, and lets
-# basic pairs fall below 0. Such a pair changes the parity of the two components that it joins. The
-# solution is therefore a shortest set of paths between the odd components, which may pass nobody.
-# If no basic pair falls below 0, the result is an optimal matching.
+# basic pairs fall below 0. A non-basic pair changes the parity of the two components that it joins.
+# The solution is therefore a shortest set of paths between the odd components, which may pass the
+# dummy. If no basic pair falls below 0, the result is an optimal matching.
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ class _Table:
         self._small = lru_cache(_MEMORY)(self._by_node)
 
     def solve(self, nodes: Floats) -> list[tuple[int, int, int]]:
-        """Pairs of a maximum-weight matching; ``nodes`` of each kind, and 0 for nobody."""
+        """Pairs of a maximum-weight matching; ``nodes`` of each kind, and 0 for the dummy."""
         basis = self._relax(nodes)
         for _ in range(_TRIES):
             change, extra = basis.step(nodes)
@@ -179,7 +179,7 @@ class _Table:
             if doubled[row] >= 0:
                 numbers = [*zip(basis.ends, doubled.tolist(), strict=True)]
                 numbers += ((pair, 2.0) for pair in extra)
-                # Idle nodes, paired with nobody, are left out.
+                # Pairs with the dummy are idle nodes.
                 return [(a, b, int(n / 2)) for (a, b), n in numbers if n and b < self._values.kinds]
             following = basis.neighbour(row, self._bases)
             if following is None:
@@ -255,14 +255,14 @@ def _hash64(a: int, b: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class PairValues:
-    """Values of pairs of kinds, and whether they may be paired; the last kind is *nobody*."""
+    """Values of pairs of kinds, and whether they may be paired; the last kind is the dummy."""
 
-    value: Ints  #: symmetric, 0 for nobody, shape (kinds + 1, kinds + 1)
-    allowed: Flags  #: upper triangle, pairs with nobody included
+    value: Ints  #: symmetric, 0 for the dummy, shape (kinds + 1, kinds + 1)
+    allowed: Flags  #: upper triangle, pairs with the dummy included
 
     @property
     def kinds(self) -> int:
-        """Number of kinds without nobody; it is the index of nobody."""
+        """Number of kinds without the dummy, which is the index of the dummy."""
         return len(self.value) - 1
 
     def among(self, present: list[int]) -> PairValues:
@@ -278,8 +278,8 @@ def pair_values(weights: Floats) -> PairValues:
     kinds = len(weights)
     if weights.shape != (kinds, kinds) or not np.isfinite(weights).all():
         raise ValueError(f"weights of shape {weights.shape} are not a square of finite numbers")
-    whole = np.rint(np.triu(weights) / RESOLUTION)
-    largest = int(whole.max(initial=1))
+    units = np.rint(np.triu(weights) / RESOLUTION)
+    largest = int(units.max(initial=1))
     # Matchings that differ by one augmentation differ in at most 4 t pairs. Bonuses below 1/(4 t)
     # of a unit therefore never outweigh a unit of weight.
     headroom = (4 * kinds).bit_length()
@@ -287,11 +287,11 @@ def pair_values(weights: Floats) -> PairValues:
     if bonus_bits < _BONUS_BITS:
         raise ValueError(f"weight {weights.max():g} is too large; weights up to 1000 are accepted")
     allowed = np.zeros((kinds + 1, kinds + 1), bool)
-    allowed[:kinds, :kinds] = whole > 0
+    allowed[:kinds, :kinds] = units > 0
     allowed[:kinds, kinds] = True
     value = np.zeros((kinds + 1, kinds + 1), np.int64)
-    rows, columns = np.nonzero(whole > 0)
-    pairs = zip(rows.tolist(), columns.tolist(), whole[rows, columns].tolist(), strict=True)
+    rows, columns = np.nonzero(units > 0)
+    pairs = zip(rows.tolist(), columns.tolist(), units[rows, columns].tolist(), strict=True)
     value[rows, columns] = value[columns, rows] = [
         (int(weight) << bonus_bits + headroom) + (_hash64(a, b) >> (64 - bonus_bits))
         for a, b, weight in pairs
@@ -304,7 +304,7 @@ class Basis:
 
     ``ends`` are the basic pairs, ascending, the lower kind first. ``inverse`` is twice the inverse
     of the basis, with a row per basic pair: ``inverse @ counts`` is twice the number of each pair.
-    The column of nobody is 0.
+    The column of the dummy is 0.
     """
 
     def __init__(self, values: PairValues, ends: Sequence[Pair], inverse: Floats) -> None:
@@ -321,9 +321,9 @@ class Basis:
 
     @cached_property
     def _components(self) -> tuple[Ints, Floats]:
-        """Component of each kind (nobody's is the last), and a row of flags per other component."""
-        nobody = self.values.kinds
-        root = [*range(nobody + 1)]
+        """Component of each kind, the dummy's last, and a row of flags per other component."""
+        dummy = self.values.kinds
+        root = [*range(dummy + 1)]
         for a, b in self.ends:
             root = [root[b] if label == root[a] else label for label in root]
         number = {r: i for i, r in enumerate(r for r in dict.fromkeys(root) if r != root[-1])}
@@ -377,7 +377,10 @@ class Basis:
         return self._steps[key]
 
     def _shortest_step(self, odd: list[int]) -> tuple[Floats, list[Pair]]:
-        """Join the odd components by the cheapest paths; with an odd number, one joins nobody."""
+        """Join the odd components by the cheapest paths.
+
+        The last of an odd number of components joins the dummy.
+        """
         change = np.zeros(self.values.kinds)
         if not odd:
             return change, []
@@ -413,7 +416,7 @@ class Basis:
         index = np.tile(a * len(labels) + b, 2)
         # The last assignment stays: the cheapest pair between two components.
         order = np.argsort(-cost, kind="stable")
-        # Any path costs less: every component reaches nobody at twice the largest value or less.
+        # Any path costs less: every component reaches the dummy at twice the largest value or less.
         distance = np.full((size, size), 5 * int(self.values.value.max(initial=1)))
         link = np.zeros((size, size), np.int64)
         distance[start[order], end[order]] = cost[order]

@@ -21,11 +21,11 @@ from repro.solve.linear import minimise, time_and_gpus
 
 #: Relative accuracy of the level.
 ACCURACY = 1e-10
-#: Relative slack of floors: a floor that is just met leaves no interior.
-ROOM = 1e-7
+#: Relative slack of floors. A floor that is just met leaves no interior.
+FLOOR_SLACK = 1e-7
 #: Gains of normalised throughput below this are rounding errors.
-LEAST = 1e-6
-#: First interval of the bisection of a makespan (s).
+MIN_GAIN = 1e-6
+#: First interval of a bisection of the makespan (s).
 SHORTEST = 100.0
 LONGEST = 1e6
 Backend = Literal["centre", "highs", "ecos"]
@@ -34,7 +34,13 @@ Filling = Literal["exact", "published"]
 
 @dataclass(frozen=True)
 class Crowd:
-    """Kinds of equal jobs, and GPUs of each type; PolicyError if a kind can run on no GPU type."""
+    """Kinds of equal jobs, and GPUs of each type.
+
+    Raises
+    ------
+    PolicyError
+        If a kind can run on no GPU type.
+    """
 
     value: Floats  #: of a job with all its time on a type, shape (kinds, types); 0: cannot run
     counts: npt.NDArray[Any]  #: jobs of each kind
@@ -79,8 +85,8 @@ class Crowd:
     @cached_property
     def _relative(self) -> Floats:
         """Values relative to the best, and 0 for idle time, shape (types + 1, kinds)."""
-        kinds, types = self.value.shape
-        values = np.zeros((types + 1, kinds))
+        kind_count, types = self.value.shape
+        values = np.zeros((types + 1, kind_count))
         values[:types] = self.usable_value.T / self.best_value
         return values
 
@@ -100,57 +106,58 @@ class Centre:
         return self.slack < self.price
 
 
-def central_level(crowd: Crowd, scale: Floats, floor: Floats | None = None) -> Centre | None:
+def central_level(job_kinds: Crowd, scale: Floats, floor: Floats | None = None) -> Centre | None:
     """Centre of the shares that maximise z in v_k x_k >= scale_k z + floor_k.
 
     A kind of scale 0 has only its floor; a kind of floor -inf has no constraint. None: the method
     did not converge, as for floors that cannot be met (Gavel, OSDI 2020, section 4.1).
     """
     SOLVED["LP"] += 1
-    floor = np.zeros(len(crowd.value)) if floor is None else floor
-    start = crowd.small_shares
-    value = (crowd.usable_value * start).sum(axis=1)
+    floor = np.zeros(len(job_kinds.value)) if floor is None else floor
+    start = job_kinds.small_shares
+    value = (job_kinds.usable_value * start).sum(axis=1)
     scaled = scale > 0
     unit = float((value[scaled] / scale[scaled]).min())
-    first = float(((value - floor)[scaled] / (scale[scaled] * unit)).min()) - 0.5
-    return _run(crowd, scale, floor, start, first, unit)
+    start_level = float(((value - floor)[scaled] / (scale[scaled] * unit)).min()) - 0.5
+    return _follow_path(job_kinds, scale, floor, start, start_level, unit)
 
 
-def central_point(crowd: Crowd, floor: Floats, best: Centre) -> Floats:
+def central_point(job_kinds: Crowd, floor: Floats, best: Centre) -> Floats:
     """Centre of all shares that give every kind at least its floor, which is positive.
 
     ``best`` is the answer of `central_level` for ``scale=floor``; its level must exceed 1.
     """
     # The best shares use all GPUs. Mixed with small shares they lie inside all constraints.
     weight = 0.5 * min(1.0, (best.level - 1.0) / best.level)
-    start = (1.0 - weight) * best.shares + weight * crowd.small_shares
-    answer = _run(crowd, np.zeros(len(floor)), floor, start, 0.0)
+    start = (1.0 - weight) * best.shares + weight * job_kinds.small_shares
+    answer = _follow_path(job_kinds, np.zeros(len(floor)), floor, start, 0.0)
     return start if answer is None else answer.shares
 
 
 def central_ratio(
-    crowd: Crowd, left: Floats, due: Floats, spent: Floats
+    job_kinds: Crowd, remaining: Floats, due: Floats, spent: Floats
 ) -> tuple[Floats, float] | None:
-    """Centre of the shares with the least ratio max_k (spent_k + left_k / u_k) / due_k; the ratio.
+    """Centre of the shares with the least max_k (spent_k + remaining_k / u_k) / due_k; that ratio.
 
-    u_k = v_k x_k is the rate (1/s) of the remaining work ``left``. None: the method did not
-    converge. Gavel, OSDI 2020, section 4.2; Themis, NSDI 2020.
+    u_k = v_k x_k is the speed of a job of kind k, in work per second; ``remaining`` is the work of
+    a job, ``spent`` and ``due`` are seconds. None: the method did not converge. Gavel, OSDI 2020,
+    section 4.2; Themis, NSDI 2020.
     """
     SOLVED["convex"] += 1
-    start = crowd.small_shares
-    value = (crowd.usable_value * start).sum(axis=1)
-    worst = float(((spent + left / value) / due).max())
-    answer = _run(crowd, due, spent, start, -1.5 * worst, curve=left)
+    start = job_kinds.small_shares
+    value = (job_kinds.usable_value * start).sum(axis=1)
+    worst = float(((spent + remaining / value) / due).max())
+    answer = _follow_path(job_kinds, due, spent, start, -1.5 * worst, curve=remaining)
     if answer is None:
         return None
     # The relative error can be large for a job that needs almost no rate.
-    rate = np.maximum((crowd.usable_value * answer.shares).sum(axis=1), 1e-300)
-    reached = ((spent + left / rate) / due).max() <= -answer.level * (1 + 1e-6)
+    rate = np.maximum((job_kinds.usable_value * answer.shares).sum(axis=1), 1e-300)
+    reached = ((spent + remaining / rate) / due).max() <= -answer.level * (1 + 1e-6)
     return (answer.shares, -answer.level) if reached else None
 
 
-def _run(
-    crowd: Crowd,
+def _follow_path(
+    job_kinds: Crowd,
     scale: Floats,
     floor: Floats,
     start: Floats,
@@ -158,40 +165,40 @@ def _run(
     unit: float = 1.0,
     curve: Floats | None = None,
 ) -> Centre | None:
-    """Scale every row to a largest value of 1, follow the path, and scale back."""
+    """Scale every row to a largest value of 1, follow the central path, and scale back."""
     from repro.solve.interior import LevelProblem, follow
 
-    kinds, types = crowd.value.shape
+    kind_count, types = job_kinds.value.shape
     # Without a scale the level is fixed, and the answer is a point inside the floors.
     free = bool(scale.any())
-    counts = crowd.counts.astype(float)
-    widths = crowd.widths.astype(float)
-    v = crowd._relative
-    top = crowd.best_value
+    counts = job_kinds.counts.astype(float)
+    widths = job_kinds.widths.astype(float)
+    v = job_kinds._relative
+    top = job_kinds.best_value
     # s, g, h and linear (l) are the constants of (3) in the kernel.
     if curve is None:
         s = scale * (unit / top)
         g = floor / top
-        h = np.zeros(kinds)
-        linear = np.ones(kinds)
+        h = np.zeros(kind_count)
+        linear = np.ones(kind_count)
     else:
         # Times are in units of the time due.
-        s = np.ones(kinds)
+        s = np.ones(kind_count)
         g = floor / scale
         h = curve / (top * scale)
-        linear = np.zeros(kinds)
+        linear = np.zeros(kind_count)
     bound = g > -np.inf
     if not bound.all():
         s = np.where(bound, s, 0.0)
         g = np.where(bound, g, 0.0)
         h = np.where(bound, h, 0.0)
-    barrier = np.ones((types + 3, kinds))
-    barrier[:types] = crowd.usable.T
+    barrier = np.ones((types + 3, kind_count))
+    barrier[:types] = job_kinds.usable.T
     # u x >= 1 as a second-order cone has half the weight. Eliminating x leaves these weights.
     barrier[types + 1] = bound if curve is None else 1.5
     barrier[types + 2] = 0.0 if curve is None else 0.5
-    slacks = np.empty((types + 3, kinds))
-    slacks[:types] = start.T * crowd.usable.T
+    slacks = np.empty((types + 3, kind_count))
+    slacks[:types] = start.T * job_kinds.usable.T
     slacks[types] = 1.0 - start.sum(axis=1)
     u = (v[:types] * slacks[:types]).sum(axis=0)
     slacks[types + 2] = u
@@ -200,7 +207,7 @@ def _run(
     total = float(barrier.sum(axis=0) @ counts) + types
     # In the order of COUNT to INVERSE in the kernel.
     job = np.array([counts, counts * widths, counts * s, widths, s, g, linear, h])
-    problem = LevelProblem(v, job, barrier, crowd.gpus.astype(float))
+    problem = LevelProblem(v, job, barrier, job_kinds.gpus.astype(float))
     end = ACCURACY / total if free else 1.0
     z, duals, _, converged = follow(problem, slacks, level, free, end)
     if not converged:
@@ -220,7 +227,9 @@ def _run(
     return Centre(shares, float(z) * unit, np.where(bound, slacks[types + 1], 1.0) / u, price)
 
 
-def vertex_level(crowd: Crowd, scale: Floats, floor: Floats | None = None) -> tuple[Floats, float]:
+def vertex_level(
+    job_kinds: Crowd, scale: Floats, floor: Floats | None = None
+) -> tuple[Floats, float]:
     """Shares with the largest z in v_k x_k >= scale_k z + floor_k, and z; a vertex by HiGHS.
 
     A second pass maximises the sum of values among the optima. A PolicyError names the constraint
@@ -228,96 +237,102 @@ def vertex_level(crowd: Crowd, scale: Floats, floor: Floats | None = None) -> tu
     """
     from scipy.sparse import csr_array, hstack
 
-    kinds, types = crowd.value.shape
-    size = kinds * types
-    floor = np.zeros(kinds) if floor is None else floor
-    matrix, limits, upper, need = _constraints(crowd, floor)
-    column = csr_array(np.append(np.zeros(kinds + types), need * scale)[:, None])
+    kind_count, types = job_kinds.value.shape
+    size = kind_count * types
+    floor = np.zeros(kind_count) if floor is None else floor
+    matrix, limits, upper, need = _constraints(job_kinds, floor)
+    column = csr_array(np.append(np.zeros(kind_count + types), need * scale)[:, None])
     lower = np.append(np.zeros(size), -np.inf)
     goal = np.append(np.zeros(size), -1.0)
     bounds = np.append(upper, np.inf)
-    first = minimise(goal, hstack([matrix, column]), limits, lower=lower, upper=bounds).x
-    if first is None:
-        raise PolicyError(blame(crowd, floor))
-    level = float(first[-1])
-    limits[kinds + types :] -= need * scale * level
-    second = minimise(-crowd.usable_value.ravel(), matrix, limits, upper=upper).x
-    # Rounding can make the second pass infeasible; the first answer is optimal too.
-    shares = first[:-1] if second is None else second
-    counts = crowd.counts[:, None].astype(float)
-    return np.clip(shares.reshape(kinds, types) / counts, 0.0, 1.0), level
+    optimum = minimise(goal, hstack([matrix, column]), limits, lower=lower, upper=bounds).x
+    if optimum is None:
+        raise PolicyError(_impossible_floor(job_kinds, floor))
+    level = float(optimum[-1])
+    limits[kind_count + types :] -= need * scale * level
+    best_sum = minimise(-job_kinds.usable_value.ravel(), matrix, limits, upper=upper).x
+    # Rounding can make the second pass infeasible. The first answer is optimal, too.
+    shares = optimum[:-1] if best_sum is None else best_sum
+    counts = job_kinds.counts[:, None].astype(float)
+    return np.clip(shares.reshape(kind_count, types) / counts, 0.0, 1.0), level
 
 
-def improvable(crowd: Crowd, scale: Floats, floor: Floats, level: float) -> Flags:
+def improvable(job_kinds: Crowd, scale: Floats, floor: Floats, level: float) -> Flags:
     """Rows that can exceed scale_k z + floor_k at level z while all others reach it, (kinds,).
 
     The set of such shares is convex, so rows that can improve separately can improve together.
     """
     from scipy.sparse import csr_array, hstack
 
-    kinds, types = crowd.value.shape
-    size = kinds * types
-    matrix, limits, upper, need = _constraints(crowd, floor)
+    kind_count, types = job_kinds.value.shape
+    size = kind_count * types
+    matrix, limits, upper, need = _constraints(job_kinds, floor)
     goal = np.where(need > 0, floor, 0.0) + scale * level
-    limits[kinds + types :] = -need * (goal - 1e-9 * np.abs(goal))
+    limits[kind_count + types :] = -need * (goal - 1e-9 * np.abs(goal))
     gain = 1e-5 * np.maximum(goal, 1e-3)
-    kind = np.arange(kinds)
-    extra = csr_array((need, (kinds + types + kind, kind)), shape=(2 * kinds + types, kinds))
+    kind = np.arange(kind_count)
+    extra = csr_array(
+        (need, (kind_count + types + kind, kind)), shape=(2 * kind_count + types, kind_count)
+    )
     cost = np.append(np.zeros(size), -1.0 / gain)
     bounds = np.append(upper, gain)
     x = minimise(cost, hstack([matrix, extra]), limits, upper=bounds).x
     if x is None:
-        return np.zeros(kinds, dtype=bool)
+        return np.zeros(kind_count, dtype=bool)
     better: Flags = x[size:] > 0.5 * gain
     return better
 
 
-def blame(crowd: Crowd, floor: Floats) -> str:
-    """Message that names the constraint and the row that make the floors impossible."""
-    best_value = crowd.best_value
+def _impossible_floor(job_kinds: Crowd, floor: Floats) -> str:
+    """Message for floors that cannot be met: the constraint and the row."""
+    best_value = job_kinds.best_value
     for row in np.flatnonzero(floor > best_value * (1 + 1e-9)).tolist():
         return (
-            f"time of one job: {crowd.name(row)} must reach {floor[row]:.6g} but all its time on "
-            f"its best GPU type gives {best_value[row]:.6g}; lower its floor"
+            f"time of one job: {job_kinds.name(row)} must reach {floor[row]:.6g} but all its time "
+            f"on its best GPU type gives {best_value[row]:.6g}; lower its floor"
         )
     positive = floor > 0
-    best = central_level(crowd, np.where(positive, floor, 0.0), np.where(positive, 0.0, -np.inf))
+    best = central_level(
+        job_kinds, np.where(positive, floor, 0.0), np.where(positive, 0.0, -np.inf)
+    )
     row = int(np.argmax(floor / best_value if best is None else best.price))
     return (
-        f"GPUs of each type: {crowd.gpus.tolist()} GPUs cannot give every job its floor; "
-        f"{crowd.name(row)} weighs most; use more GPUs or lower the floors"
+        f"GPUs of each type: {job_kinds.gpus.tolist()} GPUs cannot give every job its floor; "
+        f"{job_kinds.name(row)} weighs most; use more GPUs or lower the floors"
     )
 
 
-def _constraints(crowd: Crowd, floor: Floats) -> tuple[Any, Floats, Floats, Floats]:
+def _constraints(job_kinds: Crowd, floor: Floats) -> tuple[Any, Floats, Floats, Floats]:
     """Rows (time of kinds, GPUs of types, floors), limits, bounds, jobs of kinds with a floor."""
     from scipy.sparse import csr_array, vstack
 
-    kinds, types = crowd.value.shape
-    counts = crowd.counts.astype(float)
+    kind_count, types = job_kinds.value.shape
+    counts = job_kinds.counts.astype(float)
     bound = floor > -np.inf
     need = np.where(bound, counts, 0.0)
-    values = np.where(bound[:, None], crowd.usable_value, 0.0)
-    time, used = time_and_gpus(kinds, crowd.widths.astype(float), types)
-    ends = np.arange(0, kinds * types + 1, types)
-    value = csr_array((-values.ravel(), np.arange(kinds * types), ends), shape=time.shape)
+    values = np.where(bound[:, None], job_kinds.usable_value, 0.0)
+    time, used = time_and_gpus(kind_count, job_kinds.widths.astype(float), types)
+    ends = np.arange(0, kind_count * types + 1, types)
+    value = csr_array((-values.ravel(), np.arange(kind_count * types), ends), shape=time.shape)
     least = need * np.where(bound, floor, 0.0)
-    limits = np.concatenate([counts, crowd.gpus.astype(float), -least])
-    upper = np.where(crowd.usable, counts[:, None], 0.0).ravel()
+    limits = np.concatenate([counts, job_kinds.gpus.astype(float), -least])
+    upper = np.where(job_kinds.usable, counts[:, None], 0.0).ravel()
     return vstack([time, used, value]), limits, upper, need
 
 
-def vertex_ratio(crowd: Crowd, left: Floats, due: Floats, spent: Floats) -> tuple[Floats, float]:
-    """Shares with the least ratio max_k (spent_k + left_k / u_k) / due_k, and the ratio.
+def vertex_ratio(
+    job_kinds: Crowd, remaining: Floats, due: Floats, spent: Floats
+) -> tuple[Floats, float]:
+    """Shares with the least ratio max_k (spent_k + remaining_k / u_k) / due_k, and the ratio.
 
-    By bisection: a ratio is possible if every job reaches the rate left / (ratio due - spent).
+    By bisection: a ratio is possible if every job reaches the rate remaining / (ratio due - spent).
     """
     low = float((spent / due).max())
-    shares = crowd.small_shares
-    high = float(((spent + left / (shares * crowd.value).sum(axis=1)) / due).max())
+    shares = job_kinds.small_shares
+    high = float(((spent + remaining / (shares * job_kinds.value).sum(axis=1)) / due).max())
     while high - low > 1e-9 * high:
         ratio = 0.5 * (low + high)
-        vertex, level = vertex_level(crowd, left / (ratio * due - spent))
+        vertex, level = vertex_level(job_kinds, remaining / (ratio * due - spent))
         if level >= 1.0:
             shares = vertex
             high = ratio
@@ -327,7 +342,7 @@ def vertex_ratio(crowd: Crowd, left: Floats, due: Floats, spent: Floats) -> tupl
 
 
 def level_shares(
-    crowd: Crowd, scale: Floats, backend: Backend = "centre", floor: Floats | None = None
+    job_kinds: Crowd, scale: Floats, backend: Backend = "centre", floor: Floats | None = None
 ) -> Centre:
     """Shares with the largest z in v_k x_k >= scale_k z + floor_k, by a backend.
 
@@ -335,20 +350,20 @@ def level_shares(
     converge. A PolicyError names a floor that cannot be met.
     """
     if floor is not None:
-        floor = floor * (1.0 - ROOM)
+        floor = floor * (1.0 - FLOOR_SLACK)
     answer = None
     if backend == "centre":
-        answer = central_level(crowd, scale, floor)
+        answer = central_level(job_kinds, scale, floor)
     elif backend == "ecos":
-        fields = ecos_level(crowd, scale, floor)
+        fields = ecos_level(job_kinds, scale, floor)
         answer = None if fields is None else Centre(*fields)
     if answer is not None:
         return answer
-    shares, level = vertex_level(crowd, scale, floor)
+    shares, level = vertex_level(job_kinds, scale, floor)
     if floor is None:
         zeros = np.zeros(len(scale))
         return Centre(shares, level, zeros, zeros)
-    free = improvable(crowd, scale, floor, level).astype(float)
+    free = improvable(job_kinds, scale, floor, level).astype(float)
     return Centre(shares, level, free, 1.0 - free)
 
 
@@ -367,7 +382,7 @@ def bisected(best: float, tolerance: float) -> float:
 
 
 def fill(
-    crowd: Crowd,
+    job_kinds: Crowd,
     weigh: Callable[[Flags], Floats],
     water_filling: Filling = "exact",
     backend: Backend = "centre",
@@ -381,10 +396,10 @@ def fill(
     failed. ``steady`` says that rows keep their weight until they are fixed. Rows that end with all
     their time on their best GPU type are then found by bisection (Gavel, section 4.3).
     """
-    kinds = len(crowd.value)
-    fixed = np.zeros(kinds, dtype=bool)
-    reached = np.zeros(kinds)
-    shares = crowd.small_shares
+    kind_count = len(job_kinds.value)
+    fixed = np.zeros(kind_count, dtype=bool)
+    reached = np.zeros(kind_count)
+    shares = job_kinds.small_shares
     while not fixed.all():
         weight = weigh(fixed)
         rises = weight > 0
@@ -392,24 +407,24 @@ def fill(
             break
         # A waiting row that has never risen has no floor.
         floor = np.where(rises | (reached > 0), reached, -np.inf)
-        answer = level_shares(crowd, weight, backend, floor)
+        answer = level_shares(job_kinds, weight, backend, floor)
         gain = weight * answer.level
-        if gain.max() > LEAST:
+        if gain.max() > MIN_GAIN:
             shares = answer.shares
             # The next floors are the values of these shares, rounding errors included.
-            value = (crowd.value * shares).sum(axis=1)
+            value = (job_kinds.value * shares).sum(axis=1)
             reached = np.where(rises, np.minimum(reached + gain, value), reached)
-        stuck = rises & (answer.tight | (answer.slack < LEAST) | (water_filling == "published"))
+        stuck = rises & (answer.tight | (answer.slack < MIN_GAIN) | (water_filling == "published"))
         if not stuck.any():
             stuck = rises & (answer.slack == answer.slack[rises].min())
         fixed |= stuck
         if steady and water_filling == "exact" and not fixed.all():
-            shares, reached, fixed = _full_time(crowd, weigh(fixed), shares, reached, fixed)
+            shares, reached, fixed = _full_time(job_kinds, weigh(fixed), shares, reached, fixed)
     return shares
 
 
 def _full_time(
-    crowd: Crowd, weight: Floats, shares: Floats, reached: Floats, fixed: Flags
+    job_kinds: Crowd, weight: Floats, shares: Floats, reached: Floats, fixed: Flags
 ) -> tuple[Floats, Floats, Flags]:
     """Raise rows until one stops below its best value; return shares, reached and fixed.
 
@@ -418,20 +433,21 @@ def _full_time(
     stops finds it.
     """
     rises = weight > 0
-    stops = np.where(rises, (crowd.best_value - reached) / np.where(rises, weight, 1.0), 0.0)
+    stops = np.where(rises, (job_kinds.best_value - reached) / np.where(rises, weight, 1.0), 0.0)
     levels = np.unique(stops[rises])
     low, high = -1, len(levels) - 1
     while low < high:
         middle = (low + high + 1) // 2
-        answer = central_level(crowd, reached + weight * np.minimum(stops, levels[middle]))
-        if answer is None or answer.level < 1.0 - ROOM:
+        answer = central_level(job_kinds, reached + weight * np.minimum(stops, levels[middle]))
+        if answer is None or answer.level < 1.0 - FLOOR_SLACK:
             high = middle - 1
         else:
             low = middle
             shares = answer.shares
     if low >= 0:
         reached = np.minimum(
-            reached + weight * np.minimum(stops, levels[low]), (crowd.value * shares).sum(axis=1)
+            reached + weight * np.minimum(stops, levels[low]),
+            (job_kinds.value * shares).sum(axis=1),
         )
         fixed = fixed | (rises & (stops <= levels[low]))
     return shares, reached, fixed

@@ -7,13 +7,13 @@ from repro.base.typing import Floats
 from repro.solve.counted import SOLVED
 
 #: Mean product of a slack and its price at which the path ends, per job of the most common kind.
-END = 1e-10
+END_GAP = 1e-10
 #: Factor by which a step aims to reduce that product.
-FALL = 0.1
+GAP_FACTOR = 0.1
 #: Largest number of Newton steps.
-STEPS = 150
+MAX_STEPS = 150
 #: Largest part of the way to the boundary in a step.
-NEAR = 0.99
+MAX_REACH = 0.99
 
 
 def nash_shares(speeds: Floats, counts: Floats, widths: Floats, gpus: Floats) -> Floats:
@@ -39,31 +39,33 @@ def nash_shares(speeds: Floats, counts: Floats, widths: Floats, gpus: Floats) ->
     z = np.ones_like(y)
     u = np.ones_like(c)
     v = np.ones((len(c), 1, len(gpus)))
-    end = END * c.max(axis=1)
+    end = END_GAP * c.max(axis=1)
     # Slacks are variables. Computed from Y, a slack of 1e-12 would be mostly rounding.
     r = c - y.sum(axis=2)
     s = gpus - (width * y).sum(axis=1, keepdims=True)
-    for _ in range(STEPS):
+    for _ in range(MAX_STEPS):
         gaps = [(q * p).reshape(len(c), -1) for q, p in ((y, z), (r, u), (s, v))]
         gap = np.concatenate(gaps, axis=1).mean(axis=1)
         total = (a * y).sum(axis=2, keepdims=True)
-        force = c[:, :, None] * a / total - u[:, :, None] - width * v
-        if (gap < 2 * end).all() and (np.abs(force + z) < 1e-6 * (1.0 + v)).all():
+        dual_residual = c[:, :, None] * a / total - u[:, :, None] - width * v
+        if (gap < 2 * end).all() and (np.abs(dual_residual + z) < 1e-6 * (1.0 + v)).all():
             shares: Floats = np.where(a > 0, y, 0.0) / c[:, :, None] * present[:, :, None]
             return shares.reshape(*np.shape(counts), -1)
-        aim = np.maximum(FALL * gap, end)[:, None]
-        short = c - y.sum(axis=2) - r, gpus - (width * y).sum(axis=1, keepdims=True) - s
+        aim = np.maximum(GAP_FACTOR * gap, end)[:, None]
+        primal_residuals = c - y.sum(axis=2) - r, gpus - (width * y).sum(axis=1, keepdims=True) - s
         point = (y, r, s, z, u, v)
-        moves = _newton(a / total, c, width, point, force, short, aim)
+        moves = _newton(a / total, c, width, point, dual_residual, primal_residuals, aim)
         reach = np.ones(len(c))
-        for now, move in zip(point, moves, strict=True):
-            worst = (-move / now).reshape(len(c), -1).max(axis=1)
-            reach = np.minimum(reach, NEAR / np.maximum(worst, NEAR))
+        for value, move in zip(point, moves, strict=True):
+            worst = (-move / value).reshape(len(c), -1).max(axis=1)
+            reach = np.minimum(reach, MAX_REACH / np.maximum(worst, MAX_REACH))
         y, r, s, z, u, v = (
-            now + reach.reshape(-1, *[1] * (now.ndim - 1)) * move
-            for now, move in zip(point, moves, strict=True)
+            value + reach.reshape(-1, *[1] * (value.ndim - 1)) * move
+            for value, move in zip(point, moves, strict=True)
         )
-    raise PolicyError(f"Nash welfare of {c.shape[1]} job types did not converge in {STEPS} steps")
+    raise PolicyError(
+        f"Nash welfare of {c.shape[1]} job kinds did not converge in {MAX_STEPS} steps"
+    )
 
 
 def _newton(
@@ -71,8 +73,8 @@ def _newton(
     c: Floats,
     width: Floats,
     point: tuple[Floats, ...],
-    force: Floats,
-    short: tuple[Floats, Floats],
+    dual_residual: Floats,
+    primal_residuals: tuple[Floats, Floats],
     aim: Floats,
 ) -> tuple[Floats, ...]:
     """Newton steps of Y, the slacks r and s, and their prices z, u and v.
@@ -89,21 +91,23 @@ def _newton(
     block[..., :types, types] = block[..., types, :types] = 1.0
     block[..., types, types] = -r / u
     inverse = np.linalg.inv(block)
-    right = np.append(force + aim[..., None] / y, (short[0] + r - aim / u)[..., None], axis=2)
-    alone = (inverse @ right[..., None])[..., 0]
+    right_side = np.append(
+        dual_residual + aim[..., None] / y, (primal_residuals[0] + r - aim / u)[..., None], axis=2
+    )
+    alone = (inverse @ right_side[..., None])[..., 0]
     coupled = (width[..., None] ** 2 * inverse[..., :types, :types]).sum(axis=1)
     # With as many jobs as GPUs all prices can rise together. The small addition to the diagonal
     # fixes them, so that rounding does not.
     diagonal = coupled[..., range(types), range(types)]
     coupled[..., range(types), range(types)] += (s / v)[:, 0] + 1e-13 * diagonal
-    freed = aim[..., None] / v - s
-    wanted = (width * alone[..., :types]).sum(axis=1) + (freed - short[1])[:, 0]
-    dv = np.linalg.solve(coupled, wanted[..., None])[:, None, :, 0]
-    both = alone - (inverse[..., :types] @ (width * dv)[..., None])[..., 0]
-    dy = both[..., :types]
-    du = both[..., types]
+    slack_step = aim[..., None] / v - s
+    price_side = (width * alone[..., :types]).sum(axis=1) + (slack_step - primal_residuals[1])[:, 0]
+    dv = np.linalg.solve(coupled, price_side[..., None])[:, None, :, 0]
+    coupled_steps = alone - (inverse[..., :types] @ (width * dv)[..., None])[..., 0]
+    dy = coupled_steps[..., :types]
+    du = coupled_steps[..., types]
     dr = aim / u - r - r / u * du
-    ds = freed - s / v * dv
+    ds = slack_step - s / v * dv
     return dy, dr, ds, (aim[..., None] - z * dy) / y - z, du, dv
 
 

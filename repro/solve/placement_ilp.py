@@ -146,13 +146,13 @@ class _Program:
         low[0] = workers
         high[0] = workers
         for j in range(k):
-            first = 1 + j * (1 + 3 * n)
+            server_row = 1 + j * (1 + 3 * n)
             # Each server is on one node.
-            matrix[first, self._p[j]] = 1.0
-            low[first] = 1.0
-            high[first] = 1.0
+            matrix[server_row, self._p[j]] = 1.0
+            low[server_row] = 1.0
+            high[server_row] = 1.0
             # Of each node: z <= w (below), z <= W p (within), z >= w - W (1 - p) (above).
-            below = first + 1 + 3 * node
+            below = server_row + 1 + 3 * node
             within = below + 1
             above = below + 2
             for rows in (below, within, above):
@@ -186,15 +186,15 @@ class _Program:
         size = np.bincount(nodes, weights=self.sizes, minlength=self.n)
         best = self.traffic + counts * (1 - size) + size * (self.workers - counts)
         self._high[-1] = float(best.max()) + TIE
-        for first in range(0, self.n, BLOCK):
-            block = np.arange(first, min(first + BLOCK, self.n))
+        for begin in range(0, self.n, BLOCK):
+            block = np.arange(begin, min(begin + BLOCK, self.n))
             goal[:] = 0.0
             goal[block] = -((self.workers + 1.0) ** np.arange(len(block))[::-1])
             counts, nodes = self._minimise(goal)
             self._low[block] = counts[block]
             self._high[block] = counts[block]
-        for first in range(0, self.k, BLOCK):
-            block = np.arange(first, min(first + BLOCK, self.k))
+        for begin in range(0, self.k, BLOCK):
+            block = np.arange(begin, min(begin + BLOCK, self.k))
             goal[:] = 0.0
             digits = float(self.n) ** np.arange(len(block))[::-1]
             goal[self._p[block]] = np.outer(digits, np.arange(self.n))

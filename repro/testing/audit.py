@@ -59,9 +59,9 @@ class _Audit:
         order = np.lexsort((change, times))
         over = np.cumsum(change[order]) > limit + TOLERANCE
         if over.any():
-            first = order[int(over.argmax())]
-            job = spans["job_id"].tolist()[first - len(spans)]
-            fault = f"more than the {limit} GPUs of {where} are held at {times[first]:g} s"
+            event = order[int(over.argmax())]
+            job = spans["job_id"].tolist()[event - len(spans)]
+            fault = f"more than the {limit} GPUs of {where} are held at {times[event]:g} s"
             self.broken("capacity", job, fault)
 
     def gang(self, exact: bool) -> None:
@@ -87,13 +87,15 @@ class _Audit:
             spans = self.spans.get(job.job_id, [])
             if math.isnan(job.end_time) or not spans:
                 self.broken("ends", job.job_id, "never ends")
-            first = min(span.start for span in spans)
-            last = max(span.end for span in spans)
-            if not math.isclose(last, job.end_time, rel_tol=TOLERANCE):
-                fault = f"ends at {job.end_time:g} s but holds GPUs until {last:g} s"
+            first_start = min(span.start for span in spans)
+            last_end = max(span.end for span in spans)
+            if not math.isclose(last_end, job.end_time, rel_tol=TOLERANCE):
+                fault = f"ends at {job.end_time:g} s but holds GPUs until {last_end:g} s"
                 self.broken("ends", job.job_id, fault)
-            if first < job.submit_time - TOLERANCE:
-                self.broken("ends", job.job_id, f"starts at {first:g} s, before its submission")
+            if first_start < job.submit_time - TOLERANCE:
+                self.broken(
+                    "ends", job.job_id, f"starts at {first_start:g} s, before its submission"
+                )
             served = sum(span.rate * (span.end - span.start) for span in spans)
             excess = served - job.duration
             slack = TOLERANCE * max(1.0, job.duration)

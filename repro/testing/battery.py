@@ -291,12 +291,12 @@ class _Battery:
 
     def _blind(self, name: str, trace: pd.DataFrame, result: Result) -> None:
         """Lengthen the jobs: no interval before the first completion may change."""
-        first = float(result.jobs["end_time"].min())
+        first_end = float(result.jobs["end_time"].min())
         factors = np.random.default_rng(3).uniform(1.0, 4.0, len(trace))
         longer = self.run(trace.assign(duration=trace["duration"] * factors))
         before, after = (
-            run.intervals[run.intervals["start"] < first]
-            .assign(end=run.intervals["end"].clip(upper=first))
+            run.intervals[run.intervals["start"] < first_end]
+            .assign(end=run.intervals["end"].clip(upper=first_end))
             .set_index(["job_id", "start", "end", "gpus"])
             for run in (result, longer)
         )
@@ -306,7 +306,7 @@ class _Battery:
             self.broken("blind", name, job, "its true duration matters before it ends")
 
     def check_needs(self, traces: Traces) -> None:
-        """Withhold each declared need in turn: a run must fail on a trace at least."""
+        """Withhold each declared need in turn: a run on at least one trace must fail."""
         for need in sorted(self.policy.needs):
             policy = _without(self.policy, need)
             try:
@@ -322,16 +322,21 @@ class _Battery:
 
 def _without(policy: Policy, need: str) -> Policy:
     """Copy of a policy whose view withholds one of its declared needs."""
-    kind: Any = type(policy)
+    policy_class: Any = type(policy)
 
     def narrowed(view: View) -> View:
         view.needs -= {need}
         return view
 
     body: dict[str, Any] = {}
-    for name in {"session", "ordering"} & set(dir(kind)):
-        made = getattr(kind, name)
-        body[name] = lambda self, view, made=made: made(self, narrowed(view))
-    settings = {f.name: getattr(policy, f.name) for f in dataclasses.fields(policy) if f.init}
-    other: Policy = type(kind.__name__, (kind,), body)(**settings)
-    return other
+    for name in {"session", "ordering"} & set(dir(policy_class)):
+        method = getattr(policy_class, name)
+        body[name] = lambda self, view, method=method: method(self, narrowed(view))
+    settings = {
+        field.name: getattr(policy, field.name)
+        for field in dataclasses.fields(policy)
+        if field.init
+    }
+    narrowed_class = type(policy_class.__name__, (policy_class,), body)
+    narrowed_policy: Policy = narrowed_class(**settings)
+    return narrowed_policy

@@ -34,10 +34,10 @@ def is_stand_in(name: str) -> bool:
 @lru_cache(maxsize=8)
 def _public_history(name: str) -> Floats:
     """Public history ``name``, or its published quantiles where the file is not available."""
-    if public.is_known(name) and (kind := public.entry(name).format) != "history":
+    if public.is_known(name) and (file_format := public.entry(name).format) != "history":
         items = public.entries().items()
         histories = ", ".join(other for other, item in items if item.format == "history")
-        raise ParamError(f"{name!r} is no history but {kind!r}; histories are {histories}")
+        raise ParamError(f"{name!r} is no history but {file_format!r}; histories are {histories}")
     if is_stand_in(name):
         warnings.warn(
             f"history {name!r} is not available (repro trace fetch {name}); its published "

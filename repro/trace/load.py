@@ -188,7 +188,7 @@ def describe(
     cluster_gpus: int | None = None,
     gpus_by_type: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
-    """Size, load and contents of a trace, to look at before a simulation.
+    """Size, load and contents of a trace, a summary to read before a simulation.
 
     Keys: name, format, sha256, synthetic, jobs, first_submit_s, span_s (first to last submission),
     gpus ({GPUs: jobs}), duration_s (mean, min, p10 … p99, max), mean_interarrival_s, gpu_seconds,

@@ -76,13 +76,13 @@ class Attempts:
         width = max((len(attempt.gpus) for attempt in attempts), default=0)
         if not started:
             return Rigid(width, math.nan, math.nan)
-        first = min(attempt.start for attempt in started)
+        first_start = min(attempt.start for attempt in started)
         if math.isnan(max(started, key=lambda attempt: attempt.start).end):
-            return Rigid(width, first, math.nan)
+            return Rigid(width, first_start, math.nan)
         if not forward:
-            return Rigid(width, first, -math.inf)
+            return Rigid(width, first_start, -math.inf)
         if not with_gpus:
-            return Rigid(0, first, 0.0)
+            return Rigid(0, first_start, 0.0)
         return Rigid(*self._run(with_gpus))
 
     def _run(self, attempts: Sequence[Attempt]) -> tuple[int, float, float]:
@@ -253,14 +253,14 @@ def _join_rows(parsed: Parsed, times: pd.DataFrame) -> None:
     by_row = dict(zip(frame.index, attempts, strict=True))
     joiner = Attempts()
     for labels in rows.values():
-        first = labels[0]
+        first_row = labels[0]
         records = (by_row[label] for label in labels)
         job = joiner.join([Attempt(start, end, range(int(gpus))) for start, end, gpus in records])
-        frame.loc[first, "num_gpus"] = job.gpus
-        times.loc[first, ["started", "run"]] = job.start, job.run_s
-        times.loc[first, "submitted"] = times.loc[labels, "submitted"].min()
+        frame.loc[first_row, "num_gpus"] = job.gpus
+        times.loc[first_row, ["started", "run"]] = job.start, job.run_s
+        times.loc[first_row, "submitted"] = times.loc[labels, "submitted"].min()
         if "recorded" in times:
-            times.loc[first, "recorded"] = np.nan
+            times.loc[first_row, "recorded"] = np.nan
     parsed.frame = frame[~frame["job_id"].duplicated()].copy()
     jobs = _quantity(len(rows), "job")
     parsed.notes.append(f"{_quantity(len(shared), 'record')} joined into {jobs}")

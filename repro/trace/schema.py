@@ -36,7 +36,7 @@ _DATE_CLASSES: dict[str, tuple[type, ...]] = {
 class Column:
     """Type and limits of one column."""
 
-    kind: Literal["id", "text", "int", "float"]
+    value_type: Literal["id", "text", "int", "float"]
     accepts: str
     low: float = -np.inf
     high: float = np.inf
@@ -148,16 +148,16 @@ def refuse_dates(frame: pd.DataFrame, name: str) -> None:
         if values is None or sort is None:
             continue
         cells = f"trace[{column!r}]"
-        if rule.kind in ("id", "text"):
+        if rule.value_type in ("id", "text"):
             hint = f"text: {cells}.astype(str)"
-        elif rule.kind == "int":
+        elif rule.value_type == "int":
             hint = f"whole numbers ({rule.accepts})"
         else:
             hint = f"seconds: {_to_seconds(cells, sort, values.dtype == object)}"
-        kind = str(values.dtype)
+        type_name = str(values.dtype)
         if values.dtype == object:
-            kind = type(values.dropna().iloc[0]).__name__
-        raise TraceError(f"{name}: column {column!r} holds {kind}; give {hint}")
+            type_name = type(values.dropna().iloc[0]).__name__
+        raise TraceError(f"{name}: column {column!r} holds {type_name}; give {hint}")
 
 
 def _sort_of_dates(values: pd.Series[Any]) -> str | None:
@@ -168,9 +168,9 @@ def _sort_of_dates(values: pd.Series[Any]) -> str | None:
         return "period"
     if values.dtype != object:
         return None
-    kinds = values.dropna().map(type).unique().tolist()
+    cell_types = values.dropna().map(type).unique().tolist()
     for sort, classes in _DATE_CLASSES.items():
-        if any(issubclass(kind, classes) for kind in kinds):
+        if any(issubclass(cell_type, classes) for cell_type in cell_types):
             return sort
     return None
 
@@ -203,20 +203,20 @@ def check_fits(frame: pd.DataFrame, source: str | Origin, cluster_gpus: int) -> 
 
 def _typed(series: pd.Series[Any], name: str, column: Column, origin: Origin) -> pd.Series[Any]:
     """Column with the type of the schema; values outside its limits raise."""
-    if column.kind == "id":
+    if column.value_type == "id":
         return _ids(series, name, origin)
-    if column.kind == "text":
+    if column.value_type == "text":
         plain = pd.api.types.is_string_dtype(series.dtype) and series.dtype != object
         text = series if plain else series.map(str, na_action="ignore").astype("str")
         refuse_strange(text, name, origin, column.accepts)
         return text
-    whole = column.kind == "int"
-    values = numbers(series, name, origin, column.accepts, required=column.required or whole)
+    is_integer = column.value_type == "int"
+    values = numbers(series, name, origin, column.accepts, required=column.required or is_integer)
 
     def refuse_values(bad: Flags, rule: str, hint: str = "") -> None:
         refuse(bad, series, name, origin, rule, f"{column.accepts}{hint}")
 
-    if whole:
+    if is_integer:
         refuse_values(values != np.floor(values), "not a whole number")
         refuse_values(np.abs(values) > MAX_EXACT, "too large")
     if column.open_low:
@@ -226,7 +226,7 @@ def _typed(series: pd.Series[Any], name: str, column: Column, origin: Origin) ->
     beyond = values > column.high
     unit = epoch_unit(values[int(beyond.argmax())]) if name == "submit_time" else None
     refuse_values(beyond, "too large", _since_epoch(unit))
-    return pd.Series(values.astype(np.int64) if whole else values, index=series.index)
+    return pd.Series(values.astype(np.int64) if is_integer else values, index=series.index)
 
 
 def _since_epoch(unit: str | None) -> str:
@@ -250,10 +250,10 @@ def _ids(series: pd.Series[Any], name: str, origin: Origin) -> pd.Series[Any]:
         return _integer_ids(series)
     if not pd.api.types.is_string_dtype(series.dtype) or series.dtype == object:
         series = series.astype(object)
-        kinds = series.map(type)
-        strange = [kind for kind in kinds.unique() if not _is_id(kind)]
-        refuse(kinds.isin(strange).to_numpy(bool), series, name, origin, _NO_ID, _ID)
-        if all(issubclass(kind, _WHOLE) for kind in kinds.unique()):
+        cell_types = series.map(type)
+        strange = [cell_type for cell_type in cell_types.unique() if not _is_id(cell_type)]
+        refuse(cell_types.isin(strange).to_numpy(bool), series, name, origin, _NO_ID, _ID)
+        if all(issubclass(cell_type, _WHOLE) for cell_type in cell_types.unique()):
             return _integer_ids(series)
         series = series.map(str).astype("str")
     refuse((series.str.strip() == "").to_numpy(), series, name, origin, "missing value", _ID)
@@ -261,9 +261,9 @@ def _ids(series: pd.Series[Any], name: str, origin: Origin) -> pd.Series[Any]:
     return series
 
 
-def _is_id(kind: type) -> bool:
+def _is_id(cell_type: type) -> bool:
     """Whether a type is a whole number or text; bool is neither."""
-    return issubclass(kind, (str, *_WHOLE)) and not issubclass(kind, bool)
+    return issubclass(cell_type, (str, *_WHOLE)) and not issubclass(cell_type, bool)
 
 
 def _integer_ids(series: pd.Series[Any]) -> pd.Series[Any]:
@@ -276,8 +276,11 @@ def refuse_repeats(ids: pd.Series[Any], origin: Origin, hint: str = "") -> None:
     """Raise for the first repeated id; ``hint`` ends the message."""
     repeated = ids.duplicated().to_numpy()
     if repeated.any():
-        first = int((ids == ids.iloc[int(repeated.argmax())]).to_numpy().argmax())
-        where = f"line {origin.where(int(ids.index[first]))}" if origin.line else f"row {first}"
+        repeated_id = ids.iloc[int(repeated.argmax())]
+        first_row = int((ids == repeated_id).to_numpy().argmax())
+        where = f"row {first_row}"
+        if origin.line:
+            where = f"line {origin.where(int(ids.index[first_row]))}"
         accepted = f"{_ID}; first used on {where}{f'; {hint}' if hint else ''}"
         refuse(repeated, ids, "job_id", origin, "duplicate id", accepted)
 
@@ -290,11 +293,11 @@ def _check_times(frame: pd.DataFrame, raw: pd.DataFrame, origin: Origin) -> None
     steps = np.spacing(frame["submit_time"].to_numpy() + duration)
     unresolved = steps > _RESOLUTION * duration
     if unresolved.any():
-        first = int(unresolved.argmax())
+        first_row = int(unresolved.argmax())
         hint = (
-            f"times near {shown(frame['submit_time'].iloc[first])} s are exact to "
-            f"{steps[first]:.1g} s, and a duration is at least {1 / _RESOLUTION:,.0f} steps: count "
-            "submit times from the start of the trace"
+            f"times near {shown(frame['submit_time'].iloc[first_row])} s are exact to "
+            f"{steps[first_row]:.1g} s, and a duration is at least {1 / _RESOLUTION:,.0f} steps: "
+            "count submit times from the start of the trace"
         )
         refuse(unresolved, raw["duration"], "duration", origin, "too short", hint)
 

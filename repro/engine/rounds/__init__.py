@@ -1,1 +1,1 @@
-"""Rounds: shares of time turned into who runs where (Gavel, section 5)."""
+"""Rounds: allocation X, as shares of time, turned into jobs on GPUs (Gavel, section 5)."""

@@ -1,4 +1,4 @@
-"""Ideal execution: no rounds, every job progresses at its shares of all GPU types."""
+"""Ideal execution without rounds: every job progresses at its shares of all GPU types."""
 
 import math
 from typing import Any
@@ -11,104 +11,131 @@ from repro.engine.rounds.mechanism import RoundMechanism
 from repro.model.decision import NOTHING, Run, RunSet
 from repro.model.performance import Performance
 
-#: Shares up to this are none.
-NONE = 1e-12
+#: Shares up to this count as 0.
+MIN_SHARE = 1e-12
 
 
 class Ideal(RoundMechanism):
-    """Progress of jobs that all hold their shares at once; who holds what is booked here.
+    """Execution without rounds: every job holds its share of each GPU type at once.
 
-    ``artifact``: whole steps up to the next arrival, when jobs that are done end, as in Gavel's
-    public simulator. ``fluid``: progress without steps, and jobs end when they are done. ``perf``
-    says how fast jobs run where that does not follow from the speeds.
+    ``fluid``: a job m makes sum_j X_mj T_mj steps per second, and ends when its work is done.
+    ``artifact``: from arrival to arrival dt it makes sum_j floor(X_mj dt T_mj) whole steps, and
+    jobs end at arrivals, as in Gavel's public simulator. Holds are written here. ``perf`` gives
+    the rates where they do not follow from the throughputs T.
     """
 
     def __init__(self, *args: Any, perf: Performance | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
         self._perf = perf
-        self._whole = self.settings.ideal == "artifact"
-        #: jobs that hold GPUs, perhaps some that have ended; where steps are whole, those of each
+        self._whole_steps = self.settings.ideal == "artifact"
+        #: jobs of the present X; some may have ended
         self._jobs = np.empty(0, dtype=np.int64)
+        #: with whole steps: steps that each of these jobs makes until the next decision
         self._steps = np.empty(0)
-        #: what every job holds of each type
+        #: shares in force, shape (jobs of the run, types)
         self._shares = np.zeros((self.table.count, len(self.speeds.gpu_types)))
 
     def next_boundary(self, now: float) -> float:
-        """Return when progress is looked at next by itself (s)."""
-        return super().next_boundary(now) if self._whole else math.inf
+        """Next instant at which whole steps are recorded (s); inf in fluid execution."""
+        return super().next_boundary(now) if self._whole_steps else math.inf
 
     def settle(self, now: float) -> bool:
-        """Book whole steps since the last decision; tell whether X is too old."""
-        if self._whole:
+        """Record the whole steps since the last decision; whether X is too old."""
+        if self._whole_steps:
             state = self.table.state
             state.left[self._jobs] = np.maximum(0.0, state.left[self._jobs] - self._steps)
             state.since[self._jobs] = now
-            self._until = -math.inf
+            self._round_end = -math.inf
         return super().settle(now)
 
     def next_round(self, now: float, changed: bool = False) -> RunSet:
-        """Let every job run at its shares until the next event; raise if jobs share GPUs."""
+        """Let every job progress at its shares until the next event, and predict completions.
+
+        Raises
+        ------
+        PolicyError
+            If X has rows of two jobs.
+        """
         rows = self.ledger.rows
-        state = self.table.state
         if (rows.members[:, 1] >= 0).any():
             raise PolicyError(
                 f"policy {self.policy.name!r} lets jobs share GPUs; ideal execution takes jobs "
                 "alone"
             )
-        x = np.where(rows.x > NONE, rows.x, 0.0)
-        pace = rows.speeds[:, 0]
-        running = rows.able.any(axis=1) & ((x * pace).sum(axis=1) > 0)
+        shares = np.where(rows.x > MIN_SHARE, rows.x, 0.0)
+        throughputs = rows.throughputs[:, 0]
+        progresses = (shares * throughputs).sum(axis=1) > 0
+        running = rows.runnable.any(axis=1) & progresses
         jobs = rows.members[running, 0]
-        x = x[running]
-        pace = pace[running]
-        self._share_out(jobs, x, (x * pace).sum(axis=1), now)
-        if self._whole:
-            left = state.left[jobs]
-            ends = now + left / (x * pace).sum(axis=1)
-            # without another arrival the next decision waits for the last job to end
-            self._until = ends.max() if len(ends) else math.inf
-            self._steps = left
-            if self.table.arrived < self.table.count:
-                self._until = self.table.submit[self.table.arrived]
-                self._steps = np.floor(x * (self._until - now) * pace).sum(axis=1)
-                ends = np.where(self._steps >= left, self._until, math.inf)
-            due = ends < math.inf
+        shares = shares[running]
+        throughputs = throughputs[running]
+        self._apply_shares(jobs, shares, (shares * throughputs).sum(axis=1), now)
+        if self._whole_steps:
+            ends = self._ends_at_arrivals(jobs, shares, throughputs, now)
+            predicted = ends < math.inf
         else:
+            state = self.table.state
             ends = state.since[jobs] + state.left[jobs] / state.rate[jobs]
-            due = ends <= ends.min(initial=math.inf)
-        self.ends = list(zip(ends[due].tolist(), jobs[due].tolist(), strict=True))
+            predicted = ends <= ends.min(initial=math.inf)
+        self.ends = list(zip(ends[predicted].tolist(), jobs[predicted].tolist(), strict=True))
         return NOTHING
 
-    def _share_out(self, jobs: Ints, x: Floats, pace: Floats, now: float) -> None:
-        """Let jobs, and no others, hold shares, with which they do ``pace`` steps per second."""
+    def _ends_at_arrivals(
+        self, jobs: Ints, shares: Floats, throughputs: Floats, now: float
+    ) -> Floats:
+        """End of each job with whole steps (s), inf for jobs that outlast the next arrival.
+
+        ``shares`` and ``throughputs`` have shape (jobs, types). After the last arrival every job
+        ends when its work is done.
+        """
+        remaining_steps = self.table.state.left[jobs]
+        ends: Floats
+        if self.table.arrived == self.table.count:
+            ends = now + remaining_steps / (shares * throughputs).sum(axis=1)
+            # the next decision waits for the last job to end
+            self._round_end = ends.max() if len(ends) else math.inf
+            self._steps = remaining_steps
+            return ends
+        self._round_end = self.table.submit[self.table.arrived]
+        self._steps = np.floor(shares * (self._round_end - now) * throughputs).sum(axis=1)
+        ends = np.where(self._steps >= remaining_steps, self._round_end, math.inf)
+        return ends
+
+    def _apply_shares(self, jobs: Ints, shares: Floats, throughputs: Floats, now: float) -> None:
+        """Let only ``jobs`` hold GPUs: ``shares`` of each type, (jobs, types).
+
+        ``throughputs`` are their steps per second, shape (jobs,).
+        """
         state = self.table.state
-        before = self._jobs[self.table.state.running[self._jobs]]
-        shares = np.zeros_like(self._shares)
-        held = np.zeros(self.table.count)
-        shares[jobs] = x
-        held[jobs] = (self.rule.widths[jobs, None] * x).sum(axis=1)
-        changes = (shares != self._shares).any(axis=1)
-        keeps = held == state.held
-        # jobs that go on with as many GPUs of other types are recorded first
-        moved = jobs[changes[jobs] & keeps[jobs] & state.running[jobs]]
-        ended = np.concatenate([moved, before[changes[before] & ~keeps[before]]])
-        self._close(ended, now)
-        gone = np.maximum(0.0, now - state.since[ended]) * state.rate[ended]
-        state.left[ended] = np.maximum(0.0, state.left[ended] - gone)
-        stopped = ended[held[ended] == 0]
+        previous_jobs = self._jobs[state.running[self._jobs]]
+        all_shares = np.zeros_like(self._shares)
+        all_gpus = np.zeros(self.table.count)
+        all_shares[jobs] = shares
+        all_gpus[jobs] = (self.rule.widths[jobs, None] * shares).sum(axis=1)
+        has_changed = (all_shares != self._shares).any(axis=1)
+        keeps_gpus = all_gpus == state.held
+        # first the jobs that go on with as many GPUs of other types
+        moved = jobs[has_changed[jobs] & keeps_gpus[jobs] & state.running[jobs]]
+        others = previous_jobs[has_changed[previous_jobs] & ~keeps_gpus[previous_jobs]]
+        ended = np.concatenate([moved, others])
+        self._close_holds(ended, now)
+        work_done = np.maximum(0.0, now - state.since[ended]) * state.rate[ended]
+        state.left[ended] = np.maximum(0.0, state.left[ended] - work_done)
+        stopped = ended[all_gpus[ended] == 0]
         state.running[stopped] = False
         state.preemptions[stopped] += 1
-        fresh = changes[jobs] | ~state.running[jobs]
-        begun = jobs[fresh]
-        state.first_start[begun] = np.minimum(state.first_start[begun], now)
-        state.running[begun] = True
-        state.held[begun] = held[begun]
-        state.since[begun] = state.hold[begun] = now
-        rate = pace[fresh] / self.rule.reference[begun]
+        starts = has_changed[jobs] | ~state.running[jobs]
+        started = jobs[starts]
+        state.first_start[started] = np.minimum(state.first_start[started], now)
+        state.running[started] = True
+        state.held[started] = all_gpus[started]
+        state.since[started] = now
+        state.hold[started] = now
+        speeds = throughputs[starts] / self.rule.reference[started]
         if self._perf is not None:
             gpu_type = self.speeds.gpu_types[0]
-            runs = [Run((job,), float(held[job]), gpu_type) for job in begun.tolist()]
-            rate = np.array([self._perf.rates(self.table, run, ())[0] for run in runs])
-        state.rate[begun] = rate / self.rule.solo[begun]
+            runs = [Run((job,), float(all_gpus[job]), gpu_type) for job in started.tolist()]
+            speeds = np.array([self._perf.rates(self.table, run, ())[0] for run in runs])
+        state.rate[started] = speeds / self.rule.solo[started]
         self._jobs = jobs
-        self._shares = shares
+        self._shares = all_shares

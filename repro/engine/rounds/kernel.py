@@ -1,6 +1,24 @@
-"""Compiled rounds: rows of X and what they are owed, the greedy choice, rounds of whole steps.
+"""Compiled loops of the round mechanism (Gavel, OSDI 2020, section 5, Algorithm 1).
 
-``members`` has shape (rows, 2), -1 for none; X, time and deficits have shape (rows, GPU types).
+In a round of about ``round_s`` seconds every chosen row of X holds the GPUs of one type. A row m
+is a job, or two jobs that share GPUs. For every row m and GPU type j `Rows` has
+
+- X_mj, the share of time that the policy gave the row (`Rows.x`),
+- t_mj, the time received since X was computed (s), at first ``prior_s`` (`Rows.received`),
+- D_mj, the deficit (s), which is time owed under earlier X (`Rows.deficit`).
+
+The priority is X_mj / f_mj, where f_mj = t_mj / sum_m t_mj. With ``prior_s`` = 0 it is X_mj / t_mj,
+the paper's X_mj / rounds_received_mj. A round takes (m, j) in descending order of (priority, D, X).
+It passes over rows with a chosen job and rows that do not fit the idle GPUs. When X is replaced,
+D_mj grows by X_mj times the seconds that X was in force, less (t_mj - ``prior_s``).
+
+The compiled loops check and trim X, carry deficits over, compute priorities, choose rows, write
+holds and progress into `repro.model.jobs.State`, and simulate rounds of whole steps up to the next
+event. The Python classes of `repro.engine.rounds.mechanism` keep the rows, decide when rounds begin
+and when X may be computed, and draw the order of GPU types.
+
+``members`` has the jobs of each row, shape (rows, 2), with -1 for no second job. Loops count rows
+by i, GPU types by j and the chosen rows of a round by n.
 """
 
 from typing import Any, NamedTuple
@@ -11,164 +29,283 @@ from repro.base.compiled import njit
 from repro.base.typing import Flags, Floats, Ints
 from repro.model.jobs import State
 
-#: Relative overshoot of the GPUs of a type that is left as it is.
+#: Relative overshoot of the GPUs of a type that comes from rounding and stays.
 ROUNDING = 1e-8
+
+
+class Rows(NamedTuple):
+    """Rows of X: jobs and pairs of jobs, with what they received."""
+
+    members: Ints
+    #: whether all members can run on a type, shape (rows, types); false once a member has finished
+    runnable: Flags
+    #: whether the row was part of X when X was computed, shape (rows,)
+    allocated: Flags
+    #: share of time, shape (rows, types)
+    x: Floats
+    #: time owed under earlier X (s), shape (rows, types)
+    deficit: Floats
+    #: time received since X was computed (s), prior included, shape (rows, types)
+    received: Floats
+    #: time that all rows received (s), shape (types,)
+    total_received: Floats
+    #: steps per second of both members, shape (rows, 2, types); 0 where they cannot run
+    throughputs: Floats
+
+
+class RoundConstants(NamedTuple):
+    """Constants of all rounds of a run: demands and speeds of jobs, GPUs, settings.
+
+    The settings are those of `repro.engine.rounds.settings.RoundSettings`.
+    """
+
+    #: GPUs of each job
+    widths: Ints
+    #: seconds that a unit of work of each job takes alone
+    solo: Floats
+    #: steps per second of each job on the GPU type of the durations
+    reference: Floats
+    #: a flag per job, all false between calls
+    scratch: Flags
+    #: rounds that each job has lost, changed in place
+    lost: Ints
+    #: lost rounds at which a job is given up; 0: no round is lost
+    gang_tries: int
+    #: holds are written into the state here; otherwise the engine writes them
+    writes_holds: bool
+    #: a hold ends where only the GPU type changes, because intervals are recorded
+    splits_holds: bool
+    #: GPUs of each type
+    capacity: Ints
+    round_s: float
+    overhead_s: float
+    whole_queue: bool
+    #: GPUs idle rather than run rows of priority 0
+    idle_ok: bool
+    #: the priority is X over the time received; otherwise X over the part of all time received
+    counts_rounds: bool
+    drops_unallocated: bool
+    renews_leases: bool
+
+
+class Choice(NamedTuple):
+    """Rows and GPU types of a round, in the order in which they were chosen."""
+
+    rows: Ints
+    columns: Ints
+    #: whether the row starts: it was not in the last round on this type, or leases are not renewed
+    starts: Flags
+
+
+class Round(NamedTuple):
+    """A round of whole steps that has begun; its progress is not recorded yet.
+
+    ``jobs`` and ``steps`` have the first members of all rows, then the second members.
+    """
+
+    rows: Ints
+    columns: Ints
+    jobs: Ints
+    steps: Floats
+    #: instant at which the members of each row have made their steps (s), shape (rows,)
+    ends: Floats
+
+
+class SimulatedRounds(NamedTuple):
+    """Summary of the rounds of one call of `simulate_rounds`."""
+
+    #: number of rounds, the last included
+    rounds: int
+    #: end of the last round (s), -inf if it is empty
+    last_end: float
+    #: end of the round before the last (s)
+    previous_end: float
+    #: which rows of the last round start, as in `Choice`
+    starts: Flags
+    #: pairs that began to share GPUs: both jobs and column of the GPU type, shape (pairs, 3)
+    new_pairs: Ints
+    #: holds that ended when the last round began, as from `close_holds`
+    ended_holds: Floats
 
 
 @njit()
 def trim(members: Any, x: Any, widths: Any, gpus: Any, tolerance: float) -> tuple[bool, Any]:
-    """Tell whether shares are possible, and return them without rounding errors."""
-    count, types = x.shape
+    """Whether X is feasible within a relative tolerance, and X without overshoot, (rows, types).
+
+    Feasible: X >= 0, sum_j X_mj <= 1 over all rows of a job, sum_m width_m X_mj <= gpus_j, and
+    equal widths in a pair. ``widths`` has a value per job.
+    """
+    row_count, types = x.shape
     used = np.zeros(types)
-    possible = True
-    first, last = len(widths), -1
-    for a in range(count):
-        for job in members[a]:
+    feasible = True
+    lowest = len(widths)
+    highest = -1
+    for i in range(row_count):
+        for job in members[i]:
             if job >= 0:
-                first, last = min(first, job), max(last, job)
-    spent = np.zeros(max(0, last - first + 1))
-    for a in range(count):
-        time = 0.0
+                lowest = min(lowest, job)
+                highest = max(highest, job)
+    job_time = np.zeros(max(0, highest - lowest + 1))
+    for i in range(row_count):
+        row_time = 0.0
         for j in range(types):
-            possible &= x[a, j] >= -tolerance
-            time += x[a, j]
-            used[j] += widths[members[a, 0]] * x[a, j]
-        for job in members[a]:
+            feasible &= x[i, j] >= -tolerance
+            row_time += x[i, j]
+            used[j] += widths[members[i, 0]] * x[i, j]
+        for job in members[i]:
             if job >= 0:
-                spent[job - first] += time
-                possible &= spent[job - first] <= 1.0 + tolerance
-                possible &= widths[job] == widths[members[a, 0]]
-    trimmed = np.empty((count, types))
+                job_time[job - lowest] += row_time
+                feasible &= job_time[job - lowest] <= 1.0 + tolerance
+                feasible &= widths[job] == widths[members[i, 0]]
+    trimmed = np.empty((row_count, types))
     for j in range(types):
-        possible &= used[j] <= gpus[j] * (1.0 + tolerance)
-        # what sums and solvers round is left alone: the last bit decides between equal priorities
+        feasible &= used[j] <= gpus[j] * (1.0 + tolerance)
+        # a rounding error of sums stays: the last bit decides between equal priorities
         factor = gpus[j] / used[j] if used[j] > gpus[j] * (1.0 + ROUNDING) else 1.0
-        for a in range(count):
-            trimmed[a, j] = max(x[a, j], 0.0) * factor
-    return possible, trimmed
+        for i in range(row_count):
+            trimmed[i, j] = max(x[i, j], 0.0) * factor
+    return feasible, trimmed
 
 
 @njit()
-def settle(
-    members: Any, x: Any, time: Any, deficit: Any, prior: float, elapsed: float, alone: Any
-) -> Any:  # fmt: skip
-    """Write the deficits of jobs alone; return keys of pairs, theirs, and whether keys ascend.
+def update_deficits(
+    members: Any,
+    x: Any,
+    received: Any,
+    deficit: Any,
+    prior_s: float,
+    elapsed_s: float,
+    job_deficits: Any,
+) -> Any:
+    """Deficits at the end of an X that was in force for ``elapsed_s`` seconds.
 
-    A deficit grows by X times the ``elapsed`` seconds less the time received; every row was taken
-    to have received ``prior`` seconds.
+    D_mj changes by X_mj elapsed_s - (t_mj - prior_s). Those of single jobs are written into
+    ``job_deficits``, shape (jobs, types). The result is the key of every pair, the deficits of the
+    pairs, shape (pairs, types), and whether the keys ascend.
     """
-    count, types = x.shape
-    keys = np.empty(count, dtype=np.int64)
-    due = np.empty((count, types))
-    k = 0
+    row_count, types = x.shape
+    pair_keys = np.empty(row_count, dtype=np.int64)
+    pair_deficits = np.empty((row_count, types))
+    pairs = 0
     ascending = True
-    for a in range(count):
-        one, two = members[a, 0], members[a, 1]
+    for i in range(row_count):
+        job = members[i, 0]
+        partner = members[i, 1]
         for j in range(types):
-            # in this order: the last bit decides between equal priorities
-            value = deficit[a, j] + (x[a, j] * elapsed - (time[a, j] - prior))
-            if two < 0:
-                alone[one, j] = value
+            # in this order of operations: the last bit decides between equal priorities
+            value = deficit[i, j] + (x[i, j] * elapsed_s - (received[i, j] - prior_s))
+            if partner < 0:
+                job_deficits[job, j] = value
             else:
-                due[k, j] = value
-        if two >= 0:
-            keys[k] = max(one, two) * len(alone) + min(one, two)
-            ascending &= k == 0 or keys[k - 1] < keys[k]
-            k += 1
-    return keys[:k], due[:k], ascending
+                pair_deficits[pairs, j] = value
+        if partner >= 0:
+            pair_keys[pairs] = max(job, partner) * len(job_deficits) + min(job, partner)
+            ascending &= pairs == 0 or pair_keys[pairs - 1] < pair_keys[pairs]
+            pairs += 1
+    return pair_keys[:pairs], pair_deficits[:pairs], ascending
 
 
 @njit()
-def deficits(members: Any, alone: Any, keys: Any, due: Any, known: Any, prior: float) -> Any:
-    """Return the deficits of rows: jobs alone and pairs, from what `settle` returned.
+def initial_deficits(
+    members: Any,
+    job_deficits: Any,
+    pair_keys: Any,
+    pair_deficits: Any,
+    was_allocated: Any,
+    prior_s: float,
+) -> Any:
+    """Deficits of the rows of a new X, shape (rows, types), from those of `update_deficits`.
 
-    A pair of jobs that were not both ``known`` when X was computed before begins with ``prior``
-    seconds. Fastest if pairs ascend by (larger, smaller).
+    A pair has ``prior_s`` seconds if an earlier X had no row of one of its jobs. ``was_allocated``
+    has a flag per job. Pairs that ascend by (larger job, smaller job) take the least time.
     """
-    types = alone.shape[1]
-    found = np.zeros((len(members), types))
-    at = 0
-    for a in range(len(members)):
-        one, two = members[a, 0], members[a, 1]
-        if two < 0:
+    types = job_deficits.shape[1]
+    deficits = np.zeros((len(members), types))
+    position = 0
+    for i in range(len(members)):
+        job = members[i, 0]
+        partner = members[i, 1]
+        if partner < 0:
             for j in range(types):
-                found[a, j] = alone[one, j]
+                deficits[i, j] = job_deficits[job, j]
             continue
-        if not (known[one] and known[two]):
-            found[a, :] = prior
+        if not (was_allocated[job] and was_allocated[partner]):
+            deficits[i, :] = prior_s
             continue
-        key = max(one, two) * len(alone) + min(one, two)
-        if at > 0 and keys[at - 1] >= key:
-            at = np.searchsorted(keys, key)
-        while at < len(keys) and keys[at] < key:
-            at += 1
-        if at < len(keys) and keys[at] == key:
+        key = max(job, partner) * len(job_deficits) + min(job, partner)
+        if position > 0 and pair_keys[position - 1] >= key:
+            position = np.searchsorted(pair_keys, key)
+        while position < len(pair_keys) and pair_keys[position] < key:
+            position += 1
+        if position < len(pair_keys) and pair_keys[position] == key:
             for j in range(types):
-                found[a, j] = due[at, j]
-    return found
+                deficits[i, j] = pair_deficits[position, j]
+    return deficits
+
+
+@njit()
+def ranks(x: Floats, time: Floats, total: Floats, counts_rounds: bool) -> Floats:
+    """Priorities, shape (rows, types); 0 where X is 0.
+
+    With ``counts_rounds`` the priority is X / time, infinite if the time is 0. Otherwise it is
+    X / f with f = time / total, or 1e9 X if f is 0. ``time`` is the time or the number of rounds
+    that a row received, shape (rows, types), and ``total`` its sum over all rows, shape (types,).
+    """
+    priorities = np.zeros_like(x)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            if x[i, j] <= 0.0:
+                continue
+            if counts_rounds:
+                priorities[i, j] = x[i, j] / time[i, j] if time[i, j] > 0.0 else np.inf
+            else:
+                fraction = time[i, j] / total[j] if total[j] > 0.0 else 0.0
+                priorities[i, j] = x[i, j] / fraction if fraction > 0.0 else x[i, j] * 1e9
+    return priorities
 
 
 @njit(no_cpython_wrapper=True)
-def _before(one: int, other: int, keys: Floats, place: Ints, rows: Ints) -> bool:
-    """Tell whether entry ``one`` comes before ``other``."""
+def _precedes(entry: int, other: int, keys: Floats, position_of: Ints, row_of: Ints) -> bool:
+    """Whether a queue entry comes before another: larger keys, then position of type, then row."""
     for k in range(3):
-        if keys[one, k] != keys[other, k]:
-            return bool(keys[one, k] > keys[other, k])
-    if place[one] != place[other]:
-        return bool(place[one] < place[other])
-    return bool(rows[one] < rows[other])
+        if keys[entry, k] != keys[other, k]:
+            return bool(keys[entry, k] > keys[other, k])
+    if position_of[entry] != position_of[other]:
+        return bool(position_of[entry] < position_of[other])
+    return bool(row_of[entry] < row_of[other])
 
 
 @njit(no_cpython_wrapper=True)
-def _sink(heap: Ints, top: int, size: int, keys: Floats, place: Ints, rows: Ints) -> None:
+def _sink(heap: Ints, top: int, size: int, keys: Floats, position_of: Ints, row_of: Ints) -> None:
+    """Move the entry at ``top`` down the heap until it precedes the entries below it."""
     entry = heap[top]
     while True:
         child = 2 * top + 1
         if child >= size:
             break
-        if child + 1 < size and _before(heap[child + 1], heap[child], keys, place, rows):
+        if child + 1 < size and _precedes(heap[child + 1], heap[child], keys, position_of, row_of):
             child += 1
-        if not _before(heap[child], entry, keys, place, rows):
+        if not _precedes(heap[child], entry, keys, position_of, row_of):
             break
         heap[top] = heap[child]
         top = child
     heap[top] = entry
 
 
-@njit()
-def ranks(x: Floats, time: Floats, total: Floats, counts_rounds: bool) -> Floats:
-    """Return the priority of every (row, GPU type): X over what the row received.
-
-    With ``counts_rounds``, X over ``time``, infinite before the first round; otherwise X over the
-    row's part of the ``total`` time of all rows. All but ``total`` have shape (rows, GPU types).
-    """
-    found = np.zeros_like(x)
-    for a in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            if x[a, j] <= 0.0:
-                continue
-            if counts_rounds:
-                found[a, j] = x[a, j] / time[a, j] if time[a, j] > 0.0 else np.inf
-            else:
-                part = time[a, j] / total[j] if total[j] > 0.0 else 0.0
-                found[a, j] = x[a, j] / part if part > 0.0 else x[a, j] * 1e9
-    return found
-
-
 @njit(no_cpython_wrapper=True)
-def _distinct(members: Ints, taken: Flags) -> int:
-    """Count the jobs of all rows; ``taken`` is scratch, left as it was found, all false."""
-    found = 0
-    for a in range(members.shape[0]):
-        for job in members[a]:
-            if job >= 0 and not taken[job]:
-                taken[job] = True
-                found += 1
-    for a in range(members.shape[0]):
-        for job in members[a]:
+def _count_jobs(members: Ints, scratch: Flags) -> int:
+    """Count the jobs of all rows; ``scratch`` has a flag per job, false before and after."""
+    count = 0
+    for i in range(members.shape[0]):
+        for job in members[i]:
+            if job >= 0 and not scratch[job]:
+                scratch[job] = True
+                count += 1
+    for i in range(members.shape[0]):
+        for job in members[i]:
             if job >= 0:
-                taken[job] = False
-    return found
+                scratch[job] = False
+    return count
 
 
 @njit()
@@ -185,382 +322,356 @@ def walk(
     idle_ok: bool,
     taken: Flags,
 ) -> tuple[Ints, Ints]:
-    """Return rows and GPU types, chosen greedily by (priority, deficit, share), each job once.
+    """Rows and GPU types of a round, chosen greedily by (priority, deficit, X), each job once.
 
-    ``members`` has shape (rows, 2), -1 for none; ``widths`` are the GPUs of all jobs; ``able`` (may
-    be chosen at all), ``rank``, ``deficit`` (s) and ``x`` have shape (rows, GPU types); ``order``
-    is that of filling the types, or of ties. ``whole_queue``: one queue over all types, not one
-    after the other; ``idle_ok``: GPUs idle rather than go to entries of priority 0. ``taken`` is
-    scratch of shape (jobs,), all false, and left so.
+    Equal entries come in the order of types, then of rows.
+
+    Parameters
+    ----------
+    members : ndarray, shape (rows, 2)
+        Jobs of each row, -1 for no second job.
+    widths : ndarray, shape (jobs,)
+        GPUs of each job.
+    able : ndarray of bool, shape (rows, types)
+        Entries that may be chosen.
+    rank, deficit, x : ndarray, shape (rows, types)
+        Priorities, deficits (s) and shares.
+    capacity : ndarray, shape (types,)
+        GPUs of each type.
+    order : ndarray, shape (types,)
+        Order in which types are filled.
+    whole_queue : bool
+        One queue over all types; otherwise one queue per type, one after the other.
+    idle_ok : bool
+        GPUs idle rather than run entries of priority 0.
+    taken : ndarray of bool, shape (jobs,)
+        Scratch, all false before and after.
+
+    Returns
+    -------
+    rows, columns : ndarray
+        Rows and their GPU types, in the order of choice.
     """
-    count, types = x.shape
-    free = capacity.copy()
-    rows = np.empty(count, dtype=np.int64)
-    columns = np.empty(count, dtype=np.int64)
-    most = count * types if whole_queue else count
-    heap = np.empty(most, dtype=np.int64)
-    keys = np.empty((most, 3))
-    row_of = np.empty(most, dtype=np.int64)
-    place = np.empty(most, dtype=np.int64)
-    # once nobody is left to be chosen the rest of the queue need not be read
-    waiting = _distinct(members, taken)
+    row_count, types = x.shape
+    idle = capacity.copy()
+    rows = np.empty(row_count, dtype=np.int64)
+    columns = np.empty(row_count, dtype=np.int64)
+    max_entries = row_count * types if whole_queue else row_count
+    heap = np.empty(max_entries, dtype=np.int64)
+    keys = np.empty((max_entries, 3))
+    row_of = np.empty(max_entries, dtype=np.int64)
+    position_of = np.empty(max_entries, dtype=np.int64)
+    # a queue is read only while a job waits
+    waiting_jobs = _count_jobs(members, taken)
     chosen = 0
-    # entries of priority 0 come after all others, and are mostly not needed
-    steps = 1 if whole_queue else types
-    for turn in range(steps if idle_ok else 2 * steps):
-        number, positive = (turn, True) if idle_ok else (turn // 2, turn % 2 == 0)
-        left = free.sum() if whole_queue else free[order[number]]
-        if left <= 0 or waiting <= 0:
+    queues = 1 if whole_queue else types
+    # entries of priority 0 follow all others in a pass of their own, which is seldom needed
+    passes = 1 if idle_ok else 2
+    for turn in range(queues * passes):
+        queue = turn // passes
+        positive = turn % passes == 0
+        idle_in_queue = idle.sum() if whole_queue else idle[order[queue]]
+        if idle_in_queue <= 0 or waiting_jobs <= 0:
             continue
         size = 0
-        for nth in range(types if whole_queue else 1):
-            at = nth if whole_queue else number
-            j = order[at]
-            for a in range(count):
-                if not able[a, j] or (rank[a, j] > 0.0) != positive:
+        for type_in_queue in range(types if whole_queue else 1):
+            position = type_in_queue if whole_queue else queue
+            j = order[position]
+            for i in range(row_count):
+                if not able[i, j] or (rank[i, j] > 0.0) != positive:
                     continue
-                if taken[members[a, 0]] or (members[a, 1] >= 0 and taken[members[a, 1]]):
+                if taken[members[i, 0]] or (members[i, 1] >= 0 and taken[members[i, 1]]):
                     continue
-                keys[size, 0] = rank[a, j]
-                keys[size, 1] = deficit[a, j]
-                keys[size, 2] = x[a, j]
-                row_of[size] = a
-                place[size] = at
+                keys[size, 0] = rank[i, j]
+                keys[size, 1] = deficit[i, j]
+                keys[size, 2] = x[i, j]
+                row_of[size] = i
+                position_of[size] = position
                 heap[size] = size
                 size += 1
         for top in range(size // 2 - 1, -1, -1):
-            _sink(heap, top, size, keys, place, row_of)
-        while size > 0 and left > 0 and waiting > 0:
+            _sink(heap, top, size, keys, position_of, row_of)
+        while size > 0 and idle_in_queue > 0 and waiting_jobs > 0:
             entry = heap[0]
             size -= 1
             heap[0] = heap[size]
-            _sink(heap, 0, size, keys, place, row_of)
-            a = row_of[entry]
-            j = order[place[entry]]
-            one, two = members[a, 0], members[a, 1]
-            if taken[one] or (two >= 0 and taken[two]) or widths[one] > free[j]:
+            _sink(heap, 0, size, keys, position_of, row_of)
+            i = row_of[entry]
+            j = order[position_of[entry]]
+            job = members[i, 0]
+            partner = members[i, 1]
+            if taken[job] or (partner >= 0 and taken[partner]) or widths[job] > idle[j]:
                 continue
-            taken[one] = True
-            waiting -= 1
-            if two >= 0:
-                taken[two] = True
-                waiting -= 1
-            free[j] -= widths[one]
-            left -= widths[one]
-            rows[chosen] = a
+            taken[job] = True
+            waiting_jobs -= 1
+            if partner >= 0:
+                taken[partner] = True
+                waiting_jobs -= 1
+            idle[j] -= widths[job]
+            idle_in_queue -= widths[job]
+            rows[chosen] = i
             columns[chosen] = j
             chosen += 1
-    for number in range(chosen):
-        taken[members[rows[number], 0]] = False
-        if members[rows[number], 1] >= 0:
-            taken[members[rows[number], 1]] = False
+    for n in range(chosen):
+        taken[members[rows[n], 0]] = False
+        if members[rows[n], 1] >= 0:
+            taken[members[rows[n], 1]] = False
     return rows[:chosen], columns[:chosen]
 
 
-class Rows(NamedTuple):
-    """Rows of X."""
-
-    #: jobs of each row, -1 for none
-    members: Ints
-    #: where all members can run; nowhere once one of them has finished
-    able: Flags
-    #: rows of jobs that were there when X was computed
-    allocated: Flags
-    #: by (row, GPU type): share, deficit carried over (s), time received since (s)
-    x: Floats
-    deficit: Floats
-    time: Floats
-    #: time received by all rows (s)
-    total: Floats
-    #: steps per second of both members, by (row, member, GPU type); 0 where they cannot run
-    speeds: Floats
-
-
-class RoundRules(NamedTuple):
-    """How rounds go; the settings of `repro.engine.rounds.settings.RoundSettings` that matter here.
-
-    ``widths``, ``solo`` (seconds per unit of work) and ``reference`` (steps per second on the type
-    of the durations) are those of all jobs, ``taken`` is scratch, all false between calls, ``lost``
-    counts the rounds that each job lost, of which it has ``tries`` (0: it loses none). With
-    ``books``, what jobs hold and held is written to the state, otherwise the engine does so; with
-    ``moves``, a hold ends where the GPU type changes.
-    """
-
-    widths: Ints
-    solo: Floats
-    reference: Floats
-    taken: Flags
-    lost: Ints
-    tries: int
-    books: bool
-    moves: bool
-    capacity: Ints
-    round_s: float
-    overhead_s: float
-    whole_queue: bool
-    idle_ok: bool
-    counts_rounds: bool
-    drop: bool
-    lease: bool
-
-
-class Choice(NamedTuple):
-    """Rows and GPU types of a round, and which of the rows did not run in the one before."""
-
-    rows: Ints
-    columns: Ints
-    fresh: Flags
-
-
-class Round(NamedTuple):
-    """The last round that was played; it has begun and is not booked.
-
-    ``rows`` and ``columns`` are the choice; ``jobs``, ``steps`` and ``ends`` the first members of
-    every row, then the second ones, their steps, and when those of the row are done (s).
-    """
-
-    rows: Ints
-    columns: Ints
-    jobs: Ints
-    steps: Floats
-    ends: Floats
-
-
-class Played(NamedTuple):
-    """What `simulate_rounds` did.
-
-    ``rounds`` played, the last until ``until`` (s); ``gap`` is the end of the one before it.
-    ``fresh`` marks the rows of the last round that did not run in the one before. ``began`` lists
-    pairs (two jobs, column of the GPU type) that began to share GPUs, ``ended`` the holds that
-    ended as the last round began (see `close`).
-    """
-
-    rounds: int
-    until: float
-    gap: float
-    fresh: Flags
-    began: Ints
-    ended: Floats
-
-
 @njit()
-def choose(rows: Rows, on_type: Ints, partner: Ints, rule: RoundRules, order: Ints) -> Choice:
-    """Choose the rows of a round; ``on_type`` and ``partner`` are those of the `State`."""
-    rank = ranks(rows.x, rows.time, rows.total, rule.counts_rounds)
+def choose(
+    rows: Rows, on_type: Ints, partner_of: Ints, constants: RoundConstants, order: Ints
+) -> Choice:
+    """Rows of a round, by priority; ``on_type`` and ``partner_of`` are columns of the `State`."""
+    priorities = ranks(rows.x, rows.received, rows.total_received, constants.counts_rounds)
     chosen, columns = walk(
-        rows.members, rule.widths, rows.able, rank, rows.deficit, rows.x, rule.capacity,
-        order, rule.whole_queue, rule.idle_ok, rule.taken,
+        rows.members, constants.widths, rows.runnable, priorities, rows.deficit, rows.x,
+        constants.capacity, order, constants.whole_queue, constants.idle_ok, constants.scratch,
     )  # fmt: skip
-    fresh = np.empty(len(chosen), np.bool_)
+    starts = np.empty(len(chosen), np.bool_)
     kept = 0
     for n in range(len(chosen)):
-        a = chosen[n]
+        i = chosen[n]
         j = columns[n]
-        if rule.drop and not rows.allocated[a]:
+        # a dropped row has used its GPUs in the choice, and they idle
+        if constants.drops_unallocated and not rows.allocated[i]:
             continue
-        one, two = rows.members[a, 0], rows.members[a, 1]
-        chosen[kept] = a
+        job = rows.members[i, 0]
+        stays = on_type[job] == j and partner_of[job] == rows.members[i, 1]
+        chosen[kept] = i
         columns[kept] = j
-        fresh[kept] = not rule.lease or on_type[one] != j or partner[one] != two
+        starts[kept] = not constants.renews_leases or not stays
         kept += 1
-    return Choice(chosen[:kept], columns[:kept], fresh[:kept])
+    return Choice(chosen[:kept], columns[:kept], starts[:kept])
 
 
 @njit()
-def book(rows: Rows, jobs: State, last: Round, since: float, until: float) -> None:
-    """Book the steps of a round that is over, and the time since ``since`` its rows received."""
-    for n in range(len(last.jobs)):
-        jobs.left[last.jobs[n]] -= last.steps[n]
-        jobs.since[last.jobs[n]] = until
-    for n in range(len(last.rows)):
-        spent = last.ends[n] - since
-        rows.time[last.rows[n], last.columns[n]] += spent
-        rows.total[last.columns[n]] += spent
+def record_round(
+    rows: Rows, state: State, last: Round, previous_end: float, round_end: float
+) -> None:
+    """Record the steps of a round that is over, and the time that its rows received.
 
-
-@njit()
-def close(jobs: State, who: Ints, solo: Floats, now: float) -> Floats:
-    """Book holds up to now, when the next begin; return `repro.model.records.Intervals.blocks`."""
-    found = np.empty((8, len(who)))
-    for n in range(len(who)):
-        job = who[n]
-        other = jobs.partner[job]
-        spent = now - jobs.hold[job]
-        found[0, n] = job
-        found[1, n] = job if other < 0 else min(job, other)
-        found[2, n] = jobs.hold[job]
-        found[3, n] = now
-        found[4, n] = jobs.held[job] / (1 if other < 0 else 2)
-        found[5, n] = jobs.held[job]
-        found[6, n] = jobs.rate[job] * solo[job]
-        found[7, n] = jobs.on_type[job]
-        jobs.seconds[job] += spent
-        jobs.service[job] += spent * jobs.held[job]
-        jobs.hold[job] = now
-    return found
-
-
-@njit()
-def hand_over(
-    rows: Rows, jobs: State, rule: RoundRules, choice: Choice, running: Ints, now: float
-) -> tuple[Ints, Floats]:
-    """Let the chosen rows hold GPUs instead of ``running``; return their jobs and what ended.
-
-    The jobs are the first of every row, then the second ones. With ``rule.books``, jobs that
-    change are brought up to date, and holds that end are returned as by `close`.
+    The time received counts from the end of the previous round: an idle gap counts as received.
     """
-    chosen, columns, fresh = choice
-    who = np.empty(2 * len(chosen), dtype=np.int64)
-    count = len(chosen)
+    for n in range(len(last.jobs)):
+        state.left[last.jobs[n]] -= last.steps[n]
+        state.since[last.jobs[n]] = round_end
+    for n in range(len(last.rows)):
+        seconds = last.ends[n] - previous_end
+        rows.received[last.rows[n], last.columns[n]] += seconds
+        rows.total_received[last.columns[n]] += seconds
+
+
+@njit()
+def close_holds(state: State, jobs: Ints, solo: Floats, now: float) -> Floats:
+    """End the holds of jobs at ``now`` and begin the next; a block of `Intervals`, (8, jobs).
+
+    The lines are the columns of `repro.model.records.Intervals`.
+    """
+    holds = np.empty((8, len(jobs)))
+    for n in range(len(jobs)):
+        job = jobs[n]
+        partner = state.partner[job]
+        seconds = now - state.hold[job]
+        holds[0, n] = job
+        holds[1, n] = job if partner < 0 else min(job, partner)
+        holds[2, n] = state.hold[job]
+        holds[3, n] = now
+        holds[4, n] = state.held[job] / (1 if partner < 0 else 2)
+        holds[5, n] = state.held[job]
+        holds[6, n] = state.rate[job] * solo[job]
+        holds[7, n] = state.on_type[job]
+        state.seconds[job] += seconds
+        state.service[job] += seconds * state.held[job]
+        state.hold[job] = now
+    return holds
+
+
+@njit()
+def apply_choice(
+    rows: Rows,
+    state: State,
+    constants: RoundConstants,
+    choice: Choice,
+    previous_jobs: Ints,
+    now: float,
+) -> tuple[Ints, Floats]:
+    """Begin a round: its jobs, and the holds that end, as from `close_holds`.
+
+    The jobs are the first members of all rows, then the second members. ``previous_jobs`` are the
+    jobs of the round before. The state has the GPU type and the partner of each job afterwards.
+    Progress, rates and holds are written only with ``writes_holds``, and no hold ends without it.
+    """
+    chosen, columns, starts = choice
+    jobs = np.empty(2 * len(chosen), dtype=np.int64)
+    job_count = len(chosen)
     for n in range(len(chosen)):
-        who[n] = rows.members[chosen[n], 0]
-        two = rows.members[chosen[n], 1]
-        if two >= 0:
-            who[count] = two
-            count += 1
-    who = who[:count]
-    for job in who:
-        rule.taken[job] = True
-    changed = np.empty(len(running) + count, dtype=np.int64)
-    k = 0
-    # a job alone that goes on alone only changes the type; then jobs that stop; then all others
-    moved = stopped = 0
-    for alone in (True, False):
+        jobs[n] = rows.members[chosen[n], 0]
+        partner = rows.members[chosen[n], 1]
+        if partner >= 0:
+            jobs[job_count] = partner
+            job_count += 1
+    jobs = jobs[:job_count]
+    for job in jobs:
+        constants.scratch[job] = True
+    changed = np.empty(len(previous_jobs) + job_count, dtype=np.int64)
+    changes = 0
+    # first jobs that were alone and stay alone, then jobs that stop, then all other jobs
+    moved = 0
+    stopped = 0
+    for stays_alone in (True, False):
         for n in range(len(chosen)):
-            one, two = rows.members[chosen[n], 0], rows.members[chosen[n], 1]
-            for job in (one, two):
-                if not fresh[n] or job < 0 or jobs.on_type[job] < 0:
+            partner = rows.members[chosen[n], 1]
+            for job in (rows.members[chosen[n], 0], partner):
+                if not starts[n] or job < 0 or state.on_type[job] < 0:
                     continue
-                if alone == (two < 0 and jobs.partner[job] < 0):
-                    changed[k] = job
-                    k += 1
-        if not alone:
+                if stays_alone == (partner < 0 and state.partner[job] < 0):
+                    changed[changes] = job
+                    changes += 1
+        if not stays_alone:
             continue
-        moved = k
-        for job in running:
-            if not rule.taken[job] and jobs.on_type[job] >= 0:
-                changed[k] = job
-                k += 1
-        stopped = k
-    for job in who:
-        rule.taken[job] = False
-    ended = changed[(0 if rule.moves else moved) : (k if rule.books else 0)]
-    ends = close(jobs, ended, rule.solo, now)
-    if rule.books:
-        for job in changed[:k]:
-            gone = max(0.0, now - jobs.since[job]) * jobs.rate[job]
-            jobs.left[job] = max(0.0, jobs.left[job] - gone)
+        moved = changes
+        for job in previous_jobs:
+            if not constants.scratch[job] and state.on_type[job] >= 0:
+                changed[changes] = job
+                changes += 1
+        stopped = changes
+    for job in jobs:
+        constants.scratch[job] = False
+    # a move from type to type ends a hold only where intervals are recorded
+    first_ended = 0 if constants.splits_holds else moved
+    last_ended = changes if constants.writes_holds else 0
+    ended_holds = close_holds(state, changed[first_ended:last_ended], constants.solo, now)
+    if constants.writes_holds:
+        for job in changed[:changes]:
+            work_done = max(0.0, now - state.since[job]) * state.rate[job]
+            state.left[job] = max(0.0, state.left[job] - work_done)
     for job in changed[moved:stopped]:
-        if rule.books:
-            jobs.running[job] = False
-            jobs.preemptions[job] += 1
-        jobs.on_type[job] = jobs.partner[job] = -1
+        if constants.writes_holds:
+            state.running[job] = False
+            state.preemptions[job] += 1
+        state.on_type[job] = -1
+        state.partner[job] = -1
     for n in range(len(chosen)):
-        if not fresh[n]:
+        if not starts[n]:
             continue
-        a = chosen[n]
+        i = chosen[n]
         j = columns[n]
         for member in range(2):
-            job = rows.members[a, member]
+            job = rows.members[i, member]
             if job < 0:
                 continue
-            if rule.books:
-                if jobs.on_type[job] < 0:
-                    jobs.running[job] = True
-                    jobs.hold[job] = now
-                    jobs.held[job] = rule.widths[job]
-                    jobs.first_start[job] = min(jobs.first_start[job], now)
-                jobs.since[job] = now
-                jobs.rate[job] = rows.speeds[a, member, j] / rule.reference[job] / rule.solo[job]
-            jobs.on_type[job] = j
-            jobs.partner[job] = rows.members[a, 1 - member]
-    return who, ends
+            if constants.writes_holds:
+                if state.on_type[job] < 0:
+                    state.running[job] = True
+                    state.hold[job] = now
+                    state.held[job] = constants.widths[job]
+                    state.first_start[job] = min(state.first_start[job], now)
+                state.since[job] = now
+                relative_speed = rows.throughputs[i, member, j] / constants.reference[job]
+                state.rate[job] = relative_speed / constants.solo[job]
+            state.on_type[job] = j
+            state.partner[job] = rows.members[i, 1 - member]
+    return jobs, ended_holds
 
 
 @njit(no_cpython_wrapper=True)
-def _begin(
-    rows: Rows, jobs: State, rule: RoundRules, choice: Choice, who: Ints, now: float
+def _begin_round(
+    rows: Rows, state: State, constants: RoundConstants, choice: Choice, jobs: Ints, now: float
 ) -> Round:
-    """Return the round of a choice, whose jobs are ``who``."""
-    chosen, columns, fresh = choice
-    steps = np.empty(len(who))
-    ends = np.empty(len(who))
-    at = len(chosen)
+    """Whole steps of each job in the round that begins, and the end of each row."""
+    chosen, columns, starts = choice
+    steps = np.empty(len(jobs))
+    ends = np.empty(len(jobs))
+    second_slot = len(chosen)
     for n in range(len(chosen)):
-        a = chosen[n]
+        i = chosen[n]
         j = columns[n]
-        one = rows.members[a, 0]
         begin = now
-        length = rule.round_s
-        if rule.overhead_s > 0 and fresh[n] and jobs.first_start[one] < now:
-            begin = now + rule.overhead_s
-            length = rule.round_s - rule.overhead_s
+        length = constants.round_s
+        resumes = starts[n] and state.first_start[rows.members[i, 0]] < now
+        if constants.overhead_s > 0 and resumes:
+            begin = now + constants.overhead_s
+            length = constants.round_s - constants.overhead_s
         end = now
         for member in range(2):
-            job = rows.members[a, member]
+            job = rows.members[i, member]
             if job < 0:
                 continue
-            pace = rows.speeds[a, member, j]
-            most = np.floor(pace * length)
-            if most <= 0:
-                # slower than a step a round: part of one
-                most = pace * length
-            done = min(most, jobs.left[job])
-            # both of a pair are done when the later one is
-            end = max(end, begin + done / pace)
-            if rule.tries and done < rule.widths[job]:
-                # a GPU of the gang gets no step; the last such round ends the job
-                rule.lost[job] += 1
-                done = jobs.left[job] if rule.lost[job] >= rule.tries else 0.0
-            slot = n if member == 0 else at
-            steps[slot] = done
+            throughput = rows.throughputs[i, member, j]
+            max_steps = np.floor(throughput * length)
+            if max_steps <= 0:
+                # where no step fits into a round, a part of a step counts
+                max_steps = throughput * length
+            made = min(max_steps, state.left[job])
+            # the members of a pair hold their GPUs until the later one is done
+            end = max(end, begin + made / throughput)
+            if constants.gang_tries and made < constants.widths[job]:
+                # a GPU of the gang has no step: the round is lost, or the job is given up
+                constants.lost[job] += 1
+                given_up = constants.lost[job] >= constants.gang_tries
+                made = state.left[job] if given_up else 0.0
+            slot = n if member == 0 else second_slot
+            steps[slot] = made
         ends[n] = end
-        if rows.members[a, 1] >= 0:
-            ends[at] = end
-            at += 1
-    return Round(chosen, columns, who, steps, ends)
+        if rows.members[i, 1] >= 0:
+            ends[second_slot] = end
+            second_slot += 1
+    return Round(chosen, columns, jobs, steps, ends)
 
 
 @njit()
 def simulate_rounds(
     rows: Rows,
-    jobs: State,
-    rule: RoundRules,
+    state: State,
+    constants: RoundConstants,
     orders: Ints,
-    running: Ints,
+    previous_jobs: Ints,
     now: float,
-    gap: float,
+    previous_end: float,
     limit: float,
-) -> tuple[Round, Played]:
-    """Simulate rounds until a completion, until ``limit``, or until ``orders`` are used up.
+) -> tuple[Round, SimulatedRounds]:
+    """Simulate rounds of whole steps until an event; the last round, and a summary of all.
 
-    Each row of ``orders`` is the order in which a round fills the types; ``running`` are the jobs
-    of the round before; those that have finished hold no type. The first round begins ``now``, the
-    one before ended at ``gap``: an idle gap before a round counts to its first steps.
+    The event is a completion, a lost round, an empty round, a round that reaches ``limit`` (s), or
+    the end of ``orders``. A round begins with the end of the round before; the first begins
+    ``now``. The progress of the last round is not recorded.
+
+    Parameters
+    ----------
+    orders : ndarray, shape (rounds, types)
+        Order in which each round fills the types.
+    previous_jobs : ndarray
+        Jobs of the round before; finished jobs hold no type.
+    previous_end : float
+        End of the round before (s). The time received in the first round counts from here.
     """
-    most = max(64, 2 * len(rows.members))
-    began = np.empty((most, 3), np.int64)
+    max_pairs = max(64, 2 * len(rows.members))
+    new_pairs = np.empty((max_pairs, 3), np.int64)
     pairs = 0
-    number = 0
+    rounds = 0
     while True:
-        choice = choose(rows, jobs.on_type, jobs.partner, rule, orders[number])
-        chosen, columns, fresh = choice
-        who, ended = hand_over(rows, jobs, rule, choice, running, now)
-        last = _begin(rows, jobs, rule, choice, who, now)
+        choice = choose(rows, state.on_type, state.partner, constants, orders[rounds])
+        chosen, columns, starts = choice
+        jobs, ended_holds = apply_choice(rows, state, constants, choice, previous_jobs, now)
+        last = _begin_round(rows, state, constants, choice, jobs, now)
         for n in range(len(chosen)):
-            a = chosen[n]
-            if fresh[n] and rows.members[a, 1] >= 0:
-                began[pairs, 0] = rows.members[a, 0]
-                began[pairs, 1] = rows.members[a, 1]
-                began[pairs, 2] = columns[n]
+            i = chosen[n]
+            if starts[n] and rows.members[i, 1] >= 0:
+                new_pairs[pairs, 0] = rows.members[i, 0]
+                new_pairs[pairs, 1] = rows.members[i, 1]
+                new_pairs[pairs, 2] = columns[n]
                 pairs += 1
-        running = who
-        number += 1
-        until = last.ends.max() if len(chosen) else -np.inf
-        event = not len(chosen) or until >= limit or number == len(orders)
+        previous_jobs = jobs
+        rounds += 1
+        last_end = last.ends.max() if len(chosen) else -np.inf
+        event = not len(chosen) or last_end >= limit or rounds == len(orders)
         for n in range(len(last.jobs)):
-            event = event or last.steps[n] >= jobs.left[last.jobs[n]] or last.steps[n] == 0
-        if event or pairs + len(rows.members) > most:
-            return last, Played(number, until, gap, fresh, began[:pairs], ended)
-        book(rows, jobs, last, gap, until)
-        gap = now = until
+            event = event or last.steps[n] >= state.left[last.jobs[n]] or last.steps[n] == 0
+        if event or pairs + len(rows.members) > max_pairs:
+            return last, SimulatedRounds(
+                rounds, last_end, previous_end, starts, new_pairs[:pairs], ended_holds
+            )
+        record_round(rows, state, last, previous_end, last_end)
+        previous_end = now = last_end

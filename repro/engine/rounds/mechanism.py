@@ -1,4 +1,21 @@
-"""The round mechanism of one run: X, what was received of it, and rounds on a grid."""
+"""The round mechanism of one run: the rows of X, and rounds on a grid of instants.
+
+The mechanism turns `Shares` into rounds (Gavel, OSDI 2020, section 5, Algorithm 1). A round is a
+stretch of ``round_s`` seconds in which chosen jobs hold their GPUs. For every row m of X (a job, or
+two jobs that share GPUs) and every GPU type j, a `Ledger` keeps
+
+- X_mj, the share of time that the policy gave the row,
+- t_mj, the time received since X was computed (s); the paper counts it in rounds received,
+- D_mj, the deficit (s): time owed under earlier X.
+
+A round runs the rows of highest priority, X_mj over the part of t_mj in sum_m t_mj. Time received
+lowers the priority, so that the parts approach X. Deficits break ties.
+
+`repro.engine.rounds.kernel` computes priorities and deficits, chooses rows and writes holds in
+compiled loops. The classes here check a new X, add rows for jobs that arrive before the next X,
+decide when a round begins and when X may be computed, and draw the order of GPU types.
+`WholeSteps` (`whole_steps.py`) and `Ideal` (`ideal.py`) are the other executions.
+"""
 
 import functools
 import math
@@ -19,83 +36,112 @@ from repro.model.policy import Policy
 from repro.model.share_policy import share_traits
 from repro.model.speeds import Speeds
 
-#: Relative overshoot of shares put down to rounding in the policy's solver.
+#: Relative overshoot of shares that is a rounding error of the policy's solver.
 TOLERANCE = 1e-6
-#: Orders of types that are drawn, and rounds that are simulated, in one call.
-AT_ONCE = 64
-#: The same object for the same run.
-_run = functools.lru_cache(1 << 16)(Run)
+#: Rounds whose orders of types are drawn together, and that one call of the kernel simulates.
+ROUNDS_PER_CALL = 64
+#: Run from its fields; equal runs are the same object.
+_cached_run = functools.lru_cache(1 << 16)(Run)
 
 
 class Ledger:
-    """Rows of the present X with the time they received and their deficits.
+    """Rows of the present X, with the time they received and their deficits.
 
-    ``prior_s`` is the time every row is taken to have received of each type when X is new (s).
+    Parameters
+    ----------
+    jobs, types : int
+        Number of jobs of the run and of GPU types.
+    prior_s : float
+        Time that every row counts as received of each type when X is new (s).
     """
 
     def __init__(self, jobs: int, types: int, prior_s: float) -> None:
-        self._prior = prior_s
-        self._alone = np.zeros((jobs, types))
-        #: jobs that were ever in X; the last entry stands for none
-        self._known = np.zeros(jobs + 1, dtype=np.bool_)
-        none = np.empty((0, 2), dtype=np.int64)
-        nothing = np.empty((0, types))
-        self.rows = self._new(none, nothing, np.empty((0, 2, types)), nothing)
+        self._prior_s = prior_s
+        #: deficits of single jobs at the end of the last X (s), shape (jobs, types)
+        self._job_deficits = np.zeros((jobs, types))
+        #: jobs that were ever in X; the last entry is that of the missing second job, -1
+        self._was_allocated = np.zeros(jobs + 1, dtype=np.bool_)
+        no_members = np.empty((0, 2), dtype=np.int64)
+        no_shares = np.empty((0, types))
+        self.rows = self._new_rows(no_members, no_shares, np.empty((0, 2, types)), no_shares)
 
-    def _new(self, members: Ints, x: Floats, speeds: Floats, deficit: Floats) -> kernel.Rows:
-        """Return rows that received nothing yet."""
-        able = (speeds[:, 0] > 0) & (speeds[:, 1] > 0)
+    def _new_rows(
+        self, members: Ints, x: Floats, throughputs: Floats, deficit: Floats
+    ) -> kernel.Rows:
+        """Rows that have received the prior only."""
+        runnable = (throughputs[:, 0] > 0) & (throughputs[:, 1] > 0)
         allocated = np.ones(len(x), dtype=np.bool_)
-        time = np.empty(x.shape)
-        total = np.empty(x.shape[1])
-        time.fill(self._prior)
-        total.fill(self._prior * len(x))
+        received = np.full(x.shape, self._prior_s, dtype=float)
+        total_received = np.full(x.shape[1], self._prior_s * len(x), dtype=float)
         members = np.ascontiguousarray(members)
-        return kernel.Rows(members, able, allocated, x, deficit, time, total, speeds)
+        return kernel.Rows(
+            members, runnable, allocated, x, deficit, received, total_received, throughputs
+        )
 
-    def renew(self, members: Ints, x: Floats, speeds: Floats, elapsed: float) -> None:
-        """Settle the deficits of the old X, computed ``elapsed`` seconds ago; begin a new one."""
+    def renew(self, members: Ints, x: Floats, throughputs: Floats, elapsed_s: float) -> None:
+        """Replace X, which was computed ``elapsed_s`` seconds ago, and carry the deficits over."""
         old = self.rows
-        keys, due, ascending = kernel.settle(
-            old.members, old.x, old.time, old.deficit, self._prior, elapsed, self._alone
+        pair_keys, pair_deficits, ascending = kernel.update_deficits(
+            old.members,
+            old.x,
+            old.received,
+            old.deficit,
+            self._prior_s,
+            elapsed_s,
+            self._job_deficits,
         )
         if not ascending:
-            order = np.argsort(keys)
-            keys = keys[order]
-            due = due[order]
-        owed = kernel.deficits(members, self._alone, keys, due, self._known, self._prior)
-        self._known[members] = True
-        self.rows = self._new(members, x, speeds, owed)
+            order = np.argsort(pair_keys)
+            pair_keys = pair_keys[order]
+            pair_deficits = pair_deficits[order]
+        deficit = kernel.initial_deficits(
+            members,
+            self._job_deficits,
+            pair_keys,
+            pair_deficits,
+            self._was_allocated,
+            self._prior_s,
+        )
+        self._was_allocated[members] = True
+        self.rows = self._new_rows(members, x, throughputs, deficit)
 
-    def add(self, members: Ints, speeds: Floats) -> None:
-        """Add jobs, or pairs of jobs, that arrived since X was computed; they have no share."""
+    def add(self, members: Ints, throughputs: Floats) -> None:
+        """Add rows without a share, for jobs that arrived since X was computed and their pairs."""
         old = self.rows
-        x = np.zeros((len(members), self._alone.shape[1]))
-        owed = np.where(members[:, 1:] < 0, self._alone[members[:, 0]], x)
-        new = self._new(members, x, speeds, owed)
+        x = np.zeros((len(members), self._job_deficits.shape[1]))
+        deficit = np.where(members[:, 1:] < 0, self._job_deficits[members[:, 0]], x)
+        new = self._new_rows(members, x, throughputs, deficit)
         new.allocated[:] = False
-        both: Any = map(np.concatenate, zip(old, new, strict=True))
-        self.rows = kernel.Rows(*both)._replace(total=old.total)
+        columns: Any = map(np.concatenate, zip(old, new, strict=True))
+        self.rows = kernel.Rows(*columns)._replace(total_received=old.total_received)
 
     def finish(self, job: int) -> None:
-        """Take the rows of a finished job out."""
-        self.rows.able[np.flatnonzero(self.rows.members == job) // 2] = False
+        """Make the rows of a finished job unable to run."""
+        self.rows.runnable[np.flatnonzero(self.rows.members == job) // 2] = False
 
-    def give(self, rows: Ints, types: Ints, seconds: Floats | float) -> None:
-        """Book that rows, each named once, held GPUs of a type."""
-        self.rows.time[rows, types] += seconds
-        np.add.at(self.rows.total, types, seconds)
+    def add_received(self, rows: Ints, types: Ints, seconds: Floats | float) -> None:
+        """Add time that distinct rows received, each on one type."""
+        self.rows.received[rows, types] += seconds
+        np.add.at(self.rows.total_received, types, seconds)
 
 
 class RoundMechanism(ABC):
     """Realises the `Shares` of one run (Gavel, OSDI 2020, section 5, Algorithm 1).
 
-    With ``books``, who holds GPUs is booked in the job table as rounds go by, and intervals of
-    holding in ``spans``, if given (see `repro.model.records.Intervals`); otherwise the engine is
-    told who starts and stops.
+    Parameters
+    ----------
+    table, speeds, policy, settings
+        Jobs, speeds and policy of the run, settings of its rounds.
+    seed : int
+        Seed of the order of GPU types.
+    books : bool
+        Holds are written into the job table round by round. Otherwise `next_round` names the jobs
+        that start and stop, and the engine writes the holds.
+    spans : list of ndarray, optional
+        Receives blocks of intervals (`repro.model.records.Intervals`); None: not recorded.
     """
 
-    #: whether events may be told late, at the end of the rounds that are simulated in one call
+    #: whether the engine may report events at the end of the rounds that one call simulates
     takes_late_events = False
 
     def __init__(
@@ -116,336 +162,376 @@ class RoundMechanism(ABC):
         self.settings = settings
         self.books = books
         self.spans = spans
-        #: whether completions are foreseen in `ends`; otherwise the engine foresees them
+        #: whether completions are predicted in `ends`; otherwise the engine predicts them
         self.foresees = books
-        ordered = settings.ideal is not None or self.traits.tells_types
+        has_fixed_order = settings.ideal is not None or self.traits.tells_types
         #: whether the seed matters
-        self.shuffles = settings.shuffle_types and not ordered
-        # the public simulator's stream for this purpose
+        self.shuffles = settings.shuffle_types and not has_fixed_order
+        # the seed of this stream in Gavel's public simulator
         self._shuffler = random.Random(seed + 5)
         types = len(speeds.gpu_types)
         self.ledger = Ledger(table.count, types, settings.prior_rounds * settings.round_s)
         self._solo = np.array(table.solo)
-        # without a throughput table jobs run at their speed in the trace
+        self.rule = self._round_constants()
+        #: kind of each job; the last entry, for the missing second job, is -1
+        self._kind_of = np.append(speeds.codes, -1)
+        #: steps per second of single jobs as both members of a row, shape (kinds, 2, types)
+        self._single_throughputs = np.repeat(speeds.alone[:, None], 2, axis=1)
+        #: the same for pairs, shape (kinds, 1 + kinds, 2, types); column 0 has single jobs
+        self._pair_throughputs: Floats | None = None
+        #: whether some kind can never run
+        self._has_unrunnable_kind = bool(np.isnan(speeds.alone).any())
+        #: jobs that arrived since X was computed and have no row
+        self._rowless: list[int] = []
+        #: instant at which X was computed (s)
+        self._computed_s = -math.inf
+        #: end of the present round (s), for rounds without a grid
+        self._round_end = -math.inf
+        # fast generations come late in the alphabet: v100, p100, k80
+        self._usual_order = list(range(types))[::-1]
+        #: orders in which the rounds to come fill the types, shape (rounds, types)
+        self._orders = np.array([self._usual_order] * ROUNDS_PER_CALL)
+        self._use_orders(ROUNDS_PER_CALL)
+        #: predicted completions (s, job), which replace earlier predictions; None: no change
+        self.ends: list[tuple[float, int]] | None = None
+        #: pairs that began to share GPUs, with the GPU type
+        self.together: list[tuple[int, int, str | None]] = []
+        self.has_shares = False
+
+    def _round_constants(self) -> kernel.RoundConstants:
+        """Constants of all rounds, for the compiled loops."""
+        table = self.table
+        settings = self.settings
+        # without a throughput table jobs have the speed of the trace
         reference = 1.0 / self._solo if table.counts_steps else np.ones(table.count)
-        if speeds.known:
-            reference = np.where(speeds.on_reference > 0, speeds.on_reference, 1.0)
-        self.rule = kernel.RoundRules(
+        if self.speeds.known:
+            on_reference = self.speeds.on_reference
+            reference = np.where(on_reference > 0, on_reference, 1.0)
+        return kernel.RoundConstants(
             widths=np.array(table.gpus, dtype=np.int64),
             solo=self._solo,
             reference=reference,
-            taken=np.zeros(table.count, dtype=np.bool_),
+            scratch=np.zeros(table.count, dtype=np.bool_),
             lost=np.zeros(table.count, dtype=np.int64),
-            tries=settings.gang_tries,
-            books=books,
-            moves=spans is not None,
-            capacity=speeds.gpu_counts.astype(np.int64),
+            gang_tries=settings.gang_tries,
+            writes_holds=self.books,
+            splits_holds=self.spans is not None,
+            capacity=self.speeds.gpu_counts.astype(np.int64),
             round_s=float(settings.round_s),
             overhead_s=float(settings.preemption_overhead_s),
             whole_queue=bool(settings.whole_queue),
             idle_ok=self.traits.idle_ok,
             counts_rounds=settings.prior_rounds == 0,
-            drop=bool(settings.drop_unallocated),
-            lease=bool(settings.lease_renewal),
+            drops_unallocated=bool(settings.drop_unallocated),
+            renews_leases=bool(settings.lease_renewal),
         )
-        #: kind of each job, -1 for none at the end; speeds of kinds alone and of pairs of kinds
-        self._codes = np.append(speeds.codes, -1)
-        self._alone = np.repeat(speeds.alone[:, None], 2, axis=1)
-        self._paired: Floats | None = None
-        #: whether some kind can never run
-        self._unable = bool(np.isnan(speeds.alone).any())
-        #: jobs that arrived since X was computed and have no row yet
-        self._unplaced: list[int] = []
-        self._computed = -math.inf
-        #: end of the present round, where rounds have no grid (s)
-        self._until = -math.inf
-        # orders of the types in the rounds to come; faster generations last in the alphabet:
-        # v100, p100, k80
-        self._order = list(range(types))[::-1]
-        self._orders = np.array([self._order] * AT_ONCE)
-        self._drop_orders(AT_ONCE)
-        #: predicted completions, replacing earlier predictions; None if unchanged
-        self.ends: list[tuple[float, int]] | None = None
-        #: pairs that began to share GPUs, and where
-        self.together: list[tuple[int, int, str | None]] = []
-        self.has_shares = False
 
-    # what the driver asks ------------------------------------------------------------------------
+    # calls of the driver -------------------------------------------------------------------------
 
     def boundary(self, now: float) -> bool:
-        """Tell whether a round begins now."""
-        return now >= self._until
+        """Whether a round begins now."""
+        return now >= self._round_end
 
     def next_boundary(self, now: float) -> float:
-        """Return the beginning of the next round (s)."""
-        if self._until > now:
-            return self._until
-        # nobody runs: the next arrival is the next round, and without one the next X
+        """Beginning of the next round (s)."""
+        if self._round_end > now:
+            return self._round_end
+        # no job runs: the next arrival begins a round, and after the last arrival the next X
         if self.table.arrived < self.table.count:
             return math.inf
         if self.settings.idle_reset:
             return now
-        return max(self._computed + self.settings.min_realloc_interval_s, now + 1.0)
+        return max(self._computed_s + self.settings.min_realloc_interval_s, now + 1.0)
 
     @abstractmethod
     def next_round(self, now: float, changed: bool = False) -> RunSet:
-        """Choose the runs of the round that begins now; ``changed`` if X waits to be computed."""
+        """Choose the runs of the round that begins now.
+
+        ``changed`` says that jobs arrived or ended since X was computed.
+        """
 
     def settle(self, now: float) -> bool:
-        """Book the round that has just ended; tell whether X has to be computed for that."""
-        return 0 < self.settings.max_realloc_interval_s <= now - self._computed
+        """Record the round that has ended; whether X must be computed anew on its account."""
+        return 0 < self.settings.max_realloc_interval_s <= now - self._computed_s
 
     def may_compute(self, now: float) -> bool:
-        """Tell whether enough time has passed since X was computed."""
-        early = now - self._computed < self.settings.min_realloc_interval_s
-        return not early or self._computed <= 0
+        """Whether X is old enough to be computed anew."""
+        early = now - self._computed_s < self.settings.min_realloc_interval_s
+        # in the public simulator an X computed at 0 s counts as never computed
+        return not early or self._computed_s <= 0
 
     def arrive(self, job: int) -> None:
-        """Queue a job that has no row in X yet."""
-        self._unplaced.append(job)
+        """Note a job that has no row in X yet."""
+        self._rowless.append(job)
 
     def finish(self, job: int, now: float) -> None:
-        """Let a finished job give its GPUs back."""
+        """Take the GPUs of a finished job back."""
         self.ledger.finish(job)
         state = self.table.state
         if self.books and state.running[job]:
-            self._close(np.array([job]), now)
+            self._close_holds(np.array([job]), now)
             state.running[job] = False
-        state.on_type[job] = state.partner[job] = -1
+        state.on_type[job] = -1
+        state.partner[job] = -1
 
     def adopt(self, shares: Shares, now: float) -> None:
-        """Take over a new allocation matrix after checking it; rounding errors are trimmed."""
-        types = self.speeds.gpu_types
+        """Check a new X, trim its rounding errors and put it in force.
+
+        Raises
+        ------
+        PolicyError
+            If X is infeasible. The message names the constraint, the job or GPU type, and X.
+        """
         x = shares.fractions
         members = shares.jobs if isinstance(shares.jobs, np.ndarray) else shares.members
-        if alone := members.ndim == 1:
+        only_single_jobs = members.ndim == 1
+        if only_single_jobs:
             pairs = np.full((len(members), 2), -1)
             pairs[:, 0] = members
             members = pairs
-        who = f"policy {self.policy.name!r}"
-        if x.shape != (len(members), len(shares.gpu_types)) or not set(shares.gpu_types) <= set(
-            types
-        ):
-            raise PolicyError(
-                f"{who}: shares of shape {x.shape} for {len(members)} rows "
-                f"and the GPU types {shares.gpu_types}; the cluster has {types}"
-            )
-        if shares.gpu_types != types:
-            columns = np.zeros((len(x), len(types)))
-            columns[:, [types.index(name) for name in shares.gpu_types]] = x
-            x = columns
-        x = np.ascontiguousarray(x, dtype=float)
+        x = self._by_cluster_type(x, shares.gpu_types, len(members))
         widths = self.rule.widths
         gpus = self.speeds.gpu_counts
         if shares.overcommitted and self.settings.ideal is None:
-            gpus = np.full(len(types), np.inf)
+            gpus = np.full(len(gpus), np.inf)
         elif shares.overcommitted:
-            promised = widths[members[:, 0]] @ x
-            x = x * (gpus / np.maximum(gpus, promised))
-        possible, trimmed = kernel.trim(members, x, widths, gpus, TOLERANCE)
-        if not possible:
-            rule, what = _violated(members, x, widths, self.speeds, self.table.ids)
-            raise PolicyError(f"{who}: {rule}: at {now:g} s {what}")
-        if not alone:
-            members, trimmed = _in_order(members, trimmed)
+            used = widths[members[:, 0]] @ x
+            x = x * (gpus / np.maximum(gpus, used))
+        feasible, trimmed = kernel.trim(members, x, widths, gpus, TOLERANCE)
+        if not feasible:
+            constraint, detail = _violation(members, x, widths, self.speeds, self.table.ids)
+            raise PolicyError(f"policy {self.policy.name!r}: {constraint}: at {now:g} s {detail}")
+        if not only_single_jobs:
+            members, trimmed = _in_order_of_arrival(members, trimmed)
         self._renew(members, trimmed, now)
-        self._unplaced.clear()
+        self._rowless.clear()
         self.has_shares = True
 
     def clear(self, now: float) -> bool:
-        """Begin a round without jobs; tell whether that counts as a computation of X."""
+        """Begin an empty round; whether it counts as a computation of X."""
         if not self.settings.whole_steps or self.settings.ideal == "fluid":
             return False
-        self._drop_orders(1)
+        self._use_orders(1)
         if not self.may_compute(now):
             return False
-        self._renew(np.empty((0, 2), dtype=np.int64), np.empty((0, len(self._order))), now)
+        no_shares = np.empty((0, len(self._usual_order)))
+        self._renew(np.empty((0, 2), dtype=np.int64), no_shares, now)
         return True
 
-    # what all kinds of rounds share --------------------------------------------------------------
+    # common to all executions --------------------------------------------------------------------
+
+    def _by_cluster_type(
+        self, x: Floats, gpu_types: tuple[str | None, ...], row_count: int
+    ) -> Floats:
+        """X with a column per GPU type of the cluster, 0 for types that the policy left out."""
+        types = self.speeds.gpu_types
+        if x.shape != (row_count, len(gpu_types)) or not set(gpu_types) <= set(types):
+            raise PolicyError(
+                f"policy {self.policy.name!r}: shares of shape {x.shape} for {row_count} rows "
+                f"and the GPU types {gpu_types}; the cluster has {types}"
+            )
+        if gpu_types != types:
+            columns = np.zeros((len(x), len(types)))
+            columns[:, [types.index(name) for name in gpu_types]] = x
+            x = columns
+        return np.ascontiguousarray(x, dtype=float)
 
     def _renew(self, members: Ints, x: Floats, now: float) -> None:
-        """Begin a new X."""
-        elapsed = now - self._computed if self.has_shares else 0.0
-        self.ledger.renew(members, x, self._pace(members), elapsed)
-        self._computed = now
+        """Replace X."""
+        elapsed_s = now - self._computed_s if self.has_shares else 0.0
+        self.ledger.renew(members, x, self._throughputs(members), elapsed_s)
+        self._computed_s = now
 
-    def _add_unplaced(self) -> None:
-        """Give jobs that arrived since X rows: alone and, where jobs share, with others.
+    def _add_rowless(self) -> None:
+        """Add rows for jobs that arrived since X was computed: alone and, if needed, in pairs.
 
-        Only where such rows may be chosen, and then do not run, do the pairs make a difference.
+        Pairs matter only where they can be chosen and are then dropped (`drop_unallocated`).
         """
-        fresh = [job for job in self._unplaced if job in self.table.active]
-        self._unplaced.clear()
-        alone = np.array([(job, -1) for job in fresh], dtype=np.int64).reshape(-1, 2)
-        present = self.ledger.rows
-        widths = self.rule.widths
-        rows = [alone[:0]]
-        if self.traits.pairs_up and self.rule.drop and not self.traits.idle_ok:
-            there = present.members[present.able.any(axis=1) & (present.members[:, 1] < 0), 0]
-            for number, job in enumerate(fresh):
-                rows.append(alone[number : number + 1])
-                others = there[widths[there] == widths[job]]
-                rows.append(np.stack([others, np.full(len(others), job)], axis=1))
-                there = np.append(there, job)
-            alone = np.concatenate(rows)
-        self.ledger.add(alone, self._pace(alone))
+        arrivals = [job for job in self._rowless if job in self.table.active]
+        self._rowless.clear()
+        members = np.array([(job, -1) for job in arrivals], dtype=np.int64).reshape(-1, 2)
+        pairs_matter = self.traits.pairs_up and self.rule.drops_unallocated
+        if pairs_matter and not self.traits.idle_ok:
+            members = self._with_pairs(members)
+        self.ledger.add(members, self._throughputs(members))
 
-    def _pace(self, members: Ints) -> Floats:
-        """Return the steps per second of rows; without a throughput table, from the trace."""
+    def _with_pairs(self, singles: Ints) -> Ints:
+        """Rows of single jobs, each followed by its pairs with earlier jobs of equal demand."""
+        rows = self.ledger.rows
+        widths = self.rule.widths
+        is_single = rows.runnable.any(axis=1) & (rows.members[:, 1] < 0)
+        earlier = rows.members[is_single, 0]
+        blocks = [singles[:0]]
+        for number, job in enumerate(singles[:, 0].tolist()):
+            blocks.append(singles[number : number + 1])
+            partners = earlier[widths[earlier] == widths[job]]
+            blocks.append(np.stack([partners, np.full(len(partners), job)], axis=1))
+            earlier = np.append(earlier, job)
+        return np.concatenate(blocks)
+
+    def _throughputs(self, members: Ints) -> Floats:
+        """Throughput of both members of rows (steps/s), shape (rows, 2, types)."""
         speeds = self.speeds
-        codes = self._codes.take(members)
+        kinds = self._kind_of.take(members)
         if members[:, 1].max(initial=-1) < 0:
-            pace = self._alone.take(codes[:, 0], axis=0)
+            throughputs = self._single_throughputs.take(kinds[:, 0], axis=0)
         else:
-            # one more column, of jobs alone
-            if self._paired is None:
-                alone = self._alone[:, None]
-                self._paired = np.concatenate([alone, speeds.pairs], axis=1)
-            kinds, partners, _, types = self._paired.shape
-            place = codes[:, 0] * partners + codes[:, 1] + 1
-            pace = self._paired.reshape(kinds * partners, 2, types).take(place, axis=0)
-        if self._unable:
-            for job in members[np.isnan(pace[:, 0, 0]), 0][:1].tolist():
-                # says why it can never run
+            if self._pair_throughputs is None:
+                singles = self._single_throughputs[:, None]
+                self._pair_throughputs = np.concatenate([singles, speeds.pairs], axis=1)
+            kind_count, partner_kinds, _, types = self._pair_throughputs.shape
+            flat = self._pair_throughputs.reshape(kind_count * partner_kinds, 2, types)
+            # the missing second job has kind -1, whose column is 0
+            throughputs = flat.take(kinds[:, 0] * partner_kinds + kinds[:, 1] + 1, axis=0)
+        if self._has_unrunnable_kind:
+            for job in members[np.isnan(throughputs[:, 0, 0]), 0][:1].tolist():
+                # raises, and names the job and the reason
                 speeds.of(job)
         if speeds.known or not self.table.counts_steps:
-            return pace
+            return throughputs
+        # without a throughput table steps have the duration of the trace
         solo = self._solo[np.where(members >= 0, members, members[:, :1])]
-        slowed: Floats = pace / solo[:, :, None]
-        return slowed
+        from_trace: Floats = throughputs / solo[:, :, None]
+        return from_trace
 
-    def _drop_orders(self, rounds: int) -> None:
-        """Drop the orders in which rounds that are over filled the types; draw those to come."""
+    def _use_orders(self, rounds: int) -> None:
+        """Discard the type orders of so many rounds; draw new ones when none is left."""
         if self.shuffles:
             self._orders = self._orders[rounds:]
             if not len(self._orders):
-                drawn = [self._order.copy() for _ in range(AT_ONCE)]
-                for order in drawn:
+                orders = [self._usual_order.copy() for _ in range(ROUNDS_PER_CALL)]
+                for order in orders:
                     self._shuffler.shuffle(order)
-                self._orders = np.array(drawn)
+                self._orders = np.array(orders)
 
-    def _note_pairs(self, one: Ints, two: Ints, columns: Ints) -> None:
-        """Note which pairs begin to share GPUs of which types; -1: no second job."""
-        for a, b, column in zip(one.tolist(), two.tolist(), columns.tolist(), strict=True):
-            if b >= 0:
-                self.together.append((a, b, self.speeds.gpu_types[column]))
+    def _note_pairs(self, jobs: Ints, partners: Ints, columns: Ints) -> None:
+        """Note the pairs that begin to share GPUs; partner -1: a job alone."""
+        pairs = zip(jobs.tolist(), partners.tolist(), columns.tolist(), strict=True)
+        for job, partner, column in pairs:
+            if partner >= 0:
+                self.together.append((job, partner, self.speeds.gpu_types[column]))
 
-    def _changes(self, rows: Ints, columns: Ints, before: Ints) -> RunSet:
-        """Return the changes of a round: rows that begin, and those of ``before`` that stopped."""
-        stops = before[self.table.state.on_type[before] < 0]
+    def _changes(self, rows: Ints, columns: Ints, previous_jobs: Ints) -> RunSet:
+        """Rows that start in a round, and jobs of the round before that stop."""
+        stops = previous_jobs[self.table.state.on_type[previous_jobs] < 0]
         runs = []
-        pairs = self.ledger.rows.members[rows].tolist()
-        for (one, two), column in zip(pairs, columns.tolist(), strict=True):
-            jobs = (one,) if two < 0 else (one, two)
-            runs.append(_run(jobs, self.table.gpus[one], self.speeds.gpu_types[column]))
+        members = self.ledger.rows.members[rows].tolist()
+        for (job, partner), column in zip(members, columns.tolist(), strict=True):
+            jobs = (job,) if partner < 0 else (job, partner)
+            runs.append(_cached_run(jobs, self.table.gpus[job], self.speeds.gpu_types[column]))
         return RunSet(runs, keep=True, stop=stops.tolist())
 
-    def _close(self, jobs: Ints, now: float) -> None:
-        """Book the GPUs that jobs held up to now; the next hold begins."""
-        self._note_ended(kernel.close(self.table.state, jobs, self._solo, now))
+    def _close_holds(self, jobs: Ints, now: float) -> None:
+        """End the holds of jobs at ``now``, and begin the next."""
+        self._keep_intervals(kernel.close_holds(self.table.state, jobs, self._solo, now))
 
-    def _note_ended(self, ended: Floats) -> None:
-        """Keep the intervals of holds that ended."""
-        if self.spans is not None and ended.size:
-            self.spans.append(ended)
+    def _keep_intervals(self, ended_holds: Floats) -> None:
+        """Keep the intervals of holds that ended, if intervals are recorded."""
+        if self.spans is not None and ended_holds.size:
+            self.spans.append(ended_holds)
 
 
 class GridRounds(RoundMechanism):
-    """Rounds of a fixed length, on the grid of its multiples."""
+    """Rounds of a fixed length, which begin at its multiples."""
 
-    _running = np.empty(0, dtype=np.int64)
+    _previous_jobs = np.empty(0, dtype=np.int64)
 
     def boundary(self, now: float) -> bool:
-        """Tell whether a round begins now."""
+        """Whether a round begins now."""
         length = self.settings.round_s
         return abs(now / length - round(now / length)) < 1e-9
 
     def next_boundary(self, now: float) -> float:
-        """Return the beginning of the next round (s)."""
+        """Beginning of the next round (s)."""
         length = self.settings.round_s
         return (math.floor(now / length + 1e-9) + 1) * length
 
     def next_round(self, now: float, changed: bool = False) -> RunSet:
-        """Choose a fixed-length round; return only the jobs whose GPUs change."""
-        if self._unplaced:
-            self._add_unplaced()
+        """Choose a round; the changes to the round before, none if holds are written here."""
+        if self._rowless:
+            self._add_rowless()
         ledger = self.ledger
         state = self.table.state
         order = self._orders[0]
         choice = kernel.choose(ledger.rows, state.on_type, state.partner, self.rule, order)
-        rows, columns, fresh = choice
-        self._drop_orders(1)
-        ledger.give(rows, columns, self.settings.round_s)
-        one, two = ledger.rows.members[rows[fresh]].T
-        self._note_pairs(one, two, columns[fresh])
-        before = self._running[state.on_type[self._running] >= 0]
-        jobs, ended = kernel.hand_over(ledger.rows, state, self.rule, choice, before, now)
-        self._running = jobs
-        self._note_ended(ended)
+        rows, columns, starts = choice
+        self._use_orders(1)
+        ledger.add_received(rows, columns, self.settings.round_s)
+        jobs, partners = ledger.rows.members[rows[starts]].T
+        self._note_pairs(jobs, partners, columns[starts])
+        previous_jobs = self._previous_jobs[state.on_type[self._previous_jobs] >= 0]
+        round_jobs, ended_holds = kernel.apply_choice(
+            ledger.rows, state, self.rule, choice, previous_jobs, now
+        )
+        self._previous_jobs = round_jobs
+        self._keep_intervals(ended_holds)
         if not self.books:
-            return self._changes(rows[fresh], columns[fresh], before)
-        # those that matter before completions are foreseen anew
-        ends = state.since[jobs] + state.left[jobs] / state.rate[jobs]
+            return self._changes(rows[starts], columns[starts], previous_jobs)
+        # the next call replaces the predictions, so that later completions do not matter yet
+        ends = state.since[round_jobs] + state.left[round_jobs] / state.rate[round_jobs]
         soon = ends <= now + 2 * self.settings.round_s
-        self.ends = list(zip(ends[soon].tolist(), jobs[soon].tolist(), strict=True))
+        self.ends = list(zip(ends[soon].tolist(), round_jobs[soon].tolist(), strict=True))
         return NOTHING
 
 
-def _in_order(members: Ints, x: Floats) -> tuple[Ints, Floats]:
-    """Return rows and shares in the order in which jobs and their pairs came into being.
+def _in_order_of_arrival(members: Ints, x: Floats) -> tuple[Ints, Floats]:
+    """Rows of X by arrival of their later member: a job, then its pairs with earlier jobs.
 
-    Jobs that are all alone stay in the order of the policy.
+    Without pairs the order of the policy stays.
     """
-    one, two = members[:, 0], members[:, 1]
-    pairs = two >= 0
-    if not pairs.any():
+    first = members[:, 0]
+    second = members[:, 1]
+    is_pair = second >= 0
+    if not is_pair.any():
         return members, x
-    swapped = pairs & (two < one)
+    swapped = is_pair & (second < first)
     if swapped.any():
         members = np.where(swapped[:, None], members[:, ::-1], members)
-        one, two = members[:, 0], members[:, 1]
+        first = members[:, 0]
+        second = members[:, 1]
     jobs = int(members.max(initial=0)) + 2
-    place = np.where(two < 0, one * jobs - 1, two * jobs + one)
-    if (place[1:] > place[:-1]).all():
+    rank = np.where(second < 0, first * jobs - 1, second * jobs + first)
+    if (rank[1:] > rank[:-1]).all():
         return members, x
-    order = np.argsort(place, kind="stable")
+    order = np.argsort(rank, kind="stable")
     return members[order], x[order]
 
 
-def _violated(
+def _violation(
     members: Ints, x: Floats, widths: Ints, speeds: Speeds, ids: Sequence[object]
 ) -> tuple[str, str]:
-    """Say which rule impossible shares violate, and where or by whom most."""
+    """Constraint that an infeasible X violates, and where it is violated most."""
     types = speeds.gpu_types
     limits = speeds.gpu_counts
-    # a NaN is reported before other violations
+    # a NaN fails this comparison, too, and is reported before other violations
     if not x.min() >= -TOLERANCE:
-        row, column = (int(at) for at in np.unravel_index(x.argmin(), x.shape))
-        whose = f"that of {_named(members[row], ids)} in {types[column]!r} is {x[row, column]:g}"
-        return "shares must be >= 0", whose
-    one, two = members[:, 0], members[:, 1]
-    pairs = two >= 0
-    gangs = widths[one]
-    unequal = pairs & (gangs != widths[two])
+        row, column = (int(index) for index in np.unravel_index(x.argmin(), x.shape))
+        owner = f"{_job_names(members[row], ids)} on {types[column]!r}"
+        return "shares must be >= 0", f"the share of {owner} is {x[row, column]:g}"
+    first = members[:, 0]
+    second = members[:, 1]
+    is_pair = second >= 0
+    demands = widths[first]
+    unequal = is_pair & (demands != widths[second])
     if unequal.any():
         row = int(unequal.argmax())
-        asked = f"{_named(members[row], ids)} ask for {gangs[row]} and {widths[two[row]]} GPUs"
-        return "jobs that share GPUs must be of one size", asked
+        pair = _job_names(members[row], ids)
+        pair_demands = f"{demands[row]} and {widths[second[row]]} GPUs"
+        return "jobs that share GPUs must have equal demand", f"{pair} ask for {pair_demands}"
     row_time = x.sum(axis=1)
-    time = np.bincount(one, row_time, len(widths))
-    time += np.bincount(two[pairs], row_time[pairs], len(widths))
-    if time.max() > 1 + TOLERANCE:
-        job = int(time.argmax())
-        whose = f"those of job {ids[job]!r} sum to {time[job]:.9g}"
-        return "shares must sum to at most 1 per job", whose
-    used = gangs @ x
+    job_time = np.bincount(first, row_time, len(widths))
+    job_time += np.bincount(second[is_pair], row_time[is_pair], len(widths))
+    if job_time.max() > 1 + TOLERANCE:
+        job = int(job_time.argmax())
+        total = f"the shares of job {ids[job]!r} sum to {job_time[job]:.9g}"
+        return "shares must sum to at most 1 per job", total
+    used = demands @ x
     column = int((used / np.maximum(limits, 1e-300)).argmax())
-    taken = f"they take {used[column]:.9g} of {limits[column]:g} GPUs of {types[column]!r}"
-    return "shares must fit the GPUs of each type", taken
+    usage = f"jobs use {used[column]:.9g} of {limits[column]:g} GPUs of {types[column]!r}"
+    return "shares must fit the GPUs of each type", usage
 
 
-def _named(row: Sequence[int] | Ints, ids: Sequence[object]) -> str:
-    """Return the words that name the jobs of a row."""
-    one, two = row
-    return f"job {ids[one]!r}" if two < 0 else f"jobs {ids[one]!r} and {ids[two]!r}"
+def _job_names(members: Sequence[int] | Ints, ids: Sequence[object]) -> str:
+    """Names of the jobs of a row, for messages."""
+    job, partner = members
+    return f"job {ids[job]!r}" if partner < 0 else f"jobs {ids[job]!r} and {ids[partner]!r}"

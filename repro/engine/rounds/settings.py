@@ -1,7 +1,7 @@
-"""Rounds: how `Shares` (a fraction of time per job and GPU type) become whole rounds.
+"""Settings of rounds, which realise `Shares` (X, a fraction of time per job and GPU type).
 
-Gavel section 5: at every round boundary each (job, GPU type) pair has priority X / rounds received,
-and pairs are taken greedily from the highest priority down, a job at most once per round.
+At every round boundary the pair of job m and GPU type j has priority X_mj / rounds_received_mj. The
+round runs pairs in descending order of priority, each job at most once (Gavel, section 5).
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from repro.model.settings import Above, AtLeast, check_settings
 
 Seconds = Annotated[float, AtLeast(0, "seconds", finite=True)]
 
+#: Settings in seconds.
 _TIMES = ("round_s", "min_realloc_interval_s", "max_realloc_interval_s", "preemption_overhead_s")
+#: Settings that are true or false.
 _SWITCHES = (
     "whole_steps",
     "whole_queue",
@@ -28,44 +30,44 @@ _SWITCHES = (
 
 @dataclass(frozen=True)
 class RoundSettings:
-    """How rounds go (Gavel, OSDI 2020, section 5)."""
+    """Settings of the round mechanism (Gavel, OSDI 2020, section 5)."""
 
     #: length of a round (s); six minutes in Gavel
     round_s: Annotated[float, Above(0, "seconds", finite=True)] = 360.0
-    #: X is computed anew after an arrival or a completion, but not sooner than this (s)
+    #: least time between two computations of X (s); an arrival or a completion makes X due
     min_realloc_interval_s: Seconds = 0.0
-    #: after the last arrival X is computed at once where a round ran nobody, however new it is
+    #: after the last arrival an empty round makes X due at once, however new it is
     idle_reset: bool = False
-    #: no rounds: every job progresses at its share of each type; ``fluid`` at every instant,
-    #: ``artifact`` as in the public simulator, where jobs end only at arrivals
+    #: execution without rounds, in which every job progresses at its share of each type. Jobs
+    #: progress at every instant (``fluid``), or in whole steps and end at arrivals (``artifact``)
     ideal: Literal["fluid", "artifact"] | None = None
-    #: a round is as many whole training steps as fit, and the next begins with the end of the
-    #: last; otherwise rounds lie on the grid of multiples of ``round_s``
+    #: a round has as many whole training steps as fit, and the next round begins as it ends.
+    #: Otherwise rounds begin at the multiples of ``round_s``
     whole_steps: bool = False
-    #: rounds every job is taken to have received of each type when X is new; with 0 those that
-    #: received none come first, as the paper says
+    #: rounds of each type that a job counts as received when X is new. With 0, as in the paper,
+    #: jobs without a round have infinite priority
     prior_rounds: Annotated[float, AtLeast(0, finite=True)] = 0.5
-    #: one queue over all GPU types, as the paper says; otherwise one type is filled after the
-    #: other, as the runs behind its figures did
+    #: one queue over all GPU types, as in the paper. Otherwise types are filled one after the
+    #: other, as in the runs behind the paper's figures
     whole_queue: bool = False
-    #: with a queue per type: policies that do not tell types apart fill them in an order that is
-    #: drawn anew for every round
+    #: with a queue per type: a policy that does not tell types apart fills them in an order that
+    #: is drawn anew for every round
     shuffle_types: bool = True
-    #: a job that arrived since X was computed may be chosen for GPUs left over, which then idle
+    #: jobs that arrived after the last allocation may win leftover GPUs but do not run
     drop_unallocated: bool = False
     #: a job that keeps its GPUs goes on without a checkpoint
     lease_renewal: bool = True
-    #: time lost when a job resumes on other GPUs, or without a lease at every round (s)
+    #: time lost when a job resumes on other GPUs, and at every round without lease renewal (s)
     preemption_overhead_s: Seconds = 0.0
-    #: X is computed anew when it is so old (s), also if no job arrived or ended; 0: never
+    #: age at which X is computed anew even without arrivals and completions (s); 0: never
     max_realloc_interval_s: Seconds = 0.0
-    #: a round with fewer steps than the job has GPUs is lost, and X computed anew; a job that has
-    #: lost so many is given up; 0: no round is lost
+    #: lost rounds at which a job is given up; 0: no round is lost. A round with fewer steps than
+    #: the job has GPUs is lost, and X is computed anew
     gang_tries: Annotated[int, AtLeast(0)] = 0
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> RoundSettings:
-        """Make settings from names and values, or raise ParamError with the accepted ones."""
+        """Build settings from values by name; a ParamError lists the accepted names."""
         names = [field.name for field in fields(cls)]
         for key in values:
             if key not in names:
@@ -91,12 +93,14 @@ class RoundSettings:
             )
 
     def unused(self, tells_types: bool) -> set[str]:
-        """Return the settings that change nothing, given whether the policy tells types apart."""
+        """Names of settings without effect; ``tells_types`` is the trait of the policy."""
         if self.ideal is None:
             return {"shuffle_types"} if tells_types else set()
-        of_rounds = {*_SWITCHES, "round_s", "prior_rounds", "gang_tries"} - {"whole_steps"}
-        return of_rounds | ({"preemption_overhead_s"} if self.whole_steps else set())
+        names = {*_SWITCHES, "round_s", "prior_rounds", "gang_tries"} - {"whole_steps"}
+        if self.whole_steps:
+            names.add("preemption_overhead_s")
+        return names
 
     def stretched(self, factor: float) -> dict[str, float]:
-        """Return the settings in seconds, multiplied."""
+        """Multiply all settings in seconds by a factor."""
         return {name: factor * getattr(self, name) for name in _TIMES}

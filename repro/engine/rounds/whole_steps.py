@@ -6,75 +6,87 @@ from typing import Any
 import numpy as np
 
 from repro.engine.rounds import kernel
-from repro.engine.rounds.mechanism import AT_ONCE, RoundMechanism
+from repro.engine.rounds.mechanism import ROUNDS_PER_CALL, RoundMechanism
 from repro.model.decision import NOTHING, RunSet
 
 
 class WholeSteps(RoundMechanism):
-    """Rounds of as many whole steps as fit; the next begins with the end of the last.
+    """Rounds of as many whole steps as fit into ``round_s``; a round begins as the last one ends.
 
-    If they are booked here without intervals, rounds are simulated in one call as long as nothing
-    happens.
+    Where holds are written here and intervals are not recorded, one call of the kernel simulates
+    all rounds up to the next event.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.foresees = True
         self.takes_late_events = self.books and self.spans is None
-        self._gap = 0.0
+        #: end of the round before the present one (s)
+        self._previous_end = 0.0
+        #: the present round, whose progress is not recorded; None if no job runs
         self._round: kernel.Round | None = None
-        self._running = np.empty(0, dtype=np.int64)
+        self._round_jobs = np.empty(0, dtype=np.int64)
 
     def settle(self, now: float) -> bool:
-        """Book the round that has ended; tell whether X is too old or a gang lost its steps."""
+        """Record the round that has ended; whether X is too old or a gang lost its round."""
         if self._round is None:
             return super().settle(now)
-        lost = bool((self._round.steps == 0).any())
-        kernel.book(self.ledger.rows, self.table.state, self._round, self._gap, now)
+        has_lost_round = bool((self._round.steps == 0).any())
+        kernel.record_round(
+            self.ledger.rows, self.table.state, self._round, self._previous_end, now
+        )
         if len(self._round.rows):
-            # an idle gap before a round counts to its first steps
-            self._gap = self._until
+            # the time received counts from here, idle gaps included
+            self._previous_end = self._round_end
         self._round = None
-        self._until = -math.inf
-        return lost or super().settle(now)
+        self._round_end = -math.inf
+        return has_lost_round or super().settle(now)
 
     def next_round(self, now: float, changed: bool = False) -> RunSet:
-        """Simulate a round, or all until the next event if they are booked here."""
-        if self._unplaced:
-            self._add_unplaced()
+        """Simulate a round, or all rounds up to the next event if holds are written here."""
+        if self._rowless:
+            self._add_rowless()
         table = self.table
         state = self.table.state
-        before = self._running
-        limit = table.submit[table.arrived] if table.arrived < table.count else math.inf
-        if changed:
-            limit = min(limit, self._computed + self.settings.min_realloc_interval_s)
-        if self.settings.max_realloc_interval_s:
-            limit = min(limit, self._computed + self.settings.max_realloc_interval_s)
-        orders = self._orders[: AT_ONCE if self.takes_late_events else 1]
-        before = before[state.on_type[before] >= 0]
-        # events closer to the round's end than float rounding count as inside it
-        last, played = kernel.simulate_rounds(
+        previous_jobs = self._round_jobs[state.on_type[self._round_jobs] >= 0]
+        orders = self._orders[: ROUNDS_PER_CALL if self.takes_late_events else 1]
+        # an event that float rounding puts just after the end of a round counts as inside it
+        limit = self._next_event(changed) * (1 - 1e-9)
+        last, simulated = kernel.simulate_rounds(
             self.ledger.rows,
             state,
             self.rule,
             orders,
-            self._running,
+            self._round_jobs,
             now,
-            self._gap,
-            limit * (1 - 1e-9),
+            self._previous_end,
+            limit,
         )
-        self._drop_orders(played.rounds)
-        self._running = last.jobs
-        self._gap = played.gap
-        self._until = played.until
+        self._use_orders(simulated.rounds)
+        self._round_jobs = last.jobs
+        self._previous_end = simulated.previous_end
+        self._round_end = simulated.last_end
         self._round = last if len(last.jobs) else None
         if self._round is None and self.settings.idle_reset and table.arrived == table.count:
             # in the public simulator 0 stands for an X that was never computed
-            self._computed = 0.0
-        done = state.left[last.jobs] - last.steps <= 0
-        self.ends = list(zip(last.ends[done].tolist(), last.jobs[done].tolist(), strict=True))
-        self._note_pairs(*played.began.T)
-        self._note_ended(played.ended)
+            self._computed_s = 0.0
+        is_done = state.left[last.jobs] - last.steps <= 0
+        done_jobs = last.jobs[is_done].tolist()
+        self.ends = list(zip(last.ends[is_done].tolist(), done_jobs, strict=True))
+        self._note_pairs(*simulated.new_pairs.T)
+        self._keep_intervals(simulated.ended_holds)
         if self.books:
             return NOTHING
-        return self._changes(last.rows[played.fresh], last.columns[played.fresh], before)
+        starts = simulated.starts
+        return self._changes(last.rows[starts], last.columns[starts], previous_jobs)
+
+    def _next_event(self, changed: bool) -> float:
+        """Instant of the next arrival, or at which X is due if that is earlier (s)."""
+        table = self.table
+        settings = self.settings
+        event = table.submit[table.arrived] if table.arrived < table.count else math.inf
+        if changed:
+            event = min(event, self._computed_s + settings.min_realloc_interval_s)
+        if settings.max_realloc_interval_s:
+            event = min(event, self._computed_s + settings.max_realloc_interval_s)
+        return event

@@ -1,1 +1,1 @@
-"""Which jobs run: selections kept up to date from event to event."""
+"""Selections: the jobs that run under an `Order`, kept up to date from event to event."""

@@ -1,14 +1,14 @@
-"""Compiled greedy selection: the result of a full priority scan for the cost of what changed.
+"""Compiled greedy selection, which looks only at what changes.
 
-The scan every ordering policy means is: walk all jobs from the best key down and give each its
-whole gang if that many GPUs are left, otherwise skip it. Redoing it at every event costs the number
-of active jobs. Here only decisions that differ from the previous ones are found:
+The scan of an ordering policy gives every job, from the smallest key up, its whole gang if enough
+GPUs are left, and skips it otherwise. A scan at every event would cost the number of unfinished
+jobs. Two rules find the first choice that differs from the previous event:
 
-- a waiting job is taken iff its gang fits into the idle GPUs plus those held by running jobs of
-  lower priority; among waiting jobs of one width only the best can be the next taken;
-- if GPUs are then missing, the best running job that no longer fits is the first given up.
+- A waiting job starts if its gang fits the idle GPUs plus those of running jobs of lower priority.
+  Among waiting jobs of equal demand only the best can be the next that starts.
+- If GPUs are then missing, the best running job that no longer fits stops.
 
-Both rules concern the topmost change only; everything above it is final.
+All choices of higher priority are final. The rules apply again until nothing changes.
 """
 
 from typing import NamedTuple
@@ -21,85 +21,98 @@ from repro.model.jobs import State
 
 
 class Queues(NamedTuple):
-    """Waiting jobs, a heap for each width with the best key on top; running jobs, the worst on top.
+    """Pairing heaps of jobs; a job is in at most one.
 
-    Running jobs whose keys drift alike share a heap. All heaps are pairing heaps; a job is in one
-    at most.
+    There is a heap of waiting jobs for each demand, the best key on top. The other heaps are of
+    running jobs whose keys drift alike, the worst key on top.
     """
 
-    #: keys at time zero, shape (jobs, parts), and how fast the last part drifts (per second)
+    #: (jobs, numbers of a key): keys at time zero
     key: Floats
+    #: drift of the last number of the key (per second)
     slope: Floats
     gpus: Ints
-    #: the heap each job is in, -1 for none; those of waiting jobs come before ``lanes``
+    #: heap of each job; -1: none
     heap: Ints
-    lanes: int
-    #: first child, next sibling, and previous sibling or else parent of each job, -1 for none
+    #: heaps of waiting jobs; heaps of running jobs come after them
+    num_waiting: int
+    #: of each job, -1 for none: first child, next sibling, and previous sibling or else parent
     child: Ints
     after: Ints
     before: Ints
-    #: the job on top of each heap, -1 for none
+    #: job on top of each heap; -1: none
     top: Ints
 
 
-def empty(gpus: Ints, parts: int, lanes: int, more: int) -> Queues:
-    """Return heaps for ``lanes`` kinds of waiting jobs and ``more`` of running ones."""
+def empty(gpus: Ints, key_length: int, num_waiting: int, num_running: int) -> Queues:
+    """Empty heaps.
+
+    Parameters
+    ----------
+    gpus : array of int
+        Demand of each job.
+    key_length : int
+        Numbers of a key.
+    num_waiting, num_running : int
+        Heaps of waiting and of running jobs.
+    """
     heap, child, after, before = (np.full(len(gpus), -1) for _ in range(4))
-    key = np.zeros((len(gpus), parts))
-    top = np.full(lanes + more, -1)
-    return Queues(key, np.zeros(len(gpus)), gpus, heap, lanes, child, after, before, top)
+    key = np.zeros((len(gpus), key_length))
+    slope = np.zeros(len(gpus))
+    top = np.full(num_waiting + num_running, -1)
+    return Queues(key, slope, gpus, heap, num_waiting, child, after, before, top)
 
 
 @njit()
-def _precedes(q: Queues, one: int, other: int, now: float) -> bool:
-    """Tell whether a job has the smaller key at an instant; equal keys go by row number."""
+def _precedes(q: Queues, job: int, other: int, now: float) -> bool:
+    """Whether ``job`` has the smaller key at an instant; row numbers break ties."""
     last = q.key.shape[1] - 1
-    for part in range(last):
-        if q.key[one, part] != q.key[other, part]:
-            return bool(q.key[one, part] < q.key[other, part])
-    first = q.key[one, last]
-    second = q.key[other, last]
-    if q.slope[one] != 0.0:
-        first += q.slope[one] * now
+    for column in range(last):
+        if q.key[job, column] != q.key[other, column]:
+            return bool(q.key[job, column] < q.key[other, column])
+    job_key = q.key[job, last]
+    other_key = q.key[other, last]
+    if q.slope[job] != 0.0:
+        job_key += q.slope[job] * now
     if q.slope[other] != 0.0:
-        second += q.slope[other] * now
-    return bool(first < second) if first != second else one < other
+        other_key += q.slope[other] * now
+    return bool(job_key < other_key) if job_key != other_key else job < other
 
 
 @njit()
-def _linked(q: Queues, one: int, other: int, lane: bool) -> int:
-    """Make one tree of two; return its top. In a ``lane`` the worst is on top."""
-    # keys in one heap drift alike, so that their order at time zero is that of all times
-    if _precedes(q, one, other, 0.0) == lane:
-        one, other = other, one
-    first = q.child[one]
-    q.after[other] = first
-    q.before[other] = one
-    q.child[one] = other
-    if first >= 0:
-        q.before[first] = other
-    return one
+def _merged(q: Queues, root: int, other: int, is_running: bool) -> int:
+    """Root of the tree that two trees of a heap are merged into; of running jobs the worst."""
+    # keys in one heap drift alike, so that their order at time zero holds at all times
+    if _precedes(q, root, other, 0.0) == is_running:
+        root, other = other, root
+    sibling = q.child[root]
+    q.after[other] = sibling
+    q.before[other] = root
+    q.child[root] = other
+    if sibling >= 0:
+        q.before[sibling] = other
+    return root
 
 
 @njit()
 def insert(q: Queues, job: int, heap: int) -> None:
-    """Put a job that is in no heap into one."""
+    """Add a job that is in no heap to a heap."""
     q.heap[job] = heap
     q.child[job] = q.after[job] = q.before[job] = -1
     top = q.top[heap]
-    q.top[heap] = job if top < 0 else _linked(q, top, job, heap >= q.lanes)
+    q.top[heap] = job if top < 0 else _merged(q, top, job, heap >= q.num_waiting)
 
 
 @njit()
 def remove(q: Queues, job: int) -> None:
-    """Take a job out of its heap."""
+    """Remove a job from its heap."""
     heap = q.heap[job]
-    lane = q.heap[job] >= q.lanes
+    is_running = q.heap[job] >= q.num_waiting
     q.heap[job] = -1
     if q.top[heap] == job:
-        rest = -1
+        root = -1
     else:
-        rest = q.top[heap]
+        root = q.top[heap]
         previous = q.before[job]
         following = q.after[job]
         if q.child[previous] == job:
@@ -108,46 +121,46 @@ def remove(q: Queues, job: int) -> None:
             q.after[previous] = following
         if following >= 0:
             q.before[following] = previous
-    # children are linked in pairs, the pairs with each other from the last to the first
+    # merge the children in pairs, then merge the pairs from the last to the first
     pairs = -1
-    one = q.child[job]
-    while one >= 0:
-        other = q.after[one]
-        following = q.after[other] if other >= 0 else -1
-        tree = _linked(q, one, other, lane) if other >= 0 else one
+    child = q.child[job]
+    while child >= 0:
+        sibling = q.after[child]
+        following = q.after[sibling] if sibling >= 0 else -1
+        tree = _merged(q, child, sibling, is_running) if sibling >= 0 else child
         q.after[tree] = pairs
         pairs = tree
-        one = following
+        child = following
     while pairs >= 0:
         following = q.after[pairs]
         q.after[pairs] = q.before[pairs] = -1
-        rest = pairs if rest < 0 else _linked(q, rest, pairs, lane)
+        root = pairs if root < 0 else _merged(q, root, pairs, is_running)
         pairs = following
-    q.top[heap] = rest
+    q.top[heap] = root
 
 
 @njit()
-def heads(q: Queues) -> Ints:
-    """Return the best waiting job of each width, best first."""
-    found = np.empty(q.lanes, np.int64)
+def best_waiting(q: Queues) -> Ints:
+    """Best waiting job of each demand, best first."""
+    ranked = np.empty(q.num_waiting, np.int64)
     count = 0
-    for job in q.top[: q.lanes]:
+    for job in q.top[: q.num_waiting]:
         if job < 0:
             continue
-        place = count
-        while place > 0 and _precedes(q, job, found[place - 1], 0.0):
-            found[place] = found[place - 1]
-            place -= 1
-        found[place] = job
+        rank = count
+        while rank > 0 and _precedes(q, job, ranked[rank - 1], 0.0):
+            ranked[rank] = ranked[rank - 1]
+            rank -= 1
+        ranked[rank] = job
         count += 1
-    return found[:count]
+    return ranked[:count]
 
 
 @njit()
-def _worst(q: Queues, now: float) -> int:
-    """Return the running job of lowest priority, -1 if none runs."""
+def _worst_running(q: Queues, now: float) -> int:
+    """Lowest-priority running job; -1: no job runs."""
     worst = -1
-    for job in q.top[q.lanes :]:
+    for job in q.top[q.num_waiting :]:
         if job >= 0 and (worst < 0 or _precedes(q, worst, job, now)):
             worst = job
     return worst
@@ -155,28 +168,29 @@ def _worst(q: Queues, now: float) -> int:
 
 @njit()
 def select(q: Queues, idle: int, now: float) -> tuple[int, Ints]:
-    """Return the idle GPUs afterwards, and jobs that start, or as -1 - job that stop, in order.
+    """Idle GPUs after a selection, and its choices in order: a start is a job, a stop -1 - job.
 
-    They are in no heap then: what is decided is final, which makes ties that only rounding tells
-    apart harmless.
+    Jobs that start or stop are in no heap afterwards. A choice is final, so that keys that differ
+    only by rounding do no harm.
     """
-    chosen = [0 for _ in range(0)]
+    choices = [0 for _ in range(0)]
     # running jobs taken out of their heaps for a while, worst first
     below = [0 for _ in range(0)]
     while True:
-        waiting = heads(q)
+        waiting = best_waiting(q)
         best = waiting[0] if len(waiting) else -1
         started = -1
         victim = -1
-        total = 0
+        # the first n jobs of `below` and the GPUs that they hold
         n = 0
-        # those who hold too much, then those who would give way to the best waiting job
+        released = 0
+        # first the jobs that hold too much, then those that would give way to the best waiting job
         while True:
-            short = total < -idle
-            if not short and (best < 0 or total >= q.gpus[best] - idle):
+            short = released < -idle
+            if not short and (best < 0 or released >= q.gpus[best] - idle):
                 break
             if n == len(below):
-                job = _worst(q, now)
+                job = _worst_running(q, now)
                 if job < 0:
                     break
                 below.append(job)
@@ -188,176 +202,213 @@ def select(q: Queues, idle: int, now: float) -> tuple[int, Ints]:
                 break
             if short:
                 victim = job
-            total += q.gpus[job]
+            released += q.gpus[job]
             n += 1
         for job in waiting:
             if victim >= 0 and _precedes(q, victim, job, now):
                 break
             while n > 0 and _precedes(q, below[n - 1], job, now):
                 n -= 1
-                total -= q.gpus[below[n]]
-            if q.gpus[job] <= idle + total:
+                released -= q.gpus[below[n]]
+            if q.gpus[job] <= idle + released:
                 started = job
                 break
         if started >= 0:
             remove(q, started)
             idle -= q.gpus[started]
-            chosen.append(started)
+            choices.append(started)
         elif victim >= 0:
             below.remove(victim)
             q.heap[victim] = -1
             idle += q.gpus[victim]
-            chosen.append(-1 - victim)
+            choices.append(-1 - victim)
         else:
             break
     for job in below:
         insert(q, job, q.heap[job])
-    return idle, np.array(chosen)
+    return idle, np.array(choices)
 
 
 @njit()
-def front(q: Queues, jobs: Ints, heaps: Ints) -> Ints:
-    """Move jobs, one after the other, to other heaps (-1 for none), then return the `heads`."""
+def best_waiting_after(q: Queues, jobs: Ints, heaps: Ints) -> Ints:
+    """`best_waiting` after jobs, one after the other, have moved to other heaps (-1: none)."""
     for n in range(len(jobs)):
         if q.heap[jobs[n]] >= 0:
             remove(q, jobs[n])
         if heaps[n] >= 0:
             insert(q, jobs[n], heaps[n])
-    return heads(q)
+    return best_waiting(q)
 
 
 @njit()
-def changed(q: Queues, jobs: Ints, heaps: Ints, idle: int, now: float) -> tuple[int, Ints]:
-    """Move jobs, one after the other, to other heaps (-1 for none), then `select`."""
-    front(q, jobs, heaps)
+def select_after(q: Queues, jobs: Ints, heaps: Ints, idle: int, now: float) -> tuple[int, Ints]:
+    """`select` after jobs, one after the other, have moved to other heaps (-1: none)."""
+    best_waiting_after(q, jobs, heaps)
     return select(q, idle, now)
 
 
-class Pace(NamedTuple):
-    """What `play` needs to know of a run besides its jobs; see `repro.model.policy.Steady`."""
+class OrderRun(NamedTuple):
+    """What does not change during a run of an order; see `repro.model.policy.Steady`."""
 
-    #: of each job: heap while it waits and while it runs, factors of remaining time and attained
-    #: service in its key, drift of the key while it runs (per second), submission (s), solo time of
-    #: a unit of work (s)
-    width: Ints
-    lane: Ints
+    #: heap of each job while it waits, and while it runs
+    waiting_heap: Ints
+    running_heap: Ints
+    #: of each job: factors of remaining time (s) and attained service (GPU-seconds) in its key
     per_second: Floats
     per_service: Floats
+    #: drift of each key while the job runs (per second)
     drift: Floats
+    #: submission of each job (s), and time of a unit of its work alone (s)
     submit: Floats
     solo: Floats
-    #: service (GPU-seconds) at which a job leaves each queue; none: there are no queues
+    #: attained service (GPU-seconds) at which a job leaves each queue; empty: no queues
     limits: Floats
-    #: the run ends when these jobs have
+    #: whether the run waits for the end of each job
     awaited: Flags
-    #: arrivals within this factor of an instant belong to it; decisions while jobs wait (s); end
-    near: float
+    #: arrivals up to this multiple of an instant are at that instant
+    arrival_factor: float
+    #: seconds between decisions while jobs wait
     quantum: float
-    stop: float
+    #: instant (s) at which the run ends
+    stop_time: float
 
 
 class Clock(NamedTuple):
-    """How far `play` has come: instant, jobs arrived and awaited, idle GPUs, jobs waiting."""
+    """Progress of `simulate_events`."""
 
     now: float
+    #: jobs that have arrived
     arrived: int
-    awaited: int
+    #: awaited jobs that have not finished
+    unfinished: int
+    #: GPUs that no job holds
     idle: int
+    #: jobs that wait
     waiting: int
 
 
 @njit(inline="always")
-def _file(q: Queues, state: State, pace: Pace, job: int, now: float, running: bool) -> None:
-    """Write the key of a job that was in no heap, and put it into one."""
+def _queue(q: Queues, state: State, run: OrderRun, job: int, now: float, runs: bool) -> None:
+    """Store the key of a job that is in no heap, and add it to its heap."""
     last = q.key.shape[1] - 1
-    if len(pace.limits):
+    if len(run.limits):
         q.key[job, last] = state.first_start[job]
     else:
-        left = state.left[job] * pace.solo[job]
-        q.key[job, last] = pace.per_second[job] * left + pace.per_service[job] * state.service[job]
-    q.slope[job] = pace.drift[job] if running else 0.0
+        left = state.left[job] * run.solo[job]
+        q.key[job, last] = run.per_second[job] * left + run.per_service[job] * state.service[job]
+    q.slope[job] = run.drift[job] if runs else 0.0
     if q.slope[job] != 0.0:
         q.key[job, last] -= q.slope[job] * now
-    insert(q, job, pace.lane[job] if running else pace.width[job])
+    insert(q, job, run.running_heap[job] if runs else run.waiting_heap[job])
 
 
 @njit(inline="always")
-def _await_limit(dues: Queues, q: Queues, state: State, pace: Pace, job: int) -> None:
-    """Plan when a running job crosses the limit of its queue."""
-    if len(pace.limits):
-        limit = pace.limits[int(q.key[job, 0])]
+def _plan_demotion(demotions: Queues, q: Queues, state: State, run: OrderRun, job: int) -> None:
+    """Add the instant at which a running job reaches the limit of its queue."""
+    if len(run.limits):
+        limit = run.limits[int(q.key[job, 0])]
         if limit < np.inf:
             left = limit / q.gpus[job] - state.seconds[job]
-            dues.key[job, 0] = state.hold[job] + left
-            insert(dues, job, 0)
+            demotions.key[job, 0] = state.hold[job] + left
+            insert(demotions, job, 0)
 
 
 @njit(inline="always")
-def _leave(state: State, ends: Queues, dues: Queues, job: int, now: float) -> None:
-    """Book what a job held, which it gives back."""
+def _give_back(state: State, ends: Queues, demotions: Queues, job: int, now: float) -> None:
+    """Book the service of a job that gives its GPUs back."""
     state.service[job] += (now - state.hold[job]) * state.held[job]
     state.seconds[job] += now - state.hold[job]
     state.running[job] = False
     remove(ends, job)
-    if dues.heap[job] >= 0:
-        remove(dues, job)
+    if demotions.heap[job] >= 0:
+        remove(demotions, job)
 
 
 @njit()
-def play(
-    q: Queues, ends: Queues, dues: Queues, state: State, pace: Pace, clock: Clock, spans: Floats
+def simulate_events(
+    q: Queues,
+    ends: Queues,
+    demotions: Queues,
+    state: State,
+    run: OrderRun,
+    clock: Clock,
+    spans: Floats,
 ) -> tuple[Clock, bool, int]:
-    """Simulate events until ``spans`` is full or the run ends; return whether it did, and spans.
+    """Simulate events until the run ends, or until ``spans`` is half full.
 
-    ``spans`` has rows for job, begin and end (s) of holds of GPUs that ended; ``ends`` and ``dues``
-    are heaps of completions and of demotions, both by instant.
+    Parameters
+    ----------
+    q : Queues
+        Waiting and running jobs.
+    ends : Queues
+        One heap: running jobs by the instant of their completion.
+    demotions : Queues
+        One heap: running jobs by the instant of their demotion.
+    state : State
+        State of the jobs, written in place.
+    run : OrderRun
+        What does not change during the run.
+    clock : Clock
+        Progress so far.
+    spans : array of float, shape (3, intervals)
+        Filled with the intervals in which jobs held GPUs: job, start and end (s).
+
+    Returns
+    -------
+    tuple
+        Progress, whether the run has ended, and the number of intervals in ``spans``.
     """
-    now, arrived, awaited, idle, waiting = clock
+    now, arrived, unfinished, idle, waiting = clock
     count = 0
-    room = spans.shape[1] // 2
-    while awaited > 0:
-        if count > room:
-            return Clock(now, arrived, awaited, idle, waiting), False, count
+    # an event closes at most as many intervals as jobs run
+    half = spans.shape[1] // 2
+    while unfinished > 0:
+        if count > half:
+            return Clock(now, arrived, unfinished, idle, waiting), False, count
         target = ends.key[ends.top[0], 0] if ends.top[0] >= 0 else np.inf
-        if arrived < len(pace.submit) and pace.submit[arrived] <= target:
-            target = pace.submit[arrived]
-        wake = dues.key[dues.top[0], 0] if dues.top[0] >= 0 else np.inf
-        if pace.quantum < np.inf and waiting > 0:
-            wake = min(wake, (np.floor(now / pace.quantum + 1e-9) + 1.0) * pace.quantum)
-        # rounding may put an instant at or before now: take the next one
+        if arrived < len(run.submit) and run.submit[arrived] <= target:
+            target = run.submit[arrived]
+        wake = demotions.key[demotions.top[0], 0] if demotions.top[0] >= 0 else np.inf
+        if run.quantum < np.inf and waiting > 0:
+            wake = min(wake, (np.floor(now / run.quantum + 1e-9) + 1.0) * run.quantum)
+        # rounding may put a wake-up at or before now
         target = min(target, wake if wake > now else np.nextafter(now, np.inf))
-        if target == np.inf or target > pace.stop:
+        if target == np.inf or target > run.stop_time:
             break
         now = target
+        # completions
         while ends.top[0] >= 0 and ends.key[ends.top[0], 0] <= now:
             job = ends.top[0]
             spans[0, count] = job
             spans[1, count] = state.hold[job]
             spans[2, count] = now
             count += 1
-            _leave(state, ends, dues, job, now)
+            _give_back(state, ends, demotions, job, now)
             remove(q, job)
             idle += q.gpus[job]
             state.left[job] = 0.0
             state.end[job] = now
-            awaited -= pace.awaited[job]
-        while arrived < len(pace.submit) and pace.submit[arrived] <= now * pace.near:
-            _file(q, state, pace, arrived, now, False)
+            unfinished -= run.awaited[job]
+        # arrivals
+        while arrived < len(run.submit) and run.submit[arrived] <= now * run.arrival_factor:
+            _queue(q, state, run, arrived, now, False)
             waiting += 1
             arrived += 1
-        moved = [0 for _ in range(0)]
-        while dues.top[0] >= 0 and dues.key[dues.top[0], 0] <= now:
-            moved.append(dues.top[0])
-            remove(dues, dues.top[0])
-        for job in moved:
+        # demotions
+        demoted = [0 for _ in range(0)]
+        while demotions.top[0] >= 0 and demotions.key[demotions.top[0], 0] <= now:
+            demoted.append(demotions.top[0])
+            remove(demotions, demotions.top[0])
+        for job in demoted:
             remove(q, job)
             q.key[job, 0] += 1.0
-            insert(q, job, pace.lane[job])
-            _await_limit(dues, q, state, pace, job)
+            insert(q, job, run.running_heap[job])
+            _plan_demotion(demotions, q, state, run, job)
+        # decision: all stops come before the first start
         if waiting == 0:
             continue
-        idle, chosen = select(q, idle, now)
-        for choice in chosen:
+        idle, choices = select(q, idle, now)
+        for choice in choices:
             if choice >= 0:
                 continue
             job = -1 - choice
@@ -366,22 +417,22 @@ def play(
             spans[1, count] = state.hold[job]
             spans[2, count] = now
             count += 1
-            _leave(state, ends, dues, job, now)
+            _give_back(state, ends, demotions, job, now)
             state.left[job] -= (now - state.since[job]) * state.rate[job]
-            _file(q, state, pace, job, now, False)
+            _queue(q, state, run, job, now, False)
             state.left[job] = max(0.0, state.left[job])
             state.preemptions[job] += 1
-        for job in chosen:
+        for job in choices:
             if job < 0:
                 continue
             waiting -= 1
             state.first_start[job] = min(state.first_start[job], now)
-            _file(q, state, pace, job, now, True)
+            _queue(q, state, run, job, now, True)
             state.running[job] = True
             state.held[job] = q.gpus[job]
             state.hold[job] = state.since[job] = state.clean[job] = now
-            state.rate[job] = 1.0 / pace.solo[job]
+            state.rate[job] = 1.0 / run.solo[job]
             ends.key[job, 0] = now + state.left[job] / state.rate[job]
             insert(ends, job, 0)
-            _await_limit(dues, q, state, pace, job)
-    return Clock(now, arrived, awaited, idle, waiting), True, count
+            _plan_demotion(demotions, q, state, run, job)
+    return Clock(now, arrived, unfinished, idle, waiting), True, count

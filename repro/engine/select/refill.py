@@ -1,4 +1,4 @@
-"""Selection by nodes: at every event the empty cluster is refilled by first fit, best key first."""
+"""Selection by nodes: at every event, first fit on the empty cluster, best key first."""
 
 from repro.engine.select.resort import Resort
 from repro.model.cluster.spec import Cluster
@@ -8,7 +8,19 @@ from repro.placement.first_fit import FirstFit
 
 
 class Refill(Resort):
-    """One list of unfinished jobs, sorted by (key, row); a gang needs nodes, not only idle GPUs."""
+    """Selection of gangs that need nodes with enough idle GPUs.
+
+    Unfinished jobs are in one list, sorted by key, then by row number.
+
+    Parameters
+    ----------
+    table : JobTable
+        Jobs of the run.
+    ordering : Ordering
+        Keys of the jobs.
+    cluster : Cluster
+        Cluster of the run.
+    """
 
     def __init__(self, table: JobTable, ordering: Ordering, cluster: Cluster) -> None:
         super().__init__(table, ordering, cluster, always_sorts=True)
@@ -17,11 +29,11 @@ class Refill(Resort):
         self._chosen: dict[int, None] = {}
 
     def _scan(self) -> tuple[list[int], list[int]]:
-        """Give every job in order the first place for its gang, or skip it; (starts, stops)."""
+        """Give every job in order the first nodes for its gang, or skip it; (starts, stops)."""
         before = self._chosen
         chosen = dict.fromkeys(self.nodes.scan(self._order, self.table.gpus.__getitem__))
         self._chosen = chosen
         starts = [job for job in chosen if job not in self._held]
-        # in the order of the last event: a stop's place in it is its place in the records
+        # records list the stops in the order of the last event
         stops = [job for job in before if job in self._held and job not in chosen]
         return starts, stops

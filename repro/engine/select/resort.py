@@ -1,8 +1,8 @@
-"""Full re-sort at every event: for keys that jump, or whose ties have history.
+"""Selection by a full sort at every event, for keys that jump and for ties that have a history.
 
-Public simulators keep one list that they sort in place, so that ties keep the order of the
-previous event; a demoted job goes to the tail, running jobs may move ahead of waiting ones.
-Replaying the same list operations is the only way to break ties as they do.
+Public simulators sort one list in place, so that ties keep the order of the previous event. A
+demoted job goes to the end of the list. Running jobs may move ahead of waiting jobs. Only the same
+operations on the same list break ties in the same way.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,12 +14,24 @@ from repro.model.policy import Ordering
 
 
 class Resort:
-    """One list of unfinished jobs, sorted stably and scanned at every event.
+    """Selection from one list of unfinished jobs, sorted stably and scanned at every event.
 
-    ``partition``: after each event, running jobs move ahead of waiting ones of equal key.
-    ``history_ties``: equal keys keep the order of the previous event. ``always_sorts``: even when
-    no job waits, because later ties depend on it. ``drifts`` tells whether the key of a running job
-    changes with time; None: of all.
+    Parameters
+    ----------
+    table : JobTable
+        Jobs of the run.
+    ordering : Ordering
+        Keys of the jobs.
+    cluster : Cluster
+        Cluster of the run.
+    partition : bool
+        After each event, running jobs move ahead of waiting jobs of equal key.
+    history_ties : bool
+        Equal keys keep the order of the previous event; else submission decides, then the trace.
+    always_sorts : bool
+        Sort even when no job waits, because later ties depend on it.
+    drifts : callable, optional
+        Whether the key of a running job changes with time; None: the keys of all running jobs do.
     """
 
     def __init__(
@@ -40,21 +52,25 @@ class Resort:
         self.history_ties = history_ties
         self.always_sorts = always_sorts
         self.drifts = drifts
+        #: unfinished jobs, in the order of the last sort
         self._order: list[int] = []
+        #: jobs that hold GPUs, and among them the jobs whose key drifts
         self._held: set[int] = set()
         self._drifting: set[int] = set()
         self._keys: dict[int, Any] = {}
+        #: GPUs that all unfinished jobs ask for
         self._demand = 0
+        #: whether a job was moved to the end of the list since the last event
         self._moved = False
 
     @property
     def waits(self) -> bool:
-        """Whether any job waits."""
+        """Whether a job waits."""
         return len(self._order) > len(self._held)
 
     @property
     def running(self) -> Iterable[int]:
-        """The jobs that hold GPUs, in the order of the list."""
+        """Jobs that hold GPUs, in the order of the list."""
         return [job for job in self._order if job in self._held]
 
     def arrive(self, job: int, now: float) -> None:
@@ -64,7 +80,7 @@ class Resort:
         self._demand += self.table.gpus[job]
 
     def finish(self, job: int) -> None:
-        """Take a finished job out."""
+        """Remove a finished job."""
         self._order.remove(job)
         self._held.discard(job)
         self._drifting.discard(job)
@@ -72,27 +88,14 @@ class Resort:
         self._demand -= self.table.gpus[job]
 
     def move(self, job: int, now: float) -> None:
-        """Move a re-queued job to the tail."""
+        """Move a demoted or promoted job to the end of the list."""
         self._order.remove(job)
         self._order.append(job)
         self._moved = True
-        self._settle(job, now)
-
-    def _read(self, job: int, now: float) -> None:
-        """Read a key; unless ties have history they end with submission, then order in the file."""
-        key = self.ordering.key(job, now)
-        self._keys[job] = key if self.history_ties else (key, job)
-
-    def _settle(self, job: int, now: float) -> None:
-        """Read the key of a job whose state changed, and whether it will drift from now on."""
-        self._read(job, now)
-        if job in self._held and (self.drifts is None or self.drifts(job)):
-            self._drifting.add(job)
-        else:
-            self._drifting.discard(job)
+        self._update(job, now)
 
     def select(self, now: float) -> tuple[list[int], list[int]]:
-        """Sort, scan, and return who loses and who gets GPUs, in list order."""
+        """Sort and scan the list; jobs that lose and jobs that get their GPUs, in list order."""
         ordering = self.ordering
         held = self._held
         stops: list[int] = []
@@ -106,21 +109,21 @@ class Resort:
         for job in stops:
             held.discard(job)
             ordering.stop(job, now)
-            self._settle(job, now)
+            self._update(job, now)
         for job in starts:
             held.add(job)
             ordering.start(job, now)
-            self._settle(job, now)
+            self._update(job, now)
         if self.partition and (starts or stops or self._moved):
             self._moved = False
-            # the next stable sort puts the classes in order again
-            self._order = [job for job in self._order if job in held] + [
-                job for job in self._order if job not in held
-            ]
+            running = [job for job in self._order if job in held]
+            waiting = [job for job in self._order if job not in held]
+            # the next stable sort restores the order of unequal keys
+            self._order = running + waiting
         return stops, starts
 
     def _scan(self) -> tuple[list[int], list[int]]:
-        """Give every job in order its gang, or skip it; return (starts, stops)."""
+        """Give every job in order its gang, or skip it; (starts, stops)."""
         gpus = self.table.gpus
         held = self._held
         free = self.capacity
@@ -140,3 +143,16 @@ class Resort:
             elif not free and kept + len(stops) == len(held):
                 break
         return starts, stops
+
+    def _read(self, job: int, now: float) -> None:
+        """Read the key of a job; unless ties have a history, the row number breaks them."""
+        key = self.ordering.key(job, now)
+        self._keys[job] = key if self.history_ties else (key, job)
+
+    def _update(self, job: int, now: float) -> None:
+        """Read the key of a job that started, stopped or moved, and whether it drifts from now."""
+        self._read(job, now)
+        if job in self._held and (self.drifts is None or self.drifts(job)):
+            self._drifting.add(job)
+        else:
+            self._drifting.discard(job)

@@ -1,21 +1,21 @@
-"""A whole run of an order whose keys are known in numbers: all its events in compiled loops."""
+"""A run of an order in one compiled call, for keys that are known in numbers."""
 
 from collections.abc import Iterable
 
 import numpy as np
 
-from repro.engine.holdings import RunSettings
+from repro.engine.run_settings import RunSettings
 from repro.engine.select import queues
-from repro.engine.select.queues import Clock, Pace
+from repro.engine.select.queues import Clock, OrderRun
 from repro.model.jobs import JobTable
 from repro.model.policy import Steady
 from repro.model.records import Intervals
 
-#: Holds of GPUs that are recorded in one call at most, or GPUs of the cluster if more.
+#: Intervals recorded in one compiled call, or GPUs of the cluster if there are more.
 _AT_ONCE = 100_000
 
 
-def play(
+def simulate_order(
     table: JobTable,
     steady: Steady,
     num_gpus: int,
@@ -24,40 +24,62 @@ def play(
     settings: RunSettings,
     awaited: Iterable[int] | None,
 ) -> None:
-    """Simulate until the jobs ``awaited`` (None: all) have finished, or until the stop time.
+    """Simulate until all awaited jobs have finished, or until the stop time.
 
-    What the engine would do event by event, held against it by a test. See `queues.Pace`.
+    A test compares the run with that of the engine, event by event.
+
+    Parameters
+    ----------
+    table : JobTable
+        Jobs of the run; their state is written.
+    steady : Steady
+        Numbers that give the keys.
+    num_gpus : int
+        GPUs of the cluster.
+    quantum : float
+        Seconds between decisions while jobs wait.
+    intervals : Intervals
+        Record of the intervals in which jobs hold GPUs.
+    settings : RunSettings
+        Options of the run.
+    awaited : iterable of int or None
+        Jobs that the run waits for; None: all jobs.
     """
     n = table.count
     gpus = np.array(table.gpus, dtype=np.int64)
-    widths, width = np.unique(gpus, return_inverse=True)
+    demands, waiting_heap = np.unique(gpus, return_inverse=True)
     drift = steady.per_service * gpus - np.full(n, steady.per_second)
-    lanes, lane = np.unique(drift, return_inverse=True)
-    flags = np.full(n, awaited is None)
-    flags[list(awaited or ())] = True
-    pace = Pace(
-        width=width,
-        lane=lane + len(widths),
+    drifts, drift_index = np.unique(drift, return_inverse=True)
+    is_awaited = np.full(n, awaited is None)
+    is_awaited[list(awaited or ())] = True
+    run = OrderRun(
+        waiting_heap=waiting_heap,
+        running_heap=drift_index + len(demands),
         per_second=np.full(n, steady.per_second),
         per_service=np.full(n, steady.per_service),
         drift=drift,
         submit=np.array(table.submit),
         solo=np.array(table.solo),
         limits=np.array(steady.limits, dtype=float),
-        awaited=flags,
-        near=1.0 + settings.rules.tie_rel,
+        awaited=is_awaited,
+        arrival_factor=1.0 + settings.rules.tie_rel,
         quantum=quantum,
-        stop=settings.stop_time,
+        stop_time=settings.stop_time,
     )
-    q = queues.empty(gpus, 2 if steady.limits else 1, len(widths), len(lanes))
-    ends, dues = (queues.empty(gpus, 1, 1, 0) for _ in range(2))
+    key_length = 2 if steady.limits else 1
+    q = queues.empty(gpus, key_length, len(demands), len(drifts))
+    ends, demotions = (queues.empty(gpus, 1, 1, 0) for _ in range(2))
     spans = np.empty((3, 2 * max(_AT_ONCE, num_gpus)))
-    clock = Clock(0.0, 0, int(flags.sum()), num_gpus, 0)
-    over = False
-    while not over:
-        clock, over, count = queues.play(q, ends, dues, table.state, pace, clock, spans)
+    clock = Clock(now=0.0, arrived=0, unfinished=int(is_awaited.sum()), idle=num_gpus, waiting=0)
+    has_ended = False
+    while not has_ended:
+        clock, has_ended, count = queues.simulate_events(
+            q, ends, demotions, table.state, run, clock, spans
+        )
         if settings.keep_intervals:
             job, start, end = spans[:, :count]
             held = gpus[job.astype(int)]
             none = np.full(count, -1)
-            intervals.blocks.append(np.array([job, job, start, end, held, held, -none, none]))
+            # the columns of `Intervals`; the rate is 1, the GPU type is none
+            columns = [job, job, start, end, held, held, -none, none]
+            intervals.blocks.append(np.array(columns))

@@ -1,4 +1,4 @@
-"""Clusters: which nodes there are, of which type, under which switch."""
+"""Clusters: nodes with their GPUs, GPU types, switches and domains."""
 
 from repro.model.cluster.node import Node
 from repro.model.cluster.spec import Cluster

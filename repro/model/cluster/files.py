@@ -14,14 +14,14 @@ from repro.files.strict_yaml import parse_yaml
 from repro.files.whole import read_small
 from repro.model.cluster.node import MAX_GPUS_PER_NODE, MAX_NODES, Node
 
-#: Largest cluster file that is read, in bytes: a million nodes take some 40 MB.
+#: Largest accepted cluster file (bytes). A million nodes take about 40 MB.
 MAX_BYTES = 64 << 20
 MAX_NAME = 60
 MAX_NUMBER = 10**12 - 1
-#: Columns that are read, and those that may also be there.
+#: Columns that are read, and columns that are accepted and ignored.
 TIRESIAS = ("num_switch", "num_node_p_switch", "num_gpu_p_node"), ("num_cpu_p_node", "mem_p_node")
 OPENB = ("sn", "gpu", "model"), ("cpu_milli", "memory_mib")
-#: What columns of node lists mean, by their names.
+#: Meaning of the columns of node lists, by name.
 _NODE_SENSES = SENSES | dict.fromkeys(("model", "gpumodel", "gputype", "gpuspec"), "a GPU type")
 YAML_KEYS = (
     "count",
@@ -37,19 +37,20 @@ YAML_EXAMPLE = "e.g. nodes: [{count: 4, gpus: 8, type: v100, switch: 0}]"
 
 
 def read_nodes(path: Path) -> tuple[Node, ...]:
-    """Read the nodes of a cluster file."""
+    """Nodes of a cluster file, in order."""
     suffix = path.suffix.lower()
     if suffix not in (".csv", ".yaml", ".yml"):
         raise TraceError(
             f"cluster file {path}: the name must end in .csv or .yaml; for a spec such as 8x8 "
             "use no slash"
         )
-    tabular = suffix == ".csv"
-    text = read_small(path, MAX_BYTES if tabular else MAX_YAML_BYTES, TraceError)
+    is_csv = suffix == ".csv"
+    text = read_small(path, MAX_BYTES if is_csv else MAX_YAML_BYTES, TraceError)
     if not text.strip():
         raise TraceError(f"{path}: the file is empty")
     nodes: list[Node] = []
-    for where, count, node in (_csv_nodes if tabular else _yaml_nodes)(path, text):
+    rows = _csv_nodes(path, text) if is_csv else _yaml_nodes(path, text)
+    for where, count, node in rows:
         if node.total > MAX_GPUS_PER_NODE or len(nodes) + count > MAX_NODES:
             raise TraceError(
                 f"{where}: {len(nodes) + count} nodes, {node.total} GPUs in one; at most "
@@ -62,6 +63,7 @@ def read_nodes(path: Path) -> tuple[Node, ...]:
 
 
 def _csv_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
+    """Yield line, number and description of equal nodes of a CSV file."""
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise TraceError(f"{path}:{line}: a byte is zero; a cluster file is text")
@@ -69,7 +71,8 @@ def _csv_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
     rows = _rows(lines, path)
     header = [name.strip() for name in next(rows)]
     where = f"{path}:{lines.line_num}"
-    columns = next((known for known in (TIRESIAS, OPENB) if set(known[0]) <= set(header)), None)
+    fitting = (layout for layout in (TIRESIAS, OPENB) if set(layout[0]) <= set(header))
+    columns = next(fitting, None)
     if columns is None:
         raise TraceError(
             f"{where}: columns {','.join(header)[:80]!r} are neither those of a Tiresias cluster "
@@ -77,14 +80,7 @@ def _csv_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
             f"(sn,cpu_milli,memory_mib,gpu,model), separated by commas{_rename_hint(header)}"
         )
     used, unused = columns
-    for name in header:
-        if header.count(name) > 1:
-            raise TraceError(f"{where}: column {name[:40]!r} stands twice; keep one")
-        if name not in used + unused:
-            raise TraceError(
-                f"{where}: column {name[:40]!r} has no meaning in a cluster file; accepted are "
-                f"{','.join(used + unused)}"
-            )
+    _check_header(header, used, unused, where)
     next_switch = 0
     for row in rows:
         where = f"{path}:{lines.line_num}"
@@ -92,14 +88,14 @@ def _csv_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
             raise TraceError(f"{where}: {len(row)} values under {len(header)} columns")
         value = dict(zip(header, row, strict=True))
         if columns is OPENB:
-            gpus = _whole(_digits(value["gpu"]), f"{where}: column gpu", least=0)
+            gpus = _integer(_digits(value["gpu"]), f"{where}: column gpu", least=0)
             model = value["model"].strip()
             if gpus:
                 gpu_type = _type(model, f"{where}: column model") if model else None
                 yield where, 1, Node(gpus, gpu_type)
             continue
         switches, nodes, gpus = (
-            _whole(_digits(value[key]), f"{where}: column {key}") for key in used
+            _integer(_digits(value[key]), f"{where}: column {key}") for key in used
         )
         if switches * nodes > MAX_NODES:
             raise TraceError(f"{where}: {switches * nodes} nodes; at most {MAX_NODES} are accepted")
@@ -108,22 +104,36 @@ def _csv_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
         next_switch += switches
 
 
+def _check_header(
+    header: list[str], used: tuple[str, ...], unused: tuple[str, ...], where: str
+) -> None:
+    """Refuse repeated and unknown columns."""
+    for name in header:
+        if header.count(name) > 1:
+            raise TraceError(f"{where}: column {name[:40]!r} stands twice; keep one")
+        if name not in used + unused:
+            raise TraceError(
+                f"{where}: column {name[:40]!r} has no meaning in a cluster file; accepted are "
+                f"{','.join(used + unused)}"
+            )
+
+
 def _rename_hint(header: list[str]) -> str:
-    """Say how a list of nodes with other names becomes one of openb, if it has a column of GPUs."""
+    """Advice to rename columns as in openb; empty without a column of GPUs."""
     absent = [name for name in OPENB[0] if name not in header]
-    found = renames(absent, [name for name in header if name not in OPENB[0]], _NODE_SENSES)
-    if "gpu" not in found and "gpu" not in header:
+    renamed = renames(absent, [name for name in header if name not in OPENB[0]], _NODE_SENSES)
+    if "gpu" not in renamed and "gpu" not in header:
         return ""
-    hint = [f"rename {name} to {wanted}" for wanted, name in found.items()]
-    hint += [f"add {name} (may be empty)" for name in absent if name not in found]
-    known = {*OPENB[0], *OPENB[1], *found.values()}
-    if rest := [name for name in header if name not in known]:
-        hint.append(f"leave out {', '.join(rest)}")
-    return f"; to be read as one: {', '.join(hint)[:300]}"
+    hint = [f"rename {name} to {accepted}" for accepted, name in renamed.items()]
+    hint += [f"add {name} (may be empty)" for name in absent if name not in renamed]
+    accepted_names = {*OPENB[0], *OPENB[1], *renamed.values()}
+    if superfluous := [name for name in header if name not in accepted_names]:
+        hint.append(f"leave out {', '.join(superfluous)}")
+    return f"; to make it an openb node list: {', '.join(hint)[:300]}"
 
 
 def _rows(lines: Any, path: Path) -> Iterator[list[str]]:
-    """Yield the rows that are not blank; what is no CSV ends in one line."""
+    """Yield the rows that are not blank; TraceError for text that is not CSV."""
     try:
         yield from filter(None, lines)
     except csv.Error as error:
@@ -131,16 +141,17 @@ def _rows(lines: Any, path: Path) -> Iterator[list[str]]:
 
 
 def _yaml_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
+    """Yield line, number and description of equal nodes of a YAML file."""
     located = parse_yaml(text, str(path), TraceError)
     content = located.value
-    listed = content.get("nodes") if isinstance(content, dict) else None
-    if not isinstance(listed, list):
+    entries = content.get("nodes") if isinstance(content, dict) else None
+    if not isinstance(entries, list):
         raise TraceError(f"{path}:1: needs a list under the key nodes, {YAML_EXAMPLE}")
     for key in content:
         if key != "nodes":
             line = located.line((str(key),))
             raise TraceError(f"{path}:{line}: unknown key {str(key)[:40]!r} (accepted: nodes)")
-    for number, entry in enumerate(listed):
+    for number, entry in enumerate(entries):
         where = f"{path}:{located.line(('nodes', number))}: nodes[{number}]"
         if not isinstance(entry, dict) or "gpus" not in entry:
             raise TraceError(f"{where} is not a mapping with the key gpus; {YAML_EXAMPLE}")
@@ -151,16 +162,16 @@ def _yaml_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
         gpu_type = entry.get("type")
         if gpu_type is not None:
             gpu_type = _type(gpu_type, f"{where}.type")
-        count = _whole(entry.get("count", 1), f"{where}.count")
-        gpus = _whole(entry["gpus"], f"{where}.gpus")
+        count = _integer(entry.get("count", 1), f"{where}.count")
+        gpus = _integer(entry["gpus"], f"{where}.gpus")
         switch, domain, used = (
-            _whole(entry.get(key, 0), f"{where}.{key}", least=0)
+            _integer(entry.get(key, 0), f"{where}.{key}", least=0)
             for key in ("switch", "domain", "used")
         )
         if used > gpus:
             raise TraceError(f"{where}.used is {used}, but gpus is {gpus}; at most all are taken")
         limits = {
-            key: float(_whole(entry[key], f"{where}.{key}"))
+            key: float(_integer(entry[key], f"{where}.{key}"))
             for key in ("gpu_mem_mb", "bandwidth_mb_s")
             if key in entry
         }
@@ -168,6 +179,7 @@ def _yaml_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
 
 
 def _type(name: Any, where: str) -> str:
+    """Name of a GPU type; TraceError if it is not printable text of accepted length."""
     if not isinstance(name, str):
         raise TraceError(f"{where} is {name!r:.40}; a name is needed, quote it if numeric")
     if not name.isprintable() or not name.strip() or name != name.strip() or len(name) > MAX_NAME:
@@ -179,12 +191,13 @@ def _type(name: Any, where: str) -> str:
 
 
 def _digits(text: str) -> int | str:
-    """Return a CSV cell as a number if it is one of a length that can be accepted."""
+    """CSV cell as a number; unchanged if it is not digits of an accepted length."""
     digits = text.strip()
     return int(digits) if re.fullmatch(f"[0-9]{{1,{len(str(MAX_NUMBER))}}}", digits) else text
 
 
-def _whole(value: Any, where: str, least: int = 1) -> int:
+def _integer(value: Any, where: str, least: int = 1) -> int:
+    """Whole number of at least ``least``; TraceError otherwise."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_NUMBER:
         raise TraceError(
             f"{where} is {str(value)[:40]!r}; a whole number from {least} to {MAX_NUMBER} is needed"

@@ -1,4 +1,4 @@
-"""One machine of a cluster, and how many and how large they may be."""
+"""A node of a cluster, and the limits on number and size of nodes."""
 
 import math
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ MAX_GPUS_PER_NODE = 1024
 
 @dataclass(frozen=True)
 class Node:
-    """One machine; nodes under one switch make a rack, racks make a domain.
+    """A machine. Nodes under one switch make a rack, and racks make a domain.
 
-    ``gpus`` are those that jobs can get, ``used`` those taken beforehand by others. The memory of a
-    GPU (MB) and the link of the node (MB/s) are infinite where nobody says.
+    Jobs can get ``gpus``. Work outside the trace holds ``used`` further GPUs. Memory of a GPU
+    (``gpu_mem_mb``, MB) and link of the node (``bandwidth_mb_s``, MB/s) are infinite by default.
     """
 
     gpus: int
@@ -25,5 +25,5 @@ class Node:
 
     @property
     def total(self) -> int:
-        """All GPUs of the machine."""
+        """All GPUs of the node, used ones included."""
         return self.gpus + self.used

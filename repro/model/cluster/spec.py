@@ -1,4 +1,4 @@
-"""What a cluster is made of, and the short specs that describe one (``8x8``, ``36xv100``)."""
+"""The cluster of a run, from a short spec such as ``8x8`` or ``36xv100``, or from a file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from repro.base.errors import ParamError
 from repro.model.cluster.files import read_nodes
@@ -26,7 +27,7 @@ _TYPED = re.compile(r"([0-9]+)x([A-Za-z][\w.+-]*)")
 
 @dataclass(frozen=True, repr=False)
 class Cluster:
-    """The machines of a cluster, in index order; its name is the spec or file name it came from.
+    """Nodes of a cluster, in order of their index, with the spec or file name as its name.
 
     Examples
     --------
@@ -47,30 +48,30 @@ class Cluster:
 
     @property
     def num_nodes(self) -> int:
-        """Machines in the cluster."""
+        """Number of nodes."""
         return len(self.nodes)
 
     @cached_property
     def gpus_per_node(self) -> int:
-        """GPUs of the largest machine."""
+        """GPUs of the largest node."""
         return max((node.gpus for node in self.nodes), default=0)
 
     @cached_property
     def gpu_types(self) -> dict[str, int]:
-        """GPUs of each type, in order of first appearance; untyped GPUs are left out."""
-        found: dict[str, int] = {}
+        """GPUs of each type, in order of first appearance, without untyped GPUs."""
+        counts: dict[str, int] = {}
         for node in self.nodes:
             if node.gpu_type is not None:
-                found[node.gpu_type] = found.get(node.gpu_type, 0) + node.gpus
-        return found
+                counts[node.gpu_type] = counts.get(node.gpu_type, 0) + node.gpus
+        return counts
 
     @cached_property
     def switches(self) -> dict[int, tuple[int, ...]]:
-        """Node indices under each switch, switches and nodes in ascending order."""
-        members: dict[int, list[int]] = {}
+        """Indices of the nodes under each switch, both in ascending order."""
+        nodes: dict[int, list[int]] = {}
         for index, node in enumerate(self.nodes):
-            members.setdefault(node.switch, []).append(index)
-        return {switch: tuple(members[switch]) for switch in sorted(members)}
+            nodes.setdefault(node.switch, []).append(index)
+        return {switch: tuple(nodes[switch]) for switch in sorted(nodes)}
 
     @classmethod
     def parse(cls, spec: str | os.PathLike[str] | Cluster) -> Cluster:
@@ -79,10 +80,11 @@ class Cluster:
         Parameters
         ----------
         spec : str, path or Cluster
-            ``8x8`` (nodes x GPUs), ``8x4:v100`` (of a type), ``5x32x8`` (switches x nodes per
-            switch x GPUs), ``36xv100`` (single-GPU servers of a type), several joined by commas;
-            or a CSV or YAML file, see `repro.model.cluster.files`. A Cluster is returned as it is.
-            Parts without a switch number share one switch; ``SxNxG`` opens S new ones.
+            Sets of equal nodes, joined by commas: ``8x8`` (nodes x GPUs), ``8x4:v100`` (of a type),
+            ``5x32x8`` (switches x nodes per switch x GPUs), ``36xv100`` (nodes with one GPU of a
+            type). Or a CSV or YAML file, see `repro.model.cluster.files`. Sets without a number
+            of switches share a switch, all others have switches of their own. A Cluster is
+            returned unchanged.
 
         Examples
         --------
@@ -96,11 +98,12 @@ class Cluster:
         text = os.fspath(spec).strip()
         if isinstance(spec, os.PathLike) or _is_file_name(text):
             path = Path(text).expanduser()
-            made = cls(read_nodes(path), path.name)
+            cluster = cls(read_nodes(path), path.name)
         else:
-            made = cls(_parse_parts(text), re.sub(r"\s+", "", text).replace("×", "x"))
-        _check_types(list(made.gpu_types), text)
-        return made
+            name = re.sub(r"\s+", "", text).replace("×", "x")
+            cluster = cls(_parse_nodes(text), name)
+        _check_types(list(cluster.gpu_types), text)
+        return cluster
 
     def __str__(self) -> str:
         return self.name or f"{self.num_nodes} nodes with {self.num_gpus} GPUs"
@@ -110,60 +113,70 @@ class Cluster:
 
 
 def _is_file_name(text: str) -> bool:
+    """Whether a spec is the name of a file."""
     return text.lower().endswith(FILE_SUFFIXES) or "/" in text or os.sep in text
 
 
-def _parse_parts(text: str) -> tuple[Node, ...]:
+class _EqualNodes(NamedTuple):
+    """Equal nodes of a spec; ``switches`` 0: under the shared switch."""
+
+    switches: int
+    nodes_per_switch: int
+    gpus: int
+    gpu_type: str | None
+
+
+def _parse_nodes(text: str) -> tuple[Node, ...]:
+    """Nodes of a spec, word by word."""
     nodes: tuple[Node, ...] = ()
     shared: int | None = None
     next_switch = 0
-    for part in text.split(","):
-        word = part.strip().replace("×", "x").replace("X", "x", 2)
-        grid = _GRID.fullmatch(word)
-        typed = _TYPED.fullmatch(word)
-        gpu_type = grid[4] if grid else None
-        if grid and grid[3]:
-            switches, per_switch, gpus = (_count(grid[n], part, text) for n in (1, 2, 3))
-        elif grid:
-            switches = 0
-            per_switch, gpus = (_count(grid[n], part, text) for n in (1, 2))
-        elif typed:
-            switches = 0
-            per_switch = _count(typed[1], part, text)
-            gpus = 1
-            gpu_type = typed[2]
-        else:
+    for word in text.split(","):
+        equal = _parse_word(word, text)
+        total = len(nodes) + max(equal.switches, 1) * equal.nodes_per_switch
+        if equal.gpus > MAX_GPUS_PER_NODE or total > MAX_NODES:
             raise ParamError(
-                f"cluster spec {_short(text)!r}: cannot read {_short(part)!r}; {ACCEPTED}"
-            )
-        total = len(nodes) + max(switches, 1) * per_switch
-        if gpus > MAX_GPUS_PER_NODE or total > MAX_NODES:
-            raise ParamError(
-                f"cluster spec {_short(text)!r}: {_short(part.strip())!r} makes {total} nodes, "
-                f"{gpus} GPUs in one; at most {MAX_NODES} nodes of {MAX_GPUS_PER_NODE} GPUs "
+                f"cluster spec {_short(text)!r}: {_short(word.strip())!r} makes {total} nodes, "
+                f"{equal.gpus} GPUs in one; at most {MAX_NODES} nodes of {MAX_GPUS_PER_NODE} GPUs "
                 "are accepted"
             )
-        if switches:
-            numbers: Sequence[int] = range(next_switch, next_switch + switches)
-            next_switch += switches
+        if equal.switches:
+            switches: Sequence[int] = range(next_switch, next_switch + equal.switches)
+            next_switch += equal.switches
         else:
             if shared is None:
                 shared = next_switch
-                next_switch = next_switch + 1
-            numbers = (shared,)
-        for switch in numbers:
-            nodes += (Node(gpus, gpu_type, switch),) * per_switch
+                next_switch += 1
+            switches = (shared,)
+        for switch in switches:
+            nodes += (Node(equal.gpus, equal.gpu_type, switch),) * equal.nodes_per_switch
     return nodes
 
 
+def _parse_word(word: str, text: str) -> _EqualNodes:
+    """Equal nodes that a word of a spec describes."""
+    clean = word.strip().replace("×", "x").replace("X", "x", 2)
+    grid = _GRID.fullmatch(clean)
+    if grid and grid[3]:
+        switches, nodes, gpus = (_count(grid[n], word, text) for n in (1, 2, 3))
+        return _EqualNodes(switches, nodes, gpus, grid[4])
+    if grid:
+        nodes, gpus = (_count(grid[n], word, text) for n in (1, 2))
+        return _EqualNodes(0, nodes, gpus, grid[4])
+    typed = _TYPED.fullmatch(clean)
+    if typed:
+        return _EqualNodes(0, _count(typed[1], word, text), 1, typed[2])
+    raise ParamError(f"cluster spec {_short(text)!r}: cannot read {_short(word)!r}; {ACCEPTED}")
+
+
 def _check_types(names: list[str], text: str) -> None:
-    """Refuse names of GPU types that no reader could tell apart."""
+    """Refuse GPU types that differ in upper and lower case alone, and names that are too long."""
     for name in names:
-        twins = [other for other in names if other.lower() == name.lower()]
-        if len(twins) > 1:
+        spellings = [other for other in names if other.lower() == name.lower()]
+        if len(spellings) > 1:
             raise ParamError(
-                f"cluster {_short(text)!r}: the GPU types {' and '.join(map(repr, twins))} differ "
-                "only in case; spell one type one way"
+                f"cluster {_short(text)!r}: the GPU types {' and '.join(map(repr, spellings))} "
+                "differ only in case; spell one type one way"
             )
         if len(name) > MAX_TYPE_NAME:
             raise ParamError(
@@ -172,23 +185,25 @@ def _check_types(names: list[str], text: str) -> None:
             )
 
 
-def _count(digits: str, part: str, text: str) -> int:
-    # int() refuses thousands of digits; twelve are already more than any accepted number.
+def _count(digits: str, word: str, text: str) -> int:
+    """Positive number from its digits; the message names the word and the spec."""
+    # int() refuses thousands of digits, and twelve digits are above every limit
     value = int(digits.lstrip("0")[:12] or "0")
     if value == 0:
         raise ParamError(
-            f"cluster spec {_short(text)!r}: {_short(part.strip())!r} asks for zero; "
+            f"cluster spec {_short(text)!r}: {_short(word.strip())!r} asks for zero; "
             "every number must be at least 1, e.g. 8x8"
         )
     return value
 
 
 def _short(text: str) -> str:
+    """Text cut to 60 characters."""
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def gpus_by_type(cluster: Cluster) -> dict[str | None, int]:
-    """Return GPUs per type; a cluster without types has the one key None."""
-    kinds: list[str | None] = list(cluster.gpu_types)
-    counts = cluster.gpu_types.values()
-    return dict(zip(kinds, counts, strict=True)) or {None: cluster.num_gpus}
+    """GPUs of each type; all GPUs under the key None in a cluster without types."""
+    counts: dict[str | None, int] = {}
+    counts.update(cluster.gpu_types)
+    return counts or {None: cluster.num_gpus}

@@ -1,1 +1,1 @@
-"""What single figures of Liquid compute."""
+"""Computations of single figures of Liquid."""

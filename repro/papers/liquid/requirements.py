@@ -118,8 +118,8 @@ class RequirementEstimator:
     Examples
     --------
     >>> from repro.papers.liquid.training_rows import synthetic
-    >>> known = synthetic(np.random.default_rng(0), 100)
-    >>> estimator = RequirementEstimator().fit(known)
+    >>> rows = synthetic(np.random.default_rng(0), 100)
+    >>> estimator = RequirementEstimator().fit(rows)
     >>> job = {"model": "vgg16", "batch_size": 32, "num_batches": 200}
     >>> estimator.predict(job).gpu_mem_mb >= 4096
     True

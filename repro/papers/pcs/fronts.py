@@ -115,8 +115,8 @@ def search_front(
     --------
     >>> def both(points, front):
     ...     return np.column_stack([points[:, 0], 1 - points[:, 0] + points[:, 1]])
-    >>> found = search_front(both, np.zeros(2), np.ones(2), Method(budget=470))
-    >>> bool(found.points[nondominated(found.values), 1].max() < 0.1)
+    >>> searched = search_front(both, np.zeros(2), np.ones(2), Method(budget=470))
+    >>> bool(searched.points[nondominated(searched.values), 1].max() < 0.1)
     True
     """
     method = method or Method()
@@ -218,16 +218,16 @@ def _evolving(low: Floats, high: Floats, method: Method, rng: np.random.Generato
     )
     problem = Problem(n_var=len(low), n_obj=values.shape[1], n_ieq_constr=1, xl=low, xu=high)
     algorithm.setup(problem, termination=NoTermination(), seed=int(rng.integers(1 << 31)))
-    asked = algorithm.ask()
+    proposed = algorithm.ask()
     while True:
         possible = np.asarray(np.isfinite(values).all(axis=1))
-        asked.set("F", np.where(possible[:, None], values, 0.0))
-        asked.set("G", np.where(possible, -1.0, 1.0)[:, None])
-        for individual in asked:
+        proposed.set("F", np.where(possible[:, None], values, 0.0))
+        proposed.set("G", np.where(possible, -1.0, 1.0)[:, None])
+        for individual in proposed:
             individual.evaluated.update(["F", "G"])
-        algorithm.tell(infills=asked)
-        asked = algorithm.ask()
-        values = yield asked.get("X")
+        algorithm.tell(infills=proposed)
+        proposed = algorithm.ask()
+        values = yield proposed.get("X")
 
 
 def _modelled(low: Floats, high: Floats, method: Method, rng: np.random.Generator) -> Proposals:

@@ -95,13 +95,13 @@ def parse(wishes: Sequence[Any]) -> tuple[Objective, ...]:
     Parameters
     ----------
     wishes : sequence
-        Each is an `Objective`, (metric, measure) or (metric, measure, limit). The first is the
-        most important.
+        Objectives, each an `Objective`, (metric, measure) or (metric, measure, limit). The first
+        is the most important.
 
     Raises
     ------
     ParamError
-        If there is none, one occurs twice, or one is unknown.
+        If there is no objective, or an objective is unknown or occurs twice.
 
     Examples
     --------

@@ -54,12 +54,12 @@ def front_quality(values: Floats, chosen: Flags, near: float) -> dict[str, float
     >>> [round(percent) for percent in quality.values()]
     [67, 67, 54]
     """
-    ours = values[chosen]
+    picked = values[chosen]
     front = values[nondominated(values)]
     # all rows equal to a nondominated row count as kept
-    kept = (ours[:, None] == ours[nondominated(ours)]).all(axis=2).any(axis=1)
+    kept = (picked[:, None] == picked[nondominated(picked)]).all(axis=2).any(axis=1)
     # avoids a division by 0 or by a rounding error
-    distance = (np.abs(ours[:, None] - front) / np.maximum(front, 1e-9)).max(axis=2).min(axis=1)
+    distance = (np.abs(picked[:, None] - front) / np.maximum(front, 1e-9)).max(axis=2).min(axis=1)
     lowest = front.min(axis=0)
     ranges = np.ptp(front, axis=0)
     scaled = (values - lowest) / np.where(ranges > 0, ranges, 1.0)

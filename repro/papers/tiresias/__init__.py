@@ -1,1 +1,1 @@
-"""What single figures of Tiresias compute."""
+"""Computations of single figures of Tiresias."""

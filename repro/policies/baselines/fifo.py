@@ -1,6 +1,8 @@
 """First in, first out, with and without head-of-line blocking (Tiresias, section 5).
 
-Key: submission time. Ties: order in the trace.
+Key of job J: its submission time. Running jobs keep their GPUs.
+
+Ties: order in the trace.
 """
 
 from dataclasses import dataclass
@@ -12,7 +14,7 @@ from repro.model.view import View
 @register("best-effort")
 @dataclass(frozen=True)
 class BestEffort(Order):
-    """Non-preemptive FIFO by arrival in which later jobs that fit may start (Tiresias, 5.3)."""
+    """Non-preemptive FIFO in which later jobs that fit may start (Tiresias, 5.3)."""
 
     families = ("fifo",)
 
@@ -20,13 +22,13 @@ class BestEffort(Order):
     placement = "yarn"
 
     def key(self, view: View, job: int) -> float:
-        """Return the submission time (s)."""
+        """Submission time (s)."""
         return view.submit(job)
 
 
 @register("yarn-cs")
 @dataclass(frozen=True)
 class YarnCS(BestEffort):
-    """Non-preemptive FIFO by arrival in which one blocked job blocks all (Tiresias, 5.1)."""
+    """Non-preemptive FIFO in which the first job that does not fit blocks all (Tiresias, 5.1)."""
 
     blocking = True

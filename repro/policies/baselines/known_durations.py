@@ -1,7 +1,13 @@
-"""Preemptive orders by what is known of a job: its size, remaining time, remaining service.
+"""Preemptive orders by demand and known duration (Tiresias, section 3.2.1).
 
-Key: W_J (sf), remaining time r_J (srtf), W_J r_J (srsf). Ties: submission, then order in the trace;
-with ``history_ties`` the order of the previous event.
+Job J has demand W_J (GPUs) and remaining time r_J (s). The smallest key runs first:
+
+- ``sf``, smallest first: W_J.
+- ``srtf``, shortest remaining time first: r_J.
+- ``srsf``, smallest remaining service first: W_J r_J.
+
+Ties: order of submission, then order in the trace. With ``history_ties``, the order at the previous
+event.
 """
 
 from dataclasses import dataclass
@@ -21,12 +27,13 @@ class KnownDuration(Order):
     Parameters
     ----------
     history_ties : bool, optional
-        Equal keys keep the order of the previous event, as a list sorted in place does, instead of
-        submission, then order in the file. None: as the rules say.
+        Whether jobs of equal key keep their order at the previous event, as in a list sorted in
+        place. False: they go by submission, then by order in the trace. Default: true under
+        Tiresias' rules only.
     refill : bool, optional
-        Select by nodes: at every event the empty cluster is refilled by consolidated first fit, and
-        a gang for which no nodes are left is skipped, even if as many GPUs are idle. False: any
-        idle GPUs do. None: as the rules say.
+        Whether jobs are selected by nodes. Every event then refills the empty cluster by
+        consolidated first fit. A gang without suitable nodes is skipped, even if as many GPUs are
+        idle. False: any idle GPUs do. Default: true under Muri's rules only.
     """
 
     history_ties: bool | None = None
@@ -40,7 +47,7 @@ class KnownDuration(Order):
     }
 
     def ordering(self, view: View) -> Ordering:
-        """Return an ordering that selects as the rules say."""
+        """State of one run, with the selection of jobs that the parameters name."""
         ordering = Ordering(self, view)
         if self.refill:
             ordering.selection = Refill
@@ -57,43 +64,43 @@ class SF(KnownDuration):
     needs = frozenset()
 
     def key(self, view: View, job: int) -> float:
-        """Return the gang size (GPUs)."""
+        """Demand (GPUs)."""
         return view.gpus(job)
 
 
 @register("srtf")
 @dataclass(frozen=True)
 class SRTF(KnownDuration):
-    """Preemptive smallest remaining time (Tiresias section 5.1); durations are known."""
+    """Preemptive shortest remaining time first, with known durations (Tiresias, 5.1)."""
 
     families = ("sjf",)
 
     def key(self, view: View, job: int) -> float:
-        """Return the remaining time (s)."""
+        """Remaining time (s)."""
         return view.remaining(job)
 
     def slope(self, view: View, job: int) -> float:
-        """Return minus the rate: what a second of running takes off."""
+        """Change of the remaining time per second of running: minus the rate."""
         return -view.rate(job)
 
     def steady(self, view: View) -> Steady:
-        """Return 1 per second left."""
+        """Numbers of the key: 1 per second of remaining time."""
         return Steady(per_second=1.0)
 
 
 @register("srsf")
 @dataclass(frozen=True)
 class SRSF(KnownDuration):
-    """Preemptive smallest remaining GPU-time, W_J times remaining time (Tiresias, 3.2.1)."""
+    """Preemptive smallest remaining GPU-time first, W_J times remaining time (Tiresias, 3.2.1)."""
 
     def key(self, view: View, job: int) -> float:
-        """Return the remaining service (GPU-seconds)."""
+        """Remaining service (GPU-seconds)."""
         return view.gpus(job) * view.remaining(job)
 
     def slope(self, view: View, job: int) -> float:
-        """Return minus gang size times rate: the service a second of running takes off."""
+        """Change of the remaining service per second of running: minus demand times rate."""
         return -view.gpus(job) * view.rate(job)
 
     def steady(self, view: View) -> Steady:
-        """Return the gang size per second left."""
+        """Numbers of the key: the demand per second of remaining time."""
         return Steady(per_second=view.widths)

@@ -1,4 +1,7 @@
-"""Scripted decisions, for worked examples and plans; the policy has no registered name."""
+"""Scripted decisions, for worked examples and plans; the policy has no registered name.
+
+Ties: gangs run in the order of the script.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -9,14 +12,14 @@ from repro.model.view import View
 
 @dataclass(frozen=True)
 class Given(Policy):
-    """Run the given gangs in order, as far as they fit; a gang starts when its last job arrives.
+    """Run scripted gangs in order, if they fit; a gang may start when its last job has arrived.
 
     Parameters
     ----------
     gangs : tuple of Run
-        Members are row numbers in order of submission, equals as in the file; those that have
-        finished are left out, so that the others of a group go on alone. Gangs that name nodes need
-        placement ``wished``.
+        Gangs in order of priority. Members are row numbers in order of submission, jobs of equal
+        submission in order of the trace. Finished members are left out, and the other members of
+        the group go on. Gangs that name nodes need placement ``wished``.
     """
 
     gangs: tuple[Run, ...] = ()
@@ -25,11 +28,12 @@ class Given(Policy):
     elastic = True
 
     def decide(self, view: View) -> RunSet:
-        """Return the gangs whose jobs have all arrived, without the finished ones."""
-        present = set(view.jobs)
+        """Gangs whose jobs have all arrived, without their finished members."""
+        unfinished = set(view.jobs)
         runs = []
         for gang in self.gangs:
-            jobs = tuple(job for job in gang.jobs if job in present)
-            if jobs and max(gang.jobs) < view.arrived:
+            jobs = tuple(job for job in gang.jobs if job in unfinished)
+            all_arrived = max(gang.jobs) < view.arrived
+            if jobs and all_arrived:
                 runs.append(replace(gang, jobs=jobs))
         return RunSet(runs)

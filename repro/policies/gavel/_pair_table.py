@@ -1,4 +1,4 @@
-"""Speeds of two kinds of jobs on the same GPUs, known or estimated."""
+"""Throughputs of pairs of job kinds on the same GPUs, known or estimated."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -13,8 +13,8 @@ from repro.perf.synthetic_throughputs import job_types
 from repro.perf.throughput import ThroughputTable
 from repro.policies.gavel.estimator import PairEstimator
 
-Pairs = Literal["all", "working", "useful"]
-#: What users of policies that share GPUs are told where no speeds of pairs are given.
+PairChoice = Literal["all", "working", "useful"]
+#: Advice to users of policies with space sharing where the run has no throughputs of pairs.
 ADVICE = (
     "without speeds of pairs nobody shares GPUs; give a throughput table "
     "(--throughputs gavel-throughputs) and a cluster of GPU types"
@@ -22,9 +22,17 @@ ADVICE = (
 
 
 class EstimatedPairs:
-    """Estimated speeds of pairs of one-GPU jobs; those of gangs, and what runs at all, are known.
+    """Estimated throughputs of pairs of one-GPU jobs, by `PairEstimator`.
 
-    Parameters as for `GavelLasSS`.
+    Throughputs of pairs of gangs are known. The GPU types on which a pair runs out of memory are
+    known too.
+
+    Parameters
+    ----------
+    view : View
+        The run, with a throughput table.
+    profiled, references, artifact_index
+        As for `GavelLasSS`.
     """
 
     def __init__(self, view: View, profiled: float, references: int, artifact_index: bool) -> None:
@@ -32,10 +40,11 @@ class EstimatedPairs:
         if not isinstance(table, ThroughputTable):
             raise ParamError(
                 "profiled: the run has no throughput table to profile; give --throughputs or a "
-                "trace that names one, or leave profiled out"
+                "trace that names a table, or leave profiled out"
             )
-        known = {model for model, gang in table.rows if gang == 1}
-        drawn = [one.name for one in job_types() if one.name in known]
+        models = {model for model, width in table.rows if width == 1}
+        # The artifact samples references in the order of its workload generator.
+        generated = [job_type.name for job_type in job_types() if job_type.name in models]
         self._view = view
         self._estimator = PairEstimator(
             table,
@@ -44,35 +53,50 @@ class EstimatedPairs:
             references=references,
             seed=view.seed,
             artifact_index=artifact_index,
-            models=drawn if len(drawn) == len(known) else sorted(known),
+            models=generated if len(generated) == len(models) else sorted(models),
         )
 
-    def likeness(self, job: int) -> tuple[str, str] | None:
-        """Return the model of a job and the reference nearest to it; None for a gang."""
-        model, gang = self._view.kind(job)
-        return self._estimator.kind(job, str(model)) if gang == 1 else None
+    def match(self, job: int) -> tuple[str, str] | None:
+        """Model of a job and the reference model nearest to it; None for a gang."""
+        model, width = self._view.kind(job)
+        return self._estimator.kind(job, str(model)) if width == 1 else None
 
-    def speeds(self, one: int, other: int) -> Floats:
-        """Return the estimated steps per second of two jobs on the same GPUs, 0 = out of memory."""
-        true = self._view.pair_speeds(one, other)
-        a, b = self.likeness(one), self.likeness(other)
-        if a is None or b is None:
-            return true
-        return np.where(true > 0, self._estimator.pair_speeds(a, b), 0.0)
+    def speeds(self, first: int, second: int) -> Floats:
+        """Estimated throughputs (steps/s) of two jobs on the same GPUs, shape (2, GPU types).
 
-    def observe(self, one: int, other: int, gpu_type: str | None) -> bool:
-        """Measure two jobs that have shared GPUs; tell whether their speeds were estimates."""
-        a, b = self.likeness(one), self.likeness(other)
-        if a is None or b is None:
+        0: the pair runs out of memory.
+        """
+        true_speeds = self._view.pair_speeds(first, second)
+        first_match = self.match(first)
+        second_match = self.match(second)
+        if first_match is None or second_match is None:
+            return true_speeds
+        estimates = self._estimator.pair_speeds(first_match, second_match)
+        return np.where(true_speeds > 0, estimates, 0.0)
+
+    def observe(self, first: int, second: int, gpu_type: str | None) -> bool:
+        """Measure two jobs that have shared GPUs; True if both are one-GPU jobs."""
+        first_match = self.match(first)
+        second_match = self.match(second)
+        if first_match is None or second_match is None:
             return False
-        self._estimator.observe(a, b, gpu_type)
+        self._estimator.observe(first_match, second_match, gpu_type)
         return True
 
 
 class PairTable(KindTable):
-    """A `KindTable` that also has the speeds of two kinds on the same GPUs, or estimates of them.
+    """A `KindTable` with the throughputs of pairs of kinds on the same GPUs.
 
-    With estimates, jobs that resemble unlike reference models are of different kinds.
+    With estimates, jobs that resemble different reference models are of different kinds.
+
+    Parameters
+    ----------
+    policy : TypedShares
+        Policy of the run, which says what a kind is.
+    view : View
+        The run.
+    estimates : EstimatedPairs, optional
+        Estimates in place of the throughputs of the run.
     """
 
     def __init__(
@@ -80,54 +104,55 @@ class PairTable(KindTable):
     ) -> None:
         self._estimates = estimates
         self._paired = np.empty((0, 0, len(view.gpu_types)))
-        self._seen: set[tuple[int, int, str | None]] = set()
-        super().__init__(policy, view, estimates.likeness if estimates else None)
+        self._observed: set[tuple[int, int, str | None]] = set()
+        super().__init__(policy, view, estimates.match if estimates else None)
 
     def paired(self, numbers: Ints) -> Floats:
-        """Return steps per second of a job of kind a that shares its GPUs with one of b, at [a, b].
+        """Throughputs of pairs of the kinds ``numbers``, shape (kinds, kinds, GPU types).
 
-        Shape (kinds, kinds, GPU types).
+        [a, b] is the throughput (steps/s) of a job of kind a next to a job of kind b.
         """
         self.learn()
-        found: Floats = self._paired[numbers[:, None], numbers]
-        return found
+        speeds: Floats = self._paired[numbers[:, None], numbers]
+        return speeds
 
     def learn(self) -> None:
-        """Look up new kinds, alone and beside all others."""
+        """Add the kinds that are new, and their pairs with all kinds."""
         super().learn()
-        known = len(self._paired)
+        old_size = len(self._paired)
         size = len(self.keys)
-        if size == known:
+        if size == old_size:
             return
         if self._estimates is None:
             codes = self._view.kind_codes[self.examples]
             pairs = self._view.pairs[codes[:, None], codes]
-            # both speeds are those of the pair in the order in which its kinds were seen
+            # Both entries come from the pair in the order in which its kinds were first seen.
             upper = np.tri(size, dtype=np.bool_).T[:, :, None]
             self._paired = np.where(upper, pairs[:, :, 0], pairs[:, :, 1].swapaxes(0, 1))
             return
         paired = np.zeros((size, size, self._paired.shape[2]))
-        paired[:known, :known] = self._paired
-        for b in range(known, size):
+        paired[:old_size, :old_size] = self._paired
+        for b in range(old_size, size):
             for a in range(b + 1):
-                one = self.examples[a]
-                other = self.examples[b]
-                paired[a, b], paired[b, a] = self._estimates.speeds(one, other)
+                example_a = self.examples[a]
+                example_b = self.examples[b]
+                paired[a, b], paired[b, a] = self._estimates.speeds(example_a, example_b)
         self._paired = paired
 
-    def observe(self, together: Sequence[tuple[int, int, str | None]]) -> bool:
-        """Note that pairs of jobs have shared GPUs; tell whether that changed speeds of pairs."""
+    def observe(self, pairs: Sequence[tuple[int, int, str | None]]) -> bool:
+        """Note pairs (job, job, GPU type) that have shared GPUs; True if an estimate changed."""
         changed = False
         if self._estimates is None:
             return changed
-        for one, other, gpu_type in together:
-            a, b = self.numbers([one, other]).tolist()
-            if (a, b, gpu_type) in self._seen:
+        for first, second, gpu_type in pairs:
+            a, b = self.numbers([first, second]).tolist()
+            if (a, b, gpu_type) in self._observed:
                 continue
-            self._seen.add((a, b, gpu_type))
-            if not self._estimates.observe(one, other, gpu_type) or max(a, b) >= len(self._paired):
+            self._observed.add((a, b, gpu_type))
+            estimated = self._estimates.observe(first, second, gpu_type)
+            if not estimated or max(a, b) >= len(self._paired):
                 continue
             before = self._paired[[a, b], [b, a]]
-            self._paired[a, b], self._paired[b, a] = self._estimates.speeds(one, other)
+            self._paired[a, b], self._paired[b, a] = self._estimates.speeds(first, second)
             changed |= not np.array_equal(before, self._paired[[a, b], [b, a]])
         return changed

@@ -1,4 +1,18 @@
-"""AlloX: jobs matched to the queues of GPUs by remaining duration."""
+"""AlloX: waiting jobs matched to queue positions of idle GPUs (EuroSys 2020, section 4).
+
+When a GPU is idle and a job waits, the matching of least cost is computed. Each idle GPU has a
+queue. A job m is matched with a position k, counted from the end of the queue of a GPU of type j.
+There it delays k jobs, itself included:
+
+    min sum over matched (m, j, k) of k num_steps_m / T_mj + t_m
+
+The job of largest k on each GPU starts and has X_mj = 1 until it ends. All others wait for the next
+matching. Gavel compares with AlloX in section 7.
+
+Ties: `scipy.optimize.linear_sum_assignment` chooses among matchings of equal cost. Its matrix has a
+row per job, in order of arrival, and a column per position and idle GPU. Above
+`repro.solve.slots.LARGEST` entries the matrix is built in part, and another matching may come out.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,12 +21,12 @@ from typing import Annotated
 import numpy as np
 
 from repro.base.errors import PolicyError
-from repro.base.typing import Floats
+from repro.base.typing import Floats, Ints
 from repro.model.policy import register
 from repro.model.settings import Between
 from repro.model.typed_shares import Kinds, TypedShares
 from repro.model.view import View
-from repro.policies.gavel._one_type import remaining_s, whole_time
+from repro.policies.gavel._single_type import full_time_shares, remaining_durations
 from repro.solve.slots import start_now
 
 
@@ -21,14 +35,14 @@ from repro.solve.slots import start_now
 class Allox(TypedShares):
     """Whenever a GPU is free and a job waits, match waiting jobs to the free GPUs' queues.
 
-    The head of each queue starts and keeps its GPU type to the end; the others wait for the next
-    matching. Gangs of one GPU only.
+    The head of each queue starts and keeps its GPU type to the end. The other jobs wait for the
+    next matching. Jobs ask for one GPU each.
 
     Parameters
     ----------
     alpha : float
-        Part of the waiting jobs that is considered, oldest first, at least as many as there are
-        free GPUs.
+        Fraction of the waiting jobs that is matched, oldest first. At least as many jobs are
+        matched as GPUs are idle.
 
     Reference: AlloX, EuroSys 2020, section 4; the baseline of Gavel, OSDI 2020, section 7.
     """
@@ -38,32 +52,34 @@ class Allox(TypedShares):
     needs = frozenset({"throughput", "duration"})
 
     def formula(self, view: View) -> Callable[[Kinds], Floats]:
-        """Return X of one run, which remembers the column of every job that has started."""
+        """Allocation X of one run as a function; it remembers the GPU type of each started job."""
         started: dict[int, int] = {}
 
         def shares(jobs: Kinds) -> Floats:
-            place = {row: started[job] for row, job in enumerate(jobs.jobs) if job in started}
-            waiting = [row for row in range(len(jobs.jobs)) if row not in place]
-            free = jobs.gpus.astype(np.int64)
-            np.subtract.at(free, list(place.values()), 1)
-            if waiting and free.any():
-                most = max(int(self.alpha * len(waiting)), int(free.sum()))
-                place |= self._start(view, jobs, waiting[:most], free)
-                started.update({jobs.jobs[row]: column for row, column in place.items()})
-            return whole_time(jobs, place)
+            columns = {row: started[job] for row, job in enumerate(jobs.jobs) if job in started}
+            waiting = [row for row in range(len(jobs.jobs)) if row not in columns]
+            idle_gpus = jobs.gpus.astype(np.int64)
+            np.subtract.at(idle_gpus, list(columns.values()), 1)
+            if waiting and idle_gpus.any():
+                limit = max(int(self.alpha * len(waiting)), int(idle_gpus.sum()))
+                columns |= _matched(view, jobs, waiting[:limit], idle_gpus)
+                started.update({jobs.jobs[row]: column for row, column in columns.items()})
+            return full_time_shares(jobs, columns)
 
         return shares
 
-    def _start(self, view: View, jobs: Kinds, rows: list[int], free: np.ndarray) -> dict[int, int]:
-        """Return the columns of the rows that start now."""
-        wide = [row for row in rows if jobs.widths[row] != 1]
-        if wide:
-            raise PolicyError(
-                f"policy 'allox': job {view.job_id(jobs.jobs[wide[0]])!r} asks for "
-                f"{jobs.widths[wide[0]]:g} GPUs; AlloX places jobs of one GPU only: take those, or "
-                "another policy (gavel-las, gandiva-ss)"
-            )
-        left = view.steps_left([jobs.jobs[row] for row in rows])
-        durations = remaining_s(left, jobs.speeds[rows])
-        waited = np.array([view.now - view.submit(jobs.jobs[row]) for row in rows])
-        return {rows[at]: column for at, column in start_now(durations, free, waited)}
+
+def _matched(view: View, jobs: Kinds, rows: list[int], idle_gpus: Ints) -> dict[int, int]:
+    """Column of the GPU type of each row that starts now; PolicyError for a gang."""
+    gangs = [row for row in rows if jobs.widths[row] != 1]
+    if gangs:
+        raise PolicyError(
+            f"policy 'allox': job {view.job_id(jobs.jobs[gangs[0]])!r} asks for "
+            f"{jobs.widths[gangs[0]]:g} GPUs; AlloX places jobs of one GPU only: give a trace of "
+            "such jobs, or take another policy (gavel-las, gandiva-ss)"
+        )
+    steps_left = view.steps_left([jobs.jobs[row] for row in rows])
+    durations = remaining_durations(steps_left, jobs.speeds[rows])
+    waited_s = np.array([view.now - view.submit(jobs.jobs[row]) for row in rows])
+    starts = start_now(durations, idle_gpus, waited_s)
+    return {rows[index]: column for index, column in starts}

@@ -1,4 +1,18 @@
-"""Throughput of pairs of jobs that were never run together, from a few measurements (Gavel)."""
+"""Estimated throughputs of pairs of models, from a few measurements (Gavel, section 6).
+
+A pair is described by the fraction of its throughput that each model retains. Let R be the matrix
+of retained fractions. A row of R is a model. A column is a GPU type and a reference model as the
+partner.
+
+1. The rows of the reference models are measured beforehand.
+2. For a new job, each entry of its row is measured with probability ``fraction``.
+3. R is completed as U V^T (`complete`). U and V minimise the squared errors of the measured entries
+   plus ``penalty`` times the squared entries of U and V.
+4. The reference model of least cosine distance to the completed row stands in for the new job.
+
+Ties: the first reference model in the order of the models. A job without any measurement gets a
+random reference model.
+"""
 
 import random
 from collections.abc import Hashable, Sequence
@@ -9,34 +23,55 @@ from repro.base.errors import ParamError
 from repro.base.typing import Flags, Floats, Ints
 from repro.perf.throughput import ThroughputTable
 
-#: What decides an estimate: the model (its speed alone is known) and the reference it resembles.
-Kind = tuple[str, str]
+#: Model of a job, and the reference model that it resembles.
+Match = tuple[str, str]
 
-#: The artifact draws profiling from the experiment's seed plus this.
+#: The artifact seeds the random stream of profiling with the experiment's seed plus this number.
 STREAM = 4
-#: Root mean square change of an entry below which the search ends.
+#: Root mean square change of an entry below which the completion ends.
 _STOP = 1e-3
+#: Largest number of sweeps of the completion.
 _SWEEPS = 100
 
 
 def complete(
     values: Floats, known: Flags, *, rank: int = 10, penalty: float = 1e-2, seed: int = 0
 ) -> Floats:
-    """Return the matrix with its gaps filled by a product of two factors; known entries stay.
+    """Matrix with its unknown entries replaced by a product of two factors.
 
-    The factors have ``rank`` columns, start at random, and their squares weigh ``penalty`` in the
-    fit (Salakhutdinov and Mnih, NIPS 2007; Gavel, OSDI 2020, uses rank 10 and penalty 0.01).
+    The factors are fitted in turn by ridge regression, from a random start (Salakhutdinov and Mnih,
+    NIPS 2007).
+
+    Parameters
+    ----------
+    values : Floats
+        The matrix; unknown entries may have any value.
+    known : Flags
+        Which entries are known, in the shape of ``values``.
+    rank : int
+        Columns of the factors; 10 in Gavel.
+    penalty : float
+        Weight of the squared entries of the factors; 0.01 in Gavel.
+    seed : int
+        Seed of the random start.
+
+    Examples
+    --------
+    >>> values = np.outer([1.0, 0.5], [0.8, 0.4])
+    >>> known = np.array([[True, True], [True, False]])
+    >>> complete(values, known, rank=1, penalty=1e-6)[1, 1].round(3)
+    np.float64(0.2)
     """
     rng = np.random.default_rng(seed)
     left, right = (rng.standard_normal((size, rank)) for size in values.shape)
-    across = _patterns(known)
-    down = _patterns(known.T)
+    row_patterns = _patterns(known)
+    column_patterns = _patterns(known.T)
     target = np.where(known, values, 0.0)
     ridge = penalty * np.eye(rank)
     product = left @ right.T
     for _ in range(_SWEEPS):
-        left = _fit(right, across, target, ridge)
-        right = _fit(left, down, target.T, ridge)
+        left = _fit(right, row_patterns, target, ridge)
+        right = _fit(left, column_patterns, target.T, ridge)
         before = product
         product = left @ right.T
         if np.sqrt(((product - before) ** 2).mean()) < _STOP:
@@ -45,52 +80,91 @@ def complete(
 
 
 def _patterns(known: Flags) -> list[tuple[Ints, Ints]]:
-    """Return the columns known together in some rows, and those rows, for each set of columns."""
-    held, of_row = np.unique(known, axis=0, return_inverse=True)
-    return [(np.flatnonzero(one), np.flatnonzero(of_row == n)) for n, one in enumerate(held)]
+    """All sets of known columns, each with the rows in which exactly these are known."""
+    patterns, pattern_of_row = np.unique(known, axis=0, return_inverse=True)
+    return [
+        (np.flatnonzero(pattern), np.flatnonzero(pattern_of_row == number))
+        for number, pattern in enumerate(patterns)
+    ]
 
 
 def _fit(
     factor: Floats, patterns: list[tuple[Ints, Ints]], target: Floats, ridge: Floats
 ) -> Floats:
-    """Return the best other factor by ridge regression; rows with the same gaps have one matrix."""
-    answer: Floats = target @ factor
-    for seen, rows in patterns:
-        part = factor.take(seen, axis=0)
-        answer[rows] = np.linalg.solve(part.T @ part + ridge, answer.take(rows, axis=0).T).T
-    return answer
+    """Best other factor by ridge regression, shape (rows, rank).
+
+    Rows with the same known columns have the same matrix.
+    """
+    other: Floats = target @ factor
+    for columns, rows in patterns:
+        basis = factor.take(columns, axis=0)
+        other[rows] = np.linalg.solve(basis.T @ basis + ridge, other.take(rows, axis=0).T).T
+    return other
 
 
 def slowdowns(table: ThroughputTable, models: Sequence[str], gpu_types: Sequence[str]) -> Floats:
-    """Return the part of its speed, (model, GPU type), kept beside each model; 0 = cannot share."""
-    kept = np.zeros((len(models), len(gpu_types), len(models)))
+    """Fraction of its throughput that a model retains, at [model, GPU type, partner].
+
+    0: the pair cannot share a GPU of the type.
+
+    Parameters
+    ----------
+    table : ThroughputTable
+        Throughputs of models and of pairs on one GPU.
+    models : sequence of str
+        Models, which are also the partners.
+    gpu_types : sequence of str
+        GPU types.
+
+    Examples
+    --------
+    >>> rows = {("a", 1): {"k80": 10.0}, ("b", 1): {"k80": 4.0}}
+    >>> table = ThroughputTable(rows, "k80", {("a", "b", 1): {"k80": (6.0, 3.0)}})
+    >>> slowdowns(table, ["a", "b"], ["k80"])[:, 0].tolist()
+    [[0.0, 0.6], [0.75, 0.0]]
+    """
+    retained = np.zeros((len(models), len(gpu_types), len(models)))
     alone = _alone(table, models, gpu_types)
-    for i, one in enumerate(models):
-        runs = alone[i] > 0
-        for k, other in enumerate(models):
-            pair = table.pair_speeds(one, 1, other, 1, gpu_types)[0]
-            kept[i, runs, k] = np.minimum(1.0, pair[runs] / alone[i, runs])
-    return kept
+    for row, model in enumerate(models):
+        runs = alone[row] > 0
+        for column, partner in enumerate(models):
+            together = table.pair_speeds(model, 1, partner, 1, gpu_types)[0]
+            retained[row, runs, column] = np.minimum(1.0, together[runs] / alone[row, runs])
+    return retained
 
 
 def _alone(table: ThroughputTable, models: Sequence[str], gpu_types: Sequence[str]) -> Floats:
-    """Return steps/s on one GPU, shape (models, GPU types)."""
+    """Throughput (steps/s) on one GPU, shape (models, GPU types)."""
     rows = [table.rows[model, 1] for model in models]
     return np.array([[row.get(gpu_type, 0.0) for gpu_type in gpu_types] for row in rows])
 
 
 class PairEstimator:
-    """What a scheduler believes of pairs when only some were profiled.
+    """Estimates throughputs of pairs of which only some were profiled (Gavel, section 6).
 
-    A new job is run together with a random part of the reference models. The gaps of its row are
-    completed from the rows of the references, and the job is treated as the nearest of them (cosine
-    distance): in a pair, two jobs keep the shares of their speeds that their references keep.
-    Speeds alone are known, as is a pair on a GPU type where it has run (OSDI 2020, section 6).
+    Each new job is profiled with a random part of the reference models, and matched with the
+    nearest of them. In a pair, two jobs retain the fractions that their reference models retain.
+    Throughputs of jobs alone are known. The throughputs of a pair are known on the GPU types on
+    which it has run.
 
-    ``table`` holds the true speeds; ``fraction`` (0 to 1) of the (GPU type, reference) entries are
-    profiled per job; ``references`` models are drawn from ``models``, by default the table's (in
-    the artifact those of its workload generator, in its order). With ``artifact_index``,
-    measurements are read where the artifact reads them: in the columns of the table's first models.
+    Parameters
+    ----------
+    table : ThroughputTable
+        True throughputs.
+    gpu_types : sequence of str
+        GPU types.
+    fraction : float
+        Fraction (0 to 1) of the entries (GPU type, reference model) that is profiled per job.
+    references : int
+        Number of reference models.
+    seed : int
+        Seed of the run.
+    artifact_index : bool
+        Whether entry n of a row is read at position n of the row over all models, as in the
+        artifact. The measurement then belongs to another model.
+    models : sequence of str, optional
+        Models from which the reference models are sampled. Default: the models of the table. The
+        artifact has the models of its workload generator, in their order.
     """
 
     def __init__(
@@ -114,71 +188,84 @@ class PairEstimator:
                 f"{len(models)} models on 1 GPU(s): give 1 to {len(models)}"
             )
         self._fraction = fraction
-        self._artifact = artifact_index
-        self._at = {model: row for row, model in enumerate(models)}
+        self._artifact_index = artifact_index
+        self._row_of_model = {model: row for row, model in enumerate(models)}
+        self._column_of_type = {gpu_type: column for column, gpu_type in enumerate(gpu_types)}
         self._rng = random.Random(seed + STREAM)
-        chosen = sorted(self._rng.sample(range(len(models)), references))
-        self.references = tuple(models[row] for row in chosen)
+        reference_rows = sorted(self._rng.sample(range(len(models)), references))
+        #: names of the reference models
+        self.references = tuple(models[row] for row in reference_rows)
+        self._reference_rows = reference_rows
         self._alone = _alone(table, models, gpu_types)
         self._true = slowdowns(table, models, gpu_types)
-        #: rows of the references beside each other, flattened over GPU types
-        self._known = self._true[chosen][:, :, chosen].reshape(references, -1)
-        self._norms = np.linalg.norm(self._known, axis=1)
-        self._chosen = chosen
-        self._kinds: dict[Hashable, Kind] = {}
-        self._types = {held: column for column, held in enumerate(gpu_types)}
-        self._seen: dict[frozenset[Kind], Flags] = {}
+        #: rows of the reference models in R, shape (references, GPU types * references)
+        self._measured = self._true[reference_rows][:, :, reference_rows].reshape(references, -1)
+        self._norms = np.linalg.norm(self._measured, axis=1)
+        self._matches: dict[Hashable, Match] = {}
+        #: GPU types on which a pair has run
+        self._types_run: dict[frozenset[Match], Flags] = {}
 
-    def kind(self, job: Hashable, model: str) -> Kind:
-        """Return what is believed of a job: its model and the reference it resembles."""
-        if job not in self._kinds:
-            if model not in self._at:
+    def kind(self, job: Hashable, model: str) -> Match:
+        """Model of a job and the reference model that it resembles; the first call profiles it."""
+        if job not in self._matches:
+            if model not in self._row_of_model:
                 raise ParamError(
                     f"job {job!r}: the throughput table has no pairs of model {model!r}; "
-                    f"it has {', '.join(self._at)}"
+                    f"it has {', '.join(self._row_of_model)}"
                 )
-            nearest = self._nearest(self._at[model])
+            nearest = self._nearest(self._row_of_model[model])
             if nearest is None:
                 nearest = self._rng.choice(self.references)
-            self._kinds[job] = (model, nearest)
-        return self._kinds[job]
+            self._matches[job] = (model, nearest)
+        return self._matches[job]
 
-    def pair_speeds(self, one: Kind, other: Kind) -> Floats:
-        """Return steps/s of both jobs when they share GPUs, shape (2, GPU types)."""
-        seen = self._seen.get(frozenset((one, other)))
-        return np.array([self._speed(a, b, seen) for a, b in ((one, other), (other, one))])
+    def pair_speeds(self, first: Match, second: Match) -> Floats:
+        """Throughputs (steps/s) of both jobs on the same GPU, shape (2, GPU types)."""
+        types_run = self._types_run.get(frozenset((first, second)))
+        first_speed = self._speed(first, second, types_run)
+        second_speed = self._speed(second, first, types_run)
+        return np.array([first_speed, second_speed])
 
-    def observe(self, one: Kind, other: Kind, gpu_type: str | None = None) -> None:
-        """Record that jobs of these kinds ran together: their speeds are known from then on."""
-        seen = self._seen.setdefault(
-            frozenset((one, other)), np.zeros(len(self._types), dtype=np.bool_)
+    def observe(self, first: Match, second: Match, gpu_type: str | None = None) -> None:
+        """Record that jobs of these matches ran together on a GPU type; None: on all types.
+
+        From then on their throughputs on this type are known.
+        """
+        types_run = self._types_run.setdefault(
+            frozenset((first, second)), np.zeros(len(self._column_of_type), dtype=np.bool_)
         )
-        seen[slice(None) if gpu_type is None else self._types[gpu_type]] = True
+        types_run[slice(None) if gpu_type is None else self._column_of_type[gpu_type]] = True
 
-    def _speed(self, one: Kind, other: Kind, seen: Flags | None) -> Floats:
-        model, likened = one
-        beside, likened_to = other
-        kept = self._true[self._at[likened], :, self._at[likened_to]]
-        if seen is not None:
-            kept = np.where(seen, self._true[self._at[model], :, self._at[beside]], kept)
-        speed: Floats = self._alone[self._at[model]] * kept
+    def _speed(self, match: Match, partner: Match, types_run: Flags | None) -> Floats:
+        """Throughput (steps/s) next to the partner, shape (GPU types,)."""
+        model_row, reference_row = (self._row_of_model[name] for name in match)
+        partner_row, partner_reference_row = (self._row_of_model[name] for name in partner)
+        retained = self._true[reference_row, :, partner_reference_row]
+        if types_run is not None:
+            retained = np.where(types_run, self._true[model_row, :, partner_row], retained)
+        speed: Floats = self._alone[model_row] * retained
         return speed
 
-    def _nearest(self, model: int) -> str | None:
-        """Profile one job; return the reference nearest to it, None where nothing is known."""
+    def _nearest(self, model_row: int) -> str | None:
+        """Profile a job; the reference model nearest to it, None without any measurement."""
         if self._fraction == 0:
             return None
-        size = self._known.shape[1]
-        measured = np.array([self._rng.uniform(0, 1) <= self._fraction for _ in range(size)])
-        own = self._true[model]
-        row = own.ravel()[:size] if self._artifact else own[:, self._chosen].ravel()
-        values = np.vstack([self._known, np.where(measured, row, 0.0)])
+        size = self._measured.shape[1]
+        profiled = np.array([self._rng.uniform(0, 1) <= self._fraction for _ in range(size)])
+        true_row = self._true[model_row]
+        if self._artifact_index:
+            measurements = true_row.ravel()[:size]
+        else:
+            measurements = true_row[:, self._reference_rows].ravel()
+        values = np.vstack([self._measured, np.where(profiled, measurements, 0.0)])
         known = np.ones(values.shape, dtype=bool)
-        known[-1] = measured
-        if not measured.all():
+        known[-1] = profiled
+        if not profiled.all():
             values = np.where(known, values, np.clip(complete(values, known), 0.0, 1.0))
-        own = values[-1]
-        if not np.linalg.norm(own) > 0:
+        completed = values[-1]
+        norm = np.linalg.norm(completed)
+        if not norm > 0:
             return None
-        norms = np.maximum(self._norms * np.linalg.norm(own), 1e-300)
-        return self.references[int(np.argmin(1 - self._known @ own / norms))]
+        norms = np.maximum(self._norms * norm, 1e-300)
+        distances = 1 - self._measured @ completed / norms
+        return self.references[int(np.argmin(distances))]

@@ -1,4 +1,18 @@
-"""Gavel's first in, first out: the fastest GPU type with room."""
+"""Gavel's first in, first out (Gavel, section 4.2).
+
+The programme of the paper (``form="lp"``), for M jobs numbered from 0 in order of arrival:
+
+    max_X sum_m (M - m) throughput(m, X) / throughput(m, X^fastest)
+
+X^fastest gives a job all its time on its fastest GPU type.
+
+The rule of the public simulator (``form="greedy"``): in order of arrival, X_mj = 1 on the fastest
+type j with at least scale_factor_m idle GPUs. The first job for which no type has enough idle GPUs
+blocks all jobs behind it.
+
+Ties: order of arrival, then order in the trace. Among equally fast types, the first in alphabetical
+order. Among the optima of the programme, the largest least share of time.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,22 +24,22 @@ import numpy as np
 from repro.base.typing import Floats
 from repro.model.policy import register
 from repro.model.typed_shares import Kinds
-from repro.policies.gavel._one_type import InOrder, whole_time
+from repro.policies.gavel._single_type import FifoShares, full_time_shares
 from repro.solve.linear import best_shares
 
 
 @register("gavel-fifo")
 @dataclass(frozen=True)
-class GavelFifo(InOrder):
+class GavelFifo(FifoShares):
     """Jobs in order of arrival, each on the fastest type with room; all anew at every decision.
 
     Parameters
     ----------
     form : {"greedy", "lp"}
-        ``greedy``: as the public simulator; the first job that finds no room blocks all behind it,
-        while one that cannot run where there is room waits and lets them pass.
-        ``lp``: the paper's programme, max sum_i (M - i) thr_i(X) / thr_i(fastest type) for M jobs
-        in order of arrival i, which may divide a job's time between types.
+        ``greedy``: the rule of the public simulator. The first job that fits on no type blocks all
+        jobs behind it. A job that cannot run on the types with enough idle GPUs waits and lets
+        others pass.
+        ``lp``: the programme of the paper, which may divide the time of a job between types.
 
     Reference: Gavel, OSDI 2020, section 4.2 (FIFO).
     """
@@ -33,41 +47,65 @@ class GavelFifo(InOrder):
     form: Literal["greedy", "lp"] = "greedy"
 
     def shares(self, kinds: Kinds) -> Floats | None:
-        """Return X."""
+        """Allocation X, shape (jobs, GPU types); every row is one job."""
         if self.form == "greedy":
             speeds = kinds.speeds.tolist()
             widths = kinds.widths.tolist()
-            return whole_time(kinds, fastest_with_room(speeds, widths, kinds.gpus)[0])
-        rank = np.arange(len(kinds.counts), 0, -1.0)[:, None]
+            columns, _ = fastest_idle_types(speeds, widths, kinds.gpus)
+            return full_time_shares(kinds, columns)
+        weights = np.arange(len(kinds.counts), 0, -1.0)[:, None]
         fastest = np.maximum(kinds.speeds.max(axis=1, keepdims=True), 1e-300)
-        values = rank * kinds.speeds / fastest
+        values = weights * kinds.speeds / fastest
         return best_shares(values, kinds.counts, kinds.widths, kinds.gpus)
 
 
-def fastest_with_room(
+def fastest_idle_types(
     speeds: Iterable[Sequence[float]], widths: Iterable[float], gpus: Floats
 ) -> tuple[dict[int, int], int]:
-    """Place jobs in order on the fastest GPU type with room, until one finds no room at all.
+    """Place jobs in order on the fastest GPU type with enough idle GPUs.
 
-    Returns the column of each job's type, and the number of the job that found no room (as many
-    as there are if all did). A job that cannot run where there is room waits and is passed.
+    The first job for which no type has enough idle GPUs ends the placement. A job that cannot run
+    on the types with enough idle GPUs waits, and the next job is placed.
+
+    Parameters
+    ----------
+    speeds : iterable of sequence of float
+        Steps per second of each job on each GPU type; 0: the job cannot run there.
+    widths : iterable of float
+        GPUs of each job.
+    gpus : Floats
+        GPUs of each type.
+
+    Returns
+    -------
+    dict
+        Column of the GPU type of each placed job.
+    int
+        The job that ended the placement; the number of jobs if none did.
+
+    Examples
+    --------
+    One GPU of each of two types, for three jobs of one GPU.
+
+    >>> fastest_idle_types([[1.0, 8.0], [1.0, 8.0], [1.0, 8.0]], [1, 1, 1], np.ones(2))
+    ({0: 1, 1: 0}, 2)
     """
-    free = gpus.tolist()
-    place: dict[int, int] = {}
+    idle_gpus = gpus.tolist()
+    columns: dict[int, int] = {}
     job = -1
     for job, (speed, width) in enumerate(zip(speeds, widths, strict=True)):
-        if width > max(free):
-            return place, job
+        if width > max(idle_gpus):
+            return columns, job
         for column in _fastest_first(tuple(speed)):
-            if free[column] >= width:
-                place[job] = column
-                free[column] -= width
+            if idle_gpus[column] >= width:
+                columns[job] = column
+                idle_gpus[column] -= width
                 break
-    return place, job + 1
+    return columns, job + 1
 
 
 @lru_cache(maxsize=4096)
 def _fastest_first(speeds: tuple[float, ...]) -> tuple[int, ...]:
-    """Return the GPU types on which a job can run; of equal ones the first comes first."""
-    able = [column for column, speed in enumerate(speeds) if speed > 0]
-    return tuple(sorted(able, key=lambda column: -speeds[column]))
+    """Columns of the GPU types on which a job can run, fastest first; equal speeds by column."""
+    usable = [column for column, speed in enumerate(speeds) if speed > 0]
+    return tuple(sorted(usable, key=lambda column: -speeds[column]))

@@ -1,4 +1,21 @@
-"""First in, first out on GPU types drawn at random."""
+"""Heterogeneity-agnostic first in, first out: a GPU type at random (Gavel, section 4.2).
+
+This rule solves no programme. In order of arrival, X_mj = 1 on a random type j with at least
+scale_factor_m idle GPUs, until job m ends. The first job for which no type has enough idle GPUs
+blocks all jobs behind it.
+
+The rule of the public simulator (``assign="last"``) keeps a list of the GPU types with idle GPUs:
+
+- A job gets the last type of the list, even if its gang does not fit. Gangs that do not fit
+  together take turns.
+- If no GPU of this type is idle then, a random type that fits the gang leaves the list.
+- A job that cannot run on the last type waits, and the next job is considered.
+- When a job ends, its type is offered to the head of the queue. The head takes the type if it can
+  run there and fits next to the older jobs.
+
+Ties: order of arrival, then order in the trace. The seed of the run and ``stream`` decide the
+random types.
+"""
 
 import random
 from collections import deque
@@ -11,28 +28,25 @@ from repro.model.decision import Shares
 from repro.model.policy import register
 from repro.model.typed_shares import Kinds
 from repro.model.view import View
-from repro.policies.gavel._one_type import InOrder, whole_time
+from repro.policies.gavel._single_type import FifoShares, full_time_shares
 
 
 @register("fifo-agnostic")
 @dataclass(frozen=True)
-class FifoAgnostic(InOrder):
-    """Jobs in order of arrival, each on one type with room, where it stays to the end.
+class FifoAgnostic(FifoShares):
+    """Jobs in order of arrival, each on one random GPU type until it ends.
 
-    The first job that finds no room blocks all behind it.
+    The first job for which no type has enough idle GPUs blocks all jobs behind it.
 
     Parameters
     ----------
     assign : {"drawn", "last"}, optional
-        ``drawn``: a type is drawn among those with room on which the job can run. ``last``: as
-        the public simulator does, the last type of the list of types with free GPUs, even without
-        room for the gang; the draw only decides which type leaves that list when the last has no
-        GPU left. A job that cannot run on that type waits, and those behind it pass. A type may be
-        given to more gangs than fit, which then take turns. The first job in line takes the type
-        of one that finishes if it can run there and fits next to the older jobs, and stays first
-        in line if not. Default: ``drawn`` under the paper's rules, ``last`` under Gavel's.
+        ``drawn``: a random type that has enough idle GPUs and on which the job can run. ``last``:
+        the rule of the public simulator. Default: ``drawn`` under the paper's rules, ``last`` under
+        Gavel's.
     stream : int
-        Which draw of types on the same trace; 0 is that of the public simulator.
+        Number of the random stream; other streams give other types on the same trace. 0 is the
+        stream of the public simulator.
 
     Reference: Gavel, OSDI 2020, section 4.2 (FIFO).
     """
@@ -44,67 +58,75 @@ class FifoAgnostic(InOrder):
     rule_values: ClassVar = {"paper": {"assign": "drawn"}, "gavel": {"assign": "last"}}
 
     def formula(self, view: View) -> Callable[[Kinds], Floats]:
-        """Return X of one run, which remembers who is where."""
-        types = DrawnTypes(view.seed + self.stream, last=self.assign == "last")
-        return lambda jobs: whole_time(jobs, types.update(jobs))
+        """Allocation X of one run as a function; it remembers the GPU type of each job."""
+        random_types = RandomTypes(view.seed + self.stream, last=self.assign == "last")
+        return lambda jobs: full_time_shares(jobs, random_types.update(jobs))
 
     def session(self, view: View) -> Callable[[View], Shares]:
-        """Return the decision function of one run; under ``last`` types may be overcommitted."""
+        """Decision function of one run; under ``last`` the shares may exceed the GPUs of a type."""
         decide = super().session(view)
         if self.assign != "last":
             return decide
         return lambda view: replace(decide(view), overcommitted=True)
 
 
-class DrawnTypes:
-    """Which job is on which GPU type in one run of `FifoAgnostic`."""
+class RandomTypes:
+    """GPU types of the jobs in one run of `FifoAgnostic`.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the random types.
+    last : bool
+        Whether jobs take the last type with idle GPUs, as in the public simulator.
+    """
 
     def __init__(self, seed: int, last: bool) -> None:
-        self._draw = random.Random(seed)
+        self._rng = random.Random(seed)
         self._last = last
-        #: column of the type and GPUs of each job that has a type
-        self._held: dict[int, tuple[int, float]] = {}
+        #: job -> column of its GPU type and GPUs of the job
+        self._assigned: dict[int, tuple[int, float]] = {}
 
     def update(self, jobs: Kinds) -> dict[int, int]:
-        """Place jobs from the head of the queue; return the column of each row that has a type."""
-        held = self._held
-        present = set(jobs.jobs)
-        free = jobs.gpus.tolist()
-        waiting = deque((row, job) for row, job in enumerate(jobs.jobs) if job not in held)
+        """Assign types from the head of the queue on; row of each assigned job -> column."""
+        assigned = self._assigned
+        unfinished = set(jobs.jobs)
+        idle_gpus = jobs.gpus.tolist()
+        queue = deque((row, job) for row, job in enumerate(jobs.jobs) if job not in assigned)
         # The type of a finished job is offered to the head of the queue. The public simulator has
-        # counted only the older jobs by then. A head that does not fit stays where it is.
-        for job in sorted(held):
-            column, width = held[job]
-            if job in present:
-                free[column] -= width
+        # counted only the older jobs by then. A head that does not fit stays at the head.
+        for job in sorted(assigned):
+            column, width = assigned[job]
+            if job in unfinished:
+                idle_gpus[column] -= width
                 continue
-            del held[job]
-            if self._last and waiting:
-                row, head = waiting[0]
+            del assigned[job]
+            if self._last and queue:
+                row, head = queue[0]
                 width = jobs.widths.item(row)
-                if width <= free[column] and jobs.speeds[row, column] > 0:
-                    waiting.popleft()
-                    held[head] = column, width
-                    free[column] -= width
-        self._admit(jobs, iter(waiting), free)
-        return {row: held[job][0] for row, job in enumerate(jobs.jobs) if job in held}
+                if width <= idle_gpus[column] and jobs.speeds[row, column] > 0:
+                    queue.popleft()
+                    assigned[head] = column, width
+                    idle_gpus[column] -= width
+        self._admit(jobs, iter(queue), idle_gpus)
+        return {row: assigned[job][0] for row, job in enumerate(jobs.jobs) if job in assigned}
 
-    def _admit(self, jobs: Kinds, waiting: Iterator[tuple[int, int]], free: list[float]) -> None:
-        """Place (row, job) from the head of the queue on until one finds no room."""
-        columns = [column for column, gpus in enumerate(free) if gpus > 0]
-        for row, job in waiting:
+    def _admit(self, jobs: Kinds, queue: Iterator[tuple[int, int]], idle_gpus: list[float]) -> None:
+        """Assign types to (row, job) pairs of the queue until no type has enough idle GPUs."""
+        columns = [column for column, gpus in enumerate(idle_gpus) if gpus > 0]
+        for row, job in queue:
             width = jobs.widths.item(row)
-            able = jobs.speeds[row] > 0
-            room = [column for column in columns if free[column] >= width]
+            can_run = jobs.speeds[row] > 0
+            fitting = [column for column in columns if idle_gpus[column] >= width]
             if not self._last:
-                room = [column for column in room if able[column]]
-            if not room:
+                fitting = [column for column in fitting if can_run[column]]
+            if not fitting:
                 return
-            drawn = room[self._draw.randrange(len(room))]
-            column = columns[-1] if self._last else drawn
-            if not able[column]:
+            random_column = fitting[self._rng.randrange(len(fitting))]
+            column = columns[-1] if self._last else random_column
+            if not can_run[column]:
                 continue
-            self._held[job] = column, width
-            free[column] -= width
-            if free[column] == 0:
-                columns.remove(drawn)
+            self._assigned[job] = column, width
+            idle_gpus[column] -= width
+            if idle_gpus[column] == 0:
+                columns.remove(random_column)

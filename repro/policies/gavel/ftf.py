@@ -1,4 +1,19 @@
-"""Gavel's finish-time fairness (Themis) over unequal GPU types."""
+"""Gavel's finish-time fairness (Themis) over unequal GPU types (Gavel, section 4.2).
+
+    min_X max_m rho(m, X)
+    rho(m, X) = (t_m + num_steps_m / throughput(m, X))
+                / (t^isolated_m + num_steps_m / throughput(m, X^isolated))
+
+X^isolated gives each of M jobs 1/M of the GPUs of every type (`repro.policies.gavel.isolated`).
+t^isolated_m is the time that the progress so far would have taken under the isolated allocations of
+the past.
+
+Ties: many X reach the optimum. ``lp_backend`` chooses among these optima:
+
+- ``centre``: the analytic centre, where equal jobs have equal shares.
+- ``highs``: a vertex.
+- ``ecos``: the optimum of Gavel's own solver.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +26,7 @@ from repro.model.baseline import Baseline
 from repro.model.policy import register
 from repro.model.typed_shares import Kinds
 from repro.model.view import View
-from repro.policies.gavel._blind import Blind, MayBeBlind
+from repro.policies.gavel._agnostic import Agnostic, AwareOrAgnostic
 from repro.policies.gavel.isolated import isolated_shares
 from repro.solve.ecos import ecos_ratio
 from repro.solve.max_min import Backend, Crowd, central_ratio, vertex_ratio
@@ -19,21 +34,18 @@ from repro.solve.max_min import Backend, Crowd, central_ratio, vertex_ratio
 
 @register("gavel-ftf")
 @dataclass(frozen=True)
-class GavelFtf(MayBeBlind):
+class GavelFtf(AwareOrAgnostic):
     """Minimise the largest ratio of a job's finishing time to that with its own 1/m of the GPUs.
-
-    min_X max_i (t_i + rem_i / thr_i(X)) / D_i, where t_i is the time since arrival, and
-    D_i = C_i + rem_i / thr_i(X^isolated) with C_i the time that the progress made so far would have
-    taken under the isolated allocations of its time.
 
     Parameters
     ----------
     lp_backend : {"centre", "highs", "ecos"}
-        Which of many optima: the analytic centre, a vertex found by bisection of the ratio, or that
-        of Gavel's own solver (extra ``ecos``).
+        Optimum among many: the analytic centre, a vertex found by bisection of the ratio, or the
+        optimum of Gavel's own solver (extra ``ecos``).
     zeros : bool
-        ECOS is handed explicit zeros, as by Gavel's simulator; False: as by the copy of it behind
-        Themis of Muri's Fig 10. Where optima are many, that decides which comes out.
+        Whether ECOS gets explicit zeros, as in Gavel's simulator. False: as in the copy of the
+        simulator behind Themis of Muri's Fig 10. Where optima are many, the zeros decide among
+        them.
 
     Reference: Gavel, OSDI 2020, section 4.2 (finish-time fairness); Themis, NSDI 2020.
     """
@@ -50,71 +62,104 @@ class GavelFtf(MayBeBlind):
     )
 
     def formula(self, view: View) -> Callable[[Kinds], Floats]:
-        """Return X of one run, which remembers isolated time; every row is one job."""
+        """Allocation X of one run as a function; it remembers t^isolated. A row is one job."""
         isolated = IsolatedTime()
 
         def shares(jobs: Kinds) -> Floats:
-            # in steps, as the public simulator counts: solvers stop where the scale lets them
-            step = np.reshape(view.step_s(jobs.jobs), (-1, 1))
-            left = jobs.steps_left / step[:, 0]
-            speeds = jobs.speeds / step
-            alone = (speeds * isolated_shares(jobs.widths, jobs.gpus)).sum(axis=1)
-            due = isolated.update(jobs.jobs, left, alone) + left / alone
-            spent = view.now - np.array([view.submit(job) for job in jobs.jobs])
-            crowd = Crowd(speeds, jobs.counts, jobs.widths, jobs.gpus, jobs.name)
-            return ftf_shares(crowd, left, due, spent, self.lp_backend, self.zeros)[0]
+            # In steps, as the public simulator counts: the scale decides where solvers stop.
+            step_s = np.reshape(view.step_s(jobs.jobs), (-1, 1))
+            steps_left = jobs.steps_left / step_s[:, 0]
+            speeds = jobs.speeds / step_s
+            isolated_speeds = (speeds * isolated_shares(jobs.widths, jobs.gpus)).sum(axis=1)
+            past_s = isolated.update(jobs.jobs, steps_left, isolated_speeds)
+            isolated_s = past_s + steps_left / isolated_speeds
+            elapsed_s = view.now - np.array([view.submit(job) for job in jobs.jobs])
+            problem = Crowd(speeds, jobs.counts, jobs.widths, jobs.gpus, jobs.name)
+            allocation, _ = ftf_shares(
+                problem, steps_left, isolated_s, elapsed_s, self.lp_backend, self.zeros
+            )
+            return allocation
 
         return shares
 
 
 @register("ftf-agnostic")
 @dataclass(frozen=True)
-class FtfAgnostic(Blind, GavelFtf):
+class FtfAgnostic(Agnostic, GavelFtf):
     """Minimise the largest finish-time ratio with the speeds of one GPU type for all.
 
-    Parameters: those of `gavel-ftf` and of `Blind`.
+    Parameters: those of `gavel-ftf`, and the reference type of `Agnostic`.
     """
 
     baseline = None
 
 
 class IsolatedTime:
-    """How long the progress of each job would have taken under the isolated shares of its time."""
+    """t^isolated of each job: the time its progress would have taken under isolated allocations."""
 
     def __init__(self) -> None:
-        # at the last call: jobs, ascending, their steps left, isolated speeds and isolated time
+        # Of the last call: jobs in ascending order, and their remaining steps, isolated speeds and
+        # isolated times. Job -1 stands in for a job that is not in the list.
         self._jobs = np.array([-1])
         self._state = np.ones((3, 1))
 
-    def update(self, jobs: Sequence[int], left: Floats, alone: Floats) -> Floats:
-        """Return the isolated time of each job (s), given steps left and isolated speeds now."""
+    def update(self, jobs: Sequence[int], steps_left: Floats, isolated_speeds: Floats) -> Floats:
+        """Isolated time of each job (s), shape (jobs,); 0 at the first call of a job.
+
+        ``jobs`` are in ascending order. ``isolated_speeds`` (steps/s) count from now on.
+        """
         rows = np.array(jobs)
-        place = np.minimum(np.searchsorted(self._jobs, rows), len(self._jobs) - 1)
-        before, speed, time = self._state[:, place]
-        past = np.where(self._jobs[place] == rows, time + (before - left) / speed, 0.0)
+        index = np.minimum(np.searchsorted(self._jobs, rows), len(self._jobs) - 1)
+        steps_before, speeds_before, time_before = self._state[:, index]
+        progress_s = (steps_before - steps_left) / speeds_before
+        isolated_s = np.where(self._jobs[index] == rows, time_before + progress_s, 0.0)
         self._jobs = rows
-        self._state = np.array([left, alone, past])
-        return past
+        self._state = np.array([steps_left, isolated_speeds, isolated_s])
+        return isolated_s
 
 
 def ftf_shares(
-    crowd: Crowd,
-    left: Floats,
-    due: Floats,
-    spent: Floats,
+    problem: Crowd,
+    steps_left: Floats,
+    isolated_s: Floats,
+    elapsed_s: Floats,
     backend: Backend = "centre",
     zeros: bool = True,
 ) -> tuple[Floats, float]:
-    """Return the shares with the least ratio max_i (spent_i + left_i / thr_i) / due_i, and it.
+    """Allocation X with the least finish-time ratio, shape (jobs, GPU types), and the ratio.
 
-    ``left`` is in steps; ``due``, the finishing time with the job's own part of the cluster, and
-    ``spent``, the time since arrival, in seconds.
+    Parameters
+    ----------
+    problem : Crowd
+        Throughputs (steps/s), demands and GPUs; a row is one job.
+    steps_left : Floats
+        Remaining steps of each job.
+    isolated_s : Floats
+        Finish time of each job under isolated allocations, in seconds since its arrival.
+    elapsed_s : Floats
+        Seconds since the arrival of each job.
+    backend : {"centre", "highs", "ecos"}
+        Solver, as for `GavelFtf`. A vertex replaces a solver that fails.
+    zeros : bool
+        As for `GavelFtf`.
+
+    Examples
+    --------
+    Two equal jobs share one GPU equally. Each takes twice its time alone, as if isolated.
+
+    >>> ones = np.ones(2)
+    >>> problem = Crowd(np.full((2, 1), 5.0), ones, ones, np.ones(1))
+    >>> shares, ratio = ftf_shares(problem, 1e3 * ones, 400.0 * ones, 0.0 * ones)
+    >>> shares.ravel().round(6).tolist(), round(ratio, 6)
+    ([0.5, 0.5], 1.0)
     """
-    left = np.maximum(left, 1e-9 * max(float(left.max()), 1e-300))
-    due = np.maximum(due, 1e-9 * max(float(due.max()), 1e-300))
-    if backend != "highs":
-        given = (crowd, left, due, spent)
-        answer = central_ratio(*given) if backend == "centre" else ecos_ratio(*given, zeros)
-        if answer is not None:
-            return answer
-    return vertex_ratio(crowd, left, due, spent)
+    steps_left = np.maximum(steps_left, 1e-9 * max(float(steps_left.max()), 1e-300))
+    isolated_s = np.maximum(isolated_s, 1e-9 * max(float(isolated_s.max()), 1e-300))
+    answer = None
+    if backend == "centre":
+        answer = central_ratio(problem, steps_left, isolated_s, elapsed_s)
+    elif backend == "ecos":
+        answer = ecos_ratio(problem, steps_left, isolated_s, elapsed_s, zeros)
+    if answer is None:
+        answer = vertex_ratio(problem, steps_left, isolated_s, elapsed_s)
+    return answer

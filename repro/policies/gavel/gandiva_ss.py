@@ -1,4 +1,21 @@
-"""Gandiva-style packing: random pairs share GPUs while more are asked for than there are."""
+"""Gandiva-style packing: random pairs of jobs share GPUs (baseline of Gavel, section 7.1).
+
+This rule solves no programme. While the demands of all jobs exceed the GPUs of the cluster, random
+pairs of jobs of equal scale_factor are formed. A pair (m, l) is dissolved when a member ends or its
+gain is too low:
+
+    gain = sum_j (T^m_(m,l)j / T_mj + T^l_(m,l)j / T_lj) < worth
+
+The gain is 0 if the pair cannot run on some GPU type. The combinations k, that is pairs and single
+jobs, divide the cluster equally, as jobs do in X^isolated:
+
+    X_kj = num_workers_j / (K scale_factor_k) for K combinations
+
+A row whose sum exceeds 1 is divided by its sum.
+
+Ties: the seed of the run and ``stream`` decide the pairs. All combinations of equal demand have
+equal shares.
+"""
 
 import random
 from collections.abc import Callable, Hashable, Mapping
@@ -20,21 +37,23 @@ from repro.policies.gavel.isolated import isolated_shares
 @register("gandiva-ss")
 @dataclass(frozen=True)
 class GandivaSS(SharePolicy):
-    """Pack random pairs of jobs of equal gang size; time is divided equally, whatever the GPU type.
+    """Pack random pairs of jobs of equal demand; time is divided equally, whatever the GPU type.
 
-    Pairs last until a member leaves or together they are slower than one alone. While all jobs find
-    GPUs of their own each has its own, and the pairs are only remembered.
+    While the demands of all jobs fit the cluster, every job runs alone and its partner is only
+    remembered.
 
     Parameters
     ----------
     worth : float
-        Least gain of a pair: both jobs' throughput relative to running alone, summed over the GPU
-        types.
+        Least gain of a pair: the throughputs of both jobs, each relative to running alone, summed
+        over the GPU types.
     any_pair : bool, optional
-        Any two jobs, not only each alone, may take GPUs that are left over, as in the public
-        simulator; a row per pair of jobs. Default: under Gavel's rules.
+        Whether any two jobs of equal demand may take GPUs that are left over, as in the public
+        simulator. False: only single jobs may. Default: true under Gavel's rules, false under the
+        paper's.
     stream : int
-        Which draw of pairs on the same trace; 0 is that of the public simulator.
+        Number of the random stream; other streams form other pairs on the same trace. 0 is the
+        stream of the public simulator.
 
     Reference: Gavel, OSDI 2020, section 7.1; Gandiva, OSDI 2018.
     """
@@ -48,107 +67,133 @@ class GandivaSS(SharePolicy):
 
     @property
     def pairs_up(self) -> bool:
-        """Whether any two jobs of one gang size may share GPUs."""
+        """Whether any two jobs of equal demand may share GPUs."""
         return bool(self.any_pair)
 
     def session(self, view: View) -> Callable[[View], Decision]:
-        """Return the decision function of one run, which remembers the pairs."""
+        """Decision function of one run; it remembers the pairs."""
         gpus = np.asarray(view.gpu_counts, dtype=float)
-        kinds: dict[int, Hashable] = {}
-        pairs = RandomPairs(view.seed + self.stream, pair_gains(view, kinds), self.worth)
+        kind_of_job: dict[int, Hashable] = {}
+        gain = pair_gain(view, kind_of_job)
+        pairs = RandomPairs(view.seed + self.stream, gain, self.worth)
 
         def decide(view: View) -> Shares:
             jobs = view.jobs
-            width = {job: view.gpus(job) for job in jobs}
-            kinds.update((job, view.kind(job)) for job in jobs if job not in kinds)
-            members = pairs.update(jobs, list(width.values()), int(gpus.sum()))
-            wide = np.array([width[job] for job, _ in members], dtype=float)
-            # who is packed may still run alone on GPUs that are left over
-            packed = [(job, -1) for pair in members if pair[1] >= 0 for job in pair]
-            rows = np.array(members + packed, dtype=np.int64)
+            widths = [view.gpus(job) for job in jobs]
+            width_of_job = dict(zip(jobs, widths, strict=True))
+            kind_of_job.update((job, view.kind(job)) for job in jobs if job not in kind_of_job)
+            combinations = pairs.update(jobs, widths, int(gpus.sum()))
+            member_widths = np.array([width_of_job[job] for job, _ in combinations], dtype=float)
+            # A member of a pair may also run alone on GPUs that are left over.
+            members_alone = [(job, -1) for pair in combinations if pair[1] >= 0 for job in pair]
+            rows = np.array(combinations + members_alone, dtype=np.int64)
             if self.any_pair:
-                rows = np.concatenate([rows, other_pairs(jobs, list(width.values()), members)])
+                rows = np.concatenate([rows, other_pairs(jobs, widths, combinations)])
             shares = np.zeros((len(rows), len(gpus)))
-            shares[: len(members)] = isolated_shares(wide, gpus)
+            shares[: len(combinations)] = isolated_shares(member_widths, gpus)
             return Shares(rows, view.gpu_types, shares)
 
         return decide
 
 
 class RandomPairs:
-    """Which jobs are packed with which, and the draws that decide it.
+    """Pairs of jobs in one run of `GandivaSS`, and the random stream that forms them.
 
-    Pairs whose gain (two jobs to their throughput together over that alone, summed; 0 where they
-    cannot share) is below ``worth`` are dissolved.
+    Parameters
+    ----------
+    seed : int
+        Seed of the random stream.
+    gain : callable
+        Gain of a pair of jobs.
+    least_gain : float
+        A pair of smaller gain is dissolved.
     """
 
-    def __init__(self, seed: int, gain: Callable[[int, int], float], worth: float = 1.0) -> None:
-        self._draws = random.Random(seed)
+    def __init__(
+        self, seed: int, gain: Callable[[int, int], float], least_gain: float = 1.0
+    ) -> None:
+        self._rng = random.Random(seed)
         self._gain = gain
-        self._worth = worth
-        self._mate: dict[int, int] = {}
-        #: jobs whose gain beside their mate was found good enough
-        self._good: set[int] = set()
+        self._least_gain = least_gain
+        self._partner: dict[int, int] = {}
+        #: jobs whose gain with their partner is large enough
+        self._confirmed: set[int] = set()
 
     def update(self, jobs: list[int], widths: list[int], gpus: int) -> list[tuple[int, int]]:
-        """Return (job, -1) for jobs alone and (job, job) for pairs, after dissolving and drawing.
+        """Dissolve pairs, form new ones, and list all combinations.
 
-        ``widths`` are the gang sizes of ``jobs``; all are alone while they fit.
+        Parameters
+        ----------
+        jobs : list of int
+            Unfinished jobs.
+        widths : list of int
+            GPUs of each job.
+        gpus : int
+            GPUs of the cluster. All jobs run alone while their demands fit.
+
+        Returns
+        -------
+        list of tuple of int
+            (job, -1) for a job alone, (job, later job) for a pair.
         """
-        present = set(jobs)
-        mate = self._mate
-        good = self._good
-        for job, other in list(mate.items()):
-            stay = job in present and other in present
-            if stay and job not in good and self._gain(job, other) >= self._worth:
-                good.add(job)
-            if not stay or job not in good:
-                good.discard(job)
-                del mate[job]
+        unfinished = set(jobs)
+        partner = self._partner
+        confirmed = self._confirmed
+        for job, other in list(partner.items()):
+            both_unfinished = job in unfinished and other in unfinished
+            if both_unfinished and (job in confirmed or self._gains_enough(job, other)):
+                confirmed.add(job)
+            else:
+                confirmed.discard(job)
+                del partner[job]
         if sum(widths) <= gpus:
             return [(job, -1) for job in jobs]
-        width = dict(zip(jobs, widths, strict=True))
-        loose = [job for job in jobs if job not in mate]
-        for _ in range(len(loose)):
-            if len(loose) < 2:
+        width_of_job = dict(zip(jobs, widths, strict=True))
+        single = [job for job in jobs if job not in partner]
+        for _ in range(len(single)):
+            if len(single) < 2:
                 break
-            one, other = self._draws.sample(loose, 2)
-            if width[one] != width[other]:
+            first, second = self._rng.sample(single, 2)
+            if width_of_job[first] != width_of_job[second]:
                 continue
-            loose.remove(one)
-            loose.remove(other)
-            mate[one] = other
-            mate[other] = one
-        return [(job, mate.get(job, -1)) for job in jobs if job < mate.get(job, job + 1)]
+            single.remove(first)
+            single.remove(second)
+            partner[first] = second
+            partner[second] = first
+        return [(job, partner.get(job, -1)) for job in jobs if job < partner.get(job, job + 1)]
+
+    def _gains_enough(self, job: int, other: int) -> bool:
+        """Whether a pair is kept."""
+        return self._gain(job, other) >= self._least_gain
 
 
-def pair_gains(view: View, kinds: Mapping[int, Hashable]) -> Callable[[int, int], float]:
-    """Return the gain of two jobs over all GPU types, remembered by their kinds."""
+def pair_gain(view: View, kind_of_job: Mapping[int, Hashable]) -> Callable[[int, int], float]:
+    """Gain of a pair of jobs as a function; it remembers the gains by kinds."""
     gains: dict[Hashable, float] = {}
 
-    def gain(one: int, other: int) -> float:
-        pair = kinds[one], kinds[other]
-        if pair not in gains:
-            together = view.pair_speeds(one, other)
-            alone = np.stack([view.speeds(one), view.speeds(other)])
-            gains[pair] = float((together / alone).sum()) if (together > 0).all() else 0.0
-        return gains[pair]
+    def gain(first: int, second: int) -> float:
+        kinds = kind_of_job[first], kind_of_job[second]
+        if kinds not in gains:
+            together = view.pair_speeds(first, second)
+            alone = np.stack([view.speeds(first), view.speeds(second)])
+            gains[kinds] = float((together / alone).sum()) if (together > 0).all() else 0.0
+        return gains[kinds]
 
     return gain
 
 
-def other_pairs(jobs: list[int], widths: list[int], members: list[tuple[int, int]]) -> Ints:
-    """Return all pairs of jobs of one width but those of ``members``, shape (pairs, 2)."""
-    mate = dict(members)
+def other_pairs(jobs: list[int], widths: list[int], combinations: list[tuple[int, int]]) -> Ints:
+    """Pairs of jobs of equal demand that are not in ``combinations``, shape (pairs, 2)."""
+    partner_of_job = dict(combinations)
     job = np.array(jobs, dtype=np.int64)
     width = np.array(widths)
-    other = np.array([mate.get(one, -1) for one in jobs], dtype=np.int64)
-    one, two = _upper(len(jobs))
-    kept = (width[one] == width[two]) & (other[one] != job[two])
-    return np.stack([job[one[kept]], job[two[kept]]], axis=1)
+    partner = np.array([partner_of_job.get(job, -1) for job in jobs], dtype=np.int64)
+    first, second = _upper_triangle(len(jobs))
+    selected = (width[first] == width[second]) & (partner[first] != job[second])
+    return np.stack([job[first[selected]], job[second[selected]]], axis=1)
 
 
 @lru_cache(maxsize=64)
-def _upper(size: int) -> tuple[Ints, ...]:
-    """Return the places above the diagonal, row by row."""
+def _upper_triangle(size: int) -> tuple[Ints, ...]:
+    """Row and column of each entry above the diagonal, row by row."""
     return np.triu_indices(size, 1)

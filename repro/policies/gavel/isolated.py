@@ -1,7 +1,11 @@
-"""Shares that ask for no speeds: an equal part of the cluster, or of each job's time.
+"""Allocations that need no throughputs: an isolated part of the cluster, and an equal split.
 
-X_ij = W_j / (m sf_i) for m jobs, or X_ij = W_j / sum_j W_j, scaled down where they exceed time or
-GPUs. Equal jobs have equal shares, so that there are no ties.
+- ``isolated``: X^isolated_mj = num_workers_j / (M scale_factor_m) for M jobs. A row whose sum
+  exceeds 1 is divided by its sum. Gavel, section 4.2 (finish-time fairness).
+- ``proportional``: X^equal_mj = num_workers_j / sum_j num_workers_j. All rows are divided by the
+  same number if the GPUs do not suffice. Gavel, section 4.1.
+
+Ties: both are closed forms. Jobs of equal demand have equal shares.
 """
 
 from dataclasses import dataclass
@@ -16,9 +20,9 @@ from repro.model.typed_shares import Kinds, TypedShares
 @register("isolated")
 @dataclass(frozen=True)
 class Isolated(TypedShares):
-    """Each of m jobs owns 1/m of the GPUs of every type, whatever it asks for.
+    """Each of M jobs owns 1/M of the GPUs of every type, whatever its demand.
 
-    The share of time is that part divided by the gang size. Finish-time fairness compares with it.
+    The share of time is this part divided by the demand. Finish-time fairness compares with it.
 
     Reference: Gavel, OSDI 2020, section 4.2 (isolated share).
     """
@@ -26,16 +30,17 @@ class Isolated(TypedShares):
     tells_types = False
 
     def shares(self, kinds: Kinds) -> Floats:
-        """Return W / (m width) for every job."""
+        """X^isolated, shape (kinds, GPU types)."""
         return isolated_shares(kinds.widths, kinds.gpus, kinds.counts.sum())
 
 
 @register("proportional")
 @dataclass(frozen=True)
 class Proportional(TypedShares):
-    """Share of time on a type = GPUs of that type / all GPUs, less for all if they do not fit.
+    """Every job divides its time over the GPU types in proportion to their GPUs.
 
-    Gavel divides each job's throughput by what this mix gives it before it compares jobs.
+    All shares are scaled down by one factor if the GPUs do not suffice. Gavel divides the
+    throughput of each job by its throughput under this split before it compares jobs.
 
     Reference: Gavel, OSDI 2020, section 4.1 (normalised throughput).
     """
@@ -43,16 +48,30 @@ class Proportional(TypedShares):
     tells_types = False
 
     def shares(self, kinds: Kinds) -> Floats:
-        """Return W_j / sum W, scaled so that all gangs together fit the cluster."""
-        asked = float(kinds.counts @ kinds.widths)
-        mix = kinds.gpus / max(float(kinds.gpus.sum()), asked)
-        return np.tile(mix, (len(kinds.counts), 1))
+        """X^equal, scaled so that all gangs together fit the cluster; shape (kinds, GPU types)."""
+        demand = float(kinds.counts @ kinds.widths)
+        row = kinds.gpus / max(float(kinds.gpus.sum()), demand)
+        return np.tile(row, (len(kinds.counts), 1))
 
 
 def isolated_shares(widths: Floats, gpus: Floats, jobs: float | None = None) -> Floats:
-    """Return x = W / (m width), each row scaled down to at most all of the job's time.
+    """X^isolated, shape (rows, GPU types); a row whose sum exceeds 1 is scaled down to 1.
 
-    m is the number of ``jobs``, by default one per row.
+    Parameters
+    ----------
+    widths : Floats
+        GPUs of one job of each row.
+    gpus : Floats
+        GPUs of each type.
+    jobs : float, optional
+        Number of jobs that divide the cluster. Default: one per row.
+
+    Examples
+    --------
+    Two jobs, of one and of two GPUs, on four GPUs of one type and two of another.
+
+    >>> isolated_shares(np.array([1.0, 2.0]), np.array([4.0, 2.0])).round(2).tolist()
+    [[0.67, 0.33], [0.67, 0.33]]
     """
     shares: Floats = gpus / ((jobs or len(widths)) * widths[:, None])
     shares /= np.maximum(1.0, shares.sum(axis=1, keepdims=True))

@@ -1,4 +1,21 @@
-"""Gavel's least attained service: max-min fairness over unequal GPU types, and its baseline."""
+"""Gavel's least attained service (LAS): max-min fairness (Gavel, sections 4.1 and 4.2).
+
+Heterogeneity-aware, ``gavel-las``:
+
+    max_X min_m (scale_factor_m / w_m) throughput(m, X) / throughput(m, X^equal)
+
+Heterogeneity-agnostic, ``las-agnostic``, the same with all T_mj = 1:
+
+    max_X min_m (scale_factor_m / w_m) sum_j X_mj
+
+Ties: jobs of one kind have equal shares. Many X reach the optimum. ``lp_backend`` of
+``gavel-las`` and ``form`` of ``las-agnostic`` choose among these optima:
+
+- ``centre``: the analytic centre.
+- ``highs``: the vertex with the largest sum of weighted normalised throughputs.
+- ``closed``: a closed form that treats all GPU types alike.
+- ``ecos``: the optimum of Gavel's own solver.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,15 +38,14 @@ from repro.solve.max_min import Backend, Crowd, level_shares
 class GavelLas(TypedShares):
     """Maximise the least weighted throughput, each normalised by the job's equal share.
 
-    max_X min_i (sf_i / w_i) thr_i(X) / thr_i(X^equal) for weights w and gangs of sf GPUs.
-
     Parameters
     ----------
     throughputs : ThroughputTable, optional
-        Steps per second; None: those of the run, and equal speeds where it has none.
+        Steps per second. None: the table of the run, and equal speeds where it has none.
     lp_backend : {"centre", "highs", "ecos"}
-        Which of many optima: the analytic centre, the vertex with the largest sum, or that of
-        Gavel's own solver (extra ``ecos``), which is given every job by itself.
+        Optimum among many: the analytic centre, the vertex with the largest sum of weighted
+        normalised throughputs, or the optimum of Gavel's own solver (extra ``ecos``). This solver
+        gets a row per job.
 
     Reference: Gavel, OSDI 2020, sections 4.1 and 4.2 (LAS, heterogeneity-aware).
     """
@@ -42,51 +58,52 @@ class GavelLas(TypedShares):
     needs = frozenset({"throughput", "priority_weight"})
 
     def apart(self) -> bool:
-        """Tell whether each job has a row of its own, as in the public simulator."""
+        """Whether each job has a row of its own, as in the public simulator."""
         return self.lp_backend == "ecos"
 
     def speeds(self, view: View) -> Callable[[int], Floats]:
-        """Return the speeds of a job by the policy's table, if it has one."""
+        """Throughputs (steps/s) on all GPU types as a function of the job."""
         table = self.throughputs
-        types = view.gpu_types
+        gpu_types = view.gpu_types
         if table is None:
             return view.speeds
 
-        def found(job: int) -> Floats:
+        def speeds_in_table(job: int) -> Floats:
             model = view.model(job)
             width = view.gpus(job)
-            speeds = np.array(table.speeds(model, width, types))
+            speeds = np.array(table.speeds(model, width, gpu_types))
             if not speeds.any():
-                where = f"{model!r} on {width} GPUs runs on none of {list(types)}"
-                raise ParamError(f"{self.name}: {where}")
+                raise ParamError(
+                    f"{self.name}: {model!r} on {width} GPUs runs on none of {list(gpu_types)}"
+                )
             return speeds
 
-        return found
+        return speeds_in_table
 
     def shares(self, kinds: Kinds) -> Floats:
-        """Return X; its programme has a row per kind."""
+        """Allocation X, shape (kinds, GPU types)."""
         if self.lp_backend == "ecos":
             values = worth_as_written(kinds.speeds, kinds.widths, kinds.weights, kinds.gpus)
         else:
             scale = kinds.widths / (kinds.weights * kinds.equal_speeds)
             values = kinds.speeds * scale[:, None]
-        crowd = Crowd(values, kinds.counts, kinds.widths, kinds.gpus, kinds.name)
-        return level_shares(crowd, np.ones(len(values)), self.lp_backend).shares
+        problem = Crowd(values, kinds.counts, kinds.widths, kinds.gpus, kinds.name)
+        return level_shares(problem, np.ones(len(values)), self.lp_backend).shares
 
 
 @register("las-agnostic")
 @dataclass(frozen=True)
 class LasAgnostic(TypedShares):
-    """Equal weighted GPU-time for every job, spread over the types as the GPUs are.
-
-    max_X min_i (sf_i / w_i) sum_j X_ij for weights w and gangs of sf GPUs has many optima.
+    """Equal weighted GPU-time for every job, spread over the types in proportion to their GPUs.
 
     Parameters
     ----------
     form : {"closed", "centre", "ecos"}, optional
-        Which of them: the one in closed form that treats GPU types alike; the analytic centre,
-        which hands out spare time; or that of Gavel's own solver (extra ``ecos``), which does so
-        too. None: as the rules say.
+        Optimum among many. ``closed``: X_mj = r_m num_workers_j / sum_j num_workers_j, with
+        r_m = min(1, z w_m / scale_factor_m) and z the largest common level. ``centre``: the
+        analytic centre, which hands out spare time. ``ecos``: the optimum of Gavel's own solver
+        (extra ``ecos``), which hands out spare time too. Default: ``closed`` under the paper's
+        rules, ``centre`` under Gavel's.
 
     Reference: Gavel, OSDI 2020, section 4.1 (LAS, heterogeneity-agnostic).
     """
@@ -98,19 +115,28 @@ class LasAgnostic(TypedShares):
     rule_values: ClassVar = {"paper": {"form": "closed"}, "gavel": {"form": "centre"}}
 
     def apart(self) -> bool:
-        """Tell whether each job has a row of its own, as in the public simulator."""
+        """Whether each job has a row of its own, as in the public simulator."""
         return self.form == "ecos"
 
     def shares(self, kinds: Kinds) -> Floats:
-        """Return r_i W_j / sum W with r_i = min(1, z w_i / sf_i), z the common weighted time."""
-        widths = kinds.widths
-        weights = kinds.weights
-        gpus = kinds.gpus
+        """Allocation X, shape (kinds, GPU types)."""
         if self.form == "closed":
-            fair = float(gpus.sum() / (kinds.counts * weights).sum())
-            level = min(float((widths / weights).min()), fair)
-            return np.outer(np.minimum(1.0, level * weights / widths), gpus / gpus.sum())
-        values = np.outer(widths / weights, np.ones(len(gpus)))
-        crowd = Crowd(values, kinds.counts, widths, gpus, kinds.name)
+            return _closed_form(kinds)
+        values = np.outer(kinds.widths / kinds.weights, np.ones(len(kinds.gpus)))
+        problem = Crowd(values, kinds.counts, kinds.widths, kinds.gpus, kinds.name)
         backend: Backend = "ecos" if self.form == "ecos" else "centre"
-        return level_shares(crowd, np.ones(len(values)), backend).shares
+        return level_shares(problem, np.ones(len(values)), backend).shares
+
+
+def _closed_form(kinds: Kinds) -> Floats:
+    """r_m num_workers_j / sum_j num_workers_j, shape (kinds, GPU types).
+
+    The level z is bounded by the GPUs of the cluster, and by the time of each job.
+    """
+    widths = kinds.widths
+    weights = kinds.weights
+    gpus = kinds.gpus
+    gpu_bound = float(gpus.sum() / (kinds.counts * weights).sum())
+    time_bound = float((widths / weights).min())
+    level = min(time_bound, gpu_bound)
+    return np.outer(np.minimum(1.0, level * weights / widths), gpus / gpus.sum())

@@ -1,4 +1,14 @@
-"""Least attained service where two jobs may share the same GPUs."""
+"""Gavel's LAS with space sharing (Gavel, sections 4.1 and 4.2).
+
+    max_X min_m (scale_factor_m / w_m) throughput(m, X) / throughput(m, X^equal)
+    throughput(m, X) = sum over k in C_m and types j of T^m_kj X_kj
+
+The constraints are those of single jobs, with time summed over the combinations of a job:
+sum over k in C_m and types j of X_kj <= 1, and sum_k scale_factor_k X_kj <= num_workers_j.
+
+Ties: jobs of one kind have equal throughputs. Many X reach the optimum. ``optimum`` chooses one
+near the analytic centre, or a vertex. With ``spread="few"`` jobs are paired in order of arrival.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +23,7 @@ from repro.model.policy import register
 from repro.model.settings import AtLeast, Between
 from repro.model.typed_shares import Kinds, Solved, TypedShares
 from repro.model.view import View
-from repro.policies.gavel._pair_table import ADVICE, EstimatedPairs, Pairs, PairTable
+from repro.policies.gavel._pair_table import ADVICE, EstimatedPairs, PairChoice, PairTable
 from repro.solve.pairs.programme import (
     KindShares,
     PairCrowd,
@@ -29,33 +39,30 @@ from repro.solve.pairs.programme import (
 class GavelLasSS(TypedShares):
     """Maximise the least weighted throughput where two jobs may share the same GPUs.
 
-    max_X min_i (s_i / w_i) thr_i(X) / p_i with thr_i(X) = sum over combinations c that contain i
-    and GPU types j of T^i_cj X_cj; p_i is the throughput of the equal share.
-
     Parameters
     ----------
     pairs : {"all", "working", "useful"}
-        Pairs the programme knows: all, also those that run out of memory, as in the public
-        simulator; those that run; those that beat time slicing.
+        Pairs in the programme. ``all``: also pairs that run out of memory, as in the public
+        simulator. ``working``: pairs that run. ``useful``: pairs that beat time slicing.
     spread : {"all", "few"}
-        Time of two kinds of jobs is divided equally over all pairs of their jobs, or over few
-        pairs that give every job the same.
+        ``all``: the time of two kinds is divided equally over all pairs of their jobs. ``few``: it
+        is divided over as few pairs as give every job of a kind the same.
     optimum : {"centre", "vertex"}
-        Which of many optima: near the analytic centre, as the public simulator, or a vertex.
+        Optimum among many: near the analytic centre, as in the public simulator, or a vertex.
     profiled : float, optional
-        Part of the pairs of a new one-GPU job with reference models that is measured; its other
-        speeds beside others are estimated, and known once a pair has run. None: all are known.
+        Fraction of the pairs with reference models that is measured for a new one-GPU job. Other
+        throughputs of pairs are estimated until the pair has run. None: all are known.
     references : int
-        Reference models.
+        Number of reference models.
     artifact_index : bool
-        Read the measurements where the public simulator reads them (`PairEstimator`).
+        Whether measurements are read where the public simulator reads them (`PairEstimator`).
 
     Reference: Gavel, OSDI 2020, sections 4.1 and 4.2 (LAS with space sharing).
     """
 
     families = ("max-min",)
 
-    pairs: Pairs = "all"
+    pairs: PairChoice = "all"
     spread: Literal["all", "few"] = "all"
     optimum: Literal["centre", "vertex"] = "centre"
     profiled: Annotated[float, Between(0, 1)] | None = None
@@ -63,13 +70,13 @@ class GavelLasSS(TypedShares):
     artifact_index: bool = False
 
     pairs_up = True
-    # of many optima the programme with pairs ends at another than gavel-las
+    # The programme with pairs ends at another optimum than gavel-las.
     baseline = Baseline(None, f"{ADVICE}, or take gavel-las", model=True)
     needs = frozenset({"priority_weight", "throughput"})
     remembered = 256
 
     def session(self, view: View) -> Callable[[View], Shares]:
-        """Return the decision function of one run, which remembers solved mixes of kinds."""
+        """Decision function of one run; it remembers the solutions by kinds and counts."""
         estimates = None
         if self.profiled is not None:
             estimates = EstimatedPairs(view, self.profiled, self.references, self.artifact_index)
@@ -80,20 +87,21 @@ class GavelLasSS(TypedShares):
             if table.observe(view.together):
                 solved.clear()
             jobs = np.array(view.jobs)
-            numbers, counts, row = table.present(jobs)
+            numbers, counts, kind_of_job = table.present(jobs)
             kinds = table.of(numbers, counts)
-            given = solved(numbers, counts, lambda: self._solve(kinds, table.paired(numbers)))
+            kind_shares = solved(numbers, counts, lambda: self._solve(kinds, table.paired(numbers)))
             if self.spread == "all":
-                members, fractions = spread_evenly(jobs, row, counts, given)
+                members, job_shares = spread_evenly(jobs, kind_of_job, counts, kind_shares)
             else:
-                members, fractions = spread_thinly(jobs, row, 1.0 / counts[row], given)
-            return Shares(members, view.gpu_types, fractions)
+                fractions = 1.0 / counts[kind_of_job]
+                members, job_shares = spread_thinly(jobs, kind_of_job, fractions, kind_shares)
+            return Shares(members, view.gpu_types, job_shares)
 
         return decide
 
     def _solve(self, kinds: Kinds, paired: Floats) -> KindShares:
-        """Return X of kinds and pairs of kinds."""
+        """Allocation X of kinds and pairs of kinds, from throughputs of kinds and of pairs."""
         scale = (kinds.widths / (kinds.weights * kinds.equal_speeds))[:, None]
-        crowd = PairCrowd(kinds.speeds * scale, paired * scale[:, None], kinds.widths, kinds.gpus)
-        problem = programme(crowd, kinds.counts, pairs=self.pairs)
-        return shares(problem, self.optimum)
+        values = kinds.speeds * scale
+        problem = PairCrowd(values, paired * scale[:, None], kinds.widths, kinds.gpus)
+        return shares(programme(problem, kinds.counts, pairs=self.pairs), self.optimum)

@@ -1,4 +1,16 @@
-"""Gavel's minimum makespan: everything finishes as early as possible, over unequal GPU types."""
+"""Gavel's minimum makespan over unequal GPU types (Gavel, section 4.2).
+
+    min_X max_m num_steps_m / throughput(m, X)
+
+Ties: many X reach the optimum. ``lp_backend`` chooses among these optima:
+
+- ``centre``: the analytic centre, where equal jobs have equal shares.
+- ``highs``: the vertex with the largest sum of throughputs.
+- ``ecos``: the optimum of Gavel's own solver.
+
+With a tolerance, X is the centre of all allocations that reach the upper end of the bisection. With
+``ecos`` it is the last solution of Gavel's own solver.
+"""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -10,7 +22,7 @@ from repro.model.baseline import Baseline
 from repro.model.policy import register
 from repro.model.settings import Between
 from repro.model.typed_shares import Kinds
-from repro.policies.gavel._blind import Blind, MayBeBlind
+from repro.policies.gavel._agnostic import Agnostic, AwareOrAgnostic
 from repro.solve.ecos import ecos_point
 from repro.solve.max_min import (
     LONGEST,
@@ -22,9 +34,8 @@ from repro.solve.max_min import (
     level_shares,
 )
 
-#: Tolerance of the makespan by rules: 5 % is where the public simulator stops.
+#: Tolerance of the makespan by rule set; the public simulator stops at 5 %.
 TOLERANCES = {"paper": {"tolerance": 0.0}, "gavel": {"tolerance": 0.05}}
-
 
 #: Relative width at which a bisection of the makespan stops.
 Tolerance = Annotated[float, Between(0, 1, below=True)]
@@ -32,18 +43,18 @@ Tolerance = Annotated[float, Between(0, 1, below=True)]
 
 @register("gavel-makespan")
 @dataclass(frozen=True)
-class GavelMakespan(MayBeBlind):
+class GavelMakespan(AwareOrAgnostic):
     """Minimise the time at which the last job finishes: min_X max_i rem_i / thr_i(X).
 
     Parameters
     ----------
     tolerance : float, optional
-        0: the optimum. Otherwise a bisection of the makespan from [100 s, 1e6 s] stops when the
-        upper end is at most 1 + tolerance times the lower, and the shares are the centre of all
-        that reach the upper end. None: as the rules say.
+        0: the optimum. Otherwise the makespan is bisected, from [100 s, 1e6 s] on, until the upper
+        end is at most 1 + tolerance times the lower end. Default: 0 under the paper's rules,
+        0.05 under Gavel's.
     lp_backend : {"centre", "highs", "ecos"}
-        Which of many optima: the analytic centre, the vertex with the largest sum, or that of
-        Gavel's own solver (extra ``ecos``).
+        Optimum among many: the analytic centre, the vertex with the largest sum of throughputs, or
+        the optimum of Gavel's own solver (extra ``ecos``).
 
     Reference: Gavel, OSDI 2020, section 4.2 (minimise makespan).
     """
@@ -61,51 +72,82 @@ class GavelMakespan(MayBeBlind):
     rule_values: ClassVar = TOLERANCES
 
     def shares(self, kinds: Kinds) -> Floats:
-        """Return X; every row is one job."""
-        crowd = Crowd(kinds.speeds, kinds.counts, kinds.widths, kinds.gpus, kinds.name)
+        """Allocation X, shape (jobs, GPU types); every row is one job."""
+        problem = Crowd(kinds.speeds, kinds.counts, kinds.widths, kinds.gpus, kinds.name)
         tolerance = self.tolerance or 0.0
-        return makespan_shares(crowd, kinds.steps_left, tolerance, self.lp_backend)[0]
+        allocation, _ = makespan_shares(problem, kinds.steps_left, tolerance, self.lp_backend)
+        return allocation
 
 
 @register("makespan-agnostic")
 @dataclass(frozen=True)
-class MakespanAgnostic(Blind, GavelMakespan):
-    """Minimise max_i rem_i / thr_i(X) with the speeds of one GPU type for all.
+class MakespanAgnostic(Agnostic, GavelMakespan):
+    """Minimise the makespan with the speeds of one GPU type for all.
 
-    Parameters: those of `gavel-makespan` and of `Blind`.
+    Parameters: those of `gavel-makespan`, and the reference type of `Agnostic`.
     """
 
     baseline = None
 
 
 def makespan_shares(
-    crowd: Crowd, left: Floats, tolerance: float = 0.0, backend: Backend = "centre"
+    problem: Crowd, steps_left: Floats, tolerance: float = 0.0, backend: Backend = "centre"
 ) -> tuple[Floats, float]:
-    """Return the shares that minimise max_i left_i / thr_i, and the makespan they reach (s).
+    """Allocation X of least makespan, shape (jobs, GPU types), and the makespan (s).
 
-    ``left`` is in steps, ``tolerance`` and ``backend`` as for `GavelMakespan`.
+    Parameters
+    ----------
+    problem : Crowd
+        Throughputs (steps/s), demands and GPUs; a row is one job.
+    steps_left : Floats
+        Remaining steps of each job.
+    tolerance : float
+        As for `GavelMakespan`. Above 0, the makespan is the upper end of the bisection.
+    backend : {"centre", "highs", "ecos"}
+        As for `GavelMakespan`.
+
+    Examples
+    --------
+    Two equal jobs of 1,000 steps on one GPU that does five steps per second.
+
+    >>> ones = np.ones(2)
+    >>> problem = Crowd(np.full((2, 1), 5.0), ones, ones, np.ones(1))
+    >>> shares, makespan = makespan_shares(problem, 1e3 * ones)
+    >>> shares.ravel().round(6).tolist(), round(makespan, 3)
+    ([0.5, 0.5], 400.0)
     """
-    left = np.maximum(left, 1e-9 * max(float(left.max()), 1e-300))
+    steps_left = np.maximum(steps_left, 1e-9 * max(float(steps_left.max()), 1e-300))
     if backend == "ecos" and tolerance > 0:
-        return _bisected_by_ecos(crowd, left, tolerance)
-    best = level_shares(crowd, left, backend)
+        return _bisected_by_ecos(problem, steps_left, tolerance)
+    best = level_shares(problem, steps_left, backend)
     if not tolerance > 0:
         return best.shares, 1.0 / best.level
-    end = bisected(1.0 / best.level, tolerance)
-    return central_point(crowd, left / end, level_shares(crowd, left / end, backend)), end
+    makespan = bisected(1.0 / best.level, tolerance)
+    floor = steps_left / makespan
+    return central_point(problem, floor, level_shares(problem, floor, backend)), makespan
 
 
 def _bisected_by_ecos(
-    crowd: Crowd, left: Floats, tolerance: float, low: float = SHORTEST, high: float = LONGEST
+    problem: Crowd,
+    steps_left: Floats,
+    tolerance: float,
+    low: float = SHORTEST,
+    high: float = LONGEST,
 ) -> tuple[Floats, float]:
-    """Return the shares of the last makespan of the bisection that ECOS calls possible, and it."""
-    found = None
-    limit = high
+    """Solution at the last makespan that ECOS calls feasible, and the upper end (s).
+
+    If no makespan up to ``high`` is feasible, the bisection goes on from ``high`` to 10 ``high``.
+    """
+    solution = None
+    first_high = high
     while (1.0 + tolerance) * low < high:
         middle = 0.5 * (low + high)
-        shares = ecos_point(crowd, left / middle)
-        low, high = (middle, high) if shares is None else (low, middle)
-        found = found if shares is None else shares
-    if found is None:
-        return _bisected_by_ecos(crowd, left, tolerance, limit, 10.0 * limit)
-    return found, high
+        shares = ecos_point(problem, steps_left / middle)
+        if shares is None:
+            low = middle
+        else:
+            high = middle
+            solution = shares
+    if solution is None:
+        return _bisected_by_ecos(problem, steps_left, tolerance, first_high, 10.0 * first_high)
+    return solution, high

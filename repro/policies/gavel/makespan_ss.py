@@ -1,4 +1,15 @@
-"""Least makespan where two jobs may share the same GPUs."""
+"""Gavel's minimum makespan with space sharing (Gavel, sections 4.1 and 4.2).
+
+    min_X max_m num_steps_m / throughput(m, X)
+    throughput(m, X) = sum over k in C_m and types j of T^m_kj X_kj
+
+The constraints are those of single jobs, with time summed over the combinations of a job:
+sum over k in C_m and types j of X_kj <= 1, and sum_k scale_factor_k X_kj <= num_workers_j.
+
+Ties: X is near the analytic centre of the optima (``tolerance=0``), or of all allocations that
+reach the upper end of the bisection. The time of two pools of jobs is spread over as few pairs as
+possible, in order of arrival.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +23,7 @@ from repro.model.policy import register
 from repro.model.settings import AtLeast
 from repro.model.typed_shares import TypedShares
 from repro.model.view import View
-from repro.policies.gavel._pair_table import ADVICE, Pairs, PairTable
+from repro.policies.gavel._pair_table import ADVICE, PairChoice, PairTable
 from repro.policies.gavel.makespan import TOLERANCES, Tolerance
 from repro.solve.pairs.makespan import SHORT, makespan_pairs
 from repro.solve.pairs.programme import PairCrowd
@@ -23,47 +34,46 @@ from repro.solve.pairs.programme import PairCrowd
 class GavelMakespanSS(TypedShares):
     """Minimise the time at which the last job finishes, where two jobs may share the same GPUs.
 
-    min_X max_i rem_i / thr_i(X), with thr_i(X) summed over the combinations that contain job i.
-
     Parameters
     ----------
     tolerance : float, optional
-        0: the optimum. Otherwise a bisection of the makespan stops within this part of it, and
-        the shares are amid all that reach its end. None: as the rules say.
+        0: the optimum. Otherwise the makespan is bisected, from [100 s, 1e6 s] on, until the upper
+        end is at most 1 + tolerance times the lower end. Default: 0 under the paper's rules,
+        0.05 under Gavel's.
     pairs : {"all", "working", "useful"}
-        As for `gavel-las-ss`.
+        Pairs in the programme, as for `gavel-las-ss`.
     short : float
-        Jobs that need less than this part of the longest job's time are pooled by kind.
+        Jobs that need less than this fraction of the longest job's time are pooled by kind.
 
     Reference: Gavel, OSDI 2020, sections 4.1 and 4.2 (minimise makespan, space sharing).
     """
 
     tolerance: Tolerance | None = None
-    pairs: Pairs = "all"
+    pairs: PairChoice = "all"
     short: Annotated[float, AtLeast(0)] = SHORT
 
     pairs_up = True
-    # of many optima the programme with pairs ends at another than gavel-makespan
+    # The programme with pairs ends at another optimum than gavel-makespan.
     baseline = Baseline(None, f"{ADVICE}, or take gavel-makespan", model=True)
     needs = frozenset({"throughput", "duration"})
     rule_values: ClassVar = TOLERANCES
 
     def session(self, view: View) -> Callable[[View], Shares]:
-        """Return the decision function of one run; jobs of a kind differ in the steps left."""
+        """Decision function of one run; it passes the remaining steps of every job."""
         table = PairTable(self, view)
 
         def decide(view: View) -> Shares:
             jobs = view.jobs
-            numbers, counts, row = table.present(jobs)
+            numbers, counts, kind_of_job = table.present(jobs)
             kinds = table.of(numbers, counts)
-            members, fractions, _ = makespan_pairs(
+            members, shares, _ = makespan_pairs(
                 PairCrowd(kinds.speeds, table.paired(numbers), kinds.widths, kinds.gpus),
-                row,
+                kind_of_job,
                 view.steps_left(jobs),
                 tolerance=self.tolerance or 0.0,
                 pairs=self.pairs,
                 short=self.short,
             )
-            return Shares(np.append(np.array(jobs), -1)[members], view.gpu_types, fractions)
+            return Shares(np.append(np.array(jobs), -1)[members], view.gpu_types, shares)
 
         return decide

@@ -1,4 +1,10 @@
-"""The highest throughput of all jobs together."""
+"""Gavel's highest total throughput (Gavel, section 4.1).
+
+    max_X sum_m throughput(m, X)
+
+Ties: jobs of one kind have equal shares. Among the optima, the largest least share of time
+(``lp_backend="highs"``), or the optimum of Gavel's own solver.
+"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -14,16 +20,15 @@ from repro.solve.max_min import Crowd
 @register("gavel-max-throughput")
 @dataclass(frozen=True)
 class GavelMaxThroughput(TypedShares):
-    """Maximise sum_i thr_i(X), steps per second of all jobs together.
+    """Maximise the steps per second of all jobs together.
 
     Steps of different models count alike, so slow models wait.
 
     Parameters
     ----------
     lp_backend : {"highs", "ecos"}
-        Which of many optima: the one with the largest least share of time, where equal jobs get
-        equal shares, or that of Gavel's own solver (extra ``ecos``), which is given every job by
-        itself.
+        Optimum among many: the one with the largest least share of time, or the optimum of Gavel's
+        own solver (extra ``ecos``). This solver gets a row per job.
 
     Reference: Gavel, OSDI 2020, section 4.1 (objective over the shares of time).
     """
@@ -33,11 +38,11 @@ class GavelMaxThroughput(TypedShares):
     needs = frozenset({"throughput"})
 
     def apart(self) -> bool:
-        """Tell whether each job has a row of its own, as in the public simulator."""
+        """Whether each job has a row of its own, as in the public simulator."""
         return self.lp_backend == "ecos"
 
     def shares(self, kinds: Kinds) -> Floats | None:
-        """X, shape (kinds, GPU types)."""
+        """Allocation X, shape (kinds, GPU types)."""
         if self.lp_backend == "ecos":
             return ecos_sum(Crowd(kinds.speeds, kinds.counts, kinds.widths, kinds.gpus, kinds.name))
         return best_shares(kinds.speeds, kinds.counts, kinds.widths, kinds.gpus)

@@ -1,4 +1,21 @@
-"""The highest throughput per cost."""
+"""Gavel's highest throughput per cost (Gavel, section 4.2).
+
+cost_j is the price of a GPU of type j (USD per hour). ``objective="ratio"``, the programme of the
+paper:
+
+    max_X sum_m throughput(m, X) / sum_mj cost_j scale_factor_m X_mj
+
+Its optimum runs only the cheapest work. The same programme is then solved for the kinds without
+time, on the idle GPUs. This is repeated until all kinds have time or no GPU is idle.
+
+``objective="normalised"``, the programme of the public simulator:
+
+    max_X sum_mj T_mj X_mj / cost_j
+
+Ties: jobs of one kind have equal shares. Equal ratios T_mj / (cost_j scale_factor_m) are served in
+alphabetical order of model and demand, then of GPU type. Among the optima of the normalised
+objective, the largest least share of time.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,8 +32,8 @@ from repro.solve.linear import best_shares
 
 Objective = Literal["ratio", "normalised"]
 
-#: GPUs of a type below which none count as left over.
-LEFT = 1e-4
+#: A GPU type with fewer idle GPUs counts as full: the remainder is a rounding error.
+LEAST_IDLE_GPUS = 1e-4
 
 
 @register("gavel-min-cost")
@@ -27,12 +44,11 @@ class GavelMinCost(TypedShares):
     Parameters
     ----------
     objective : {"ratio", "normalised"}, optional
-        ``ratio`` is that; its optimum runs only the cheapest work, so jobs of the kinds it leaves
-        without any time are given to the same programme again, on the GPUs left over.
-        ``normalised``, as the public simulator: maximise sum_ij X_ij T_ij / price_j. Default:
-        ``ratio`` under the paper's rules, ``normalised`` under Gavel's.
+        ``ratio``: the programme of the paper. ``normalised``: the programme of the public
+        simulator, which divides each throughput by the price of its GPU type. Default: ``ratio``
+        under the paper's rules, ``normalised`` under Gavel's.
     market : {"preemptible", "on-demand"}
-        Which prices, see `repro.policies.gavel.prices`.
+        Prices, see `repro.policies.gavel.prices`.
 
     Reference: Gavel, OSDI 2020, section 4.2 (minimise cost).
     """
@@ -40,23 +56,46 @@ class GavelMinCost(TypedShares):
     objective: Objective | None = None
     market: str = "preemptible"
 
-    # a job on a GPU it has no share of would pay for what the programme left out
+    # A job on a GPU type without a share would pay for a pair that the programme left out.
     idle_ok = True
     needs = frozenset({"throughput"})
     rule_values: ClassVar = {"paper": {"objective": "ratio"}, "gavel": {"objective": "normalised"}}
 
     def formula(self, view: View) -> Callable[[Kinds], Floats | None]:
-        """Return X at the prices of the cluster's GPU types."""
+        """Allocation X as a function of the kinds, at the prices of the cluster's GPU types."""
         prices = usd_per_hour(view.gpu_types, self.market)
-        return lambda kinds: cheapest(self.objective or "ratio", kinds, prices)
+        return lambda kinds: cost_efficient_shares(self.objective or "ratio", kinds, prices)
 
 
-def cheapest(
+def cost_efficient_shares(
     objective: Objective, kinds: Kinds, prices: Floats, floors: Floats | None = None
 ) -> Floats | None:
-    """Return the shares that buy the most steps at ``prices`` (USD per hour of a GPU of each type).
+    """Allocation X of highest throughput per cost, shape (kinds, GPU types).
 
-    None if no shares give every job its ``floors`` (steps per second).
+    Parameters
+    ----------
+    objective : {"ratio", "normalised"}
+        As for `GavelMinCost`.
+    kinds : Kinds
+        Job kinds of the decision.
+    prices : Floats
+        Price of a GPU of each type (USD per hour).
+    floors : Floats, optional
+        Least throughput of a job of each kind (steps/s).
+
+    Returns
+    -------
+    Floats or None
+        None if no allocation gives every job its floor.
+
+    Examples
+    --------
+    Four steps per second for 1 USD per hour beat six for 2 USD.
+
+    >>> ones = np.ones(1)
+    >>> kinds = Kinds(np.array([[4.0, 6.0]]), np.ones(2), ones, ones, ones)
+    >>> cost_efficient_shares("ratio", kinds, np.array([1.0, 2.0])).tolist()
+    [[1.0, 0.0]]
     """
     speeds = kinds.speeds
     sizes = (kinds.counts, kinds.widths, kinds.gpus)
@@ -66,24 +105,27 @@ def cheapest(
     shares: Floats | None = np.zeros_like(speeds)
     if floors is not None and floors.any():
         shares = best_shares(speeds, *sizes, cost=cost, speeds=speeds, floors=floors)
-    return None if shares is None else _by_ratio(shares, speeds / cost, kinds)
+    return None if shares is None else _with_idle_kinds(shares, speeds / cost, kinds)
 
 
-def _by_ratio(shares: Floats, ratio: Floats, kinds: Kinds) -> Floats:
-    """Give the idle kinds time by falling ratio: without floors only the best pairs are optimal.
+def _with_idle_kinds(shares: Floats, ratio: Floats, kinds: Kinds) -> Floats:
+    """Add time for the kinds without any, by falling throughput per cost; in place.
 
-    Each turn is the optimum of the programme for the kinds without time on the GPUs left.
+    ``ratio`` is T_mj / (cost_j scale_factor_m), shape (kinds, GPU types). A turn serves all pairs
+    of kind and GPU type with the best ratio. It is an optimum of the programme for the kinds
+    without time on the idle GPUs.
     """
-    each = kinds.counts * kinds.widths
-    free = np.maximum(kinds.gpus - each @ shares, 0.0)
-    idle = np.equal(shares.sum(axis=1), 0.0)
+    gpus_per_kind = kinds.counts * kinds.widths
+    idle_gpus = np.maximum(kinds.gpus - gpus_per_kind @ shares, 0.0)
+    without_time = np.equal(shares.sum(axis=1), 0.0)
     while True:
-        open_ratio = np.where(idle[:, None] & (free > LEFT), ratio, 0.0)
+        can_serve = without_time[:, None] & (idle_gpus > LEAST_IDLE_GPUS)
+        open_ratio = np.where(can_serve, ratio, 0.0)
         best = float(open_ratio.max(initial=0.0))
         if not best > 0:
             return shares
         for row, column in np.argwhere(open_ratio >= best * (1 - 1e-12)).tolist():
-            time = min(1.0 - shares[row].sum(), free[column] / each[row])
+            time = min(1.0 - shares[row].sum(), idle_gpus[column] / gpus_per_kind[row])
             shares[row, column] += time
-            free[column] -= time * kinds.counts[row] * kinds.widths[row]
-            idle[row] = False
+            idle_gpus[column] -= time * kinds.counts[row] * kinds.widths[row]
+            without_time[row] = False

@@ -1,4 +1,16 @@
-"""The highest throughput per cost that keeps deadlines."""
+"""Gavel's highest throughput per cost that keeps deadlines (Gavel, section 4.2).
+
+The programme of `gavel-min-cost` with a constraint for each job m that has an SLO:
+
+    throughput(m, X) >= num_steps_m / (deadline_m - now)
+    deadline_m = submission_m + SLO_m duration_m
+
+The trace columns ``slo`` (multiples of the duration) and ``duration`` hold SLO_m and duration_m. If
+no X satisfies all constraints, the programme is solved without them.
+
+Ties: jobs of one kind that need equal throughputs have equal shares. Otherwise as for
+`gavel-min-cost`.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,8 +24,11 @@ from repro.model.baseline import Baseline
 from repro.model.policy import register
 from repro.model.typed_shares import Kinds
 from repro.model.view import View
-from repro.policies.gavel.min_cost import GavelMinCost, Objective, cheapest
+from repro.policies.gavel.min_cost import GavelMinCost, Objective, cost_efficient_shares
 from repro.policies.gavel.prices import usd_per_hour
+
+#: Relative excess of a needed throughput over a reachable one that counts as rounding error.
+ROUNDING = 1e-9
 
 
 @register("gavel-min-cost-slo")
@@ -21,18 +36,16 @@ from repro.policies.gavel.prices import usd_per_hour
 class GavelMinCostSlo(GavelMinCost):
     """As `gavel-min-cost`, with thr_i(X) >= rem_i / (deadline_i - now) for every job with an SLO.
 
-    The deadline is the submission plus SLO times duration (trace columns slo and duration). If
-    not all deadlines can be met, the programme is solved without them.
-
     Parameters
     ----------
     objective, market
         As for `gavel-min-cost`.
     drop_lost : bool, optional
-        Jobs that would miss the deadline even alone on their fastest type lose their row, so that
-        the others keep theirs. Default: true under the paper's rules, false under Gavel's.
+        Whether a job that would miss its deadline even alone on its fastest type loses its
+        constraint. The other jobs then keep theirs. Default: true under the paper's rules, false
+        under Gavel's.
     strict : bool
-        Refuse to go on when deadlines cannot be met, with the name of a job in the way.
+        Whether the run ends with an error that names a job when the deadlines cannot be met.
 
     Reference: Gavel, OSDI 2020, section 4.2 (minimise cost with SLOs).
     """
@@ -43,7 +56,7 @@ class GavelMinCostSlo(GavelMinCost):
     needs = frozenset({"throughput", "duration", "slo"})
     baseline = Baseline(
         "gavel-min-cost",
-        "without deadlines nothing is to be met; give the column slo (multiples of the duration)",
+        "without deadlines there is no SLO; give the column slo (multiples of the duration)",
         columns=("slo",),
     )
     rule_values: ClassVar = {
@@ -52,62 +65,89 @@ class GavelMinCostSlo(GavelMinCost):
     }
 
     def formula(self, view: View) -> Callable[[Kinds], Floats | None]:
-        """Return X of one run; every row is one job."""
+        """Allocation X of one run as a function; every row is one job."""
         prices = usd_per_hour(view.gpu_types, self.market)
         slo = np.asarray(view.column("slo", np.nan, gaps=True), dtype=float)
         slo = np.where(np.isnan(slo), np.inf, slo)
 
-        def kept(jobs: Kinds, rates: Floats) -> Floats | None:
-            return _keep(self.objective or "ratio", jobs, prices, rates)
+        def shares_with_floors(jobs: Kinds, floors: Floats) -> Floats | None:
+            return _shares_by_kind(self.objective or "ratio", jobs, prices, floors)
 
         def shares(jobs: Kinds) -> Floats | None:
-            rates = _rates(view, jobs, slo[list(jobs.jobs)])
+            floors = _needed_throughputs(view, jobs, slo[list(jobs.jobs)])
             if self.drop_lost and not self.strict:
-                rates[rates > jobs.speeds.max(axis=1) * (1 + 1e-9)] = 0.0
-            answer = kept(jobs, rates)
-            if answer is None and self.strict:
-                raise PolicyError(f"{self.name}: {_blame(view, jobs, rates, kept)}")
-            return kept(jobs, np.zeros_like(rates)) if answer is None else answer
+                reachable = jobs.speeds.max(axis=1)
+                floors[floors > reachable * (1 + ROUNDING)] = 0.0
+            allocation = shares_with_floors(jobs, floors)
+            if allocation is None and self.strict:
+                blame = _infeasible_job(view, jobs, floors, shares_with_floors)
+                raise PolicyError(f"{self.name}: {blame}")
+            if allocation is None:
+                allocation = shares_with_floors(jobs, np.zeros_like(floors))
+            return allocation
 
         return shares
 
 
-def _rates(view: View, jobs: Kinds, slo: Floats) -> Floats:
-    """Return the steps per second each job needs until its deadline; 0 = it has none."""
+def _needed_throughputs(view: View, jobs: Kinds, slo: Floats) -> Floats:
+    """Throughput (steps/s) that each job needs until its deadline, shape (jobs,).
+
+    0 without an SLO, infinity after the deadline.
+    """
     submit = np.array([view.submit(job) for job in jobs.jobs])
     duration = np.array([view.duration(job) for job in jobs.jobs])
-    left = submit + slo * duration - view.now
-    return np.where(left > 0, jobs.steps_left / np.where(left > 0, left, 1.0), np.inf)
+    time_left = submit + slo * duration - view.now
+    in_time = time_left > 0
+    return np.where(in_time, jobs.steps_left / np.where(in_time, time_left, 1.0), np.inf)
 
 
-def _keep(objective: Objective, jobs: Kinds, prices: Floats, rates: Floats) -> Floats | None:
-    """Return shares that keep the rates, jobs of equal kind and rate taken together."""
-    if not np.isfinite(rates).all():
+def _shares_by_kind(
+    objective: Objective, jobs: Kinds, prices: Floats, floors: Floats
+) -> Floats | None:
+    """Allocation X that keeps the floors, shape (jobs, GPU types); None if there is none.
+
+    Jobs of equal kind and floor are one row of the programme.
+    """
+    if not np.isfinite(floors).all():
         return None
-    kinds, row = jobs.merged([(jobs.key(job), rate) for job, rate in enumerate(rates.tolist())])
-    floors = np.array([kinds.key(kind)[1] for kind in range(len(kinds.counts))])
-    shares = cheapest(objective, kinds, prices, floors)
-    return None if shares is None else shares[row]
+    kinds, kind_of_job = jobs.merged(
+        [(jobs.key(row), floor) for row, floor in enumerate(floors.tolist())]
+    )
+    kind_floors = np.array([kinds.key(kind)[1] for kind in range(len(kinds.counts))])
+    shares = cost_efficient_shares(objective, kinds, prices, kind_floors)
+    return None if shares is None else shares[kind_of_job]
 
 
-def _blame(
-    view: View, jobs: Kinds, rates: Floats, kept: Callable[[Kinds, Floats], Floats | None]
+def _infeasible_job(
+    view: View,
+    jobs: Kinds,
+    floors: Floats,
+    shares_with_floors: Callable[[Kinds, Floats], Floats | None],
 ) -> str:
-    """Name a job whose SLO cannot be met: alone, or beside those before it in arrival order."""
-    for row, fastest in enumerate(jobs.speeds.max(axis=1).tolist()):
-        if rates[row] > fastest * (1 + 1e-9):
+    """Message that names a job whose SLO cannot be met.
+
+    Either the job is too slow even alone, or the jobs that arrived before it leave too few GPUs.
+    """
+    for row, reachable in enumerate(jobs.speeds.max(axis=1).tolist()):
+        if floors[row] > reachable * (1 + ROUNDING):
             return (
                 f"infeasible SLO constraint of job {view.job_id(jobs.jobs[row])!r}: it "
-                f"needs {rates[row]:.4g} steps/s from {view.now:g} s on and reaches at most "
-                f"{fastest:.4g}; raise its slo or leave strict off"
+                f"needs {floors[row]:.4g} steps/s from {view.now:g} s on and reaches at most "
+                f"{reachable:.4g}; raise its slo or leave strict off"
             )
-    low, high = 0, len(rates)
-    while high - low > 1:
-        middle = (low + high) // 2
-        first = np.where(np.arange(len(rates)) < middle, rates, 0.0)
-        low, high = (low, middle) if kept(jobs, first) is None else (middle, high)
+    # The floors of the first `feasible` jobs can be met, of the first `infeasible` jobs not.
+    feasible = 0
+    infeasible = len(floors)
+    while infeasible - feasible > 1:
+        middle = (feasible + infeasible) // 2
+        first_floors = np.where(np.arange(len(floors)) < middle, floors, 0.0)
+        if shares_with_floors(jobs, first_floors) is None:
+            infeasible = middle
+        else:
+            feasible = middle
+    job = infeasible - 1
     return (
         f"infeasible SLO constraints: the GPUs at {view.now:g} s cannot give "
-        f"job {view.job_id(jobs.jobs[high - 1])!r} its {rates[high - 1]:.4g} steps/s beside "
-        f"the jobs before it; raise an slo, add GPUs, or leave strict off"
+        f"job {view.job_id(jobs.jobs[job])!r} its {floors[job]:.4g} steps/s next to the jobs "
+        f"before it; raise an slo, add GPUs, or leave strict off"
     )

@@ -1,4 +1,4 @@
-"""What an hour on a GPU of each type costs (Gavel, Figure 1 b and section 4.2)."""
+"""Price of an hour on a GPU of each type (Gavel, Figure 1 b and section 4.2)."""
 
 from collections.abc import Sequence
 
@@ -13,17 +13,32 @@ _PRICES = ModelTable("gavel_prices.csv", ("market", "gpu_type", "usd_per_hour", 
 
 
 def usd_per_hour(gpu_types: Sequence[str | None], market: str = "preemptible") -> Floats:
-    """Return the price of a GPU of each type (USD per hour); 1 in a cluster without types (None).
+    """Price of a GPU of each type (USD per hour), shape (GPU types,).
 
-    ``market`` is ``preemptible`` or ``on-demand``, a column of ``params/gavel_prices.csv``.
+    Parameters
+    ----------
+    gpu_types : sequence of str or None
+        GPU types. None, the type of a cluster without types, has price 1.
+    market : {"preemptible", "on-demand"}
+        Value of the column ``market`` of ``params/gavel_prices.csv``.
+
+    Raises
+    ------
+    ParamError
+        The table has no such market, or no price above 0 of a GPU type.
+
+    Examples
+    --------
+    >>> usd_per_hour(["v100", "k80"], "on-demand").tolist()
+    [2.85, 0.52]
     """
     table = _PRICES.frame
-    chosen = table[table["market"] == market]
-    if chosen.empty:
-        known = ", ".join(sorted(set(table["market"])))
-        raise ParamError(f"no prices of market {market!r}; {_PRICES.file} has {known}")
-    usd = pd.to_numeric(chosen["usd_per_hour"], errors="coerce")
-    price = dict(zip(chosen["gpu_type"], usd, strict=True))
+    rows = table[table["market"] == market]
+    if rows.empty:
+        markets = ", ".join(sorted(set(table["market"])))
+        raise ParamError(f"no prices of market {market!r}; {_PRICES.file} has {markets}")
+    usd = pd.to_numeric(rows["usd_per_hour"], errors="coerce")
+    price = dict(zip(rows["gpu_type"], usd, strict=True))
     for gpu_type in gpu_types:
         if gpu_type is not None and gpu_type not in price:
             raise ParamError(

@@ -1,6 +1,13 @@
-"""Shortest job first on unequal GPU types.
+"""Gavel's shortest job first on unequal GPU types (Gavel, section 4.2).
 
-Key of job i on type j: rem_i / T_ij. Ties: order of arrival, then order of the GPU types.
+    min_X min_m num_steps_m / throughput(m, X)
+
+The optimum gives one job all its time on the GPU type that ends it soonest. The same programme is
+then solved for the other jobs on the idle GPUs, and so on. The pairs (m, j) are therefore taken by
+remaining duration num_steps_m / T_mj. X_mj = 1 if m has no GPU type yet and j has scale_factor_m
+idle GPUs.
+
+Ties: order of arrival, then order in the trace; for one job, alphabetical order of the GPU types.
 """
 
 from dataclasses import dataclass
@@ -10,7 +17,7 @@ import numpy as np
 from repro.base.typing import Floats
 from repro.model.policy import register
 from repro.model.typed_shares import Kinds, TypedShares
-from repro.policies.gavel._one_type import remaining_s, whole_time
+from repro.policies.gavel._single_type import full_time_shares, remaining_durations
 
 
 @register("gavel-sjf")
@@ -18,9 +25,7 @@ from repro.policies.gavel._one_type import remaining_s, whole_time
 class GavelSjf(TypedShares):
     """Minimise the shortest remaining duration, min_X min_i rem_i / thr_i(X), one job at a time.
 
-    The programme for one job gives it all its time on the type that ends it soonest; the same is
-    then solved for the other jobs on the GPUs left. So pairs of job and type are taken by
-    remaining duration, those without room skipped; equal durations go by order of arrival.
+    Gangs that do not fit the idle GPUs of a type are skipped.
 
     Reference: Gavel, OSDI 2020, section 4.2 (shortest job first).
     """
@@ -28,15 +33,15 @@ class GavelSjf(TypedShares):
     needs = frozenset({"throughput", "duration"})
 
     def shares(self, kinds: Kinds) -> Floats:
-        """Return X; every row is one job."""
-        free = kinds.gpus.copy()
-        durations = remaining_s(kinds.steps_left, kinds.speeds)
-        place: dict[int, int] = {}
+        """Allocation X, shape (jobs, GPU types); every row is one job."""
+        idle_gpus = kinds.gpus.copy()
+        durations = remaining_durations(kinds.steps_left, kinds.speeds)
+        columns: dict[int, int] = {}
         for pair in np.argsort(durations, axis=None, kind="stable").tolist():
-            row, column = divmod(pair, len(free))
-            if not np.isfinite(durations[row, column]) or not free.any():
+            row, column = divmod(pair, len(idle_gpus))
+            if not np.isfinite(durations[row, column]) or not idle_gpus.any():
                 break
-            if row not in place and kinds.widths[row] <= free[column]:
-                place[row] = column
-                free[column] -= kinds.widths[row]
-        return whole_time(kinds, place)
+            if row not in columns and kinds.widths[row] <= idle_gpus[column]:
+                columns[row] = column
+                idle_gpus[column] -= kinds.widths[row]
+        return full_time_shares(kinds, columns)

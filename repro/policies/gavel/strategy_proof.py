@@ -1,4 +1,14 @@
-"""Shares that no job gains by misreporting."""
+"""Strategy-proof shares: no job gains by a wrong report of its throughputs (Gavel, section 4.4).
+
+    X^Nash = argmax_X prod_m throughput(m, X)
+    X_mj = X^Nash_mj prod over l != m of throughput(l, X^Nash) / throughput(l, X^Nash without m)
+
+X^Nash without m is the optimum for the other jobs. The factors, at most 1, leave GPUs idle. Demands
+and weights multiply a throughput and change neither line.
+
+Ties: the throughputs under X^Nash are unique. Many X may have these throughputs. The interior-point
+path of `repro.solve.nash` chooses among them, and gives jobs of one kind equal shares.
+"""
 
 from dataclasses import dataclass
 
@@ -13,14 +23,11 @@ from repro.solve.nash import strategy_proof_shares
 class GavelStrategyProof(TypedShares):
     """Maximise the geometric mean of throughputs, then discount each job by its cost to others.
 
-    Job i gets its share times prod_{l != i} thr_l(with i) / thr_l(without i), so GPUs are left
-    idle. Gang sizes and weights multiply a throughput and change neither.
-
     Reference: Gavel, OSDI 2020, section 4.4; Cole, Gkatzelis and Goel, EC 2013.
     """
 
     needs = frozenset({"throughput"})
 
     def shares(self, kinds: Kinds) -> Floats:
-        """Return X."""
+        """Allocation X, shape (kinds, GPU types)."""
         return strategy_proof_shares(kinds.speeds, kinds.counts, kinds.widths, kinds.gpus)

@@ -1,4 +1,24 @@
-"""Water filling: what bottlenecked jobs cannot use goes to others, of all or of their entity."""
+"""Water filling: GPUs that bottlenecked jobs cannot use go to other jobs (Gavel, section 4.3).
+
+At each level, with the normalised throughput e_m that job m has reached and its weight w^level_m:
+
+    max_X min over m with w^level_m > 0 of
+        (scale_factor_m / w^level_m) (throughput(m, X) / throughput(m, X^equal) - e_m)
+    subject to throughput(m, X) / throughput(m, X^equal) >= e_m for every job m
+
+The e_m then rise by the level. A job that cannot rise further is bottlenecked and gets weight 0.
+The filling ends when all weights are 0.
+
+- ``gavel-water-filling``: w^level_m = w_m.
+- ``gavel-hierarchical``, fairness inside entity s of weight v_s: w^level_m = v_s w_m / sum of w_l
+  over the jobs l of s that can rise.
+- ``gavel-hierarchical``, FIFO inside entity s: w^level_m = v_s for the earliest job of s that can
+  rise, and 0 for its other jobs.
+
+Ties: jobs of one kind have equal shares. FIFO inside an entity goes by order of arrival, then order
+in the trace. Many X reach all levels. ``lp_backend`` chooses the analytic centre of these
+optima, or the vertex with the largest sum of normalised throughputs.
+"""
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -6,19 +26,19 @@ from typing import Literal
 
 import numpy as np
 
-from repro.base.typing import Floats
+from repro.base.typing import Flags, Floats
 from repro.model.baseline import Baseline
 from repro.model.policy import register
 from repro.model.typed_shares import Kinds
 from repro.model.view import View
-from repro.policies.gavel._blind import MayBeBlind
+from repro.policies.gavel._agnostic import AwareOrAgnostic
 from repro.solve.entities import Hierarchy, Inner, hierarchical_shares
 from repro.solve.max_min import Backend, Filling, fill, normalised
 
 
 @register("gavel-water-filling")
 @dataclass(frozen=True)
-class GavelWaterFilling(MayBeBlind):
+class GavelWaterFilling(AwareOrAgnostic):
     """Maximise the least weighted throughput, then the least of the jobs that can still rise, ...
 
     Parameters
@@ -26,10 +46,11 @@ class GavelWaterFilling(MayBeBlind):
     heterogeneity_aware : bool
         False: all GPU types count as equally fast, and rounds do not tell them apart.
     water_filling : {"exact", "published"}
-        ``published``: all jobs count as bottlenecked after the first level, as in the figures
-        Gavel's authors published; the answer is then that of gavel-las.
+        ``published``: every job that rose at a level counts as bottlenecked, as in the figures
+        that Gavel's authors published. Then this policy has the allocation of gavel-las.
     lp_backend : {"centre", "highs"}
-        Which of many optima: the analytic centre, or the vertex with the largest sum.
+        Optimum among many: the analytic centre, or the vertex with the largest sum of normalised
+        throughputs.
 
     Reference: Gavel, OSDI 2020, section 4.3 (water filling).
     """
@@ -43,32 +64,31 @@ class GavelWaterFilling(MayBeBlind):
     needs = frozenset({"throughput", "priority_weight"})
 
     def shares(self, kinds: Kinds) -> Floats:
-        """Return X: all jobs that can rise do so by their weight per GPU."""
-        crowd = normalised(kinds.speeds, kinds.counts, kinds.widths, kinds.gpus, kinds.name)
-        weight = kinds.weights / kinds.widths
-        return fill(
-            crowd,
-            lambda fixed: np.where(fixed, 0.0, weight),
-            self.water_filling,
-            self.lp_backend,
-            steady=True,
-        )
+        """Allocation X, shape (kinds, GPU types); jobs rise by their weight per GPU."""
+        problem = normalised(kinds.speeds, kinds.counts, kinds.widths, kinds.gpus, kinds.name)
+        weight_per_gpu = kinds.weights / kinds.widths
+
+        def weigh(bottlenecked: Flags) -> Floats:
+            return np.where(bottlenecked, 0.0, weight_per_gpu)
+
+        return fill(problem, weigh, self.water_filling, self.lp_backend, steady=True)
 
 
 @register("gavel-hierarchical")
 @dataclass(frozen=True)
-class GavelHierarchical(MayBeBlind):
+class GavelHierarchical(AwareOrAgnostic):
     """Weighted water filling between entities; each divides its level among its jobs.
 
     Parameters
     ----------
     inner : {"fairness", "fifo"}
-        Inside an entity: weighted fairness, or all to the earliest job that can still rise.
+        Policy inside an entity. ``fairness``: weighted fairness. ``fifo``: the earliest job that
+        can still rise gets the level of the entity.
     entity_weights : mapping
         Weight of each entity; 1 where it is not named.
     column : {"entity", "vc"}, optional
-        Trace column of the entity. None: ``entity``, or ``vc`` where the trace has no such column;
-        without both, all jobs are of one entity.
+        Trace column of the entity. None: ``entity``, or ``vc`` where the trace has no such column.
+        Without both columns, all jobs belong to one entity.
     heterogeneity_aware, water_filling, lp_backend
         As for `gavel-water-filling`.
 
@@ -85,28 +105,28 @@ class GavelHierarchical(MayBeBlind):
     lp_backend: Backend = "centre"
 
     needs = frozenset({"throughput", "priority_weight", "entity", "vc"})
-    # weights of entities that no job names make no difference
+    # Without entities no job belongs to a named one, so `entity_weights` makes no difference.
     baseline = Baseline(
         "gavel-water-filling",
-        "without entities all jobs are of one; give the column entity or vc",
+        "without entities all jobs belong to one entity; give the column entity or vc",
         parameters=("inner", "heterogeneity_aware", "water_filling", "lp_backend"),
         columns=("entity", "vc"),
     )
 
     def apart(self) -> bool:
-        """Tell whether every job has its own place in a queue."""
+        """Whether each job has a row of its own, as FIFO inside an entity needs."""
         return self.inner == "fifo"
 
     def key(self, view: View) -> Callable[[int], Hashable]:
-        """Return what tells kinds apart: kind of job, weight and entity."""
-        chosen = self.column or ("entity" if view.has_column("entity") else "vc")
-        names = [str(name) for name in view.column(chosen, "all").tolist()]
-        plain = super().key(view)
-        return lambda job: (plain(job), names[job])
+        """Kind of a job as a function of the job: model, demand, weight and entity."""
+        entity_column = self.column or ("entity" if view.has_column("entity") else "vc")
+        entities = [str(entity) for entity in view.column(entity_column, "all").tolist()]
+        key_without_entity = super().key(view)
+        return lambda job: (key_without_entity(job), entities[job])
 
     def shares(self, kinds: Kinds) -> Floats:
-        """Return X."""
-        rules = Hierarchy(self.entity_weights, self.inner, self.water_filling, self.lp_backend)
-        crowd = normalised(kinds.speeds, kinds.counts, kinds.widths, kinds.gpus, kinds.name)
+        """Allocation X, shape (kinds, GPU types)."""
+        hierarchy = Hierarchy(self.entity_weights, self.inner, self.water_filling, self.lp_backend)
+        problem = normalised(kinds.speeds, kinds.counts, kinds.widths, kinds.gpus, kinds.name)
         entities = [kinds.key(row)[-1] for row in range(len(kinds.counts))]
-        return hierarchical_shares(crowd, kinds.weights, entities, rules)
+        return hierarchical_shares(problem, kinds.weights, entities, hierarchy)

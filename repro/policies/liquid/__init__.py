@@ -1,4 +1,4 @@
-"""Liquid, TPDS 2022: containers placed one by one or in batches, and the schedulers beside it."""
+"""Liquid, TPDS 2022: its schedulers, and the schedulers that it is compared with."""
 
 #: The paper in which these policies are compared.
 PAPER = "Liquid, TPDS'22"

@@ -1,13 +1,33 @@
-"""Jobs of one container beside one other on its GPU: sharing, launching ahead of time (Liquid)."""
+"""Liquid's system optimisations: GPU sharing, pre-scheduling and event-driven reports.
+
+Liquid, TPDS 2022, sections 6.1 to 6.3, with the rules of the public scheduler. A waiting job j of
+one container may use the GPU of a running job i of one container that has its GPU alone. The memory
+of the GPU has to exceed the needs of both. Trace columns estimate both jobs alone. In this order:
+
+1. Sharing: if used GPUs / all GPUs >= load and u_i + u_j < 100 share, with u the mean utilisation
+   (%), the two jobs form a group. Job i is that of least u_i.
+2. Vacant GPU: j starts on its own.
+3. Pre-scheduling: if no GPU is idle, j launches at
+
+       t = start_i + total_i - post_i - pre_j - ahead_s
+
+   with total the run time and pre and post its parts before and after training (s). Job i is that
+   of least t. Job j trains once i has ended.
+
+If no rule applies, j and all jobs behind it wait. With ``heartbeat_s``, nodes report every
+``heartbeat_s`` seconds, and all decisions follow the reports.
+
+Ties: equal u_i and equal t go to the job that arrived first.
+"""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
 
 from repro.base.errors import PolicyError
+from repro.base.typing import Floats
 from repro.model.decision import Run, RunSet
 from repro.model.performance import Overhead, Performance
 from repro.model.rules import Completions
@@ -15,34 +35,35 @@ from repro.model.settings import Above, Between
 from repro.model.view import View
 from repro.perf.overhead import Phases
 from repro.placement.network import Gang, Site
-from repro.policies.liquid._containers import PACK, Chooser, Containers
+from repro.policies.liquid._containers import PACK, Chooser, Containers, GangOf, Plan
 from repro.policies.liquid.side_by_side import ByUtilisation
 
-#: Trace columns with estimates of a job alone: mean utilisation (%); run time, and of it before
-#: and after training (s).
-_SHARES = ("gpu_util",)
+#: Trace column with the mean utilisation of a job alone (%).
+_UTILISATION = "gpu_util"
+#: Trace columns with the run time of a job alone, and its parts before and after training (s).
 _TIMES = ("total_s", "pre_s", "post_s")
 _ROUNDING_S = 1e-9
 
 
 @dataclass(frozen=True)
 class Beside(Containers):
-    """Containers, with the system's optimisations of Liquid: all off unless set.
+    """Containers with the system optimisations of Liquid, each off unless set.
 
     Parameters
     ----------
     share : float, optional
-        Jobs of one container share a GPU while their predicted utilisations (column ``gpu_util``,
-        %) add up to less than 100 times this, and their memory fits. The public scheduler has 1.3.
+        Jobs of one container share a GPU while their estimated utilisations (column ``gpu_util``,
+        %) sum to less than 100 times this, and their memory fits. The public scheduler has 1.3.
     load : float
-        Part of all GPUs in use from which jobs share.
+        Share of all GPUs in use from which jobs share.
     ahead_s : float, optional
-        A job of one container launches beside the job that holds the GPU, if none is vacant, this
-        many seconds before it would have to for its launch to end with the other's training. Both
-        follow from columns ``total_s``, ``pre_s`` and ``post_s``: the estimated run time, and what
-        of it comes before and after training. The public scheduler has 15.
+        Without an idle GPU, a job of one container launches on the GPU of a running job. It does so
+        this many seconds before its launch would end together with the training of the other. The
+        times follow from columns ``total_s``, ``pre_s`` and ``post_s``: run time, and its parts
+        before and after training. The public scheduler has 15.
     heartbeat_s : float, optional
-        Nodes report every so many seconds, and completions are noticed then; else at once.
+        Seconds between reports of the nodes. Completions are noticed at reports; by default at
+        once.
 
     Reference: Liquid, TPDS 2022, sections 6.1 to 6.3.
     """
@@ -52,124 +73,184 @@ class Beside(Containers):
     ahead_s: float | None = None
     heartbeat_s: Annotated[float, Above(0, "seconds")] | None = None
 
-    needs: ClassVar[frozenset[str]] = Containers.needs | {*_SHARES, *_TIMES}
+    needs: ClassVar[frozenset[str]] = Containers.needs | {_UTILISATION, *_TIMES}
     baseline = PACK.also("share", "ahead_s", "heartbeat_s")
     time_fields: ClassVar[tuple[str, ...]] = ("ahead_s", "heartbeat_s")
 
     @property
     def interval(self) -> float | None:
-        """Decisions follow the reports."""
+        """Seconds between decisions, which follow the reports."""
         return self.heartbeat_s
 
     def completions(self) -> Completions:
-        """Completions wait for the next report."""
+        """Completions are noticed at the next report."""
         return Completions(poll_s=0.0 if self.heartbeat_s is None else math.inf)
 
     def performance(self) -> Performance | None:
-        """Return the model of run times, or of how fast jobs share."""
-        return super().performance() or (None if self.share is None else ByUtilisation())
+        """Model of run times, or of the speed of jobs that share a GPU."""
+        model = super().performance()
+        if model is None and self.share is not None:
+            return ByUtilisation()
+        return model
 
     def overhead(self) -> Overhead | None:
-        """Return phases of no length: who gets company goes on, who launches ahead waits."""
+        """Zero-length phases: sharing does not interrupt a job; a pre-launched job waits."""
         return None if self.share is None and self.ahead_s is None else Phases({}, {})
 
     def chooser(self, view: View) -> Chooser:
-        """Return what decides one run."""
-        wanted = _SHARES * (self.share is not None) + _TIMES * (self.ahead_s is not None)
-        given = {name for name in (*_SHARES, *_TIMES) if view.has_column(name)}
-        if lacks := [name for name in wanted if name not in given]:
+        """Choose the function that takes the decisions of one run."""
+        # Every run asks for all columns in `needs`, whatever the settings.
+        present = {name for name in (_UTILISATION, *_TIMES) if view.has_column(name)}
+        required: list[str] = []
+        if self.share is not None:
+            required.append(_UTILISATION)
+        if self.ahead_s is not None:
+            required += _TIMES
+        if missing := [name for name in required if name not in present]:
             raise PolicyError(
-                f"policy {self.name!r} needs trace column {', '.join(lacks)}, predicted of a job "
+                f"policy {self.name!r} needs trace column {', '.join(missing)}, estimated of a job "
                 f"alone (%, s); give it, or leave share and ahead_s off"
             )
-        return _Neighbours(self, view).choose if wanted else super().chooser(view)
+        if not required:
+            return super().chooser(view)
+        return _Session(self, view).choose
 
 
-class _Neighbours:
-    """One run of `Beside`."""
+class _Session:
+    """One run of `Beside`: estimates of all jobs, and starts of the running jobs."""
 
     def __init__(self, policy: Beside, view: View) -> None:
         self.policy = policy
         unknown = np.full(len(view.widths), math.nan)
-        self.util = self.total = self.pre = self.post = unknown
+        #: mean utilisation of each job alone (%), (jobs,)
+        self.util: Floats = unknown
+        #: run time of each job alone, and its parts before and after training (s), (jobs,)
+        self.total: Floats = unknown
+        self.pre: Floats = unknown
+        self.post: Floats = unknown
         if policy.share is not None:
-            (self.util,) = map(view.column, _SHARES)
+            self.util = view.column(_UTILISATION)
         if policy.ahead_s is not None:
             self.total, self.pre, self.post = map(view.column, _TIMES)
-        #: of running jobs: when their run began, as if they had launched on a GPU of their own
-        self.since: dict[int, float] = {}
+        #: start of each running job (s); of a pre-launched job as if its launch had ended when its
+        #: host ended
+        self.start: dict[int, float] = {}
 
-    def choose(
-        self, view: View, site: Site, gang: Callable[[int], Gang], rng: np.random.Generator
-    ) -> RunSet:
-        """Return what starts, first in, first out, and who goes on without company."""
-        policy = self.policy
-        now = view.now
-        starts = dict[int, Run]()
-        alone = dict[int, Run]()
+    def choose(self, view: View, site: Site, gang_of: GangOf, rng: np.random.Generator) -> RunSet:
+        """Start waiting jobs in order of arrival, until one has to wait."""
+        decision = _Decision(self, view, site, gang_of, rng)
+        decision.continue_alone()
         wake = math.inf
-        held = {job: run for job in view.running if (run := view.run(job)) is not None}
-        hosts = {host for run in held.values() for host in run.hosts}
-        for job, run in held.items():
-            if any(other != job and other in held for other in (*run.jobs, *run.hosts)):
+        for job in view.jobs:
+            if job in decision.running:
+                continue
+            launch = decision.start(job)
+            if launch > view.now + _ROUNDING_S:
+                wake = launch
+                break
+            self.start[job] = view.now
+        return RunSet([*decision.runs.values()], wake=wake, keep=True)
+
+
+class _Decision:
+    """One decision: the runs that start or change, and the jobs that have their GPU alone."""
+
+    def __init__(
+        self, session: _Session, view: View, site: Site, gang_of: GangOf, rng: np.random.Generator
+    ) -> None:
+        self._session = session
+        self._policy = session.policy
+        self._view = view
+        self._site = site
+        self._gang_of = gang_of
+        self._rng = rng
+        self.running = {job: run for job in view.running if (run := view.run(job)) is not None}
+        #: first member -> run that starts or changes
+        self.runs: dict[int, Run] = {}
+        #: job of one container, alone on its GPU -> its run
+        self._alone: dict[int, Run] = {}
+
+    def continue_alone(self) -> None:
+        """Continue the running jobs whose partner or host has ended."""
+        hosts = {host for run in self.running.values() for host in run.hosts}
+        for job, run in self.running.items():
+            others = {*run.jobs, *run.hosts} - {job}
+            if others & self.running.keys():
                 continue
             if run.hosts:
-                self.since[job] = now - self.pre[job]
-                site.hold(run.tasks, gang(job))
-            if run.hosts or len(run.jobs) > 1:
-                starts[job] = run = Run((job,), 1, tasks=run.tasks)
+                self._session.start[job] = self._view.now - self._session.pre[job]
+                self._site.hold(run.tasks, self._gang_of(job))
+            if others:
+                run = Run((job,), 1, tasks=run.tasks)
+                self.runs[job] = run
             if run.gpus == 1 and job not in hosts:
-                alone[job] = run
-        for job in view.jobs:
-            if job in held:
-                continue
-            one = gang(job)
-            near = [
-                other
-                for other, run in (alone if one.size == 1 else {}).items()
-                # the GPU has memory for both
-                if one.gpu_mem_mb + gang(other).gpu_mem_mb < site.gpu_mem_mb[run.tasks[0]]
-            ]
-            partner = self._partner(job, near, site)
-            plan = None if partner is not None else policy.plan(site, one, rng)
-            if plan is None and not held and not starts:
-                plan = policy.in_one_domain(view, job, site, one, rng)
-            if partner is not None:
-                run = Run((partner, job), 1, tasks=alone.pop(partner).tasks)
-                starts.pop(partner, None)
-            elif plan is not None:
-                site.hold(plan, one)
-                run = Run((job,), len(plan), tasks=plan)
-                if one.size == 1:
-                    alone[job] = run
-            else:
-                host, due = self._host(job, near, site)
-                if host is None or due > now + _ROUNDING_S:
-                    wake = due
-                    break
-                run = Run((job,), 1, tasks=alone.pop(host).tasks, hosts=(host,), shared=1)
-            self.since[job] = now
-            starts[run.jobs[0]] = run
-        return RunSet([*starts.values()], wake=wake, keep=True)
+                self._alone[job] = run
 
-    def _partner(self, job: int, near: list[int], site: Site) -> int | None:
-        """Return the running job that the job shares with, the one of least utilisation."""
-        limit = self.policy.share
-        load = site.used.sum() / site.total.sum()
-        if limit is None or load < self.policy.load:
+    def start(self, job: int) -> float:
+        """Start a waiting job, and get the time of its start; later than now if it has to wait."""
+        gang = self._gang_of(job)
+        candidates = self._with_memory_for(gang)
+        partner = self._partner(job, candidates)
+        if partner is not None:
+            run = Run((partner, job), 1, tasks=self._alone.pop(partner).tasks)
+            self.runs.pop(partner, None)
+            self.runs[partner] = run
+            return self._view.now
+        plan = self._plan(job, gang)
+        if plan is not None:
+            self._site.hold(plan, gang)
+            run = Run((job,), len(plan), tasks=plan)
+            self.runs[job] = run
+            if gang.size == 1:
+                self._alone[job] = run
+            return self._view.now
+        host, launch = self._host(job, candidates)
+        if host is not None and launch <= self._view.now + _ROUNDING_S:
+            tasks = self._alone.pop(host).tasks
+            self.runs[job] = Run((job,), 1, tasks=tasks, hosts=(host,), shared=1)
+        return launch
+
+    def _with_memory_for(self, gang: Gang) -> list[int]:
+        """Jobs alone on a GPU whose memory also holds the container of a gang."""
+        if gang.size > 1:
+            return []
+        memory = self._site.gpu_mem_mb
+        return [
+            other
+            for other, run in self._alone.items()
+            if gang.gpu_mem_mb + self._gang_of(other).gpu_mem_mb < memory[run.tasks[0]]
+        ]
+
+    def _partner(self, job: int, candidates: list[int]) -> int | None:
+        """Candidate of least utilisation that the job may share a GPU with."""
+        limit = self._policy.share
+        load = self._site.used.sum() / self._site.total.sum()
+        if limit is None or load < self._policy.load:
             return None
-        util = self.util
-        fitting = [other for other in near if util[job] + util[other] < 100 * limit]
-        return min(fitting, key=util.__getitem__, default=None)
+        util = self._session.util
+        below_limit = [other for other in candidates if util[job] + util[other] < 100 * limit]
+        return min(below_limit, key=util.__getitem__, default=None)
 
-    def _host(self, job: int, near: list[int], site: Site) -> tuple[int | None, float]:
-        """Return the running job that the job launches beside, and when it may at the earliest."""
-        ahead = self.policy.ahead_s
-        if ahead is None or site.idle.any():
+    def _plan(self, job: int, gang: Gang) -> Plan | None:
+        """Plan of a job on idle GPUs."""
+        plan = self._policy.plan(self._site, gang, self._rng)
+        if plan is None and not self.running and not self.runs:
+            return self._policy.in_one_domain(self._view, job, self._site, gang, self._rng)
+        return plan
+
+    def _host(self, job: int, candidates: list[int]) -> tuple[int | None, float]:
+        """Candidate on whose GPU the job can launch first, and the launch time (s)."""
+        ahead = self._policy.ahead_s
+        if ahead is None or self._site.idle.any():
             return None, math.inf
-        due = {
-            other: self.since[other] + self.total[other] - self.post[other] - self.pre[job] - ahead
-            for other in near
+        session = self._session
+        launch = {
+            other: session.start[other]
+            + session.total[other]
+            - session.post[other]
+            - session.pre[job]
+            - ahead
+            for other in candidates
         }
-        host = min(due, key=due.__getitem__, default=None)
-        return host, math.inf if host is None else float(due[host])
+        host = min(launch, key=launch.__getitem__, default=None)
+        return host, math.inf if host is None else float(launch[host])

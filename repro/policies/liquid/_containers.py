@@ -1,4 +1,11 @@
-"""What the policies of Liquid share: first in, first out, a node for each container of a job."""
+"""Base of Liquid's policies: jobs in order of arrival, one node for each container.
+
+Liquid, TPDS 2022, section 5. Job i has num_ps parameter servers and num_w workers. A plan k names
+the node of each container, parameter servers first. Containers hold one GPU each. All containers of
+a job start at once (gang).
+
+Ties: jobs that arrive together go in the order of the trace.
+"""
 
 import zlib
 from abc import abstractmethod
@@ -17,14 +24,17 @@ from repro.model.view import View
 from repro.perf.parameter_server import TIMES, named, num_servers
 from repro.placement.network import DEFAULT_BANDWIDTH_MB_S, DEFAULT_GPU_MEM_MB, Gang, Site
 
+#: Node of each container of a job, parameter servers first.
 Plan = tuple[int, ...]
-#: (view, what is left of the nodes, gang of a job, random numbers) -> what starts
-Chooser = Callable[[View, Site, Callable[[int], Gang], np.random.Generator], RunSet]
+#: Job -> its gang.
+GangOf = Callable[[int], Gang]
+#: (view, idle resources of the nodes, gangs, random generator) -> decision.
+Chooser = Callable[[View, Site, GangOf, np.random.Generator], RunSet]
 
-#: Where every container fits everywhere, a place makes no difference unless run times tell.
+#: Where every container fits every node, plans differ only in their run times.
 PACK = Baseline(
     "liquid-pack",
-    "without run times of plans a job takes as long wherever it sits; give --set times=t4 (or "
+    "without run times of plans a job takes as long on any nodes; give --set times=t4 (or "
     "measured, k80), or the columns gpu_mem_mb and bandwidth_mb_s, which limit where jobs fit",
     parameters=("times",),
     columns=("gpu_mem_mb", "bandwidth_mb_s"),
@@ -34,18 +44,18 @@ PACK = Baseline(
 
 @dataclass(frozen=True)
 class Containers(Policy):
-    """Jobs in order of arrival; the first that cannot be placed blocks all behind it.
+    """Jobs in order of arrival; the first job without a plan blocks all jobs behind it.
 
     Parameters
     ----------
     times : str, optional
-        How long a plan takes: ``measured``, ``k80`` or ``t4`` (`repro.perf.parameter_server`); by
-        default a job takes its duration wherever it sits. Trace column ``iterations`` is N of Eq 1.
+        Run times of plans: ``measured``, ``k80`` or ``t4`` (`repro.perf.parameter_server`). By
+        default a job takes its duration under any plan. Trace column ``iterations`` is N of Eq 1.
 
     Notes
     -----
-    Trace columns ``num_ps`` (one, if the job is wider than one GPU), ``gpu_mem_mb`` and
-    ``bandwidth_mb_s`` of a container (8192 and 100) say what is to be placed.
+    Optional trace columns are ``num_ps`` (default: one if the job has more than one GPU), and the
+    needs of a container, ``gpu_mem_mb`` (default 8192) and ``bandwidth_mb_s`` (default 100).
     """
 
     times: str | None = None
@@ -53,7 +63,7 @@ class Containers(Policy):
     needs: ClassVar[frozenset[str]] = frozenset({"num_ps", "gpu_mem_mb", "bandwidth_mb_s"})
     placement: ClassVar[str] = "wished"
     baseline: ClassVar[Baseline | None] = PACK
-    #: places depend on the seed
+    #: whether plans depend on the seed
     draws: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -62,76 +72,52 @@ class Containers(Policy):
             refuse_unknown(f"policy {self.name!r}: times cannot be", [self.times], TIMES)
 
     def performance(self) -> Performance | None:
-        """Return the model of run times, if one is named."""
+        """Model of run times, if the policy names one."""
         return named(self.times) if self.times else None
 
     @abstractmethod
     def plan(self, site: Site, gang: Gang, rng: np.random.Generator) -> Plan | None:
-        """Return the nodes of one job, parameter servers first; None: it has to wait."""
+        """Plan of one job; None: it has to wait."""
 
     def place(
         self, site: Site, gangs: Sequence[Gang], rng: np.random.Generator
     ) -> list[Plan | None]:
-        """Return the nodes of each job, in order; ``site`` then holds them."""
+        """Plan of each job, in order, up to the first that has to wait; ``site`` holds them."""
         plans: list[Plan | None] = [None] * len(gangs)
         for number, gang in enumerate(gangs):
-            plans[number] = plan = self.plan(site, gang, rng)
+            plan = self.plan(site, gang, rng)
             if plan is None:
                 break
+            plans[number] = plan
             site.hold(plan, gang)
         return plans
 
     def per_node(self) -> float:
-        """Return how many containers of a job a node may take, room aside."""
+        """Largest number of containers of a job on one node, apart from resources."""
         return np.inf
 
     def generator(self, seed: int) -> np.random.Generator:
-        """Return the random numbers of one run."""
+        """Random generator of one run."""
         return np.random.default_rng([seed, zlib.crc32(self.name.encode())])
 
     def session(self, view: View) -> Callable[[View], RunSet]:
-        """Return the decision function of one run."""
+        """Decision function of one run."""
         rng = self.generator(view.seed if self.draws else 0)
-        widths = [int(width) for width in view.widths]
-        servers = view.column("num_ps", -1)
-        memory = view.column("gpu_mem_mb", DEFAULT_GPU_MEM_MB)
-        links = view.column("bandwidth_mb_s", DEFAULT_BANDWIDTH_MB_S)
-
-        def gang(job: int) -> Gang:
-            width = widths[job]
-            num_ps = int(servers[job])
-            num_ps = num_servers(width) if num_ps < 0 else num_ps
-            if num_ps > width:
-                raise PolicyError(
-                    f"job {view.job_id(job)!r}: num_ps is {num_ps}, but it asks for {width} GPUs; "
-                    f"one for each container"
-                )
-            return Gang(num_ps, width - num_ps, float(memory[job]), float(links[job]))
-
-        def site_of(view: View) -> Site:
-            site = Site(view.cluster)
-            runs = {id(run): run for job in view.running if (run := view.run(job)) is not None}
-            for run in runs.values():
-                if not run.hosts:
-                    site.hold(run.tasks, gang(run.jobs[0]))
-            return site
-
+        gang_of = _GangsOfTrace(view)
         choose = self.chooser(view)
-        return lambda view: choose(view, site_of(view), gang, rng)
+        return lambda view: choose(view, _site_in_use(view, gang_of), gang_of, rng)
 
     def chooser(self, view: View) -> Chooser:
-        """Return `choose`, or what decides one run in its place."""
+        """Choose the function that takes the decisions of one run; by default `choose`."""
         return self.choose
 
-    def choose(
-        self, view: View, site: Site, gang: Callable[[int], Gang], rng: np.random.Generator
-    ) -> RunSet:
-        """Return what starts now on what is left of the nodes."""
+    def choose(self, view: View, site: Site, gang_of: GangOf, rng: np.random.Generator) -> RunSet:
+        """Start the waiting jobs that get a plan on the idle resources."""
         waiting = [job for job in view.jobs if not view.is_running(job)]
-        gangs = [gang(job) for job in waiting]
+        gangs = [gang_of(job) for job in waiting]
         plans = self.place(site, gangs, rng)
         if waiting and plans[0] is None and not view.running:
-            # waiting changes nothing: perhaps one domain alone has the room
+            # No job will end, so waiting changes nothing.
             plans[0] = self.in_one_domain(view, waiting[0], site, gangs[0], rng)
         starts = [
             Run((job,), len(plan), tasks=plan)
@@ -143,7 +129,11 @@ class Containers(Policy):
     def in_one_domain(
         self, view: View, job: int, site: Site, gang: Gang, rng: np.random.Generator
     ) -> Plan:
-        """Return the plan of a job that fits into one domain alone, on an empty cluster."""
+        """Plan of a job within the first domain that holds it, on an empty cluster.
+
+        A policy that fills nodes of several domains may miss it. PolicyError if no domain holds the
+        job.
+        """
         for domain in np.unique(site.domain):
             part = Site(view.cluster, np.where(site.domain == domain, site.idle, 0).tolist())
             plan = self.plan(part, gang, rng)
@@ -152,5 +142,40 @@ class Containers(Policy):
         raise PolicyError(
             f"job {view.job_id(job)!r} can never be placed by {self.name!r}: {gang.size} "
             f"containers of {gang.gpu_mem_mb:g} MB of GPU memory and {gang.bandwidth_mb_s:g} MB/s; "
-            f"its candidates have room for {site.capacity(gang, self.per_node())}"
+            f"its candidate nodes hold {site.capacity(gang, self.per_node())}"
         )
+
+
+class _GangsOfTrace:
+    """Gang of each job by the columns of the trace."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._widths = [int(width) for width in view.widths]
+        self._num_ps = view.column("num_ps", -1)
+        self._gpu_mem_mb = view.column("gpu_mem_mb", DEFAULT_GPU_MEM_MB)
+        self._bandwidth_mb_s = view.column("bandwidth_mb_s", DEFAULT_BANDWIDTH_MB_S)
+
+    def __call__(self, job: int) -> Gang:
+        width = self._widths[job]
+        num_ps = int(self._num_ps[job])
+        if num_ps < 0:
+            num_ps = num_servers(width)
+        if num_ps > width:
+            raise PolicyError(
+                f"job {self._view.job_id(job)!r}: num_ps is {num_ps}, but it asks for {width} "
+                f"GPUs; one for each container"
+            )
+        memory = float(self._gpu_mem_mb[job])
+        return Gang(num_ps, width - num_ps, memory, float(self._bandwidth_mb_s[job]))
+
+
+def _site_in_use(view: View, gang_of: GangOf) -> Site:
+    """Idle resources of the nodes next to the running jobs."""
+    site = Site(view.cluster)
+    runs = {id(run): run for job in view.running if (run := view.run(job)) is not None}
+    for run in runs.values():
+        # A job with hosts uses their GPU.
+        if not run.hosts:
+            site.hold(run.tasks, gang_of(run.jobs[0]))
+    return site

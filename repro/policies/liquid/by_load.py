@@ -1,4 +1,14 @@
-"""Placements that Liquid is compared with: any node, the emptiest, the fullest."""
+"""Placements that Liquid is compared with: random, even, packed.
+
+Liquid, TPDS 2022, section 7.1. Each container, in order, goes to a node n with enough idle
+resources:
+
+    liquid-random: any n
+    liquid-even:   argmax idle GPUs of n / GPUs of n
+    liquid-pack:   argmin idle GPUs of n / GPUs of n
+
+Ties: the node is sampled among those of equal load, with the generator of the run.
+"""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -16,27 +26,27 @@ from repro.policies.liquid._containers import Containers, Plan
 
 @dataclass(frozen=True)
 class ByLoad(Containers):
-    """Container by container to the node of the least load, drawn among equals."""
+    """Containers go one by one to the node of least load, sampled among equal nodes."""
 
     draws: ClassVar[bool] = True
 
     @abstractmethod
     def load(self, site: Site) -> Floats:
-        """Return what is least at the node wanted."""
+        """Load of each node, (nodes,); the node of least load is chosen."""
 
     def extend(
         self, site: Site, gang: Gang, placed: Sequence[int], rng: np.random.Generator
     ) -> list[int]:
-        """Return the nodes of the containers placed so far and of those that find room now."""
+        """Nodes of the placed containers and of those that fit now; ``site`` holds the latter."""
         nodes = list(placed)
-        while len(nodes) < gang.size and (opened := site.open(gang, nodes)).any():
-            load = np.where(opened, self.load(site), np.inf)
+        while len(nodes) < gang.size and (candidates := site.open(gang, nodes)).any():
+            load = np.where(candidates, self.load(site), np.inf)
             nodes.append(int(rng.choice(np.flatnonzero(load <= load.min() + TIE))))
             site.hold(nodes[-1:], gang)
         return nodes
 
     def plan(self, site: Site, gang: Gang, rng: np.random.Generator) -> Plan | None:
-        """Return the nodes one after another; None if a container finds no room."""
+        """Plan container by container; None if a container fits no node."""
         nodes = self.extend(site, gang, (), rng)
         site.hold(nodes, gang, -1)
         return tuple(nodes) if len(nodes) == gang.size else None
@@ -45,10 +55,10 @@ class ByLoad(Containers):
 @register("liquid-random")
 @dataclass(frozen=True)
 class AnyNode(ByLoad):
-    """Place every container on any node with room, all equally likely."""
+    """Place every container on a node sampled uniformly from those it fits."""
 
     def load(self, site: Site) -> Floats:
-        """Return the same for all nodes."""
+        """Equal load of all nodes."""
         return np.zeros(len(site.idle))
 
 
@@ -58,7 +68,7 @@ class Even(ByLoad):
     """Place every container on the node with the largest share of idle GPUs."""
 
     def load(self, site: Site) -> Floats:
-        """Return the share of GPUs in use."""
+        """Share of idle GPUs of each node, with the sign reversed."""
         return np.asarray(-site.idle / site.total)
 
 
@@ -70,5 +80,5 @@ class Pack(ByLoad):
     baseline: ClassVar[Baseline | None] = None
 
     def load(self, site: Site) -> Floats:
-        """Return the share of idle GPUs."""
+        """Share of idle GPUs of each node."""
         return np.asarray(site.idle / site.total)

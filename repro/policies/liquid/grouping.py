@@ -1,4 +1,20 @@
-"""Grouping genetic search: the containers of a batch of jobs onto nodes (Liquid, section 5.3)."""
+"""Grouping genetic algorithm: nodes for the containers of a batch of jobs (Liquid, section 5.3).
+
+A chromosome is a plan for all jobs of the batch. A gene is a container. A genome, the unit of the
+operators, is a node with its containers. The search minimises (Eqs 7 and 8, sign reversed)
+
+    sum_i Score_{k_i} + NumNU
+
+with NumNU the number of nodes in use. A plan has to fit the nodes, with each job in one domain.
+
+- Initial plans: first-fit and random-fit of the containers in random order, half each.
+- Selection: the best of a tournament.
+- Crossover: inject a node of one parent into the other (`inject`).
+- Mutation: empty a node and insert its containers elsewhere (`without_node`).
+
+Ties: first-fit takes the lowest node. A tournament takes the first of equal plans. A later plan
+replaces the best one only if it is better by more than 1e-6.
+"""
 
 import copy
 import functools
@@ -14,35 +30,40 @@ from repro.base.errors import ParamError
 from repro.base.typing import Flags, Floats, Ints
 from repro.placement.network import Gang, Scoring, Site
 
-#: Less than that is no improvement.
+#: Smallest change of the objective that counts as an improvement.
 STEP = 1e-6
-#: Probabilities of the operators; individuals of which the best becomes a parent.
+#: Probabilities of the operators.
 _CROSSOVER = 0.7
 _MUTATION = 0.5
+#: Individuals of a tournament; the best becomes a parent.
 _TOURNAMENT = 3
-#: Rounds of mating after which a generation takes what new children it has.
-_TRIES = 3
+#: Rounds of mating in a generation; after the last, fewer new children suffice.
+_MATING_ROUNDS = 3
 #: Objective of a plan across domains; arithmetic on infinity would warn.
 INVALID = 1e9
+#: Index of a container or a domain that is not assigned.
+_NONE = -1
 
 
 @dataclass(frozen=True)
 class Genetic:
-    """Settings of the search; what the paper leaves open has the public scheduler's values.
+    """Settings of the search; where the paper gives none, the values of the public scheduler.
 
     Parameters
     ----------
     generations : int
-        At most so many.
-    population, patience : int, optional
-        Individuals, 30 + containers // 2; generations without improvement, 30 + containers.
+        Largest number of generations.
+    population : int, optional
+        Number of individuals; default: 30 + containers // 2.
+    patience : int, optional
+        Generations without improvement that end the search; default: 30 + containers.
     near : float
-        Probability with which containers that are placed anew go beside their job first, before
-        first-fit; the paper has first-fit alone, 0.
+        Probability that inserted containers first try the nodes of their job, then first-fit. The
+        paper has first-fit alone, 0.
     elitist : bool
         Parents compete with their children; False: the children replace them.
     best_fit : bool
-        The best-fit plan is among the first individuals.
+        Whether the first individuals include the best-fit plan.
 
     Notes
     -----
@@ -63,71 +84,67 @@ class Genetic:
                 raise ParamError(f"{name} is {value}; give a whole number of {least} or more")
 
 
-class Found(NamedTuple):
-    """A plan, its objective, and the best objective after each generation."""
+class Solution(NamedTuple):
+    """Best plan of a search."""
 
-    plan: tuple[int, ...]
+    plan: tuple[int, ...]  #: node of each container
     objective: float
-    history: list[float]
+    history: list[float]  #: best objective after each generation
 
 
-class Room(NamedTuple):
-    """What compiled loops know: of nodes idle GPUs, MB/s and domain; of containers job and MB/s.
+class Instance(NamedTuple):
+    """Nodes and containers of a batch, as arrays for compiled loops."""
 
-    ``allowed``: whether a container of a job (row) may go to a node at all.
-    """
-
-    idle: Ints
-    link: Floats
-    domain: Ints
-    allowed: Flags
-    job: Ints
-    need: Floats
+    idle: Ints  #: idle GPUs, (nodes,)
+    link: Floats  #: idle bandwidth (MB/s), (nodes,)
+    domain: Ints  #: (nodes,)
+    allowed: Flags  #: whether a node has the GPU memory for a job, (jobs, nodes)
+    job: Ints  #: (containers,)
+    need: Floats  #: bandwidth (MB/s), (containers,)
 
 
-class Left(NamedTuple):
-    """What a plan leaves: idle GPUs and MB/s of nodes, the domain of each job (-1: none yet)."""
+class Remaining(NamedTuple):
+    """Resources that a plan leaves idle, and the domains of its jobs."""
 
-    idle: Ints
-    link: Floats
-    home: Ints
+    idle: Ints  #: idle GPUs, (nodes,)
+    link: Floats  #: idle bandwidth (MB/s), (nodes,)
+    home: Ints  #: domain, (jobs,); -1: no container is placed
 
 
 def search(
     site: Site,
     gangs: Sequence[Gang],
     weight: float = 0.5,
-    how: Genetic | None = None,
+    settings: Genetic | None = None,
     *,
     seed: int = 0,
     watch: Callable[[int, float], None] | None = None,
-) -> Found | None:
-    """Return the plan of least sum of scores plus nodes used that a genetic search finds.
+) -> Solution | None:
+    """Search for the plan with the least sum of scores plus number of nodes in use.
 
     Parameters
     ----------
     site : Site
-        What is left of the nodes.
+        Nodes with their idle resources.
     gangs : sequence of Gang
-        Jobs in order; each counts the GPUs of those before it as used.
+        Jobs in order; each counts the GPUs of the jobs before it as used.
     weight : float
         lambda of the score.
-    how : Genetic, optional
-        Settings.
+    settings : Genetic, optional
+        Settings of the search.
     seed : int
-        Of all draws; the same seed gives the same plan.
+        Seed of the random generator; the same seed gives the same plan.
     watch : callable, optional
-        Told the number of each generation and the best objective so far.
+        Called with the number of each generation and the best objective so far.
 
     Returns
     -------
-    Found or None
-        Nodes job by job, parameter servers first. None: no plan was found that fits.
+    Solution or None
+        Nodes job by job, parameter servers first. None: no plan fits.
 
     Notes
     -----
-    Liquid, TPDS 2022, Eqs 7 and 8: initial plans by first-fit and random-fit, tournaments,
-    crossover that injects a node, mutation that empties one.
+    Liquid, TPDS 2022, section 5.3, Eqs 7 and 8.
 
     Examples
     --------
@@ -135,56 +152,55 @@ def search(
     >>> search(Site(Cluster.parse("3x2")), [Gang(1, 2), Gang(1, 2)]).objective
     4.25
     """
-    how = how or Genetic()
-    room = room_of(site, gangs)
+    settings = settings or Genetic()
+    instance = room_of(site, gangs)
     rng = np.random.default_rng(seed)
-    count = len(room.job)
-    size = how.population or 30 + count // 2
-    how = replace(how, population=size)
-    shuffled = rng.permuted(np.tile(np.arange(count), (size, 1)), axis=1)
-    first = _fit(room, shuffled, rng.random((size, count)))
-    if how.best_fit and (plan := best_fit(site, gangs, weight)) is not None:
-        first[-1] = plan
-    plans = first[first[:, 0] >= 0]
+    containers = len(instance.job)
+    size = settings.population or 30 + containers // 2
+    settings = replace(settings, population=size)
+    orders = rng.permuted(np.tile(np.arange(containers), (size, 1)), axis=1)
+    plans = _initial_plans(instance, orders, rng.random((size, containers)))
+    if settings.best_fit and (plan := best_fit(site, gangs, weight)) is not None:
+        plans[-1] = plan
+    plans = plans[plans[:, 0] >= 0]
     if not len(plans):
         return None
+    objectives = functools.partial(site.objectives, gangs=gangs, weight=weight)
+    return _evolve(objectives, gangs, settings, instance, plans, rng, watch)
 
-    value = functools.partial(site.objectives, gangs=gangs, weight=weight)
-    return _evolve(value, gangs, how, room, plans, rng, watch)
 
-
-def room_of(site: Site, gangs: Sequence[Gang]) -> Room:
-    """Return what compiled loops know of nodes and containers."""
+def room_of(site: Site, gangs: Sequence[Gang]) -> Instance:
+    """Nodes of a site and containers of a batch, as arrays."""
     sizes = [gang.size for gang in gangs]
     job = np.repeat(np.arange(len(gangs)), sizes)
     need = np.repeat([gang.bandwidth_mb_s for gang in gangs], sizes)
     allowed = np.array([site.gpu_mem_mb >= gang.gpu_mem_mb for gang in gangs])
-    return Room(site.idle.copy(), site.link_mb_s.copy(), site.domain, allowed, job, need)
+    return Instance(site.idle.copy(), site.link_mb_s.copy(), site.domain, allowed, job, need)
 
 
 def best_fit(site: Site, gangs: Sequence[Gang], weight: float) -> Ints | None:
-    """Return the plan that places job by job, container by container; None if one has no room."""
-    left = copy.deepcopy(site)
-    nodes = list[int]()
+    """Plan of a batch by best-fit, job by job (Algorithm 1); None if a container fits no node."""
+    remaining = copy.deepcopy(site)
+    nodes: list[int] = []
     for gang in gangs:
-        plan = left.best_fit(gang, Scoring(weight))
+        plan = remaining.best_fit(gang, Scoring(weight))
         if plan is None:
             return None
-        left.hold(plan, gang)
+        remaining.hold(plan, gang)
         nodes += plan
     return np.array(nodes, np.int64)
 
 
 def _evolve(
-    value: Callable[[Ints], Floats],
+    objectives: Callable[[Ints], Floats],
     gangs: Sequence[Gang],
-    how: Genetic,
-    room: Room,
+    settings: Genetic,
+    instance: Instance,
     plans: Ints,
     rng: np.random.Generator,
     watch: Callable[[int, float], None] | None,
-) -> Found | None:
-    """Run pymoo's genetic algorithm with the operators of the paper."""
+) -> Solution | None:
+    """Run the genetic algorithm of pymoo from initial plans, shape (plans, containers)."""
     # pymoo takes half a second to import
     from pymoo.algorithms.soo.nonconvex.ga import GA, FitnessSurvival
     from pymoo.core.problem import Problem
@@ -192,114 +208,122 @@ def _evolve(
 
     class Plans(Problem):  # type: ignore[misc]
         def _evaluate(self, x: Ints, out: dict[str, Any], *args: Any, **named: Any) -> None:
-            out["F"] = np.minimum(value(x), INVALID)[:, None]
+            out["F"] = np.minimum(objectives(x), INVALID)[:, None]
 
     class Children(FitnessSurvival):  # type: ignore[misc]
         def _do(self, problem: Any, pop: Any, *args: Any, **named: Any) -> Any:
-            born = np.array([one.get("n_gen") or 0 for one in pop])
-            fresh = pop[born == born.max()]
-            return super()._do(problem, fresh if len(fresh) > 1 else pop, *args, **named)
+            generation = np.array([individual.get("n_gen") or 0 for individual in pop])
+            newest = pop[generation == generation.max()]
+            return super()._do(problem, newest if len(newest) > 1 else pop, *args, **named)
 
-    mating, unlike = _mating(gangs, how, room, rng)
+    mating, duplicates = _mating(gangs, settings, instance, rng)
     algorithm = GA(
-        pop_size=how.population,
+        pop_size=settings.population,
         sampling=plans,
         mating=mating,
-        survival=FitnessSurvival() if how.elitist else Children(),
-        eliminate_duplicates=unlike,
+        survival=FitnessSurvival() if settings.elitist else Children(),
+        eliminate_duplicates=duplicates,
     )
-    problem = Plans(n_var=len(room.job), n_obj=1, xl=0, xu=len(room.idle) - 1, vtype=int)
+    last_node = len(instance.idle) - 1
+    problem = Plans(n_var=len(instance.job), n_obj=1, xl=0, xu=last_node, vtype=int)
     algorithm.setup(problem, termination=NoTermination(), seed=int(rng.integers(1 << 31)))
-    best = plans[0]
+    best_plan = plans[0]
     least = np.inf
-    history = list[float]()
-    wait = how.patience or 30 + len(room.job)
-    for number in range(1, how.generations + 1):
+    history: list[float] = []
+    patience = settings.patience or 30 + len(instance.job)
+    for generation in range(1, settings.generations + 1):
         algorithm.next()
-        top = algorithm.opt[0]
-        found = float(algorithm.opt[0].F[0])
-        if found < least - STEP:
-            best = top.X.copy()
-            least = found
-        history.append(min([found, *history[-1:]]))
+        best = algorithm.opt[0]
+        objective = float(best.F[0])
+        if objective < least - STEP:
+            best_plan = best.X.copy()
+            least = objective
+        history.append(min([objective, *history[-1:]]))
         if watch is not None:
-            watch(number, history[-1])
-        if number > wait and history[-wait - 1] - history[-1] <= STEP:
+            watch(generation, history[-1])
+        if generation > patience and history[-patience - 1] - history[-1] <= STEP:
             break
-    return Found(tuple(best.tolist()), least, history) if least < INVALID else None
+    return Solution(tuple(best_plan.tolist()), least, history) if least < INVALID else None
 
 
 def _mating(
-    gangs: Sequence[Gang], how: Genetic, room: Room, rng: np.random.Generator
+    gangs: Sequence[Gang], settings: Genetic, instance: Instance, rng: np.random.Generator
 ) -> tuple[Any, Any]:
-    """Return pymoo's mating with the operators below, and what tells plans apart."""
+    """Mating of pymoo with the operators below, and its elimination of duplicates."""
     from pymoo.core.crossover import Crossover
     from pymoo.core.duplicate import HashDuplicateElimination
     from pymoo.core.mating import Mating
     from pymoo.core.mutation import Mutation
     from pymoo.operators.selection.tournament import TournamentSelection
 
-    count = len(room.job)
-    # containers of one role of a job are alike
+    containers = len(instance.job)
+    # Containers of one role of a job are interchangeable.
     role = np.concatenate([[0] * gang.num_ps + [1] * gang.num_workers for gang in gangs])
-    alike = (2 * room.job + role) * len(room.idle)
+    offset_of_role = (2 * instance.job + role) * len(instance.idle)
 
     class Inject(Crossover):  # type: ignore[misc]
         def _do(self, problem: Any, x: Ints, *args: Any, **named: Any) -> Ints:
-            draws = rng.random((2, x.shape[1], 2))
-            return np.array([_crossover(room, x[a], x[1 - a], how.near, draws[a]) for a in (0, 1)])
+            uniform = rng.random((2, x.shape[1], 2))
+            children = [
+                _crossover(instance, x[giver], x[1 - giver], settings.near, uniform[giver])
+                for giver in (0, 1)
+            ]
+            return np.array(children)
 
     class Empty(Mutation):  # type: ignore[misc]
         def _do(self, problem: Any, x: Ints, *args: Any, **named: Any) -> Ints:
-            return _mutation(room, x, how.near, rng.random((len(x), 4 + count)))
+            return _mutation(instance, x, settings.near, rng.random((len(x), 4 + containers)))
 
-    def name(one: Any) -> bytes:
-        if isinstance(one, bytes):
-            # pymoo asks for the name of a name, too
-            return one
-        if "name" not in one.data:
-            one.data["name"] = np.sort(one.X + alike).tobytes()
-        return bytes(one.data["name"])
+    def key(individual: Any) -> bytes:
+        if isinstance(individual, bytes):
+            # pymoo also asks for the key of a key
+            return individual
+        if "key" not in individual.data:
+            individual.data["key"] = np.sort(individual.X + offset_of_role).tobytes()
+        return bytes(individual.data["key"])
 
-    unlike = HashDuplicateElimination(name)
+    duplicates = HashDuplicateElimination(key)
     return Mating(
         TournamentSelection(pressure=_TOURNAMENT, func_comp=_winners),
         Inject(2, 2, prob=_CROSSOVER),
         Empty(prob=_MUTATION),
-        eliminate_duplicates=unlike,
-        n_max_iterations=_TRIES,
-    ), unlike
+        eliminate_duplicates=duplicates,
+        n_max_iterations=_MATING_ROUNDS,
+    ), duplicates
 
 
 def _winners(pop: Any, contests: Ints, *args: Any, **named: Any) -> Ints:
-    """Return the best of each tournament, as a column."""
-    values = pop.get("F")[:, 0][contests]
-    return np.asarray(contests[np.arange(len(contests)), values.argmin(axis=1)][:, None])
+    """Best individual of each tournament, (tournaments, 1)."""
+    objectives = pop.get("F")[:, 0][contests]
+    return np.asarray(contests[np.arange(len(contests)), objectives.argmin(axis=1)][:, None])
 
 
 @njit()
-def _insert(plan: Ints, tasks: Ints, nodes: Ints, left: Left, room: Room, near: bool) -> bool:
-    """Place containers, each on the first node of ``nodes`` with room; tell whether all found one.
+def _insert(
+    plan: Ints, tasks: Ints, nodes: Ints, remaining: Remaining, instance: Instance, near: bool
+) -> bool:
+    """Place containers on the first of ``nodes`` that they fit; whether all fit.
 
-    What is placed already is skipped. ``near``: nodes that hold other containers of the job come
-    before all others.
+    Placed containers are skipped. With ``near``, nodes with other containers of the job come first.
     """
     for task in tasks:
         if plan[task] >= 0:
             continue
-        job = room.job[task]
-        beside = plan[room.job == job] if near else plan[:0]
-        for place in range(len(beside) + len(nodes)):
-            node = beside[place] if place < len(beside) else nodes[place - len(beside)]
-            here = node >= 0 and (left.home[job] < 0 or left.home[job] == room.domain[node])
+        job = instance.job[task]
+        of_job = plan[instance.job == job] if near else plan[:0]
+        for position in range(len(of_job) + len(nodes)):
+            node = of_job[position] if position < len(of_job) else nodes[position - len(of_job)]
+            in_domain = node >= 0 and (
+                remaining.home[job] < 0 or remaining.home[job] == instance.domain[node]
+            )
             if (
-                here
-                and left.idle[node] > 0
-                and left.link[node] >= room.need[task]
-                and room.allowed[job, node]
+                in_domain
+                and remaining.idle[node] > 0
+                and remaining.link[node] >= instance.need[task]
+                and instance.allowed[job, node]
             ):
                 plan[task] = node
-                _take(node, task, left, room)
+                _take(node, task, remaining, instance)
                 break
         if plan[task] < 0:
             return False
@@ -307,136 +331,151 @@ def _insert(plan: Ints, tasks: Ints, nodes: Ints, left: Left, room: Room, near: 
 
 
 @njit()
-def _take(node: Any, task: Any, left: Left, room: Room) -> None:
-    """Take what a container holds from what is left of its node."""
-    left.idle[node] -= 1
-    left.link[node] -= room.need[task]
-    left.home[room.job[task]] = room.domain[node]
+def _take(node: Any, task: Any, remaining: Remaining, instance: Instance) -> None:
+    """Subtract the needs of a container from the remaining resources of a node."""
+    remaining.idle[node] -= 1
+    remaining.link[node] -= instance.need[task]
+    remaining.home[instance.job[task]] = instance.domain[node]
 
 
 @njit()
-def _rest(plan: Ints, room: Room) -> Left:
-    """Return what a plan (-1: not placed) leaves of the nodes."""
-    left = Left(room.idle.copy(), room.link.copy(), np.full(room.allowed.shape[0], -1))
+def _remaining(plan: Ints, instance: Instance) -> Remaining:
+    """Resources that a plan leaves idle; -1 in a plan: not placed."""
+    home = np.full(instance.allowed.shape[0], _NONE)
+    remaining = Remaining(instance.idle.copy(), instance.link.copy(), home)
     for task in np.flatnonzero(plan >= 0):
-        _take(plan[task], task, left, room)
-    return left
+        _take(plan[task], task, remaining, instance)
+    return remaining
 
 
 @njit()
-def _fit(room: Room, shuffled: Ints, draws: Floats) -> Ints:
-    """Return plans: first-fit in every other row, a drawn node with room in the rest; -1: none."""
-    plans = np.full(shuffled.shape, -1)
-    nodes = np.arange(len(room.idle))
-    for number in range(len(plans)):
-        plan = plans[number]
-        left = _rest(plan, room)
+def _initial_plans(instance: Instance, orders: Ints, uniform: Floats) -> Ints:
+    """Plans by first-fit (even rows) and random-fit (odd rows); -1: no plan.
+
+    A container of random-fit takes the first node that it fits from a random node on.
+    """
+    plans = np.full(orders.shape, _NONE)
+    nodes = np.arange(len(instance.idle))
+    for row in range(len(plans)):
+        plan = plans[row]
+        remaining = _remaining(plan, instance)
         fits = True
-        for turn in range(len(plan)):
-            # first-fit, or from a drawn node on
-            start = int(draws[number, turn] * len(nodes)) if number % 2 else 0
-            task = shuffled[number, turn : turn + 1]
-            fits = fits and _insert(plan, task, np.roll(nodes, -start), left, room, False)
+        for position in range(len(plan)):
+            first = int(uniform[row, position] * len(nodes)) if row % 2 else 0
+            task = orders[row, position : position + 1]
+            rotated = np.roll(nodes, -first)
+            fits = fits and _insert(plan, task, rotated, remaining, instance, False)
         if not fits:
-            plan[:] = -1
+            plan[:] = _NONE
     return plans
 
 
 @njit()
-def _pick(plan: Ints, draw: float) -> int:
-    """Return one of the nodes in use; ``draw`` is from [0, 1)."""
+def _sample_node(plan: Ints, uniform: float) -> int:
+    """Node in use at random; ``uniform`` is from [0, 1)."""
     used = np.flatnonzero(np.bincount(plan))
-    return int(used[int(draw * len(used))])
+    return int(used[int(uniform * len(used))])
 
 
 @njit()
-def _replace(plan: Ints, gone: Flags, room: Room, last: bool, near: bool) -> bool:
-    """Place what is not placed: first-fit on nodes in use, then on idle ones.
+def _reinsert(
+    plan: Ints, removed: Flags, instance: Instance, use_removed: bool, near: bool
+) -> bool:
+    """Place all containers without a node by first-fit: nodes in use, then idle nodes.
 
-    Nodes that are ``gone`` come last, or are left out; ``near`` as in `_insert`.
+    Nodes that are ``removed`` come last, or not at all. ``near`` is as in `_insert`.
     """
-    turn = np.where(gone, 2, 1)
+    turn = np.where(removed, 2, 1)
     turn[plan[plan >= 0]] = 0
     nodes = np.concatenate((np.flatnonzero(turn == 0), np.flatnonzero(turn == 1)))
-    if last:
+    if use_removed:
         nodes = np.concatenate((nodes, np.flatnonzero(turn == 2)))
-    return _insert(plan, np.arange(len(plan)), nodes, _rest(plan, room), room, near)
+    remaining = _remaining(plan, instance)
+    return _insert(plan, np.arange(len(plan)), nodes, remaining, instance, near)
 
 
 @njit()
-def _move_job(plan: Ints, job: int, room: Room) -> None:
-    """Move a job to the first node with room for all of it, one in use if there is one."""
-    others = np.where(room.job == job, -1, plan)
-    left = _rest(others, room)
-    need = room.need[room.job == job]
-    fits = (left.idle >= len(need)) & (left.link >= need.sum()) & room.allowed[job]
-    for nodes in (np.flatnonzero(fits & (left.idle < room.idle)), np.flatnonzero(fits)):
+def _move_job(plan: Ints, job: int, instance: Instance) -> None:
+    """Move a job to the first node that holds all of it; nodes in use come first."""
+    others = np.where(instance.job == job, _NONE, plan)
+    remaining = _remaining(others, instance)
+    need = instance.need[instance.job == job]
+    fits = (remaining.idle >= len(need)) & (remaining.link >= need.sum()) & instance.allowed[job]
+    in_use = remaining.idle < instance.idle
+    for nodes in (np.flatnonzero(fits & in_use), np.flatnonzero(fits)):
         if len(nodes):
-            plan[room.job == job] = nodes[0]
+            plan[instance.job == job] = nodes[0]
             break
 
 
 @njit()
-def inject(room: Room, giver: Ints, taker: Ints, node: int, near: bool) -> Ints:
-    """Return the taker with a node of the giver and its containers; the taker if there is no room.
+def inject(instance: Instance, giver: Ints, taker: Ints, node: int, near: bool) -> Ints:
+    """Child of ``taker`` with a node of ``giver`` and its containers; ``taker`` if it does not fit.
 
-    The taker loses every node that holds one of these containers, and its own version of the node;
-    what sat there is placed anew by first-fit, or, if ``near``, beside its job first.
+    The child loses every node of the taker that holds one of these containers, and the taker's
+    version of the node. Their other containers are inserted again by first-fit. With ``near`` they
+    try the nodes of their job first.
     """
-    gone = np.zeros(len(room.idle), np.bool_)
-    gone[node] = True
-    moved = np.zeros(room.allowed.shape[0], np.bool_)
+    removed = np.zeros(len(instance.idle), np.bool_)
+    removed[node] = True
+    moved = np.zeros(instance.allowed.shape[0], np.bool_)
     for task in np.flatnonzero(giver == node):
-        gone[taker[task]] = True
-        # a job lives in one domain
-        moved[room.job[task]] = room.domain[taker[task]] != room.domain[node]
-    child = np.where(giver == node, node, np.where(gone[taker] | moved[room.job], -1, taker))
-    return child if _replace(child, gone, room, True, near) else taker.copy()
+        removed[taker[task]] = True
+        # All containers of a job are in one domain.
+        moved[instance.job[task]] = instance.domain[taker[task]] != instance.domain[node]
+    kept = np.where(removed[taker] | moved[instance.job], _NONE, taker)
+    child = np.where(giver == node, node, kept)
+    return child if _reinsert(child, removed, instance, True, near) else taker.copy()
 
 
 @njit()
-def without_node(room: Room, plan: Ints, node: int, near: bool) -> tuple[Ints, bool]:
-    """Return the plan without a node, whose containers are placed anew, and whether they fit."""
-    child = np.where(plan == node, -1, plan)
-    return child, _replace(child, np.arange(len(room.idle)) == node, room, False, near)
+def without_node(instance: Instance, plan: Ints, node: int, near: bool) -> tuple[Ints, bool]:
+    """Child of a plan with the containers of a node inserted elsewhere, and whether they fit."""
+    child = np.where(plan == node, _NONE, plan)
+    removed = np.arange(len(instance.idle)) == node
+    return child, _reinsert(child, removed, instance, False, near)
 
 
 @njit()
-def _crossover(room: Room, givers: Ints, takers: Ints, near: float, draws: Floats) -> Ints:
-    """Return children: a drawn node of each giver, injected into its taker, see `inject`.
+def _crossover(
+    instance: Instance, givers: Ints, takers: Ints, near: float, uniform: Floats
+) -> Ints:
+    """Children of pairs of plans: a random node of each giver, injected into its taker.
 
-    With probability ``near`` containers that are placed anew go beside their job first.
+    ``near`` is the probability that containers try the nodes of their job first.
     """
     children = takers.copy()
     for pair in range(len(givers)):
-        node = _pick(givers[pair], draws[pair, 0])
-        close = draws[pair, 1] < near
-        assign(children[pair], inject(room, givers[pair], takers[pair], node, close))
+        node = _sample_node(givers[pair], uniform[pair, 0])
+        near_job = uniform[pair, 1] < near
+        assign(children[pair], inject(instance, givers[pair], takers[pair], node, near_job))
     return children
 
 
 @njit()
-def _mutation(room: Room, plans: Ints, near: float, draws: Floats) -> Ints:
-    """Return plans of each of which one node in use was emptied; its containers go elsewhere.
+def _mutation(instance: Instance, plans: Ints, near: float, uniform: Floats) -> Ints:
+    """Children of plans, each with one node in use emptied into the other nodes.
 
-    If the others have no room, they change places with the containers of another node. With
-    probability ``near`` it is a job that moves, to a node with room for all of it.
+    If its containers do not fit there, they swap nodes with the containers of another node. With
+    probability ``near`` a job moves instead, to a node that holds all of it.
     """
     children = plans.copy()
-    for number in range(len(plans)):
-        plan = plans[number]
-        child = children[number]
-        way, which, whither, how = draws[number, :4]
-        if way < near:
-            _move_job(child, int(which * room.allowed.shape[0]), room)
+    for row in range(len(plans)):
+        plan = plans[row]
+        child = children[row]
+        for_operator, for_target, for_swap, for_near = uniform[row, :4]
+        if for_operator < near:
+            _move_job(child, int(for_target * instance.allowed.shape[0]), instance)
             continue
-        node = _pick(plan, which)
-        without, fits = without_node(room, plan, node, how < near)
-        assign(child, without)
+        node = _sample_node(plan, for_target)
+        emptied, fits = without_node(instance, plan, node, for_near < near)
+        assign(child, emptied)
         if not fits:
-            both = np.array([node, _pick(plan, whither)])
-            assign(child, np.where((plan == both[0]) | (plan == both[1]), -1, plan))
-            order = np.argsort(draws[number, 4:])
-            if not _insert(child, order, both, _rest(child, room), room, False):
+            swapped = np.array([node, _sample_node(plan, for_swap)])
+            on_swapped = (plan == swapped[0]) | (plan == swapped[1])
+            assign(child, np.where(on_swapped, _NONE, plan))
+            order = np.argsort(uniform[row, 4:])
+            remaining = _remaining(child, instance)
+            if not _insert(child, order, swapped, remaining, instance, False):
                 assign(child, plan)
     return children

@@ -1,4 +1,17 @@
-"""Liquid's best-fit: each container goes where the score of the plan grows least (Algorithm 1)."""
+"""Liquid's best-fit: each container goes where the score of the plan grows least (Algorithm 1).
+
+Liquid, TPDS 2022, sections 5.1 and 5.2, Eqs 2 to 6. Plan k of job i uses the nodes beta_k:
+
+    Cost_k = sum over parameter servers m and workers n of Cost(node of m, node of n)
+    Fitness_j = -(ReqGPU_j + UsedGPU_j) / TotalGPU_j for node j
+    Score_k = lambda Cost_k + (1 - lambda) sum over j in beta_k of Fitness_j
+
+Cost(n1, n2) is 0 on one node. On two nodes it is the number of nodes of their rack, or of their
+domain if the racks differ. Each container, parameter servers first, takes the candidate node with
+the least Score of the plan so far. A job waits if a container has no candidate.
+
+Ties: the node with the lowest index; scores within 1e-9 are equal.
+"""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -23,11 +36,11 @@ class Liquid(Beside):
         Weight of the communication cost against the load of the nodes, 0 to 1; ``lambda`` in
         settings. The paper gives no value.
     score : {"paper", "artifact"}
-        The printed score, or that of the public evaluator, which sends parameter servers to idle
-        and workers to used nodes.
+        The printed score, or that of the public evaluator. The latter sends parameter servers to
+        idle nodes and workers to used nodes.
     drop : {"full", "always"}
-        When a node leaves the candidates: once it is full, or once it is chosen, as line 18 of
-        Algorithm 1 reads.
+        When a node leaves the candidates: once it is full, or once it is chosen (Algorithm 1, line
+        18, as printed).
 
     Notes
     -----
@@ -41,13 +54,13 @@ class Liquid(Beside):
     baseline = Beside.baseline.also("drop")
 
     def scoring(self) -> Scoring:
-        """Return how plans are scored."""
+        """Make the formula and the weight of the score."""
         return Scoring(self.lambda_, self.score)
 
     def per_node(self) -> float:
-        """Return how many containers of a job a node may take, room aside."""
+        """Largest number of containers of a job on one node, apart from resources."""
         return 1 if self.drop == "always" else super().per_node()
 
     def plan(self, site: Site, gang: Gang, rng: np.random.Generator) -> Plan | None:
-        """Return the best-fit plan."""
+        """Best-fit plan of one job; None: it has to wait."""
         return site.best_fit(gang, self.scoring(), self.drop)

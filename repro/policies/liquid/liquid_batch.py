@@ -1,4 +1,14 @@
-"""Liquid's batches: the jobs that wait are placed together by a grouping genetic search."""
+"""Liquid's batches: waiting jobs are placed together by a grouping genetic algorithm.
+
+Liquid, TPDS 2022, section 5.3, Eqs 7 and 8. A batch is the longest prefix of the queue that fits.
+With NumNU the number of nodes in use, the plans of its jobs i maximise
+
+    GeneticFitness = -sum_i Score_{k_i} - NumNU.
+
+`repro.policies.liquid.liquid` has the score, `repro.policies.liquid.grouping` the search.
+
+Ties: the first of the best plans that the search finds.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +26,7 @@ from repro.policies.liquid.grouping import Genetic, search
 @register("liquid-batch")
 @dataclass(frozen=True)
 class LiquidBatch(Containers):
-    """Place the longest prefix of the queue that fits at once: least sum of scores plus nodes.
+    """Place the longest prefix of the queue that fits, with the least sum of scores plus nodes.
 
     Parameters
     ----------
@@ -24,15 +34,15 @@ class LiquidBatch(Containers):
         Weight of the communication cost against the load of the nodes, 0 to 1; ``lambda`` in
         settings. The paper gives no value.
     every_s : float, optional
-        Seconds between batches; by default a batch at every arrival and release.
+        Seconds between batches; by default every arrival and every release has a batch.
     generations : int
-        Of a search, at most.
+        Largest number of generations of a search.
     near : float
-        Share of moves that keep jobs together; 0 leaves the paper's operators alone.
+        Probability of the moves that keep jobs together; 0: the operators of the paper alone.
     elitist : bool
-        Parents compete with their children, which the public scheduler's do not.
+        Parents compete with their children; in the public scheduler children replace them.
     best_fit : bool
-        The best-fit plan is among the first individuals.
+        Whether the first individuals include the best-fit plan.
 
     Notes
     -----
@@ -56,13 +66,13 @@ class LiquidBatch(Containers):
         return self.every_s
 
     def genetic(self) -> Genetic:
-        """Return the settings of the search."""
+        """Make the settings of the search."""
         return Genetic(
             self.generations, near=self.near, elitist=self.elitist, best_fit=self.best_fit
         )
 
     def plan(self, site: Site, gang: Gang, rng: np.random.Generator) -> Plan | None:
-        """Return the nodes of one job."""
+        """Plan of a batch of one job; None: it has to wait."""
         return self.place(site, [gang], rng)[0]
 
     def place(
@@ -72,20 +82,20 @@ class LiquidBatch(Containers):
         rng: np.random.Generator,
         watch: Callable[[int, float], None] | None = None,
     ) -> list[Plan | None]:
-        """Return the nodes of each job of the longest prefix that fits; ``site`` holds them."""
+        """Plan of each job of the longest prefix that fits; ``site`` holds them."""
         plans: list[Plan | None] = [None] * len(gangs)
         ends = np.cumsum([gang.size for gang in gangs])
-        count = int((ends <= site.idle.sum()).sum())
-        while count:
+        num_jobs = int((ends <= site.idle.sum()).sum())
+        while num_jobs:
+            batch = gangs[:num_jobs]
             seed = int(rng.integers(1 << 31))
-            found = search(
-                site, gangs[:count], self.lambda_, self.genetic(), seed=seed, watch=watch
-            )
-            if found is not None:
-                for number, gang in enumerate(gangs[:count]):
-                    plans[number] = plan = found.plan[ends[number] - gang.size : ends[number]]
+            best = search(site, batch, self.lambda_, self.genetic(), seed=seed, watch=watch)
+            if best is not None:
+                for number, gang in enumerate(batch):
+                    plan = best.plan[ends[number] - gang.size : ends[number]]
+                    plans[number] = plan
                     site.hold(plan, gang)
                 break
-            # GPUs there are enough, but memory, bandwidth or a domain bars the last
-            count -= 1
+            # The GPUs suffice, but memory, bandwidth or domains do not.
+            num_jobs -= 1
         return plans

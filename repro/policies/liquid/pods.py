@@ -1,6 +1,17 @@
-"""Schedulers that know pods and no gangs: Kubernetes, Kubeflow, HiveD."""
+"""Schedulers of single pods, without gangs: Kubernetes, Kubeflow, HiveD.
 
-from collections.abc import Callable, Sequence
+Liquid, TPDS 2022, section 7.1, with the public defaults of the schedulers. Each container is a pod.
+Pods go one by one, in order of arrival of their jobs, to a node n among those with an idle GPU:
+
+    kubernetes, kubeflow: argmin GPUs in use on n
+    hived:                argmin idle GPUs of n / GPUs of n
+
+A job starts when its last pod has a GPU. Until then its other pods hold their GPUs.
+
+Ties: the node is sampled among equal nodes, with the generator of the run.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -12,7 +23,7 @@ from repro.model.decision import Run, RunSet
 from repro.model.policy import register
 from repro.model.view import View
 from repro.placement.network import Gang, Site
-from repro.policies.liquid._containers import PACK, Plan
+from repro.policies.liquid._containers import PACK, GangOf, Plan
 from repro.policies.liquid.by_load import ByLoad, Pack
 
 
@@ -20,39 +31,39 @@ from repro.policies.liquid.by_load import ByLoad, Pack
 class Pods(ByLoad):
     """Pods one by one in order of arrival; a job starts when its last pod has a GPU.
 
-    Until then its pods hold theirs. A pod that finds no room tries again at the next event, after
-    those before it. Liquid, TPDS 2022, section 7.1; the schedulers' defaults are public.
+    A pod that fits no node tries again at the next event, after the pods before it.
     """
 
     def order(self, gang: Gang, rng: np.random.Generator) -> Sequence[int]:
-        """Return the containers of a job in the order in which their pods are created."""
+        """Containers of a job in the order in which their pods are created."""
         return range(gang.size)
 
-    def _plan(self, gang: Gang, nodes: Sequence[int], rng: np.random.Generator) -> Plan | None:
-        """Return the nodes of a whole job, parameter servers first; None: a pod has none."""
+    def _complete_plan(
+        self, gang: Gang, nodes: Sequence[int], rng: np.random.Generator
+    ) -> Plan | None:
+        """Plan of a job whose pods are on ``nodes``; None while pods are missing."""
         if len(nodes) < gang.size:
             return None
-        by_container = dict(zip(self.order(gang, rng), nodes, strict=True))
-        return tuple(by_container[container] for container in range(gang.size))
+        node_of = dict(zip(self.order(gang, rng), nodes, strict=True))
+        return tuple(node_of[container] for container in range(gang.size))
 
     def place(
         self, site: Site, gangs: Sequence[Gang], rng: np.random.Generator
     ) -> list[Plan | None]:
-        """Return the nodes of each job that is placed as a whole; the others hold what they got."""
-        return [self._plan(gang, self.extend(site, gang, (), rng), rng) for gang in gangs]
+        """Plan of each job whose pods all fit; ``site`` also holds the pods of the other jobs."""
+        return [self._complete_plan(gang, self.extend(site, gang, (), rng), rng) for gang in gangs]
 
-    def choose(
-        self, view: View, site: Site, gang: Callable[[int], Gang], rng: np.random.Generator
-    ) -> RunSet:
-        """Return the jobs that start, and those that hold more GPUs while they wait."""
-        changes = list[Run]()
+    def choose(self, view: View, site: Site, gang_of: GangOf, rng: np.random.Generator) -> RunSet:
+        """Start jobs whose last pod fits; waiting jobs hold the GPUs of the pods that fit."""
+        changes: list[Run] = []
         for job in view.jobs:
             run = view.run(job)
             if run is not None and not run.waits:
                 continue
             placed = () if run is None else run.tasks
-            nodes = self.extend(site, gang(job), placed, rng)
-            if plan := self._plan(gang(job), nodes, rng):
+            gang = gang_of(job)
+            nodes = self.extend(site, gang, placed, rng)
+            if plan := self._complete_plan(gang, nodes, rng):
                 changes.append(Run((job,), len(plan), tasks=plan))
             elif len(nodes) > len(placed):
                 changes.append(Run((job,), len(nodes), tasks=tuple(nodes), waits=True))
@@ -62,28 +73,28 @@ class Pods(ByLoad):
 @register("kubernetes")
 @dataclass(frozen=True)
 class Kubernetes(Pods):
-    """Place every pod on the node with the fewest pods, drawn among equals."""
+    """Place every pod on the node with the fewest pods, sampled among equal nodes."""
 
     def load(self, site: Site) -> Floats:
-        """Return the pods of each node, one for each GPU in use."""
+        """Pods of each node, one for each GPU in use."""
         return site.used
 
 
 @register("kubeflow")
 @dataclass(frozen=True)
 class Kubeflow(Kubernetes):
-    """Place pods as Kubernetes does: no gang scheduler is configured; only the draws differ."""
+    """Place pods as Kubernetes does, with other random samples; no gang scheduler is configured."""
 
 
 @register("hived")
 @dataclass(frozen=True)
 class HiveD(Pods, Pack):
-    """Place every pod on the node with the most GPUs in use, in the order of the job's template.
+    """Place every pod on the fullest node with an idle GPU, in the order of the job's template.
 
     Parameters
     ----------
     hived_order : {"template", "random"}
-        Workers before parameter servers, or any order: pods are created concurrently.
+        Workers before parameter servers, or a random order, as pods are created concurrently.
     """
 
     hived_order: Literal["template", "random"] = "template"
@@ -91,7 +102,7 @@ class HiveD(Pods, Pack):
     baseline: ClassVar[Baseline | None] = PACK
 
     def order(self, gang: Gang, rng: np.random.Generator) -> Sequence[int]:
-        """Return workers, then parameter servers, or a drawn order."""
+        """Workers, then parameter servers, or all containers in random order."""
         if self.hived_order == "random":
             return [int(container) for container in rng.permutation(gang.size)]
         return [*range(gang.num_ps, gang.size), *range(gang.num_ps)]

@@ -1,4 +1,12 @@
-"""Speed of jobs that share a GPU, from their utilisation alone (Liquid)."""
+"""Speed of jobs that share a GPU, from their utilisation alone (Liquid).
+
+Liquid, TPDS 2022, section 6.2. The slow-down is ours, fitted to the published times of Figure 15:
+jobs of mean GPU utilisations u_i (%) that share a GPU of capacity c take
+
+    max(1, sum_i u_i / c) + offset
+
+times as long as alone.
+"""
 
 from dataclasses import dataclass
 
@@ -12,7 +20,7 @@ DEFAULT_OFFSET = 0.24
 
 
 def slow_down(together: float, offset: float = DEFAULT_OFFSET, capacity: float = 100.0) -> float:
-    """Return how much longer jobs take together than alone: max(1, U / capacity) + offset.
+    """Time of jobs on a shared GPU over their time alone: max(1, U / capacity) + offset.
 
     ``together`` is the sum U of their mean GPU utilisations alone (%).
 
@@ -24,13 +32,13 @@ def slow_down(together: float, offset: float = DEFAULT_OFFSET, capacity: float =
 
 @dataclass(frozen=True)
 class ByUtilisation:
-    """Jobs in a group slow down by `slow_down` of their trace column ``gpu_util`` (%)."""
+    """Performance model of groups: `slow_down` of the trace column ``gpu_util`` (%)."""
 
     offset: float = DEFAULT_OFFSET
     capacity: float = 100.0
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Return the speed of every member relative to running alone."""
+        """Speed of every member, relative to running alone."""
         if len(run.jobs) == 1:
             return [1.0]
         if "gpu_util" not in table.frame:

@@ -1,8 +1,26 @@
-"""AntMan: guaranteed jobs own GPUs, opportunistic ones use what time those leave."""
+"""AntMan: guaranteed jobs own GPUs, opportunistic jobs share them.
 
-from collections.abc import Callable
+Xiao et al., OSDI 2020, as the baseline in the public simulator of Muri, SIGCOMM 2022. Trace column
+``priority``: 0 guaranteed, 1 opportunistic. Jobs run to their end without preemption.
+
+1. A guaranteed job of g GPUs owns GPUs of one node, argmax over nodes of min(g, unowned GPUs). If
+   these are fewer than g, it keeps them and waits for more GPUs of this node. A job wider than a
+   node of W GPUs collects floor(g / W) whole nodes first, then g mod W GPUs of one more.
+2. An opportunistic job takes the g GPUs of least assumed utilisation, anywhere in the cluster. The
+   utilisation is 0.1 for a guaranteed job plus 0.9 for an opportunistic job. GPUs from 0.8 on are
+   not available, so that a GPU has at most one job of each sort.
+
+A guaranteed job runs as if alone. An opportunistic job takes per iteration (`sharing`):
+
+    tau = max(own solo time, max over guaranteed jobs c on its GPUs of m_c tau_c)
+
+Ties: jobs of equal ``priority`` go in order of arrival. Equal nodes and equal GPUs go by
+the lowest index. With ``residue``, rounding errors of summed utilisations come before the index.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from repro.base.errors import PolicyError, TraceError
 from repro.model.baseline import Baseline
@@ -12,35 +30,43 @@ from repro.model.policy import register
 from repro.model.view import View
 from repro.policies.muri.sharing import Sharing
 
-Use = tuple[float, float, float, float, float]
 
-#: Assumed utilisation of a GPU by an owner that still collects, what its start adds, what its end
-#: takes away, and that by a guest; a GPU from the last number on takes no guest.
-RESIDUE: Use = (0.1 - 0.01, 0.01, 0.1, 0.9, 0.8)
-EXACT: Use = (9, 1, 10, 90, 80)
+class _Utilisation(NamedTuple):
+    """Assumed utilisation of one GPU."""
 
-NOBODY = -1
+    zero: float  #: of an idle GPU
+    collecting: float  #: added when a guaranteed job reserves the GPU
+    starting: float  #: added when this job starts
+    guaranteed: float  #: subtracted when this job ends
+    opportunistic: float  #: of an opportunistic job
+    limit: float  #: from here on the GPU takes no opportunistic job
+
+
+#: Sums as in the public simulator, in floating point with rounding errors.
+RESIDUE = _Utilisation(0.0, 0.1 - 0.01, 0.01, 0.1, 0.9, 0.8)
+#: The same in whole per cent.
+EXACT = _Utilisation(0, 9, 1, 10, 90, 80)
+
+#: Owner of a GPU that no guaranteed job owns.
+UNOWNED = -1
 
 
 @register("antman")
 @dataclass(frozen=True)
 class AntMan(Grouped):
-    """Guaranteed jobs own their GPUs, opportunistic ones share them; nobody is preempted.
+    """Guaranteed jobs own their GPUs, opportunistic jobs share them; no job is preempted.
 
-    Trace column ``priority``: 0 guaranteed, 1 opportunistic; without it all jobs are guaranteed.
-    Guaranteed jobs go first, then opportunistic ones, each in order of arrival; whoever can start
-    does. A guaranteed job goes to the first node with enough GPUs that no other guaranteed job
-    owns; if there is none, it takes the most any node has and waits for the rest of that node. A
-    job wider than a node collects whole nodes. An opportunistic job takes the least used GPUs of
-    the cluster, at most one such job per GPU; its speed follows
+    Trace column ``priority``: 0 guaranteed, 1 opportunistic. Without the column all jobs are
+    guaranteed. Guaranteed jobs come first, then opportunistic jobs, each in order of arrival. Every
+    job that fits starts. The speed of opportunistic jobs follows
     `repro.policies.muri.sharing.Sharing`.
 
     Parameters
     ----------
     residue : bool, optional
-        Add and subtract assumed utilisations as the public simulator does, whose rounding errors
-        decide between GPUs equally used (mean JCT up to 2 % apart on its traces); False (rules
-        ``paper``): such ties go to the lowest GPU. Nothing else differs between the rules.
+        Add and subtract assumed utilisations as the public simulator does. Its rounding errors
+        decide between equally used GPUs (average JCT up to 2 % apart on its traces). False (rules
+        ``paper``): such ties go to the lowest GPU. The rules differ in nothing else.
 
     Reference: Xiao et al., OSDI 2020; Muri, SIGCOMM 2022, public simulator (its AntMan baseline).
     """
@@ -48,195 +74,208 @@ class AntMan(Grouped):
     residue: bool | None = None
 
     needs = frozenset({"priority"})
-    # yarn-cs on one node only: on several a waiting owner collects GPUs
+    # yarn-cs decides the same on one node only: on several nodes a waiting job collects GPUs
     baseline = Baseline(
         None,
-        "without opportunistic jobs nobody shares GPUs; give the column priority (0 guaranteed, "
+        "without opportunistic jobs no GPUs are shared; give the column priority (0 guaranteed, "
         "1 opportunistic)",
         columns=("priority",),
     )
     rule_values: ClassVar = {"paper": {"residue": False}, "muri": {"residue": True}}
 
     def performance(self) -> Sharing:
-        """Return the speed of opportunistic jobs beside guaranteed ones."""
+        """Speed of opportunistic jobs on the GPUs of guaranteed jobs."""
         return Sharing()
 
     def session(self, view: View) -> Callable[[View], RunSet]:
-        """Return the GPUs of one run."""
-        return _Ownership(view, residue=bool(self.residue))
+        """Decision function of one run."""
+        return _Session(view, RESIDUE if self.residue else EXACT)
 
 
-class _Ownership:
-    """One run: who owns each GPU, who is its guest, how used it is; numbered node by node.
+class _Session:
+    """One run: owner, opportunistic job and utilisation of each GPU, numbered node by node."""
 
-    With ``residue`` utilisations are summed in floating point, with its rounding residue.
-    """
-
-    def __init__(self, view: View, *, residue: bool) -> None:
+    def __init__(self, view: View, utilisation: _Utilisation) -> None:
         if len(view.capacity()) > 1:
             raise PolicyError(
                 f"antman shares GPUs of one type, the cluster has {dict(view.capacity())}; use a "
                 f"cluster of one type"
             )
-        priority = view.column("priority", 0)
-        wrong = [job for job, value in enumerate(priority) if value not in (0, 1)]
-        if wrong:
-            raise TraceError(
-                f"{view.source}: {view.row(wrong[0])} has priority {priority[wrong[0]]}; antman "
-                f"knows 0 (guaranteed) and 1 (opportunistic)"
-            )
-        self.opportunistic: list[bool] = (priority == 1).tolist()
-        use = RESIDUE if residue else EXACT
-        self.collecting, self.starting, self.by_owner, self.by_guest, self.limit = use
+        self.opportunistic = _is_opportunistic(view)
+        self.utilisation = utilisation
+        #: GPUs of each node
         self.nodes: list[range] = []
         for node in view.cluster.nodes:
-            first = self.nodes[-1].stop if self.nodes else 0
-            self.nodes.append(range(first, first + node.gpus))
-        self.node_of = [n for n, gpus in enumerate(self.nodes) for _ in gpus]
-        self.width = max(len(gpus) for gpus in self.nodes)
-        total = len(self.node_of)
-        self.owner = [NOBODY] * total
-        self.used = [0.0 if residue else 0] * total
-        #: GPUs without owner per node and in all, and GPUs without guest
-        self.unowned = [len(gpus) for gpus in self.nodes]
-        self.free = total
-        self.unvisited = total
-        #: waiting jobs in order of arrival, and the GPUs running or collecting jobs have
-        self.waiting: tuple[dict[int, None], dict[int, None]] = ({}, {})
-        self.held: dict[int, list[int]] = {}
-        #: node a waiting owner collects GPUs of
-        self.home: dict[int, int] = {}
-        self.owners: dict[int, Run] = {}
-        self.guests: dict[int, Run] = {}
-        #: an owner has left since the last decision
-        self.owner_left = False
-
-    def _leave(self, jobs: list[int]) -> None:
-        """Take back the GPUs of finished jobs, those of owners first."""
-        for job in sorted(jobs, key=self.opportunistic.__getitem__):
-            gpus = self.held.pop(job)
-            if self.guests.pop(job, None):
-                self.unvisited += len(gpus)
-                for gpu in gpus:
-                    self.used[gpu] -= self.by_guest
-                continue
-            del self.owners[job]
-            self.owner_left = True
-            self.free += len(gpus)
-            for gpu in gpus:
-                self.used[gpu] -= self.by_owner
-                self.owner[gpu] = NOBODY
-                self.unowned[self.node_of[gpu]] += 1
+            begin = self.nodes[-1].stop if self.nodes else 0
+            self.nodes.append(range(begin, begin + node.gpus))
+        self.node_of = [node for node, gpus in enumerate(self.nodes) for _ in gpus]
+        self.largest_node = max(map(len, self.nodes))
+        num_gpus = len(self.node_of)
+        #: guaranteed job of each GPU, or `UNOWNED`
+        self.owner = [UNOWNED] * num_gpus
+        self.used = [utilisation.zero] * num_gpus
+        #: GPUs without a guaranteed job, per node and in the cluster
+        self.unowned_on = [len(gpus) for gpus in self.nodes]
+        self.unowned = num_gpus
+        #: GPUs without an opportunistic job
+        self.unshared = num_gpus
+        #: waiting jobs in order of arrival
+        self.waiting_guaranteed: dict[int, None] = {}
+        self.waiting_opportunistic: dict[int, None] = {}
+        #: GPUs of each job that runs or collects GPUs
+        self.gpus_of: dict[int, list[int]] = {}
+        #: node of which a waiting guaranteed job reserves GPUs
+        self.reserved_node: dict[int, int] = {}
+        self.guaranteed_runs: dict[int, Run] = {}
+        self.opportunistic_runs: dict[int, Run] = {}
 
     def __call__(self, view: View) -> RunSet:
-        """Start whoever can start."""
-        self._leave(view.finished)
+        """Start every job that fits."""
+        guaranteed_ended = self._end(view.finished)
         for job in view.fresh:
-            self.waiting[self.opportunistic[job]][job] = None
-            if not self.opportunistic[job]:
+            if self.opportunistic[job]:
+                self.waiting_opportunistic[job] = None
+            else:
                 self._check_possible(view, job)
-        moved = self._start_owners(view) or self.owner_left
-        self.owner_left = False
-        started = self._start_guests(view)
-        for job in self.guests if moved else started:
-            self._revisit(job)
-        return RunSet([*self.owners.values(), *self.guests.values()], "exact")
+                self.waiting_guaranteed[job] = None
+        guaranteed_started = self._start_guaranteed(view)
+        started = self._start_opportunistic(view)
+        hosts_changed = guaranteed_started or guaranteed_ended
+        for job in self.opportunistic_runs if hosts_changed else started:
+            self._update_hosts(job)
+        runs = [*self.guaranteed_runs.values(), *self.opportunistic_runs.values()]
+        return RunSet(runs, "exact")
+
+    def _end(self, jobs: Sequence[int]) -> bool:
+        """Free the GPUs of finished jobs, guaranteed jobs first; whether there was such a job."""
+        guaranteed_ended = False
+        for job in sorted(jobs, key=self.opportunistic.__getitem__):
+            gpus = self.gpus_of.pop(job)
+            if self.opportunistic_runs.pop(job, None):
+                self.unshared += len(gpus)
+                for gpu in gpus:
+                    self.used[gpu] -= self.utilisation.opportunistic
+                continue
+            del self.guaranteed_runs[job]
+            guaranteed_ended = True
+            self.unowned += len(gpus)
+            for gpu in gpus:
+                self.used[gpu] -= self.utilisation.guaranteed
+                self.owner[gpu] = UNOWNED
+                self.unowned_on[self.node_of[gpu]] += 1
+        return guaranteed_ended
 
     def _check_possible(self, view: View, job: int) -> None:
-        """Refuse a guaranteed job that no empty cluster has nodes for."""
-        whole, rest = self._shape(view.gpus(job))
-        fitting = sum(len(gpus) == self.width for gpus in self.nodes)
-        remainder = sum(len(gpus) >= rest for gpus in self.nodes)
-        if whole > fitting or (rest and remainder == whole):
+        """Refuse a guaranteed job that does not fit the empty cluster."""
+        whole_nodes, remainder = self._shape(view.gpus(job))
+        largest = sum(len(gpus) == self.largest_node for gpus in self.nodes)
+        large_enough = sum(len(gpus) >= remainder for gpus in self.nodes)
+        if whole_nodes > largest or (remainder and large_enough == whole_nodes):
             raise TraceError(
-                f"a guaranteed job of {view.gpus(job)} GPUs takes {whole} whole nodes of "
-                f"{self.width} GPUs and {rest} GPUs of another; {view.cluster} has not as many: "
-                f"use a larger cluster"
+                f"a guaranteed job of {view.gpus(job)} GPUs takes {whole_nodes} whole nodes of "
+                f"{self.largest_node} GPUs and {remainder} GPUs of another; {view.cluster} has not "
+                f"as many: use a larger cluster"
             )
 
     def _shape(self, gpus: int) -> tuple[int, int]:
-        """Return the whole nodes a job takes and the GPUs of one more node."""
-        return divmod(gpus, self.width) if gpus > self.width else (0, gpus)
+        """Whole nodes that a gang takes, and its GPUs of one more node."""
+        return divmod(gpus, self.largest_node) if gpus > self.largest_node else (0, gpus)
 
-    def _start_owners(self, view: View) -> bool:
-        """Start the guaranteed jobs that have collected their GPUs; return whether any did."""
+    def _start_guaranteed(self, view: View) -> bool:
+        """Start the guaranteed jobs that have collected their GPUs; whether there was one."""
         started: list[int] = []
-        for job in self.waiting[0]:
-            if not self.free:
+        for job in self.waiting_guaranteed:
+            if not self.unowned:
                 break
-            held = self.held.setdefault(job, [])
-            if self._collect(job, held, *self._shape(view.gpus(job))):
+            self.gpus_of.setdefault(job, [])
+            if self._collect(job, *self._shape(view.gpus(job))):
                 started.append(job)
         for job in started:
-            del self.waiting[0][job]
-            self.home.pop(job, None)
-            self.owners[job] = Run((job,), view.gpus(job))
+            del self.waiting_guaranteed[job]
+            self.reserved_node.pop(job, None)
+            self.guaranteed_runs[job] = Run((job,), view.gpus(job))
         return bool(started)
 
-    def _collect(self, job: int, held: list[int], whole: int, rest: int) -> bool:
-        """Take what there is for an owner, and return whether it has all it needs."""
+    def _collect(self, job: int, whole_nodes: int, remainder: int) -> bool:
+        """Collect GPUs for a guaranteed job; whether it has all of them."""
+        gpus_of_job = self.gpus_of[job]
+        on_whole_nodes = whole_nodes * self.largest_node
         for node, gpus in enumerate(self.nodes):
-            if len(held) >= whole * self.width:
+            if len(gpus_of_job) >= on_whole_nodes:
                 break
-            if self.unowned[node] == len(gpus) == self.width:
-                self._own(job, node, self.width)
-        if len(held) < whole * self.width:
+            if self.unowned_on[node] == len(gpus) == self.largest_node:
+                self._own(job, node, self.largest_node)
+        if len(gpus_of_job) < on_whole_nodes:
             return False
-        if rest:
-            home = self.home[job] if job in self.home else self._emptiest(rest)
-            if home is None:
+        if remainder:
+            last_node = self.reserved_node.get(job)
+            if last_node is None:
+                last_node = self._best_node(remainder)
+            if last_node is None:
                 return False
-            self.home[job] = home
-            self._own(job, home, whole * self.width + rest - len(held))
-        if len(held) < whole * self.width + rest:
+            self.reserved_node[job] = last_node
+            self._own(job, last_node, on_whole_nodes + remainder - len(gpus_of_job))
+        if len(gpus_of_job) < on_whole_nodes + remainder:
             return False
-        for gpu in held:
-            self.used[gpu] += self.starting
+        for gpu in gpus_of_job:
+            self.used[gpu] += self.utilisation.starting
         return True
 
-    def _emptiest(self, gpus: int) -> int | None:
-        """Return the first node with room, else the first of those that have most of it."""
-        room = {
+    def _best_node(self, gpus: int) -> int | None:
+        """First node with that many unowned GPUs, else the first node with most of them."""
+        available = {
             node: min(gpus, unowned)
-            for node, unowned in enumerate(self.unowned)
+            for node, unowned in enumerate(self.unowned_on)
             if unowned and len(self.nodes[node]) >= gpus
         }
-        return max(room, key=room.__getitem__, default=None)
+        return max(available, key=available.__getitem__, default=None)
 
     def _own(self, job: int, node: int, gpus: int) -> None:
-        """Let a job own up to so many GPUs of a node, the lowest first."""
-        free = [gpu for gpu in self.nodes[node] if self.owner[gpu] == NOBODY][:gpus]
-        for gpu in free:
+        """Give a job up to ``gpus`` unowned GPUs of a node, the lowest first."""
+        unowned = [gpu for gpu in self.nodes[node] if self.owner[gpu] == UNOWNED][:gpus]
+        for gpu in unowned:
             self.owner[gpu] = job
-            self.used[gpu] += self.collecting
-        self.unowned[node] -= len(free)
-        self.free -= len(free)
-        self.held[job].extend(free)
+            self.used[gpu] += self.utilisation.collecting
+        self.unowned_on[node] -= len(unowned)
+        self.unowned -= len(unowned)
+        self.gpus_of[job].extend(unowned)
 
-    def _start_guests(self, view: View) -> list[int]:
-        """Start the opportunistic jobs that find GPUs, the least used first."""
+    def _start_opportunistic(self, view: View) -> list[int]:
+        """Start the opportunistic jobs that fit, on the least used GPUs."""
         started: list[int] = []
-        for job in self.waiting[1]:
-            if not self.unvisited:
+        for job in self.waiting_opportunistic:
+            if not self.unshared:
                 break
             gpus = view.gpus(job)
-            if gpus > self.unvisited:
+            if gpus > self.unshared:
                 continue
-            open_ = [gpu for gpu, used in enumerate(self.used) if used < self.limit]
-            self.held[job] = sorted(open_, key=self.used.__getitem__)[:gpus]
-            for gpu in self.held[job]:
-                self.used[gpu] += self.by_guest
-            self.unvisited -= gpus
+            available = [gpu for gpu, used in enumerate(self.used) if used < self.utilisation.limit]
+            self.gpus_of[job] = sorted(available, key=self.used.__getitem__)[:gpus]
+            for gpu in self.gpus_of[job]:
+                self.used[gpu] += self.utilisation.opportunistic
+            self.unshared -= gpus
             started.append(job)
         for job in started:
-            del self.waiting[1][job]
-            self.guests[job] = Run((job,), view.gpus(job))
+            del self.waiting_opportunistic[job]
+            self.opportunistic_runs[job] = Run((job,), view.gpus(job))
         return started
 
-    def _revisit(self, job: int) -> None:
-        """Name the running jobs whose GPUs a guest uses now."""
-        owners = [self.owner[gpu] for gpu in self.held[job]]
-        shared = [owner for owner in owners if owner in self.owners]
+    def _update_hosts(self, job: int) -> None:
+        """Name the running guaranteed jobs on the GPUs of an opportunistic job."""
+        owners = [self.owner[gpu] for gpu in self.gpus_of[job]]
+        shared = [owner for owner in owners if owner in self.guaranteed_runs]
         hosts = tuple(sorted(set(shared)))
-        if self.guests[job].hosts != hosts:
-            self.guests[job] = Run((job,), len(owners), hosts=hosts, shared=len(shared))
+        if self.opportunistic_runs[job].hosts != hosts:
+            self.opportunistic_runs[job] = Run((job,), len(owners), hosts=hosts, shared=len(shared))
+
+
+def _is_opportunistic(view: View) -> list[bool]:
+    """Whether each job is opportunistic; TraceError for a priority other than 0 and 1."""
+    priority = view.column("priority", 0)
+    for job, value in enumerate(priority):
+        if value not in (0, 1):
+            raise TraceError(
+                f"{view.source}: {view.row(job)} has priority {value}; antman knows 0 "
+                f"(guaranteed) and 1 (opportunistic)"
+            )
+    return [bool(value == 1) for value in priority]

@@ -1,10 +1,38 @@
-"""Muri-S and Muri-L: groups of jobs that take turns on the resources (SIGCOMM 2022)."""
+"""Muri-S and Muri-L: groups of jobs that interleave on k = 4 resources.
+
+Muri, SIGCOMM 2022. Job i needs resource j for t_i^j seconds per iteration. A group has p <= k jobs,
+each with an offset of its own. All members complete one iteration per period (section 4.1, Eq 3):
+
+    T = sum_{j=0}^{k-1} max_{i=0}^{p-1} t_i^{(i+j) mod k}
+
+The interleaving efficiency of a group is the mean busy share of the resources (Eq 4):
+
+    gamma = 1 - (1/k) sum_j (T - sum_i t_i^j) / T = (sum_i sum_j t_i^j) / (k T)
+
+Priorities, smaller first, with g the GPU count of the job:
+
+    Muri-S (SRSF):   remaining time x g
+    Muri-L (2D-LAS): time on GPUs x g
+
+Algorithm 1 (section 4.2):
+
+1. The candidates are the first n jobs by priority that fill the cluster in groups of k.
+2. In log2(k) rounds, groups of equal g are matched at maximum weight gamma (Blossom). Matched pairs
+   merge while the groups need more GPUs than there are.
+
+Every decision repeats both steps; a decision is due at every event or every ``interval`` seconds.
+
+Ties: under rules ``paper``, equal priority goes to the earlier job. Pairs merge in ascending order
+of their waste (1 - gamma) g, and equal waste goes to the smaller g. Under rules ``muri``, equal
+priority goes to the larger g, and jobs that arrived just now come last. Pairs merge in list order.
+Ties between matchings are in `repro.policies.muri._grouping.matchings`.
+"""
 
 import itertools
 import math
 import operator
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Annotated, ClassVar
@@ -28,12 +56,12 @@ from repro.policies.muri._grouping import (
     Profiles,
 )
 
-#: Measured period over T of groups of 2, 3 and 4 jobs; grouping without matching was given another
-#: value for 4 (Muri's simulator: factors on the CSV's times, over the 1.015 of a job alone).
+#: Measured period over T of groups of 2, 3 and 4 jobs, in the public simulator. A job alone takes
+#: 1.015 times its iteration time there. Groups without Blossom have another factor for 4 jobs.
 MEASURED = (1.33 / 1.015, 1.5 / 1.015, 1.37 / 1.015)
 MEASURED_BLOCKS = (1.33 / 1.015, 1.5 / 1.015, 1.3 / 1.015)
 
-#: Groups as they were formed, and their runs by members, ascending.
+#: Groups of one width in the order of their formation, and their runs by ascending members.
 Placed = tuple[list[Group], dict[Group, Run]]
 NO_RUNS: Placed = ([], {})
 _JOB = operator.itemgetter(2)
@@ -41,38 +69,41 @@ _JOB = operator.itemgetter(2)
 
 @dataclass(frozen=True)
 class Muri(Grouped):
-    """Base of Muri-S and Muri-L: groups of jobs that take turns on the resources (Algorithm 1).
+    """Base of Muri-S and Muri-L: groups of jobs that interleave on the resources (Algorithm 1).
 
-    None: as the rules say.
+    The rule set gives the defaults of ``measured_factors`` and of all parameters after it.
 
     Parameters
     ----------
     max_group : int
-        Most jobs in a group, 2 to 4.
+        Largest number of jobs in a group, 2 to 4.
     ordering : {"best", "worst"}
-        Order of the members' stages: the shortest or the longest period.
+        Ordering of the members: that of the shortest or of the longest period.
     blossom : bool
         Match jobs by efficiency; False: group neighbours in the order of priority.
     autopack : bool
-        A group slower than its members one after the other is split, and all are admitted anew.
+        Split a group that is slower than its members one after the other. Then admit all groups
+        again by priority.
     noise, noise_seed : float, int
-        The scheduler sees every stage time times a factor from [1 - noise, 1 + noise], drawn once
-        per job and stage; 0 to 1.
+        The scheduler sees every stage time times a factor from [1 - noise, 1 + noise], with noise
+        from 0 to 1. Each job and stage has one factor, sampled with the seed.
     interval : float, optional
         Seconds between decisions (360 on the paper's testbed); None: at every event.
     collapse : bool
-        Match kinds of jobs where stage times repeat; False: always job by job (same weight, slow).
+        Match kinds of jobs where stage times repeat; False: always job by job. The weight of the
+        matching is the same, but job by job is slow.
     measured_factors : bool, optional
-        Periods of groups carry the simulator's measured factors.
+        Multiply the periods of groups by the measured factors of the public simulator.
     halving_rounds : bool, optional
-        As many rounds of matching as halvings of ``max_group``; False: ``max_group`` rounds.
+        log2(``max_group``) rounds of matching, rounded up; False: ``max_group`` rounds.
     best_first : bool, optional
-        While GPUs lack, the pairs that waste least merge first; False: those first in the list.
-        Only with ``blossom``.
+        While GPUs are missing, the pairs of least waste merge first; False: the first pairs of the
+        list. Only with ``blossom``.
     wide_first : bool, optional
-        Equal priorities go to the wider job, to new ones last; False: to the earlier job.
+        Equal priorities go to the wider job, with jobs that arrived just now last; False: to the
+        earlier job.
     tie_window_s : float, optional
-        A completion this near an arrival is one event with it.
+        Completions at most this long from an arrival (s) are one event with it.
     """
 
     max_group: Annotated[int, Between(2, RESOURCES)] = 4
@@ -89,7 +120,7 @@ class Muri(Grouped):
     wide_first: bool | None = None
     tie_window_s: Annotated[float, AtLeast(0, "seconds")] | None = None
 
-    #: priorities depend on the seconds on GPUs
+    #: whether priorities depend on the time on GPUs
     attained: ClassVar = False
     needs = frozenset(
         {"stage_storage", "stage_cpu", "stage_gpu", "stage_network", "iteration_time"}
@@ -113,65 +144,78 @@ class Muri(Grouped):
     }
 
     def completions(self) -> Completions:
-        """Completions near an arrival are one event with it."""
+        """Completions close to an arrival are one event with it."""
         return Completions(tie_s=self.tie_window_s or 0.0)
 
     def performance(self) -> Interleaving:
-        """Return the interleaving of groups, with or without the measured factors."""
+        """Rates of interleaved groups, with or without the measured factors."""
         factors: tuple[float, ...] = ()
         if self.measured_factors:
             factors = MEASURED if self.blossom else MEASURED_BLOCKS
         return Interleaving(None, self.ordering, factors)
 
     def session(self, view: View) -> Callable[[View], RunSet]:
-        """Return the state of one run."""
-        return _BestFirst(self, view) if self.best_first and self.blossom else _InList(self, view)
+        """Decision function of one run."""
+        if self.best_first and self.blossom:
+            return _SessionByKind(self, view)
+        return _SessionByList(self, view)
 
     @abstractmethod
-    def first_value(self, view: View, job: int) -> float:
-        """Return the priority of a job that never ran, smaller first."""
+    def first_priority(self, view: View, job: int) -> float:
+        """Priority of a job that never ran, smaller first."""
 
     @abstractmethod
-    def values(self, view: View, jobs: Ints, widths: Ints, seconds: Floats | None) -> Floats:
-        """Return the priorities of jobs, smaller first; ``seconds`` on GPUs, None: the view's."""
+    def priorities(
+        self, view: View, jobs: Ints, widths: Ints, run_seconds: Floats | None
+    ) -> Floats:
+        """Priorities of jobs, smaller first, (jobs,).
+
+        ``run_seconds`` has the time of each job on GPUs (s); None: the times of the view.
+        """
 
 
 @register("muri-l")
 @dataclass(frozen=True)
 class MuriL(Muri):
-    """Multi-resource interleaving by 2D-LAS: time on GPUs times gang size, durations unknown."""
+    """Multi-resource interleaving by 2D-LAS: time on GPUs x g, with unknown durations."""
 
     families = ("las",)
 
     attained: ClassVar = True
 
-    def first_value(self, view: View, job: int) -> float:
-        """Return 0: nothing attained."""
+    def first_priority(self, view: View, job: int) -> float:
+        """Attained service of a job that never ran: 0 GPU-seconds."""
         return 0.0
 
-    def values(self, view: View, jobs: Ints, widths: Ints, seconds: Floats | None) -> Floats:
-        """Return the attained service of each job (GPU-seconds)."""
-        return (view.run_seconds_of(jobs) if seconds is None else seconds) * widths
+    def priorities(
+        self, view: View, jobs: Ints, widths: Ints, run_seconds: Floats | None
+    ) -> Floats:
+        """Attained service of each job (GPU-seconds)."""
+        if run_seconds is None:
+            run_seconds = view.run_seconds_of(jobs)
+        return run_seconds * widths
 
 
 @register("muri-s")
 @dataclass(frozen=True)
 class MuriS(Muri):
-    """Multi-resource interleaving by SRSF: remaining time times gang size, durations known."""
+    """Multi-resource interleaving by SRSF: remaining time x g, with known durations."""
 
     needs = Muri.needs | {"duration"}
 
-    def first_value(self, view: View, job: int) -> float:
-        """Return the service the trace says the job takes (GPU-seconds)."""
+    def first_priority(self, view: View, job: int) -> float:
+        """Service of the job by its duration in the trace (GPU-seconds)."""
         return view.duration(job) * view.gpus(job)
 
-    def values(self, view: View, jobs: Ints, widths: Ints, seconds: Floats | None) -> Floats:
-        """Return the remaining service of each job (GPU-seconds)."""
+    def priorities(
+        self, view: View, jobs: Ints, widths: Ints, run_seconds: Floats | None
+    ) -> Floats:
+        """Remaining service of each job (GPU-seconds)."""
         return view.remaining_of(jobs) * widths
 
 
-class _Run:
-    """What every run of a Muri policy has: profiles, waiting jobs, nodes to place groups on."""
+class _Session:
+    """State of every run of a Muri policy: profiles, waiting jobs, nodes for groups."""
 
     def __init__(self, policy: Muri, view: View) -> None:
         self.policy = policy
@@ -180,212 +224,258 @@ class _Run:
         if policy.noise:
             rng = np.random.default_rng([policy.noise_seed, len(stages)])
             stages = stages * rng.uniform(1 - policy.noise, 1 + policy.noise, stages.shape)
-        most = policy.max_group
+        max_group = policy.max_group
         jobs = range(len(stages))
         self.profiles = Profiles(
             [tuple(row) for row in stages.tolist()],
             merged=len(columns) < RESOURCES,
             perf=policy.performance(),
-            max_group=most,
-            collapse=policy.collapse,
+            max_group=max_group,
         )
-        self.rounds = math.ceil(math.log2(most)) if policy.halving_rounds else most
+        self.rounds = math.ceil(math.log2(max_group)) if policy.halving_rounds else max_group
+        #: iteration time of each job alone (s)
         self.solo = [view.iteration_s(job) for job in jobs]
         self.widths = [view.gpus(job) for job in jobs]
         #: priority of each job until it first runs
-        self.first = [policy.first_value(view, job) for job in jobs]
+        self.first_priority = [policy.first_priority(view, job) for job in jobs]
         self.nodes = FirstFit(view.cluster, set(self.widths))
-        self.candidates = Candidates(self.widths, view.cluster, most, bool(policy.wide_first))
+        self.candidates = Candidates(self.widths, view.cluster, max_group, bool(policy.wide_first))
+
+    def add_waiting(self, jobs: Sequence[int]) -> None:
+        """Add jobs that arrived just now to the waiting jobs."""
+        self.candidates.add(jobs, [self.first_priority[job] for job in jobs])
 
     def ranked(
-        self, view: View, jobs: Ints, seconds: Floats | None = None
+        self, view: View, jobs: Ints, run_seconds: Floats | None = None
     ) -> dict[int, list[Entry]]:
-        """Return the entries of jobs that hold GPUs, by width."""
-        values = self.policy.values(view, jobs, self.candidates.widths[jobs], seconds)
-        return self.candidates.ranked(jobs, values)
+        """Entries of jobs that hold GPUs, by width, best first."""
+        widths = self.candidates.widths[jobs]
+        priorities = self.policy.priorities(view, jobs, widths, run_seconds)
+        return self.candidates.ranked(jobs, priorities)
 
-    def fitting(self, groups: Sequence[Group], width: int, line: Sequence[int]) -> list[Group]:
-        """Return the groups of a width that still find nodes; ``line`` has members best first."""
-        rank = {job: place for place, job in enumerate(line)}
+    def fitting(self, groups: Sequence[Group], width: int, jobs: Sequence[int]) -> list[Group]:
+        """List the groups of a width that still fit the nodes; ``jobs`` are members, best first."""
+        rank = {job: position for position, job in enumerate(jobs)}
         ordered = sorted(groups, key=lambda group: min(rank[job] for job in group))
-        wishes = itertools.repeat(width, len(ordered))
-        return ordered[: len(list(itertools.takewhile(self.nodes.take, wishes)))]
+        demands = itertools.repeat(width, len(ordered))
+        return ordered[: len(list(itertools.takewhile(self.nodes.take, demands)))]
 
     def repacked(
         self, groups: Mapping[int, Sequence[Group]], entries: Mapping[int, list[Entry]]
     ) -> dict[int, list[Group]]:
-        """Split the groups slower than their members in turn; admit all by their best member."""
-        values = {job: value for line in entries.values() for value, _, job in line}
-        kept: list[tuple[float, int, Group]] = []
-        for width, found in groups.items():
-            for group in found:
-                in_turn = sum(self.solo[job] for job in group)
-                whole = len(group) > 1 and self.profiles.best_period(group) <= in_turn
-                for part in [group] if whole else [(job,) for job in group]:
-                    kept.append((min(values[job] for job in part), width, part))
+        """Apply ``autopack``: split slow groups, then admit all groups by their best member."""
+        priority_of = {job: priority for bucket in entries.values() for priority, _, job in bucket}
+        packed: list[tuple[float, int, Group]] = []
+        for width, bucket_groups in groups.items():
+            for group in bucket_groups:
+                for part in self._split_if_slow(group):
+                    packed.append((min(priority_of[job] for job in part), width, part))
         admitted: dict[int, list[Group]] = {}
         self.nodes.clear()
-        for _, width, group in sorted(kept, key=lambda entry: entry[0]):
+        for _, width, group in sorted(packed, key=operator.itemgetter(0)):
             if self.nodes.take(width):
                 admitted.setdefault(width, []).append(group)
         return admitted
 
+    def _split_if_slow(self, group: Group) -> list[Group]:
+        """Split a group whose members need less time one after the other."""
+        one_after_other = sum(self.solo[job] for job in group)
+        if len(group) > 1 and self.profiles.best_period(group) <= one_after_other:
+            return [group]
+        return [(job,) for job in group]
 
-class _BestFirst(_Run):
-    """Muri as its paper describes it: the pairs that waste least merge first, by kind.
 
-    While all jobs together fit the cluster, a decision costs what the jobs that came and went
-    cost; only when jobs have to wait are all of them ranked.
+class _SessionByKind(_Session):
+    """One run of Muri as the paper describes it: the pairs of least waste merge first.
+
+    While all jobs fit the cluster, a decision costs time in proportion to the jobs that arrived and
+    left. All jobs are ranked only when some have to wait.
     """
 
     def __init__(self, policy: Muri, view: View) -> None:
         super().__init__(policy, view)
-        self.kinds = GroupsByKind(self.profiles, self.widths, self.rounds, view.cluster.num_gpus)
+        gpus = view.cluster.num_gpus
+        self.groups = GroupsByKind(
+            self.profiles, self.widths, self.rounds, gpus, collapse=policy.collapse
+        )
 
     def __call__(self, view: View) -> RunSet:
-        """Choose candidates, arrange them in groups, return what changes."""
-        self.kinds.remove(view.finished)
+        """Choose candidates, arrange them in groups, and decide on the changes."""
+        self.groups.remove(view.finished)
         if self.policy.autopack:
-            # whoever was split may be grouped again
-            self._select(view)
-            self.kinds.arrange()
-            groups = {width: self.kinds.of_width(width) for width in self.kinds.groups}
-            packed = self.repacked(groups, self.ranked(view, np.array(self.kinds.jobs(), np.int64)))
-            return RunSet(
-                [Run(g, width) for width, found in packed.items() for g in found], "exact"
-            )
-        left: list[int] = []
-        if self.candidates.waiting or not self._room(view.fresh):
-            left = self._select(view)
+            return self._decide_packed(view)
+        losers: list[int] = []
+        if self.candidates.waiting or not self._all_fit(view.fresh):
+            losers = self._select(view)
         else:
-            self.kinds.add(view.fresh)
-        found = self.kinds.arrange()
-        wide = self.kinds.groups
-        required = sum(width * sum(map(len, same.values())) for width, same in wide.items())
-        if not self.nodes.surely_fits(wide, required):
-            left += self._without_nodes(view)
-            found = [(width, group) for width, group in found if group[0] in self.kinds.group_of]
-        stop = [job for job in left if view.is_running(job)]
-        return RunSet([Run(group, width) for width, group in found], stop=stop, keep=True)
+            self.groups.add(view.fresh)
+        formed = self.groups.arrange()
+        by_width = self.groups.groups
+        demand = sum(width * sum(map(len, kinds.values())) for width, kinds in by_width.items())
+        if not self.nodes.surely_fits(by_width, demand):
+            losers += self._drop_without_nodes(view)
+            formed = [(width, group) for width, group in formed if group[0] in self.groups.group_of]
+        stop = [job for job in losers if view.is_running(job)]
+        return RunSet([Run(group, width) for width, group in formed], stop=stop, keep=True)
 
-    def _room(self, fresh: Sequence[int]) -> bool:
-        """Tell whether all jobs, as many to a group as there may be, fit the cluster."""
-        numbers = self.kinds.numbers()
+    def _decide_packed(self, view: View) -> RunSet:
+        """Decide anew on all groups; jobs of split groups may be grouped again."""
+        self._select(view)
+        self.groups.arrange()
+        groups = {width: self.groups.of_width(width) for width in self.groups.groups}
+        packed = self.repacked(groups, self._ranked_members(view))
+        runs = [Run(group, width) for width, admitted in packed.items() for group in admitted]
+        return RunSet(runs, "exact")
+
+    def _ranked_members(self, view: View) -> dict[int, list[Entry]]:
+        """Entries of all jobs that are candidates, by width, best first."""
+        return self.ranked(view, np.array(self.groups.jobs(), np.int64))
+
+    def _all_fit(self, fresh: Sequence[int]) -> bool:
+        """Whether all jobs fit the cluster in the largest groups."""
+        job_counts = self.groups.job_counts()
         for job in fresh:
-            numbers[self.widths[job]] = numbers.get(self.widths[job], 0) + 1
-        most = self.policy.max_group
-        required = sum(-(-number // most) * width for width, number in numbers.items())
-        return self.nodes.surely_fits(numbers, required)
+            width = self.widths[job]
+            job_counts[width] = job_counts.get(width, 0) + 1
+        size = self.policy.max_group
+        demand = sum(-(-count // size) * width for width, count in job_counts.items())
+        return self.nodes.surely_fits(job_counts, demand)
 
     def _select(self, view: View) -> list[int]:
-        """Choose the candidates among all jobs; return those that lose their GPUs."""
-        self.candidates.add(view.fresh, [self.first[job] for job in view.fresh])
-        running = self.ranked(view, np.array(self.kinds.jobs(), np.int64))
+        """Choose the candidates among all jobs; list the jobs that lose their GPUs."""
+        self.add_waiting(view.fresh)
+        running = self._ranked_members(view)
         chosen = self.candidates.choose(running, view.fresh)
-        found = [job for line in chosen.values() for job in sorted(job for _, _, job in line)]
-        held = {
-            job: value
+        candidates = [job for bucket in chosen.values() for job in sorted(map(_JOB, bucket))]
+        priority_of = {
+            job: priority
             for width in dict.fromkeys([*chosen, *running])
-            for value, _, job in running.get(width, ())
+            for priority, _, job in running.get(width, ())
         }
-        new = [job for job in found if job not in held]
-        kept = set(found)
-        left = {job: value for job, value in held.items() if job not in kept}
-        self._drop(left)
+        new = [job for job in candidates if job not in priority_of]
+        kept = set(candidates)
+        losers = {job: priority for job, priority in priority_of.items() if job not in kept}
+        self._return_to_waiting(losers)
         self.candidates.remove(new)
-        self.kinds.add(new)
-        return list(left)
+        self.groups.add(new)
+        return list(losers)
 
-    def _drop(self, left: Mapping[int, float]) -> None:
-        """Send jobs of groups, given with their priorities, back to those that wait."""
-        self.kinds.remove(left)
-        self.candidates.add(left, left.values())
+    def _return_to_waiting(self, priority_of: Mapping[int, float]) -> None:
+        """Move jobs, given with their priorities, from their groups to the waiting jobs."""
+        self.groups.remove(priority_of)
+        self.candidates.add(priority_of, priority_of.values())
 
-    def _without_nodes(self, view: View) -> list[int]:
-        """Take the groups that no nodes are left for apart; their jobs wait."""
-        entries = self.ranked(view, np.array(self.kinds.jobs(), np.int64))
+    def _drop_without_nodes(self, view: View) -> list[int]:
+        """Dissolve the groups that find no nodes; list their jobs, which wait."""
+        entries = self._ranked_members(view)
         self.nodes.clear()
-        gone: dict[int, float] = {}
-        for width in sorted(self.kinds.groups, reverse=True):
-            line = entries.get(width, [])
-            groups = self.kinds.of_width(width)
-            kept = set(self.fitting(groups, width, [job for _, _, job in line]))
+        dropped: dict[int, float] = {}
+        for width in sorted(self.groups.groups, reverse=True):
+            bucket = entries.get(width, [])
+            groups = self.groups.of_width(width)
+            kept = set(self.fitting(groups, width, list(map(_JOB, bucket))))
             lost = {job for group in groups if group not in kept for job in group}
-            gone |= {job: value for value, _, job in line if job in lost}
-        self._drop(gone)
-        return list(gone)
+            dropped |= {job: priority for priority, _, job in bucket if job in lost}
+        self._return_to_waiting(dropped)
+        return list(dropped)
 
 
-class _InList(_Run):
-    """Muri as its simulator runs it: at every event all jobs are ranked, grouped, placed anew."""
+class _SessionByList(_Session):
+    """One run of Muri as in the public simulator: every event ranks, groups and places all jobs."""
 
     def __init__(self, policy: Muri, view: View) -> None:
         super().__init__(policy, view)
-        self.groups = GroupsByList(self.profiles, policy.max_group, self.rounds)
-        self.last = 0.0
-        self.seconds = np.zeros(len(self.solo))
-        #: by width: what holds GPUs; and the jobs that do
-        self.runs: dict[int, Placed] = {}
-        self.held: set[int] = set()
+        self.groups = GroupsByList(
+            self.profiles, policy.max_group, self.rounds, collapse=policy.collapse
+        )
+        #: time of the last event (s)
+        self.last_event = 0.0
+        #: time of each job on GPUs until the last event (s)
+        self.run_seconds = np.zeros(len(self.solo))
+        #: width -> groups that hold GPUs
+        self.placed: dict[int, Placed] = {}
+        #: jobs that hold GPUs
+        self.holders: set[int] = set()
 
     def __call__(self, view: View) -> RunSet:
-        """Rank all jobs, choose candidates, group them, place the groups; return what changes."""
-        self.held.difference_update(view.finished)
-        rows = np.fromiter(self.held, np.int64, len(self.held))
-        spent = None
-        if self.policy.attained:
-            # from left to right, as the simulator adds: equal sums stay equal
-            spent = self.seconds[rows] = self.seconds[rows] + view.now - self.last
-            self.last = view.now
-        running = self.ranked(view, rows, spent)
-        self.candidates.add(view.fresh, [self.first[job] for job in view.fresh])
+        """Rank all jobs, choose candidates, group and place them, and decide on the changes."""
+        self.holders.difference_update(view.finished)
+        running = self._ranked_holders(view)
+        self.add_waiting(view.fresh)
         entries = self.candidates.choose(running, view.fresh)
-        buckets = {width: [*map(_JOB, line)] for width, line in entries.items()}
+        buckets = {width: [*map(_JOB, bucket)] for width, bucket in entries.items()}
         arrange = self.groups.match if self.policy.blossom else self.groups.blocks
         groups = arrange(buckets, view.cluster.num_gpus)
         if self.policy.autopack:
             groups = self.repacked(groups, entries)
-        known = self.runs
-        self.runs = self._placed(groups, buckets)
-        stop: list[int] = []
-        start: list[Run] = []
-        for width in sorted(known.keys() | self.runs.keys(), reverse=True):
-            (_, before), (_, now) = (runs.get(width, NO_RUNS) for runs in (known, self.runs))
-            if now is not before:
-                gone = itertools.filterfalse(now.__contains__, before)
-                stop += [job for group in gone for job in group if job in self.held]
-                start += map(now.__getitem__, itertools.filterfalse(before.__contains__, now))
-        begun = {job for run in start for job in run.jobs}
-        if lost := set(stop) - begun:
-            ranked = itertools.chain.from_iterable(running.values())
-            left = {job: value for value, _, job in ranked if job in lost}
-            self.candidates.add(left, left.values())
-        self.candidates.remove(begun - self.held)
-        self.held -= lost
-        self.held |= begun
-        lines = map(buckets.__getitem__, sorted(buckets, reverse=True))
-        order = [*filter(self.held.__contains__, itertools.chain.from_iterable(lines))]
+        old_placed = self.placed
+        self.placed = self._place(groups, buckets)
+        start, stop = self._changes(old_placed)
+        self._update_waiting(start, stop, running)
+        wide_first = (buckets[width] for width in sorted(buckets, reverse=True))
+        order = [*filter(self.holders.__contains__, itertools.chain.from_iterable(wide_first))]
         return RunSet(start, stop=stop, keep=True, order=order)
 
-    def _placed(
+    def _ranked_holders(self, view: View) -> dict[int, list[Entry]]:
+        """Entries of the jobs that hold GPUs, by width, best first."""
+        rows = np.fromiter(self.holders, np.int64, len(self.holders))
+        if not self.policy.attained:
+            return self.ranked(view, rows)
+        # The public simulator adds from left to right, and equal sums have to stay equal.
+        run_seconds = self.run_seconds[rows] + view.now - self.last_event
+        self.run_seconds[rows] = run_seconds
+        self.last_event = view.now
+        return self.ranked(view, rows, run_seconds)
+
+    def _place(
         self, groups: Mapping[int, list[Group]], buckets: Mapping[int, list[int]]
     ) -> dict[int, Placed]:
-        """Return the groups that find nodes, the widest first, by width."""
-        required = sum(width * len(found) for width, found in groups.items())
-        every = self.nodes.surely_fits(groups, required)
+        """Choose the groups that fit the nodes, the widest first."""
+        demand = sum(width * len(bucket_groups) for width, bucket_groups in groups.items())
+        all_fit = self.nodes.surely_fits(groups, demand)
         self.nodes.clear()
         placed: dict[int, Placed] = {}
         for width in sorted(groups, reverse=True):
-            found = groups[width] if every else self.fitting(groups[width], width, buckets[width])
-            before, known = placed[width] = self.runs.get(width, NO_RUNS)
-            if found != before:
-                members = map(_ascending, found)
-                runs = {group: known.get(group) or Run(group, width) for group in members}
-                placed[width] = found, runs
+            fitting = groups[width]
+            if not all_fit:
+                fitting = self.fitting(fitting, width, buckets[width])
+            old_groups, old_runs = self.placed.get(width, NO_RUNS)
+            placed[width] = old_groups, old_runs
+            if fitting != old_groups:
+                members = map(_ascending, fitting)
+                runs = {group: old_runs.get(group) or Run(group, width) for group in members}
+                placed[width] = fitting, runs
         return placed
+
+    def _changes(self, old_placed: Mapping[int, Placed]) -> tuple[list[Run], list[int]]:
+        """List the groups that start, and the members of the groups that end."""
+        start: list[Run] = []
+        stop: list[int] = []
+        for width in sorted(old_placed.keys() | self.placed.keys(), reverse=True):
+            _, old_runs = old_placed.get(width, NO_RUNS)
+            _, runs = self.placed.get(width, NO_RUNS)
+            if runs is old_runs:
+                continue
+            ended = itertools.filterfalse(runs.__contains__, old_runs)
+            stop += [job for group in ended for job in group if job in self.holders]
+            start += [runs[group] for group in itertools.filterfalse(old_runs.__contains__, runs)]
+        return start, stop
+
+    def _update_waiting(
+        self, start: Iterable[Run], stop: Iterable[int], running: Mapping[int, list[Entry]]
+    ) -> None:
+        """Move jobs between those that wait and those that hold GPUs."""
+        starting = {job for run in start for job in run.jobs}
+        if losers := set(stop) - starting:
+            ranked = itertools.chain.from_iterable(running.values())
+            priority_of = {job: priority for priority, _, job in ranked if job in losers}
+            self.candidates.add(priority_of, priority_of.values())
+        self.candidates.remove(starting - self.holders)
+        self.holders -= losers
+        self.holders |= starting
 
 
 @lru_cache(maxsize=1 << 10)
 def _ascending(group: Group) -> Group:
-    """Return the members of a group, ascending."""
+    """Members of a group, ascending."""
     return tuple(sorted(group))

@@ -1,4 +1,22 @@
-"""Speed of a job on GPUs that belong to other jobs and lend only the time their stages leave."""
+"""Speed of opportunistic jobs on the GPUs of guaranteed jobs (AntMan).
+
+Muri, SIGCOMM 2022, public simulator (``antman_calc_iter_time``). An opportunistic job has stages
+t_0, t_1, t_2 (data, GPU, network). Its host c, a guaranteed job, has c_0, c_1, c_2. The
+opportunistic job uses a resource only during the other two stages of c. One of its iterations takes
+m iterations of c:
+
+    m = floor(t_0 / (c_1 + c_2)); x = t_0 mod (c_1 + c_2)
+    if x > 0: m += 1 and t_1 -= min(t_1, c_2, c_1 + c_2 - x)
+    m += floor(t_1 / (c_0 + c_2)); y = t_1 mod (c_0 + c_2)
+    if y > 0: m += 1 and, if y < c_0, t_2 -= min(t_2, c_0 + c_1 - y)
+    m += floor(t_2 / (c_0 + c_1)); z = t_2 mod (c_0 + c_1)
+    if z > c_0: m += 1
+
+A data stage that ends early leaves time for part of the GPU stage in the same iteration of c. A GPU
+stage that ends early does so for the network stage. The iteration time is
+
+    tau = max(own solo time, max over c of m tau_c).
+"""
 
 import math
 from dataclasses import dataclass
@@ -12,52 +30,50 @@ from repro.perf.stages import MERGED_COLUMNS, ThreeStages
 
 
 @lru_cache(maxsize=100_000)
-def host_iterations(guest: ThreeStages, host: ThreeStages) -> int:
-    """Return how many iterations of the host one iteration of the guest beside it takes.
+def host_iterations(stages: ThreeStages, host_stages: ThreeStages) -> int:
+    """Count the iterations m of a host per iteration of an opportunistic job on its GPUs.
 
-    Stages are (data, GPU, network) alone (s). The guest uses a resource only while the host is in
-    its other two stages. Where its data stage ends early in such a gap, part of its GPU stage still
-    runs in the same iteration of the host, and likewise its network stage after the GPU stage
-    (``antman_calc_iter_time`` of Muri's simulator).
+    Stages are times alone (s) on data (storage and CPU), GPU and network. See the module for m.
     """
-    data, gpu, network = guest
-    host_data, host_gpu, host_network = host
-    gaps = (host_gpu + host_network, host_data + host_network, host_data + host_gpu)
-    if not all(gaps):
+    data, gpu, network = stages
+    host_data, host_gpu, host_network = host_stages
+    data_gap = host_gpu + host_network
+    gpu_gap = host_data + host_network
+    network_gap = host_data + host_gpu
+    if not (data_gap and gpu_gap and network_gap):
         raise TraceError(
-            f"a job with stage times (data, GPU, network) {host} leaves no time in one of them, so "
-            f"no other job can share its GPUs; give at least two stages a time above 0"
+            f"a job with stage times (data, GPU, network) {host_stages} leaves no time in one of "
+            f"them, so no other job can share its GPUs; give at least two stages a time above 0"
         )
-    count = math.floor(data / gaps[0])
-    over = data % gaps[0]
-    if over > 0:
+    count = math.floor(data / data_gap)
+    excess = data % data_gap
+    if excess > 0:
         count += 1
-        gpu -= min(gpu, host_network, gaps[0] - over)
-    count += math.floor(gpu / gaps[1])
-    over = gpu % gaps[1]
-    if over > 0:
+        gpu -= min(gpu, host_network, data_gap - excess)
+    count += math.floor(gpu / gpu_gap)
+    excess = gpu % gpu_gap
+    if excess > 0:
         count += 1
-        if over < host_data:
-            network -= min(network, gaps[2] - over)
-    count += math.floor(network / gaps[2])
-    return count + (network % gaps[2] > host_data)
+        if excess < host_data:
+            network -= min(network, network_gap - excess)
+    count += math.floor(network / network_gap)
+    return count + (network % network_gap > host_data)
 
 
 @dataclass(frozen=True)
 class Sharing:
-    """Performance model of guests: owners run as if alone, guests in the gaps owners leave.
+    """Performance model in which guaranteed jobs run as if alone, opportunistic jobs in the gaps.
 
-    A guest takes max(its own iteration time, `host_iterations` times the iteration time of the
-    host) per iteration, the maximum over the jobs whose GPUs it uses. Jobs that share with nobody
-    run at nominal speed; only a job that shares GPUs needs stage times and ``iteration_time``.
+    An opportunistic job takes tau seconds per iteration, see the module. A job without hosts runs
+    at nominal speed. Only hosts and jobs with hosts need stage times and ``iteration_time``.
     """
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Return the guest's speed relative to running alone."""
+        """Speed of the one job of the run, relative to running alone."""
         if len(run.jobs) > 1:
             raise PolicyError(
                 f"jobs {[table.ids[job] for job in run.jobs]} form a group; this performance "
-                f"model knows only owners and guests: name the owners in `hosts`"
+                f"model knows opportunistic jobs and their hosts: name the hosts in `hosts`"
             )
         job = run.jobs[0]
         nominal = run.gpus / table.gpus[job]
@@ -67,46 +83,47 @@ class Sharing:
         return [nominal * _alone(table, job) / period]
 
     def paces(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Return the seconds of one iteration of a guest, to the last bit."""
+        """Seconds per iteration of the one job of the run, exact to the last bit."""
         if run.hosts and table.counts_iterations and run.gpus == table.gpus[run.jobs[0]]:
             return [self._period(table, run)]
         return [table.solo[run.jobs[0]] / rate for rate in self.rates(table, run, nodes)]
 
     def _period(self, table: JobTable, run: Run) -> float:
-        """Return the seconds of one iteration of a guest beside its hosts."""
-        guest = self._stages(table, run.jobs[0])
-        period = _alone(table, run.jobs[0])
+        """Seconds per iteration (tau) of a job with hosts."""
+        job = run.jobs[0]
+        stages = self._stages(table, job)
+        period = _alone(table, job)
         for host in run.hosts:
-            rounds = host_iterations(guest, self._stages(table, host))
-            period = max(period, rounds * _alone(table, host))
+            iterations = host_iterations(stages, self._stages(table, host))
+            period = max(period, iterations * _alone(table, host))
         return period
 
     def _stages(self, table: JobTable, job: int) -> ThreeStages:
-        """Return the stage times of a job (s)."""
+        """Stage times of a job (s)."""
         data, gpu, network = (self._stage(table, job, name) for name in MERGED_COLUMNS)
         return data, gpu, network
 
     def _stage(self, table: JobTable, job: int, name: str) -> float:
-        """Return the time of one stage of a job (s)."""
+        """Time of one stage of a job (s)."""
         seconds = math.nan
         if name in table.frame:
-            # jobs that share with nobody need no stage times
+            # a job that shares no GPUs may lack stage times
             seconds = float(table.column(name, gaps=True)[job])
         if math.isnan(seconds):
-            raise _needs(table, job, name)
+            raise _missing(table, job, name)
         return seconds
 
 
 def _alone(table: JobTable, job: int) -> float:
-    """Return the iteration time of a job alone (s)."""
+    """Seconds per iteration of a job alone."""
     alone = table.iteration_s(job)
     if not alone > 0:
-        raise _needs(table, job, "iteration_time")
+        raise _missing(table, job, "iteration_time")
     return alone
 
 
-def _needs(table: JobTable, job: int, column: str) -> TraceError:
-    """Return the error of a job that lacks a column it needs to share GPUs."""
+def _missing(table: JobTable, job: int, column: str) -> TraceError:
+    """Error for a job that shares GPUs without a value in a column."""
     return TraceError(
         f"{table.source}: {table.row(job)} is to share GPUs, but has no {column}; give "
         f"{', '.join(MERGED_COLUMNS)} and iteration_time in seconds, or make no job opportunistic"

@@ -1,4 +1,24 @@
-"""Finish-time fairness by shares of time, as Muri's public simulator runs Themis."""
+"""Themis by shares of time, as in Muri's public simulator (form ``shares`` of `Themis`).
+
+At time t, N jobs are present on G GPUs. Of job j:
+
+    a_j, D_j   arrival (s), demand (GPUs)
+    r_j, q_j   remaining time, executed time (s)
+    u_j        time of an iteration (s); 1 without ``iterations_in_denominator``
+    p_j      = min(1, ceil(G / N) / D_j), the pace on a cluster of its own
+    C_j      = sum of executed seconds / (u_j p_j), the work so far on that cluster
+    rho_j    = (t - a_j + r_j / x_j) / (C_j + r_j / (u_j p_j))
+
+The shares x minimise max_j rho_j, with 0 < x_j <= 1 and sum_j D_j x_j <= G. Jobs are ranked by
+
+    1. x_j / (q_j + initial_service), descending (1e9 x_j if the divisor is 0)
+    2. q_j - promised time, the sum of x_j times seconds, ascending
+    3. x_j, descending
+
+and run in this order if they get nodes by first fit.
+
+Ties: larger demand first, then the rank at the last event. New jobs come last, in order of arrival.
+"""
 
 import math
 
@@ -11,103 +31,160 @@ from repro.model.elastic import total_gpus
 from repro.model.view import View
 from repro.placement.first_fit import FirstFit
 
-#: Seconds of work a job is taken to have left at least, so that its share is above 0.
-LEAST_S = 1e-6
-#: What the share of a job that never ran is multiplied by, instead of being divided by time run.
-NEVER_RAN = 1e9
+#: Least remaining time of a job (s), so that its share is above 0.
+MIN_REMAINING_S = 1e-6
+#: Factor of the share of a job that never ran, in place of 1 / executed time.
+NEVER_RAN_FACTOR = 1e9
 
 
-def fair_shares(elapsed: Array, left: Array, alone: Array, gpus: Array, total: float) -> Array:
-    """Return the share of time x of each job that minimises the largest finish-time ratio.
+def fair_shares(
+    elapsed: Array, remaining: Array, isolated: Array, demand: Array, num_gpus: float
+) -> Array:
+    """Shares of time x in (0, 1] that minimise the largest finish-time fairness rho.
 
-    The ratio of a job is (elapsed + left / x) / alone, all in seconds, left and alone above 0;
-    x is in (0, 1], the sum of gpus * x at most ``total``. Every job gets the smallest share with
-    which its ratio is no larger than the optimum rho, found by Newton's method on
-    sum of gpus * left / (rho * alone - elapsed) = total.
+    The rho of a job is (elapsed + remaining / x) / isolated. Every job gets the smallest share at
+    which its rho is at most the optimum, found by Newton's method on
+
+        sum_j demand_j remaining_j / (rho isolated_j - elapsed_j) = num_gpus.
+
+    Parameters
+    ----------
+    elapsed : array
+        Time since the arrival of each job (s).
+    remaining : array
+        Remaining time of each job (s), above 0.
+    isolated : array
+        Duration of each job on a cluster of its own (s), above 0.
+    demand : array
+        Demand of each job (GPUs).
+    num_gpus : float
+        Largest sum of demand * x.
+
+    Returns
+    -------
+    array
+        Share x of each job.
+
+    Examples
+    --------
+    >>> one = np.ones(3)
+    >>> fair_shares(0 * one, one, np.array([1.0, 2.0, 4.0]), one, 64.0).tolist()
+    [1.0, 0.5, 0.25]
     """
-    rho = float(((elapsed + left) / alone).max())
-    need = gpus * left
+    rho = float(((elapsed + remaining) / isolated).max())
+    remaining_gpu_s = demand * remaining
     while True:
-        # at the optimum slack is no shorter than what is left, but for rounding
-        slack = np.maximum(rho * alone - elapsed, left)
-        excess = float((need / slack).sum()) - total
+        # without rounding the slack is at least the remaining time at the optimum
+        slack = np.maximum(rho * isolated - elapsed, remaining)
+        excess = float((remaining_gpu_s / slack).sum()) - num_gpus
         if excess <= 0:
             break
-        # convex and falling in rho: Newton's steps come from the left and never overshoot
-        step = excess / float((need * alone / slack**2).sum())
+        # the sum is convex and falls in rho: Newton's steps from the left never overshoot
+        step = excess / float((remaining_gpu_s * isolated / slack**2).sum())
         if not rho + step > rho or step <= 1e-15 * rho:
             break
         rho += step
-    return left / slack
+    return remaining / slack
 
 
 class FairShares:
-    """One run of `Themis` in form ``shares``: what each job was promised, and has got.
-
-    At every event jobs are ranked by share over time run (0: first), then by time promised (sum of
-    share * seconds) less time run, then by share, descending; ties go to the larger gang, then to
-    the one listed earlier. Whoever fits then runs.
-    """
+    """One run of `Themis` in form ``shares``: an array per quantity, with an entry per job."""
 
     def __init__(self, view: View, in_iterations: bool, initial_service: float) -> None:
         self.in_iterations = in_iterations
         self.initial_service = initial_service
-        self.total = total_gpus(view)
+        self.total_gpus = total_gpus(view)
         self.nodes = FirstFit(view.cluster)
-        #: unfinished jobs in the order of the last event, and those that ran since
+        #: unfinished jobs, the list whose order breaks ties
         self.order: Ints = np.empty(0, dtype=np.int64)
-        self.ran: list[int] = []
-        self.seen = 0
-        self.last = 0.0
-        #: per row: seconds left alone, seconds run, share, sum of share * seconds; what is done of
-        #: the time in a cluster of one's own, and the speed there when it was last looked at
-        none: Array = np.empty(0)
-        self.submit = self.gpus = self.unit = self.left = self.run = none
-        self.share = self.promised = self.done = self.pace = none
+        #: jobs that run since the last event
+        self.running: list[int] = []
+        self.num_arrived = 0
+        self.last_event = 0.0
+        empty: Array = np.empty(0)
+        #: arrival (s)
+        self.submit = empty
+        #: demand (GPUs)
+        self.demand = empty
+        #: time of an iteration (s), or 1
+        self.iteration_s = empty
+        #: remaining time (s)
+        self.remaining = empty
+        #: executed time (s)
+        self.executed = empty
+        #: share at the last event; NaN after completion
+        self.share = empty
+        #: sum of share * seconds
+        self.promised = empty
+        #: work so far on a cluster of its own (s, or iterations)
+        self.isolated_work = empty
+        #: pace on a cluster of its own at the last event
+        self.pace = empty
 
     def __call__(self, view: View) -> RunSet:
-        """Work out the shares, rank by them, and run whoever fits."""
+        """Compute the shares, rank the jobs by them, and run the jobs that fit."""
         self._advance(view)
         rows = self.order
         if not len(rows):
             return RunSet(())
-        gpus = self.gpus[rows]
-        left = self.left[rows]
-        ran = self.run[rows]
-        pace = np.minimum(1.0, math.ceil(self.total / len(rows)) / gpus)
-        alone = self.done[rows] + left / (self.unit[rows] * pace)
+        demand = self.demand[rows]
+        remaining = self.remaining[rows]
+        executed = self.executed[rows]
+        pace = np.minimum(1.0, math.ceil(self.total_gpus / len(rows)) / demand)
+        isolated = self.isolated_work[rows] + remaining / (self.iteration_s[rows] * pace)
         elapsed = view.now - self.submit[rows]
-        share = fair_shares(elapsed, left, alone, gpus, self.total)
+        share = fair_shares(elapsed, remaining, isolated, demand, self.total_gpus)
         self.share[rows] = share
         self.pace[rows] = pace
-        served = ran + self.initial_service
-        first = np.divide(share, served, out=share * NEVER_RAN, where=served > 0)
-        ranking = np.lexsort((-share, ran - self.promised[rows], -first))
+        service = executed + self.initial_service
+        priority = np.divide(share, service, out=share * NEVER_RAN_FACTOR, where=service > 0)
+        # the last key is the first to decide
+        ranking = np.lexsort((-share, executed - self.promised[rows], -priority))
         ranked = rows[ranking]
-        self.ran = self._fitting(ranked)
-        self.order = ranked[np.argsort(-self.gpus[ranked], kind="stable")]
-        return RunSet(self.ran, "exact")
+        self.running = self._fitting(ranked)
+        self.order = ranked[np.argsort(-self.demand[ranked], kind="stable")]
+        return RunSet(self.running, "exact")
 
     def _advance(self, view: View) -> None:
-        """Account for what ran since the last event, who finished and who arrived."""
-        self.promised[self.order] += self.share[self.order] * (view.now - self.last)
-        self.last = view.now
-        for job in self.ran:
+        """Book the progress since the last event, the completions and the arrivals."""
+        self.promised[self.order] += self.share[self.order] * (view.now - self.last_event)
+        self.last_event = view.now
+        for job in self.running:
             if not view.is_unfinished(job):
                 self.share[job] = math.nan
                 continue
-            left = max(view.remaining(job), LEAST_S)
-            done = (self.left[job] - left) / self.unit[job]
-            self.done[job] += done / self.pace[job]
-            self.left[job] = left
-            self.run[job] = view.run_seconds(job)
+            remaining = max(view.remaining(job), MIN_REMAINING_S)
+            progress = (self.remaining[job] - remaining) / self.iteration_s[job]
+            self.isolated_work[job] += progress / self.pace[job]
+            self.remaining[job] = remaining
+            self.executed[job] = view.run_seconds(job)
         self.order = self.order[~np.isnan(self.share[self.order])]
-        if view.arrived > self.seen:
-            self._arrive(view, range(self.seen, view.arrived))
+        if view.arrived > self.num_arrived:
+            self._arrive(view, range(self.num_arrived, view.arrived))
 
     def _arrive(self, view: View, jobs: range) -> None:
-        """Add the rows of new jobs."""
-        self.seen = view.arrived
+        """Add new jobs to all arrays."""
+        self.num_arrived = view.arrived
+        self._check_fits(view, jobs)
+        zero = [0.0] * len(jobs)
+        new_entries = {
+            "submit": [view.submit(job) for job in jobs],
+            "demand": [view.gpus(job) for job in jobs],
+            "iteration_s": self._iteration_times(view, jobs),
+            "remaining": [max(view.remaining(job), MIN_REMAINING_S) for job in jobs],
+            "executed": zero,
+            "share": zero,
+            "promised": zero,
+            "isolated_work": zero,
+            "pace": zero,
+        }
+        for name, entries in new_entries.items():
+            array = np.concatenate([getattr(self, name), np.array(entries, float)])
+            setattr(self, name, array)
+        self.order = np.concatenate([self.order, np.array(jobs, dtype=np.int64)])
+
+    def _check_fits(self, view: View, jobs: range) -> None:
+        """Refuse jobs that do not fit the empty cluster."""
         for gpus in {view.gpus(job) for job in jobs}:
             self.nodes.clear()
             if not self.nodes.take(gpus):
@@ -115,27 +192,21 @@ class FairShares:
                     f"a job asks for {gpus} GPUs and never fits the nodes of {view.cluster}; use "
                     f"a larger cluster or drop the job"
                 )
-        unit = np.array([view.iteration_s(job) for job in jobs])
+
+    def _iteration_times(self, view: View, jobs: range) -> Array:
+        """Time of an iteration of each job (s), or 1 if the denominator is in seconds."""
         if not self.in_iterations:
-            unit[:] = 1.0
-        elif np.isnan(unit).any():
+            return np.ones(len(jobs))
+        seconds = np.array([view.iteration_s(job) for job in jobs])
+        if np.isnan(seconds).any():
             raise TraceError(
                 "the trace has no column 'iteration_time'; give it in seconds, or set "
                 "iterations_in_denominator to False"
             )
-        fresh = {
-            "submit": [view.submit(job) for job in jobs],
-            "gpus": [view.gpus(job) for job in jobs],
-            "left": [max(view.remaining(job), LEAST_S) for job in jobs],
-            "unit": unit,
-        }
-        for name in ("submit", "gpus", "left", "unit", "run", "share", "promised", "done", "pace"):
-            column = fresh.get(name, [0.0] * len(jobs))
-            setattr(self, name, np.concatenate([getattr(self, name), np.array(column, float)]))
-        self.order = np.concatenate([self.order, np.array(jobs, dtype=np.int64)])
+        return seconds
 
     def _fitting(self, ranked: Ints) -> list[int]:
-        """Return the jobs that fit, first fit in order of rank on empty nodes."""
-        widths = self.gpus[ranked].astype(int).tolist()
-        width_of = dict(zip(ranked.tolist(), widths, strict=True))
-        return list(self.nodes.scan(width_of, width_of.__getitem__))
+        """Jobs that get nodes by first fit on an empty cluster, in order of rank."""
+        demand = self.demand[ranked].astype(int).tolist()
+        demand_of = dict(zip(ranked.tolist(), demand, strict=True))
+        return list(self.nodes.scan(demand_of, demand_of.__getitem__))

@@ -1,4 +1,19 @@
-"""AFS-L: each GPU to the job whose short-term gain pays most (Hwang et al., NSDI 2021)."""
+"""AFS-L (Hwang et al., NSDI 2021; PCS, section 5.1): GPUs one by one, each to the best gain.
+
+The inverse remaining time of job j with x GPUs, from its remaining work w_j and its speed-up S_j:
+
+    r_j(x) = 1 / (w_j / S_j(x) + 1e-7)
+
+Of two jobs, let l be the one with the shorter remaining time and h the other. Job l is preferred if
+
+    (r_l(x_l + 1) - r_l(x_l)) / r_l(x_l)  >  (r_h(x_h + 1) - r_h(x_h)) / r_h(x_h + 1).
+
+The job preferred so far is compared with the next one in order of arrival. The job that remains
+gets the GPU. Every job gets a first GPU before any job gets a second, the largest r_j(1) first.
+
+Ties: of equal r_j(1) the later arrival. Of equal remaining times the job preferred so far counts as
+the shorter. Of equal gains the longer job is preferred.
+"""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -9,33 +24,35 @@ from repro.engine.elastic import ruled
 from repro.model.elastic import HOLDERS, PRESENT, Elastic, ElasticState, Jobs, give, speed
 from repro.model.policy import register
 from repro.policies.pcs.in_order import (
-    Line,
-    add,
-    first,
+    Queue,
+    dequeue,
+    enqueue,
     hand_out,
-    leave,
-    line_of,
+    queue_of,
+    retire,
     sort_holders,
 )
 
-#: Seconds added to a remaining time before it is divided by, as in PCS's artifact.
+#: Seconds added to a remaining time before the division, as in PCS's artifact.
 _EPSILON_S = 1e-7
 
 
 class Memory(NamedTuple):
-    """Own memory by job, besides that of `repro.policies.pcs.in_order.Line`."""
+    """Memory by job, next to that of `repro.policies.pcs.in_order.Queue`."""
 
-    #: GPUs so far, and the time left with them (s)
+    #: GPUs of this event so far, x
     gpus: Floats
+    #: remaining time with these GPUs (s)
     time: Floats
-    #: gain of one GPU more, relative to the inverse time without it, and with it
+    #: gain of one more GPU relative to r(x)
     gain: Floats
+    #: gain of one more GPU relative to r(x + 1)
     gain_after: Floats
 
 
 @njit(inline="always")
-def memory(s: ElasticState) -> Memory:
-    """Own memory in a state; row 0 is the key of `repro.policies.pcs.in_order.Line`."""
+def memory_of(s: ElasticState) -> Memory:
+    """Memory of a state; row 0 is the key of `repro.policies.pcs.in_order.Queue`."""
     return Memory(
         gpus=s.real[1],
         time=s.real[2],
@@ -46,94 +63,88 @@ def memory(s: ElasticState) -> Memory:
 
 @njit()
 def _inverse_time(jobs: Jobs, job: int, work: float, gpus: float) -> float:
-    """Inverse of the time that work takes on so many GPUs (1/s), in which close times are equal."""
+    """r(gpus) of a job with this much work left (s on one GPU), 1/s."""
     return float(1.0 / (work / speed(jobs, job, gpus) + _EPSILON_S))
 
 
 @njit()
-def _admit(jobs: Jobs, how: int, s: ElasticState, job: int) -> None:
-    """Put a job in line: the shortest on one GPU first, the later of equals."""
+def _admit(jobs: Jobs, settings: int, s: ElasticState, job: int) -> None:
+    """Add a job to the queue: largest r(1) first, then the later arrival."""
     work = s.left[job] * jobs.error[job]
-    add(s, job, -_inverse_time(jobs, job, work, 1.0), -job)
+    enqueue(s, job, -_inverse_time(jobs, job, work, 1.0), -job)
 
 
 @njit()
 def _gains(jobs: Jobs, job: int, work: float, gpus: float) -> tuple[float, float, float]:
-    """Time that work takes on so many GPUs (s); relative gains from one more, see `Memory`."""
+    """Remaining time (s) with these GPUs, and the two relative gains of `Memory`."""
     now = _inverse_time(jobs, job, work, gpus)
-    then = _inverse_time(jobs, job, work, gpus + 1.0)
-    return work / speed(jobs, job, gpus), (then - now) / now, (then - now) / then
+    after = _inverse_time(jobs, job, work, gpus + 1.0)
+    return work / speed(jobs, job, gpus), (after - now) / now, (after - now) / after
 
 
 @njit()
-def _share(jobs: Jobs, how: int, s: ElasticState) -> None:
-    """Give a GPU to each of the shortest jobs; with GPUs to spare, hand them out one by one.
-
-    A job without a GPU always comes before a second GPU of another, so that with as many jobs as
-    GPUs or more the second part falls away. There jobs are compared in order of arrival, the one
-    preferred so far with the next: the shorter one is preferred if its relative gain is larger than
-    what the longer one's is relative to its larger inverse time.
-    """
-    line = line_of(s)
+def _share(jobs: Jobs, settings: int, s: ElasticState) -> None:
+    """Give one GPU to each job in order of r(1), then the remaining GPUs one by one."""
+    queue = queue_of(s)
     for job in s.holders[: s.tally[HOLDERS]]:
-        line.key[job] = -_inverse_time(jobs, job, s.left[job] * jobs.error[job], 1.0)
+        queue.key[job] = -_inverse_time(jobs, job, s.left[job] * jobs.error[job], 1.0)
     present = s.tally[PRESENT]
     if present >= jobs.gpus:
         sort_holders(s, True)
         hand_out(jobs, s, True, False)
         return
-    while line.waiting[0] > 0:
-        s.holders[s.tally[HOLDERS]] = first(s)
+    while queue.waiting[0] > 0:
+        s.holders[s.tally[HOLDERS]] = dequeue(s)
         s.tally[HOLDERS] += 1
-    _by_arrival(s)
-    held = s.holders[:present]
-    own = memory(s)
-    time = own.time
-    gain = own.gain
-    after = own.gain_after
-    gpus = own.gpus
-    wanting = 0
-    for job in held:
+    _sort_by_arrival(s)
+    holders = s.holders[:present]
+    memory = memory_of(s)
+    time = memory.time
+    gain = memory.gain
+    gain_after = memory.gain_after
+    gpus = memory.gpus
+    unsatisfied = 0
+    for job in holders:
         gpus[job] = 1.0
         work = s.left[job] * jobs.error[job]
-        time[job], gain[job], after[job] = _gains(jobs, job, work, 1.0)
-        wanting += jobs.asked[job] > 1
+        time[job], gain[job], gain_after[job] = _gains(jobs, job, work, 1.0)
+        unsatisfied += jobs.asked[job] > 1
     for _ in range(jobs.gpus - present):
-        if wanting == 0:
+        if unsatisfied == 0:
             break
-        best = held[0]
-        for job in held[1:]:
+        best = holders[0]
+        for job in holders[1:]:
             if time[job] < time[best]:
-                if gain[job] > after[best]:
+                if gain[job] > gain_after[best]:
                     best = job
-            elif not gain[best] > after[job]:
+            elif not gain[best] > gain_after[job]:
                 best = job
         gpus[best] += 1.0
         work = s.left[best] * jobs.error[best]
-        time[best], gain[best], after[best] = _gains(jobs, best, work, gpus[best])
-        wanting -= gpus[best] == jobs.asked[best]
-    for job in held:
-        # a GPU more than a job asks for, won where all gains are 0 or less, is of no use
+        time[best], gain[best], gain_after[best] = _gains(jobs, best, work, gpus[best])
+        unsatisfied -= gpus[best] == jobs.asked[best]
+    for job in holders:
+        # where all gains are 0 or less, a job may win more GPUs than its demand
         give(jobs, s, job, min(gpus[job], float(jobs.asked[job])))
 
 
 @njit()
-def _by_arrival(s: ElasticState) -> None:
-    """Sort those who hold GPUs by arrival."""
-    held = s.holders
-    for place in range(1, s.tally[HOLDERS]):
-        job = held[place]
-        to = place
-        while to > 0 and held[to - 1] > job:
-            held[to] = held[to - 1]
-            to -= 1
-        held[to] = job
+def _sort_by_arrival(s: ElasticState) -> None:
+    """Sort the jobs that hold GPUs by arrival."""
+    holders = s.holders
+    for position in range(1, s.tally[HOLDERS]):
+        job = holders[position]
+        target = position
+        while target > 0 and holders[target - 1] > job:
+            holders[target] = holders[target - 1]
+            target -= 1
+        holders[target] = job
 
 
 @register("afs")
 @dataclass(frozen=True)
 class Afs(Elastic):
-    """Each GPU in turn to the job that gains most from it (AFS-L, as PCS runs it, 5.1)."""
+    """Each GPU in turn to the job that gains most from it (AFS-L as PCS runs it, section 5.1)."""
 
     needs = frozenset({"duration"})
-    rule: ClassVar[Any] = ruled(_admit, leave, _share, Line, Memory)
+    rule: ClassVar[Any] = ruled(_admit, retire, _share, Queue, Memory)

@@ -1,4 +1,15 @@
-"""Elastic FIFO and SRSF (PCS, section 5.1): GPUs to the jobs of smallest keys, one by one."""
+"""Elastic FIFO and SRSF (PCS, section 5.1): GPUs go to jobs in ascending order of a key.
+
+The key of job i, with arrival a_i, demand D_i, remaining work w_i (s on one GPU), speed-up S_i:
+
+    FIFO   a_i
+    SRSF   D_i w_i / S_i(D_i), the remaining service in GPU-seconds
+
+The next job gets min(D_i, R) of the R GPUs that are left.
+
+Ties: in FIFO, order in the trace. In SRSF, jobs that hold GPUs come first and keep their order.
+Stopped jobs follow, latest stop first, and then new jobs in order of arrival.
+"""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -11,163 +22,167 @@ from repro.model.elastic import HOLDERS, Elastic, ElasticState, Jobs, give, pop,
 from repro.model.policy import register
 
 
-class Line(NamedTuple):
-    """Own memory: the jobs that wait, in a heap; all arrays but the last three are by job."""
+class Queue(NamedTuple):
+    """Memory of these policies: the waiting jobs, in a heap."""
 
+    #: by job: key
     key: Floats
-    #: what decides between equal keys
+    #: by job: order among equal keys, smallest first
     tie: Ints
+    #: waiting jobs as a heap, smallest key on top
     heap: Ints
-    #: entry 0: jobs that wait
+    #: entry 0: number of waiting jobs
     waiting: Ints
-    #: entry 0: the tie of the job that was pushed back last
-    last: Ints
-    #: scratch: jobs that get GPUs, in order
+    #: entry 0: tie of the job that was stopped last
+    last_tie: Ints
+    #: scratch: jobs that get GPUs, in order of keys
     granted: Ints
 
 
 @njit(inline="always")
-def line_of(s: ElasticState) -> Line:
-    """Own memory in a state."""
-    return Line(
+def queue_of(s: ElasticState) -> Queue:
+    """Queue of a state."""
+    return Queue(
         key=s.real[0],
         tie=s.whole[0],
         heap=s.whole[1],
         waiting=s.whole[2],
-        last=s.whole[3],
+        last_tie=s.whole[3],
         granted=s.whole[4],
     )
 
 
 @njit()
-def add(s: ElasticState, job: int, key: float, tie: int) -> None:
-    """Put a job in line."""
-    line = line_of(s)
-    line.key[job] = key
-    line.tie[job] = tie
-    push(line.heap, line.key, line.tie, 0, line.waiting[0], job)
-    line.waiting[0] += 1
+def enqueue(s: ElasticState, job: int, key: float, tie: int) -> None:
+    """Add a job to the queue."""
+    queue = queue_of(s)
+    queue.key[job] = key
+    queue.tie[job] = tie
+    push(queue.heap, queue.key, queue.tie, 0, queue.waiting[0], job)
+    queue.waiting[0] += 1
 
 
 @njit()
-def leave(jobs: Jobs, how: int, s: ElasticState, job: int) -> None:
-    """Take a job that held GPUs out."""
-    held = s.holders[: s.tally[HOLDERS]]
-    place = 0
-    while held[place] != job:
-        place += 1
-    assign(held[place:-1], held[place + 1 :])
-    s.tally[HOLDERS] -= 1
-
-
-@njit()
-def first(s: ElasticState) -> int:
-    """Take the first of the waiting jobs out of the line and return it."""
-    line = line_of(s)
-    job = pop(line.heap, line.key, line.tie, 0, line.waiting[0])
-    line.waiting[0] -= 1
+def dequeue(s: ElasticState) -> int:
+    """Remove the first job of the queue and return it."""
+    queue = queue_of(s)
+    job = pop(queue.heap, queue.key, queue.tie, 0, queue.waiting[0])
+    queue.waiting[0] -= 1
     return job
 
 
 @njit()
-def sort_holders(s: ElasticState, tie_by_key: bool) -> None:
-    """Sort those who hold GPUs by key; equal ones keep their order, or go by what breaks ties."""
-    line = line_of(s)
-    key = line.key
-    tie = line.tie
-    held = s.holders
-    for place in range(1, s.tally[HOLDERS]):
-        job = held[place]
-        to = place
-        while to > 0:
-            other = held[to - 1]
+def retire(jobs: Jobs, settings: int, s: ElasticState, job: int) -> None:
+    """Remove a completed job from the jobs that hold GPUs."""
+    holders = s.holders[: s.tally[HOLDERS]]
+    position = 0
+    while holders[position] != job:
+        position += 1
+    assign(holders[position:-1], holders[position + 1 :])
+    s.tally[HOLDERS] -= 1
+
+
+@njit()
+def sort_holders(s: ElasticState, by_tie: bool) -> None:
+    """Sort the jobs that hold GPUs by key.
+
+    Equal keys keep their order. With ``by_tie`` the smaller tie comes first.
+    """
+    queue = queue_of(s)
+    key = queue.key
+    tie = queue.tie
+    holders = s.holders
+    for position in range(1, s.tally[HOLDERS]):
+        job = holders[position]
+        target = position
+        while target > 0:
+            other = holders[target - 1]
             if key[other] < key[job] or (
-                key[other] == key[job] and not (tie_by_key and tie[job] < tie[other])
+                key[other] == key[job] and not (by_tie and tie[job] < tie[other])
             ):
                 break
-            held[to] = other
-            to -= 1
-        held[to] = job
+            holders[target] = other
+            target -= 1
+        holders[target] = job
 
 
 @njit()
 def hand_out(jobs: Jobs, s: ElasticState, single: bool, stable: bool) -> None:
-    """Hand out GPUs in order of keys: what each asks for, or one each if ``single``.
+    """Hand out GPUs in order of keys: the demand of each job, or one GPU each if ``single``.
 
-    Those who hold GPUs are sorted. If ``stable``, they come before waiting jobs of equal keys, and
-    who is pushed back comes before those who waited already; else ties are broken as in line.
+    The jobs that hold GPUs are sorted already. If ``stable``, they come before waiting jobs of
+    equal keys, and stopped jobs come before jobs that waited already. Else ties decide.
     """
-    line = line_of(s)
-    key = line.key
-    tie = line.tie
-    granted = line.granted
-    before = s.tally[HOLDERS]
-    left = jobs.gpus
-    place = count = 0
-    while left > 0:
-        job = -1
-        if place < before:
-            job = s.holders[place]
-        if line.waiting[0] > 0:
-            top = line.heap[0]
-            if (
-                job < 0
-                or key[top] < key[job]
-                or (not stable and key[top] == key[job] and tie[top] < tie[job])
-            ):
-                job = -1
-        elif job < 0:
+    queue = queue_of(s)
+    key = queue.key
+    tie = queue.tie
+    granted = queue.granted
+    num_holders = s.tally[HOLDERS]
+    free = jobs.gpus
+    kept = 0
+    count = 0
+    while free > 0:
+        from_queue = kept == num_holders
+        if queue.waiting[0] > 0:
+            waiting = queue.heap[0]
+            if not from_queue:
+                holder = s.holders[kept]
+                from_queue = key[waiting] < key[holder] or (
+                    not stable and key[waiting] == key[holder] and tie[waiting] < tie[holder]
+                )
+        elif from_queue:
             break
-        if job < 0:
-            job = first(s)
+        if from_queue:
+            job = dequeue(s)
         else:
-            place += 1
-        gpus = 1 if single else min(left, jobs.asked[job])
+            job = s.holders[kept]
+            kept += 1
+        gpus = 1 if single else min(free, jobs.asked[job])
         give(jobs, s, job, gpus)
         granted[count] = job
         count += 1
-        left -= gpus
-    for back in range(before - 1, place - 1, -1):
-        job = s.holders[back]
+        free -= gpus
+    for stopped in range(num_holders - 1, kept - 1, -1):
+        job = s.holders[stopped]
         s.gpus[job] = 0.0
         if stable:
-            line.last[0] -= 1
-            tie[job] = line.last[0]
-        add(s, job, key[job], tie[job])
+            queue.last_tie[0] -= 1
+            tie[job] = queue.last_tie[0]
+        enqueue(s, job, key[job], tie[job])
     assign(s.holders[:count], granted)
     s.tally[HOLDERS] = count
 
 
 @njit()
-def _admit_last(jobs: Jobs, how: int, s: ElasticState, job: int) -> None:
-    """Put a job in line, which has its place for good."""
-    add(s, job, float(job), job)
+def _admit_fifo(jobs: Jobs, settings: int, s: ElasticState, job: int) -> None:
+    """Add a job to the queue; its key never changes."""
+    enqueue(s, job, float(job), job)
 
 
 @njit()
-def _share_as_came(jobs: Jobs, how: int, s: ElasticState) -> None:
-    """Give the first ones what they ask for."""
+def _share_fifo(jobs: Jobs, settings: int, s: ElasticState) -> None:
+    """Hand out demands in order of arrival."""
     hand_out(jobs, s, False, True)
 
 
 @njit()
-def _service(jobs: Jobs, s: ElasticState, job: int) -> float:
-    """Return the remaining service (GPU-seconds) on the GPUs asked for."""
+def _remaining_service(jobs: Jobs, s: ElasticState, job: int) -> float:
+    """Remaining service D w / S(D), GPU-seconds."""
     return float(jobs.asked[job] * (s.left[job] * jobs.error[job]) / jobs.fastest[job])
 
 
 @njit()
-def _admit_by_service(jobs: Jobs, how: int, s: ElasticState, job: int) -> None:
-    """Put a job in line, behind others of equal keys; the key of a waiting job stands still."""
-    add(s, job, _service(jobs, s, job), job)
+def _admit_srsf(jobs: Jobs, settings: int, s: ElasticState, job: int) -> None:
+    """Add a job to the queue; its key is constant while it waits."""
+    enqueue(s, job, _remaining_service(jobs, s, job), job)
 
 
 @njit()
-def _share_by_service(jobs: Jobs, how: int, s: ElasticState) -> None:
-    """Give those of least service left what they ask for; equal ones keep their order."""
-    line = line_of(s)
+def _share_srsf(jobs: Jobs, settings: int, s: ElasticState) -> None:
+    """Hand out demands in order of remaining service."""
+    queue = queue_of(s)
     for job in s.holders[: s.tally[HOLDERS]]:
-        line.key[job] = _service(jobs, s, job)
+        queue.key[job] = _remaining_service(jobs, s, job)
     sort_holders(s, False)
     hand_out(jobs, s, False, True)
 
@@ -175,17 +190,17 @@ def _share_by_service(jobs: Jobs, how: int, s: ElasticState) -> None:
 @register("fifo-elastic")
 @dataclass(frozen=True)
 class FifoElastic(Elastic):
-    """Earlier arrivals get all they ask for, the next one what is left (FIFO in PCS, 5.1)."""
+    """Each job in order of arrival gets its demand or the GPUs that are left (FIFO in PCS, 5.1)."""
 
     needs = frozenset({"duration"})
     foresees = True
-    rule: ClassVar[Any] = ruled(_admit_last, leave, _share_as_came, Line)
+    rule: ClassVar[Any] = ruled(_admit_fifo, retire, _share_fifo, Queue)
 
 
 @register("srsf-elastic")
 @dataclass(frozen=True)
 class SrsfElastic(Elastic):
-    """Smallest GPUs asked for times remaining time on them (called Tiresias in PCS, 5.1)."""
+    """Smallest remaining service first, at most the demand each (called Tiresias in PCS, 5.1)."""
 
     needs = frozenset({"duration"})
-    rule: ClassVar[Any] = ruled(_admit_by_service, leave, _share_by_service, Line, by_arrival=False)
+    rule: ClassVar[Any] = ruled(_admit_srsf, retire, _share_srsf, Queue, by_arrival=False)

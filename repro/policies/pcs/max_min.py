@@ -1,4 +1,15 @@
-"""Equal shares of GPUs, fractions allowed (PCS, section 5.1); on one GPU processor sharing."""
+"""Max-min fairness of GPUs, in fractions (PCS, section 5.1): processor sharing on one GPU.
+
+With G GPUs and demands D_i, job i holds
+
+    g_i = min(D_i, L),   the level L such that sum_i g_i = min(G, sum_i D_i).
+
+The level is found by filling in order of ascending demand: g_i = min(D_i, R / n), with R GPUs and
+n jobs left.
+
+Ties: none in GPUs, jobs of equal demand hold equally many. Of equal completions the earlier arrival
+completes first.
+"""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -13,120 +24,129 @@ from repro.model.policy import register
 
 
 class Memory(NamedTuple):
-    """Own memory, by job or by kind of jobs."""
+    """Memory of the policy: progress of every kind, and its jobs in a heap.
 
-    #: by job: work per job that its kind will have done when it ends (s on one GPU)
+    Jobs of a kind have equal demand and speed-up, so that all of them do equal work.
+    """
+
+    #: by job: work per job of its kind at which the job completes (s on one GPU)
     goal: Floats
-    #: by kind: work done so far per job, and its rate
+    #: by kind: work per job so far (s on one GPU)
     done: Floats
+    #: by kind: work per job and second
     rate: Floats
-    #: entry 0: the instant up to which ``done`` counts
-    until: Floats
-    #: heaps of the kinds by goal, one after the other; by kind: their sizes
+    #: entry 0: instant up to which ``done`` counts (parts of a second)
+    counted_until: Floats
+    #: heaps of the kinds, smallest goal on top, one kind after the other
     heap: Ints
+    #: by kind: number of jobs
     number: Ints
-    #: by job: its row, which decides between equal goals
+    #: by job: its row, the order among equal goals
     row: Ints
 
 
 @njit(inline="always")
-def memory(s: ElasticState) -> Memory:
-    """Own memory in a state."""
+def memory_of(s: ElasticState) -> Memory:
+    """Memory of a state."""
     return Memory(
         goal=s.real[0],
         done=s.real[1],
         rate=s.real[2],
-        until=s.real[3],
+        counted_until=s.real[3],
         heap=s.whole[0],
         number=s.whole[1],
         row=s.whole[2],
     )
 
 
-class Heaps(NamedTuple):
-    """Where the heap of each kind begins, and whether every job is a kind of its own."""
+class Kinds(NamedTuple):
+    """Kinds of jobs, in order of demand."""
 
+    #: (kinds + 1,): first entry of each kind in `Memory.heap`, then the number of jobs
     start: Ints
-    alone: bool
+    #: whether every job is a kind of its own
+    single_jobs: bool
 
 
 @njit(inline="always")
-def _catch_up(jobs: Jobs, how: Heaps, s: ElasticState, own: Memory) -> None:
-    """Let every kind work up to now."""
-    seconds = (s.clock[NOW] - own.until[0]) / jobs.per_second
+def _progress(jobs: Jobs, kinds: Kinds, s: ElasticState, memory: Memory) -> None:
+    """Bring the work of every kind up to the present time."""
+    seconds = (s.clock[NOW] - memory.counted_until[0]) / jobs.per_second
     if seconds > 0.0:
-        for kind in range(len(how.start) - 1):
-            own.done[kind] += own.rate[kind] * seconds
-        own.until[0] = s.clock[NOW]
+        for kind in range(len(kinds.start) - 1):
+            memory.done[kind] += memory.rate[kind] * seconds
+        memory.counted_until[0] = s.clock[NOW]
 
 
 @njit()
-def _admit(jobs: Jobs, how: Heaps, s: ElasticState, job: int) -> None:
+def _admit(jobs: Jobs, kinds: Kinds, s: ElasticState, job: int) -> None:
     """Add a job to its kind."""
-    own = memory(s)
-    _catch_up(jobs, how, s, own)
+    memory = memory_of(s)
+    _progress(jobs, kinds, s, memory)
     kind = jobs.group[job]
-    own.goal[job] = own.done[kind] + s.left[job]
-    own.row[job] = job
-    push(own.heap, own.goal, own.row, how.start[kind], own.number[kind], job)
-    own.number[kind] += 1
+    memory.goal[job] = memory.done[kind] + s.left[job]
+    memory.row[job] = job
+    push(memory.heap, memory.goal, memory.row, kinds.start[kind], memory.number[kind], job)
+    memory.number[kind] += 1
 
 
 @njit()
-def _retire(jobs: Jobs, how: Heaps, s: ElasticState, job: int) -> None:
-    """Take the first job of its kind out."""
-    own = memory(s)
-    _catch_up(jobs, how, s, own)
+def _retire(jobs: Jobs, kinds: Kinds, s: ElasticState, job: int) -> None:
+    """Remove the completed job, which is the first of its kind."""
+    memory = memory_of(s)
+    _progress(jobs, kinds, s, memory)
     kind = jobs.group[job]
-    pop(own.heap, own.goal, own.row, how.start[kind], own.number[kind])
-    own.number[kind] -= 1
+    pop(memory.heap, memory.goal, memory.row, kinds.start[kind], memory.number[kind])
+    memory.number[kind] -= 1
 
 
 @njit()
-def _share(jobs: Jobs, how: Heaps, s: ElasticState) -> None:
-    """Fill up from the smallest demand: each takes at most an equal part of what is left.
+def _share(jobs: Jobs, kinds: Kinds, s: ElasticState) -> None:
+    """Fill in order of ascending demand: each job gets at most an equal part of the GPUs left.
 
-    Jobs of a kind, of one demand and one speed-up curve, do equal work, so that the one that ends
-    first is known; it alone is listed among those who hold GPUs.
+    The first job of a kind to complete represents the kind among the jobs that hold GPUs.
     """
-    own = memory(s)
-    _catch_up(jobs, how, s, own)
-    left = float(jobs.gpus)
-    waiting = s.tally[PRESENT]
+    memory = memory_of(s)
+    _progress(jobs, kinds, s, memory)
+    free = float(jobs.gpus)
+    unserved = s.tally[PRESENT]
     count = 0
-    for kind in range(len(how.start) - 1):
-        number = own.number[kind]
+    for kind in range(len(kinds.start) - 1):
+        number = memory.number[kind]
         if number == 0:
             continue
-        job = own.heap[how.start[kind]]
-        gpus = min(float(jobs.asked[job]), left / waiting)
+        job = memory.heap[kinds.start[kind]]
+        gpus = min(float(jobs.asked[job]), free / unserved)
         give(jobs, s, job, gpus)
-        own.rate[kind] = s.rate[job]
-        if not how.alone:
-            s.left[job] = own.goal[job] - own.done[kind]
+        memory.rate[kind] = s.rate[job]
+        if not kinds.single_jobs:
+            s.left[job] = memory.goal[job] - memory.done[kind]
         s.holders[count] = job
         count += 1
-        left -= gpus * number
-        waiting -= number
+        free -= gpus * number
+        unserved -= number
     s.tally[HOLDERS] = count
 
 
 @register("max-min")
 @dataclass(frozen=True)
 class MaxMin(Elastic):
-    """Everyone gets the same number of GPUs, or what it asks for if that is less (PCS, 5.1)."""
+    """The same number of GPUs for every job, at most its demand (PCS, section 5.1)."""
 
     needs = frozenset({"duration"})
     rule: ClassVar[Any] = ruled(_admit, _retire, _share, Memory)
 
     def groups(self, jobs: Jobs, *, alone: bool) -> tuple[Ints, int]:
-        """Return the kind of every job, in order of the GPUs asked for, and how many there are."""
-        row = np.arange(len(jobs.work)) if alone else jobs.curve
-        pairs = np.column_stack([jobs.asked, row])
+        """Kind of every job, (jobs,), in order of demand, and the number of kinds.
+
+        With ``alone`` every job is a kind of its own.
+        """
+        speed_up = np.arange(len(jobs.work)) if alone else jobs.curve
+        pairs = np.column_stack([jobs.asked, speed_up])
         kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
         return kind.ravel(), len(kinds)
 
     def settings(self, jobs: Jobs) -> Any:
-        """Return the kinds."""
+        """Kinds of the run."""
         sizes = np.bincount(jobs.group)
-        return Heaps(np.append(0, np.cumsum(sizes)), bool(sizes.max() == 1))
+        return Kinds(np.append(0, np.cumsum(sizes)), bool(sizes.max() == 1))

@@ -1,4 +1,17 @@
-"""PCS: weighted fair queueing of classes by size, elastic first in, first out within a class."""
+"""PCS: weighted fair queueing of job classes, elastic FIFO within a class (PCS, section 3).
+
+With G GPUs, size s_i (seconds on one GPU), demand D_i and speed-up S_i of job i:
+
+    class of job i   k = the first class with s_i <= t_k, for thresholds t_1 < t_2 < ... < infinity
+    GPUs of class k  F_k = 0 at first, then F_k <- min(sum of D_i in class k, F_k + R w_k / W),
+                     repeated with R the GPUs left and W the weights of classes with unmet demand
+    cap of job i     c_i(z) = (first g in 1..D_i with S_i(g) / g < z) - 1, or D_i without such a g
+    GPUs of job i    g_i = min(c_i(z), GPUs of the class that are left), in order of arrival
+
+The bound z begins at zeta_min. It falls by delta for all jobs of the class until no GPU is left.
+
+Ties: equal arrivals of a class in the order of the trace. A size equal to t_k belongs to class k.
+"""
 
 import math
 from dataclasses import dataclass
@@ -15,200 +28,216 @@ from repro.model.elastic import HOLDERS, NO_GPUS, Elastic, ElasticState, Jobs, g
 from repro.model.policy import register
 from repro.model.settings import Above, AtLeast, Between
 
-#: Residual GPUs and demand (GPUs) below which classes share no further, as in the artifact.
-_ENOUGH = 1e-3
-#: Rounds in which classes share the residual, at most, as in the artifact.
-_ROUNDS = 100
-#: A cap that nobody asks for.
+#: Residual GPUs, or unmet demand (GPUs), at which sharing among classes ends, as in the artifact.
+_RESIDUAL_GPUS = 1e-3
+#: Largest number of rounds of sharing among classes, as in the artifact.
+_MAX_ROUNDS = 100
+#: Cap above every demand (GPUs).
 _UNCAPPED = 1 << 40
-#: Levels of the cap at most.
+#: Largest number of levels of the cap.
 _MAX_LEVELS = 1_000_000
 
 
 class Classes(NamedTuple):
-    """Weights, where queues begin, GPUs per job by level and curve, whether GPUs stay whole."""
+    """Classes of a run and the caps of their jobs."""
 
+    #: (classes,): weight
     weights: Floats
+    #: (classes + 1,): first entry of each class in `Memory.queue`, then the number of jobs
     start: Ints
+    #: (levels, curves): cap (GPUs) by level and speed-up curve; level 0 is zeta_min
     caps: Ints
+    #: whether jobs hold whole GPUs in turns
     turns: bool
 
 
 class Memory(NamedTuple):
-    """Own memory: the queues of the classes, one after the other; all else by class."""
+    """Memory of the policy: one queue per class."""
 
-    #: GPUs of each class
-    share: Floats
-    #: jobs present in order of arrival; the queue of class k lies between ``start[k]`` of `Classes`
-    #: and ``start[k + 1]`` and begins ``head[k]`` entries later
+    #: by class: GPUs
+    class_gpus: Floats
+    #: jobs present in order of arrival, one class after the other; the queue of class k begins
+    #: ``head[k]`` entries after ``start[k]`` of `Classes`
     queue: Ints
     head: Ints
-    #: jobs present, how many of them hold GPUs, and the GPUs that they ask for
+    #: by class: number of jobs present
     number: Ints
-    holding: Ints
-    asked: Ints
-    #: level of the cap
+    #: by class: number of jobs that hold GPUs, the first ones of the queue
+    num_holders: Ints
+    #: by class: sum of demands (GPUs)
+    demand: Ints
+    #: by class: level of the cap
     level: Ints
-    #: entry 0: turns taken so far
+    #: entry 0: number of extra GPUs given out in turns so far
     turn: Ints
 
 
 @njit(inline="always")
-def memory(s: ElasticState) -> Memory:
-    """Own memory in a state."""
+def memory_of(s: ElasticState) -> Memory:
+    """Memory of a state."""
     return Memory(
-        share=s.real[0],
+        class_gpus=s.real[0],
         queue=s.whole[0],
         head=s.whole[1],
         number=s.whole[2],
-        holding=s.whole[3],
-        asked=s.whole[4],
+        num_holders=s.whole[3],
+        demand=s.whole[4],
         level=s.whole[5],
         turn=s.whole[6],
     )
 
 
 @njit()
-def _admit(jobs: Jobs, how: Classes, s: ElasticState, job: int) -> None:
-    """Put a job at the end of its class."""
-    own = memory(s)
+def _admit(jobs: Jobs, classes: Classes, s: ElasticState, job: int) -> None:
+    """Add a job at the end of its class."""
+    memory = memory_of(s)
     k = jobs.group[job]
-    end = how.start[k] + own.head[k] + own.number[k]
-    own.queue[end] = job
-    own.number[k] += 1
-    own.asked[k] += jobs.asked[job]
+    end = classes.start[k] + memory.head[k] + memory.number[k]
+    memory.queue[end] = job
+    memory.number[k] += 1
+    memory.demand[k] += jobs.asked[job]
 
 
 @njit()
-def _retire(jobs: Jobs, how: Classes, s: ElasticState, job: int) -> None:
-    """Take a job out of its class; those before it move up."""
-    own = memory(s)
+def _retire(jobs: Jobs, classes: Classes, s: ElasticState, job: int) -> None:
+    """Remove a job from its class; earlier jobs move back by one entry."""
+    memory = memory_of(s)
     k = jobs.group[job]
-    queue = own.queue
-    head = how.start[k] + own.head[k]
-    place = head
-    while queue[place] != job:
-        place += 1
-    for to in range(place, head, -1):
-        queue[to] = queue[to - 1]
-    own.head[k] += 1
-    own.number[k] -= 1
-    own.holding[k] -= 1
-    own.asked[k] -= jobs.asked[job]
+    queue = memory.queue
+    head = classes.start[k] + memory.head[k]
+    position = head
+    while queue[position] != job:
+        position += 1
+    for entry in range(position, head, -1):
+        queue[entry] = queue[entry - 1]
+    memory.head[k] += 1
+    memory.number[k] -= 1
+    memory.num_holders[k] -= 1
+    memory.demand[k] -= jobs.asked[job]
 
 
 @njit(error_model="numpy")
-def _divide(jobs: Jobs, how: Classes, s: ElasticState) -> None:
-    """Share the GPUs among the classes: weighted max-min fairness over what their jobs ask for."""
-    own = memory(s)
-    share = own.share
-    asked = own.asked
-    classes = len(how.weights)
+def _share_among_classes(jobs: Jobs, classes: Classes, s: ElasticState) -> None:
+    """Weighted max-min fairness among classes, over the demands of their jobs."""
+    memory = memory_of(s)
+    class_gpus = memory.class_gpus
+    demand = memory.demand
+    num_classes = len(classes.weights)
     residual = float(jobs.gpus)
-    demand = 0
+    total_demand = 0
     weight = 0.0
-    for k in range(classes):
-        share[k] = 0.0
-        demand += asked[k]
-        weight += how.weights[k]
-    wanted = float(demand)
-    for _ in range(_ROUNDS):
-        if residual < _ENOUGH or wanted < _ENOUGH:
+    for k in range(num_classes):
+        class_gpus[k] = 0.0
+        total_demand += demand[k]
+        weight += classes.weights[k]
+    unmet_demand = float(total_demand)
+    for _ in range(_MAX_ROUNDS):
+        if residual < _RESIDUAL_GPUS or unmet_demand < _RESIDUAL_GPUS:
             break
-        spread = residual
+        shared_gpus = residual
         residual = float(jobs.gpus)
-        wanted = 0.0
-        left = 0.0
-        for k in range(classes):
-            if asked[k] - share[k] > NO_GPUS:
-                share[k] = min(asked[k], share[k] + spread * how.weights[k] / weight)
-            residual -= share[k]
-            if asked[k] - share[k] > NO_GPUS:
-                wanted += asked[k] - share[k]
-                left += how.weights[k]
-        weight = left
+        unmet_demand = 0.0
+        unmet_weight = 0.0
+        for k in range(num_classes):
+            if demand[k] - class_gpus[k] > NO_GPUS:
+                class_gpus[k] = min(
+                    demand[k], class_gpus[k] + shared_gpus * classes.weights[k] / weight
+                )
+            residual -= class_gpus[k]
+            if demand[k] - class_gpus[k] > NO_GPUS:
+                unmet_demand += demand[k] - class_gpus[k]
+                unmet_weight += classes.weights[k]
+        weight = unmet_weight
 
 
 @njit()
-def _reach(jobs: Jobs, how: Classes, s: ElasticState, k: int, level: int) -> int:
-    """Return the GPUs that the jobs of a class take at a level of the cap."""
-    own = memory(s)
-    head = how.start[k] + own.head[k]
+def _capped_demand(jobs: Jobs, classes: Classes, s: ElasticState, k: int, level: int) -> int:
+    """Sum of capped demands of class k at a level of the cap (GPUs)."""
+    memory = memory_of(s)
+    head = classes.start[k] + memory.head[k]
     gpus = 0
-    for job in own.queue[head : head + own.number[k]]:
-        gpus += min(jobs.asked[job], how.caps[level, jobs.curve[job]])
+    for job in memory.queue[head : head + memory.number[k]]:
+        gpus += min(jobs.asked[job], classes.caps[level, jobs.curve[job]])
     return gpus
 
 
 @njit()
-def _share(jobs: Jobs, how: Classes, s: ElasticState) -> None:
-    """Share GPUs among classes, then in each hand them out in order of arrival, up to the cap.
+def _share(jobs: Jobs, classes: Classes, s: ElasticState) -> None:
+    """Share GPUs among classes, then within each class in order of arrival, up to the cap.
 
-    If GPUs are left at the end of a class, its cap is relaxed for all its jobs by one level, and
-    all of its GPUs are handed out again.
+    The level of the cap is the first at which the capped demands take all GPUs of the class. The
+    search for it starts at the level of the last event.
     """
-    own = memory(s)
-    _divide(jobs, how, s)
+    memory = memory_of(s)
+    _share_among_classes(jobs, classes, s)
     count = 0
-    for k in range(len(how.weights)):
-        left = own.share[k]
-        number = own.number[k]
+    for k in range(len(classes.weights)):
+        free = memory.class_gpus[k]
+        number = memory.number[k]
         level = 0
         # every job takes one GPU or more
-        if number + NO_GPUS < left:
-            level = own.level[k]
-            most = len(how.caps) - 1
-            if _reach(jobs, how, s, k, level) + NO_GPUS >= left:
-                while level > 0 and _reach(jobs, how, s, k, level - 1) + NO_GPUS >= left:
+        if number + NO_GPUS < free:
+            level = memory.level[k]
+            last = len(classes.caps) - 1
+            if _capped_demand(jobs, classes, s, k, level) + NO_GPUS >= free:
+                while level > 0 and (
+                    _capped_demand(jobs, classes, s, k, level - 1) + NO_GPUS >= free
+                ):
                     level -= 1
             else:
-                level += level < most
-                while level < most and _reach(jobs, how, s, k, level) + NO_GPUS < left:
+                level += level < last
+                while level < last and (
+                    _capped_demand(jobs, classes, s, k, level) + NO_GPUS < free
+                ):
                     level += 1
-            own.level[k] = level
-        head = how.start[k] + own.head[k]
-        place = 0
-        while place < number and left > NO_GPUS:
-            job = own.queue[head + place]
-            gpus = min(left, float(min(jobs.asked[job], how.caps[level, jobs.curve[job]])))
+            memory.level[k] = level
+        head = classes.start[k] + memory.head[k]
+        served = 0
+        while served < number and free > NO_GPUS:
+            job = memory.queue[head + served]
+            cap = classes.caps[level, jobs.curve[job]]
+            gpus = min(free, float(min(jobs.asked[job], cap)))
             give(jobs, s, job, gpus)
             s.holders[count] = job
             count += 1
-            left -= gpus
-            place += 1
-        for behind in range(place, own.holding[k]):
-            s.gpus[own.queue[head + behind]] = 0.0
-        own.holding[k] = place
+            free -= gpus
+            served += 1
+        for stopped in range(served, memory.num_holders[k]):
+            s.gpus[memory.queue[head + stopped]] = 0.0
+        memory.num_holders[k] = served
     s.tally[HOLDERS] = count
-    if how.turns:
+    if classes.turns:
         _take_turns(jobs, s)
 
 
 @njit()
 def _take_turns(jobs: Jobs, s: ElasticState) -> None:
-    """Make GPUs whole: what fractions add up to goes to as many jobs, other ones every time."""
-    own = memory(s)
-    held = s.holders[: s.tally[HOLDERS]]
-    parts = 0.0
-    several = 0
+    """Round GPUs to whole ones: the fractions are pooled, and jobs take turns in getting the pool.
+
+    A job without a fraction keeps its GPUs.
+    """
+    memory = memory_of(s)
+    holders = s.holders[: s.tally[HOLDERS]]
+    fractions = 0.0
+    num_fractional = 0
+    for job in holders:
+        fraction = s.gpus[job] - np.floor(s.gpus[job] + NO_GPUS)
+        fractions = fractions + fraction
+        num_fractional = num_fractional + (fraction > NO_GPUS)
+    extra_gpus = int(np.round(fractions))
+    turn = memory.turn[0] % max(num_fractional, 1)
     count = 0
-    for job in held:
-        part = s.gpus[job] - np.floor(s.gpus[job] + NO_GPUS)
-        parts = parts + part
-        several = several + (part > NO_GPUS)
-    more = int(np.round(parts))
-    at = own.turn[0] % max(several, 1)
-    for job in held:
-        whole = np.floor(s.gpus[job] + NO_GPUS)
-        if s.gpus[job] - whole > NO_GPUS:
-            whole += at % several < more
-            at += 1
-        give(jobs, s, job, whole)
-        if whole > 0.0:
+    for job in holders:
+        gpus = np.floor(s.gpus[job] + NO_GPUS)
+        if s.gpus[job] - gpus > NO_GPUS:
+            gpus += turn % num_fractional < extra_gpus
+            turn += 1
+        give(jobs, s, job, gpus)
+        if gpus > 0.0:
             s.holders[count] = job
             count += 1
     s.tally[HOLDERS] = count
-    own.turn[0] += max(more, 1)
+    memory.turn[0] += max(extra_gpus, 1)
 
 
 @register("pcs")
@@ -216,30 +245,30 @@ def _take_turns(jobs: Jobs, s: ElasticState) -> None:
 class Pcs(Elastic):
     """Predictability-centric scheduling: classes by size share GPUs by weight, FIFO inside.
 
-    Classes share GPUs by weighted max-min fairness over what their jobs ask for. Within a class
-    earlier jobs come first, each with at most the GPUs that it uses with efficiency S(g)/g of
-    ``zeta_min`` or more; while GPUs are left over, that bound is lowered by ``delta``. Without
+    Classes share GPUs by weighted max-min fairness over the demands of their jobs. Within a class
+    earlier jobs come first. A job gets at most the GPUs at which its efficiency S(g)/g is
+    ``zeta_min`` or more. While GPUs of the class are left, that bound falls by ``delta``. Without
     thresholds there is one class. (PCS, arXiv 2401.10354, section 3.)
 
     Parameters
     ----------
     thresholds : tuple of float
-        Largest job of each class but the last (seconds on one GPU), ascending.
+        Largest size of each class but the last (seconds on one GPU), ascending.
     weights : tuple of float
-        Weight of each class, above 0; normalised. By default equal.
+        Weight of each class, above 0; normalised. By default all weights are equal.
     c2 : float, optional
-        Instead of thresholds: the trace's jobs, sorted by size, are cut wherever their squared
-        coefficient of variation exceeds it (T in PCS).
+        Largest squared coefficient of variation of the sizes in a class (T in PCS). It cuts the
+        sorted sizes of the trace into classes and replaces ``thresholds``.
     decay : float, optional
-        Instead of weights: that of class k is proportional to exp(-k * decay) (W in PCS), rounded
-        to three decimals.
+        Decay W of the weights (PCS): that of class k is proportional to exp(-k * decay), rounded to
+        three decimals. It replaces ``weights``.
     zeta_min : float
-        Efficiency from which a job gets more GPUs at once, 0 to 1.
+        Efficiency below which a job gets no further GPU at first, 0 to 1.
     delta : float
         Step by which ``zeta_min`` is lowered, above 0.
     turn : float
-        Above 0: GPUs are whole, and those that fractions add up to go from job to job every so many
-        seconds (the artifact's testbed: 100); 0: jobs hold fractions.
+        Above 0: jobs hold whole GPUs. Fractions are pooled and go from job to job every so many
+        seconds (the artifact's testbed: 100). 0: jobs hold fractions.
     """
 
     thresholds: tuple[Annotated[float, Above(0, "seconds")], ...] = ()
@@ -266,7 +295,9 @@ class Pcs(Elastic):
         super().__post_init__()
         thresholds = np.atleast_1d(self.thresholds)
         weights = np.atleast_1d(self.weights)
-        if (thresholds.size or weights.size) and not (self.c2 is None and self.decay is None):
+        has_classes = thresholds.size > 0 or weights.size > 0
+        has_encoding = self.c2 is not None or self.decay is not None
+        if has_classes and has_encoding:
             raise ParamError("policy 'pcs': give thresholds and weights, or c2 and decay, not both")
         if (self.c2 is None) != (self.decay is None):
             raise ParamError("policy 'pcs': c2 and decay go together; give both or neither")
@@ -286,66 +317,127 @@ class Pcs(Elastic):
         return self.turn or math.inf
 
     def bounds(self, work: Floats) -> Floats:
-        """Return the thresholds (s on one GPU) for jobs of these sizes; PCS, section 3.3."""
+        """Thresholds t_k (seconds on one GPU) for jobs of these sizes (PCS, section 3.3).
+
+        Parameters
+        ----------
+        work : array
+            Size of every job (seconds on one GPU).
+
+        Returns
+        -------
+        array
+            Thresholds, one less than classes, ascending.
+
+        Examples
+        --------
+        >>> Pcs(c2=0.5, decay=1.0).bounds(np.array([1.0, 2.0, 100.0, 110.0])).tolist()
+        [2.0]
+        """
         if self.c2 is None:
-            # one value stands for a list of one
+            # a single number counts as a list of one
             return np.array(np.atleast_1d(self.thresholds), dtype=float)
         return class_thresholds(work, self.c2)
 
     def class_weights(self, classes: int) -> Floats:
-        """Return the weight of each of so many classes, of sum 1; PCS, section 3.3."""
+        """Weights w_k of so many classes, of sum 1 (PCS, section 3.3).
+
+        Parameters
+        ----------
+        classes : int
+            Number of classes.
+
+        Returns
+        -------
+        array
+            Weight of each class.
+
+        Examples
+        --------
+        >>> Pcs(thresholds=(10.0,), weights=(3.0, 1.0)).class_weights(2).tolist()
+        [0.75, 0.25]
+        """
         if self.decay is not None:
             return decaying_weights(classes, self.decay)
-        given = np.atleast_1d(self.weights)
-        weights = given if given.size else np.ones(classes)
+        weights = np.atleast_1d(self.weights) if np.size(self.weights) else np.ones(classes)
         return np.asarray(weights / weights.sum())
 
     def groups(self, jobs: Jobs, *, alone: bool) -> tuple[Ints, int]:
-        """Return the class of every job, and how many there are."""
+        """Class of every job, (jobs,), and the number of classes."""
         bounds = self.bounds(jobs.work)
         return np.searchsorted(bounds, jobs.work * jobs.error), len(bounds) + 1
 
     def settings(self, jobs: Jobs) -> Classes:
-        """Return weights, where the queues begin, and the caps of every level."""
+        """Classes of the run."""
         sizes = np.bincount(jobs.group, minlength=jobs.groups)
-        start = np.append(0, np.cumsum(sizes))
-        levels = caps(jobs.curves, self.zeta_min, self.delta)
-        return Classes(self.class_weights(jobs.groups), start, levels, self.turn > 0)
+        return Classes(
+            weights=self.class_weights(jobs.groups),
+            start=np.append(0, np.cumsum(sizes)),
+            caps=caps(jobs.curves, self.zeta_min, self.delta),
+            turns=self.turn > 0,
+        )
 
 
 def class_thresholds(work: Floats, c2: float) -> Floats:
-    """Return where jobs sorted by size are cut into classes.
+    """Thresholds that cut the sorted sizes into classes of little variation (PCS, section 3.3).
 
-    A class ends before the job with which its squared coefficient of variation would exceed ``c2``;
-    that job counts for neither. Thresholds are whole seconds on one GPU (PCS, section 3.3).
+    A class ends before the job with which its squared coefficient of variation would exceed ``c2``.
+    That job counts in the variation of neither class. Thresholds are cut to whole seconds.
+
+    Parameters
+    ----------
+    work : array
+        Size of every job (seconds on one GPU).
+    c2 : float
+        Largest squared coefficient of variation in a class (T in PCS).
+
+    Returns
+    -------
+    array
+        Thresholds (seconds on one GPU), one less than classes, ascending.
 
     Examples
     --------
     >>> class_thresholds(np.array([1.0, 2.0, 100.0, 110.0]), 0.5).tolist()
     [2.0]
     """
-    found: list[int] = []
-    ordered = np.sort(work).tolist()
+    thresholds: list[int] = []
+    sizes = np.sort(work).tolist()
     number = 0
     total = 0.0
     squares = 0.0
-    for place, size in enumerate(ordered):
+    for index, size in enumerate(sizes):
         number = number + 1
         total = total + size
         squares = squares + size * size
         mean = total / number
         if squares / number - mean * mean > c2 * mean * mean:
-            found.append(int(ordered[place - 1]))
+            thresholds.append(int(sizes[index - 1]))
             number = 0
             total = 0.0
             squares = 0.0
-    return np.array(found, dtype=float)
+    return np.array(thresholds, dtype=float)
 
 
 def decaying_weights(classes: int, decay: float) -> Floats:
-    """Return weights proportional to exp(-k decay), k = 0, 1, …, rounded to three decimals.
+    """Weights proportional to exp(-k decay), k = 0, 1, ..., of sum 1 (PCS, section 3.3).
 
-    Raises ParamError if one of them rounds to 0 (PCS, section 3.3).
+    Parameters
+    ----------
+    classes : int
+        Number of classes.
+    decay : float
+        Decay (W in PCS); below 0 the weights grow.
+
+    Returns
+    -------
+    array
+        Weight of each class, rounded to three decimals.
+
+    Raises
+    ------
+    ParamError
+        A weight that rounds to 0.
 
     Examples
     --------
@@ -365,20 +457,38 @@ def decaying_weights(classes: int, decay: float) -> Floats:
 
 
 def caps(curves: Floats, zeta_min: float, delta: float) -> Ints:
-    """Return the GPUs a job gets at most, by level and speed-up curve (PCS, section 3.2).
+    """Caps c(z) of all levels z = zeta_min - j delta, by speed-up curve (PCS, section 3.2).
 
-    At level j these are the GPUs before the first count g at which S(g)/g is below ``zeta_min`` -
-    j ``delta``. Levels at which nothing changes are left out. ``curves`` has rows S(0), S(1), …;
-    row 0 stands for linear speed-up.
+    The cap is one GPU less than the first count g at which S(g)/g is below z. Levels that change no
+    cap are left out.
+
+    Parameters
+    ----------
+    curves : array
+        Speed-ups S(0), S(1), ... in rows, (curves, GPUs + 1). Row 0 stands for linear speed-up.
+    zeta_min : float
+        Efficiency of the first level.
+    delta : float
+        Step from level to level, above 0.
+
+    Returns
+    -------
+    array of int
+        Caps (GPUs), (levels, curves). A cap of 2**40 is above every demand.
+
+    Examples
+    --------
+    >>> caps(np.array([[0.0, 1.0, 2.0], [0.0, 1.0, 1.2]]), 0.7, 0.2)[:, 1].tolist()
+    [1, 1099511627776]
     """
     counts = np.arange(1, curves.shape[1])
     lowest = np.minimum.accumulate(curves[1:, 1:] / counts, axis=1)
     steps = math.ceil(zeta_min / delta) + 2
     levels = np.subtract.accumulate(np.append(zeta_min, np.full(steps, delta)))
-    found = np.full((len(levels), len(curves)), _UNCAPPED)
-    for row, low in enumerate(lowest, start=1):
-        # the first count whose efficiency is below the level, in falling order
-        place = np.searchsorted(-low, -levels, side="right")
-        found[:, row] = np.where(place < len(low), place, _UNCAPPED)
-    changes = np.append(True, (np.diff(found, axis=0) != 0).any(axis=1))
-    return np.asarray(found[changes])
+    level_caps = np.full((len(levels), len(curves)), _UNCAPPED)
+    for curve, efficiency in enumerate(lowest, start=1):
+        # number of counts before the first whose lowest efficiency so far is below the level
+        cap = np.searchsorted(-efficiency, -levels, side="right")
+        level_caps[:, curve] = np.where(cap < len(efficiency), cap, _UNCAPPED)
+    changes = np.append(True, (np.diff(level_caps, axis=0) != 0).any(axis=1))
+    return np.asarray(level_caps[changes])

@@ -1,4 +1,15 @@
-"""Reservations: conservative backfilling, a job gets its interval on arrival and keeps it."""
+"""Reservations (conservative backfilling): every job gets an interval on arrival and keeps it.
+
+Job i arrives at a_i with demand D_i, work w_i (s on one GPU) and speed-up S_i. It reserves D_i GPUs
+from t_i to t_i + l_i, next to all intervals reserved before:
+
+    l_i = w_i / S_i(D_i)
+    t_i = min {t >= a_i : D_i GPUs are free from t to t + l_i}
+
+It starts at t_i, or at the first instant after t_i at which D_i GPUs are free.
+
+Ties: of equal t_i the earlier arrival. No job starts before a waiting job with a smaller t_i.
+"""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -23,114 +34,125 @@ from repro.model.elastic import (
     speed,
 )
 from repro.model.policy import register
-from repro.policies.pcs.in_order import leave
+from repro.policies.pcs.in_order import retire
 
-#: Seconds by which rounding may move a completion: who starts no later than that starts on time.
+#: Largest delay of a start (s) that counts as on time: rounding moves completions by less.
 _ON_TIME_S = 1e-3
 
 
 class Memory(NamedTuple):
-    """Own memory, by job; all times are instants of the clock."""
+    """Memory by job; instants are in parts of a second."""
 
-    #: begin and end of the reserved interval, as far as is known
+    #: start of the interval, moved when the job starts late
     start: Floats
+    #: end of the interval, moved with the start
     end: Floats
     #: end of the interval when it was reserved
     promised: Floats
-    #: waiting jobs in a heap by ``start``; rows decide between equal ones
+    #: waiting jobs as a heap, earliest start on top
     heap: Ints
+    #: row of the job, the order among equal starts
     row: Ints
-    #: entry 0: jobs that wait
-    number: Ints
+    #: entry 0: number of waiting jobs
+    waiting: Ints
 
 
 @njit(inline="always")
-def memory(s: ElasticState) -> Memory:
-    """Own memory in a state."""
+def memory_of(s: ElasticState) -> Memory:
+    """Memory of a state."""
     return Memory(
         start=s.real[0],
         end=s.real[1],
         promised=s.real[2],
         heap=s.whole[0],
         row=s.whole[1],
-        number=s.whole[2],
+        waiting=s.whole[2],
     )
 
 
 @njit()
-def _earliest(jobs: Jobs, s: ElasticState, gpus: int, length: float) -> float:
-    """Return from when on so many GPUs are free for so long, next to everyone's interval.
+def _earliest_start(jobs: Jobs, s: ElasticState, gpus: int, length: float) -> float:
+    """Earliest instant from which so many GPUs are free for ``length`` (parts of a second).
 
-    One late to start is taken to begin now, one late to end to be late as long again.
+    A job late to start is assumed to start now. A job late to end is assumed to overrun by as much
+    again.
     """
-    own = memory(s)
+    memory = memory_of(s)
     now = s.clock[NOW]
-    held = s.tally[HOLDERS]
-    number = own.number[0]
-    times = np.empty(2 * (held + number))
-    change = np.empty(2 * (held + number), np.int64)
-    for place in range(held + number):
-        job = s.holders[place] if place < held else own.heap[place - held]
-        start, end = own.start[job], own.end[job]
-        taken = min(jobs.asked[job], jobs.gpus)
-        end = max(end, 2.0 * now - end) if place < held else end + max(now - start, 0.0)
-        times[2 * place] = max(start, now)
-        times[2 * place + 1] = end
-        change[2 * place] = -taken
-        change[2 * place + 1] = taken
+    num_holders = s.tally[HOLDERS]
+    num_jobs = num_holders + memory.waiting[0]
+    times = np.empty(2 * num_jobs)
+    change = np.empty(2 * num_jobs, np.int64)
+    for index in range(num_jobs):
+        holds = index < num_holders
+        job = s.holders[index] if holds else memory.heap[index - num_holders]
+        begin = memory.start[job]
+        end = memory.end[job]
+        reserved = min(jobs.asked[job], jobs.gpus)
+        end = max(end, 2.0 * now - end) if holds else end + max(now - begin, 0.0)
+        times[2 * index] = max(begin, now)
+        times[2 * index + 1] = end
+        change[2 * index] = -reserved
+        change[2 * index + 1] = reserved
     order = np.argsort(times)
     free = jobs.gpus
+    # candidate for the earliest start; -1: too few GPUs are free at present
     start = now
-    at = 0
-    while at < len(order):
-        moment = times[order[at]]
-        if start >= 0.0 and moment - start >= length:
+    position = 0
+    while position < len(order):
+        instant = times[order[position]]
+        if start >= 0.0 and instant - start >= length:
             break
-        while at < len(order) and times[order[at]] == moment:
-            free += change[order[at]]
-            at += 1
+        while position < len(order) and times[order[position]] == instant:
+            free += change[order[position]]
+            position += 1
         if free < gpus:
             start = -1.0
         elif start < 0.0:
-            start = moment
+            start = instant
     return float(start)
 
 
 @njit()
-def _admit(jobs: Jobs, how: int, s: ElasticState, job: int) -> None:
-    """Reserve the GPUs a job asks for, for as long as it is believed to take."""
-    own = memory(s)
+def _admit(jobs: Jobs, settings: int, s: ElasticState, job: int) -> None:
+    """Reserve the demand of a job for its predicted run time."""
+    memory = memory_of(s)
     gpus = min(jobs.asked[job], jobs.gpus)
     seconds = s.left[job] * jobs.error[job] / speed(jobs, job, gpus)
     length = jobs.pause + in_parts(jobs, seconds)
-    start = _earliest(jobs, s, gpus, length)
-    own.start[job] = start
-    own.row[job] = job
-    own.end[job] = own.promised[job] = start + length
-    push(own.heap, own.start, own.row, 0, own.number[0], job)
-    own.number[0] += 1
+    start = _earliest_start(jobs, s, gpus, length)
+    end = start + length
+    memory.start[job] = start
+    memory.row[job] = job
+    memory.end[job] = end
+    memory.promised[job] = end
+    push(memory.heap, memory.start, memory.row, 0, memory.waiting[0], job)
+    memory.waiting[0] += 1
 
 
 @njit()
-def _share(jobs: Jobs, how: int, s: ElasticState) -> None:
-    """Start those whose interval has begun, in this order; nobody passes one without GPUs."""
-    own = memory(s)
+def _share(jobs: Jobs, settings: int, s: ElasticState) -> None:
+    """Start the jobs whose intervals have begun, in order of starts.
+
+    The first job that does not fit delays all jobs behind it.
+    """
+    memory = memory_of(s)
     now = s.clock[NOW]
     free = jobs.gpus
     count = s.tally[HOLDERS]
-    heap = own.heap
-    start = own.start
-    rows = own.row
+    heap = memory.heap
+    start = memory.start
+    row = memory.row
     for job in s.holders[:count]:
         free -= min(jobs.asked[job], jobs.gpus)
-    while own.number[0] > 0 and start[heap[0]] <= now:
+    while memory.waiting[0] > 0 and start[heap[0]] <= now:
         gpus = min(jobs.asked[heap[0]], jobs.gpus)
         if gpus > free:
             break
-        job = pop(heap, start, rows, 0, own.number[0])
-        own.number[0] -= 1
+        job = pop(heap, start, row, 0, memory.waiting[0])
+        memory.waiting[0] -= 1
         if now - start[job] > _ON_TIME_S * jobs.per_second:
-            own.end[job] += now - start[job]
+            memory.end[job] += now - start[job]
             start[job] = now
         give(jobs, s, job, float(gpus))
         s.holders[count] = job
@@ -138,24 +160,24 @@ def _share(jobs: Jobs, how: int, s: ElasticState) -> None:
         free -= gpus
     s.tally[HOLDERS] = count
     s.clock[ASKED] = jobs.gpus - free
-    waits = own.number[0] > 0 and start[heap[0]] > now
-    s.clock[WAKE] = start[heap[0]] if waits else np.inf
+    starts_later = memory.waiting[0] > 0 and start[heap[0]] > now
+    s.clock[WAKE] = start[heap[0]] if starts_later else np.inf
 
 
 @register("reservation")
 @dataclass(frozen=True)
 class Reservation(Elastic):
-    """Each job reserves all it asks for, for the first interval in which it is free, and keeps it.
+    """Each job reserves its demand for the first free interval on arrival, and keeps it.
 
-    Conservative backfilling: a later job may begin before an earlier one, but moves nobody. What
-    is predicted is the end of the interval, which with exact sizes is always right. With a size
-    error a job that ends early leaves its GPUs to later arrivals. One that ends late keeps them,
-    and those who were to follow begin as soon as GPUs are free, in order of their intervals; for
-    new intervals it is taken to be late as long again.
+    This is conservative backfilling: a later job may start before an earlier one, and delays no
+    job. The end of the interval is the prediction. With exact sizes it is always right. With a
+    size error, a job that ends early leaves its GPUs to later arrivals. A late job keeps its GPUs
+    and delays the next reservations, in order. For new reservations it is assumed to overrun by as
+    much again.
 
     Reference: PCS, arXiv 2401.10354, discussion; Mu'alem, Feitelson, IEEE TPDS 12 (6), 2001.
     """
 
     needs = frozenset({"duration"})
     promised = Memory._fields.index("promised")
-    rule: ClassVar[Any] = ruled(_admit, leave, _share, Memory)
+    rule: ClassVar[Any] = ruled(_admit, retire, _share, Memory)

@@ -1,4 +1,18 @@
-"""Themis: GPUs to the job whose finish time suffers most, on leases or by shares of time."""
+"""Themis (NSDI 2020): finish-time fairness, as leases of GPUs or as shares of time.
+
+Form ``leases`` (PCS, section 5.1). At time t, R of G GPUs are left. Of job i:
+
+    a_i, D_i   arrival (s), demand (GPUs)
+    s_i, w_i   work, remaining work (s on one GPU)
+    N_i        mean number of jobs in the system over the events of the job's life
+    rho_i    = (t - a_i + w_i / min(R, D_i)) / (s_i / min(G / N_i, D_i))
+
+The job of largest rho gets min(R, D_i) GPUs. Then R falls, and the next job is chosen.
+
+Ties: of equal rho the earlier arrival.
+
+Form ``shares``: `repro.policies.pcs._themis_shares` has formula and ties.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,243 +29,257 @@ from repro.model.settings import Above, AtLeast
 from repro.model.view import View
 from repro.policies.pcs._themis_shares import FairShares
 
-LEASES, SHARES = "leases", "shares"
+LEASES = "leases"
+SHARES = "shares"
 
 
 class Memory(NamedTuple):
-    """Own memory: a list of the jobs present, in order of arrival, so that loops run in order.
+    """Memory of the policy: a list of the jobs present, in order of arrival.
 
-    All arrays but ``holding`` and ``number`` go by the place of a job in this list.
+    A slot is a position in this list. All arrays but ``holder_slot`` and ``present`` are by slot or
+    hold slots.
     """
 
-    #: work left and work (s on one GPU), submission, GPUs asked for
-    left: Floats
+    #: remaining work (s on one GPU)
+    remaining_work: Floats
+    #: work (s on one GPU)
     work: Floats
+    #: arrival (parts of a second)
     submit: Floats
-    asked: Floats
-    #: what `ElasticState.seen` says, for the mean number of jobs present
-    shown: Floats
-    born: Floats
-    #: rho if offered the GPUs left, and the finish time in a fair share of the cluster (s)
+    #: demand (GPUs)
+    demand: Floats
+    #: with the tallies of `ElasticState`, the mean number of jobs present over the job's life:
+    #: N = (shown_offset + SHOWN) / (event_offset + EVENTS)
+    shown_offset: Floats
+    event_offset: Floats
+    #: rho if the job receives the GPUs that are left, at most its demand
     rho: Floats
-    fair: Floats
+    #: duration in a fair share of the cluster (s), the denominator of rho
+    fair_duration: Floats
     #: row of the job in the trace
     job: Ints
-    #: places of the worst off, best off last; of jobs that ask for more than one GPU
+    #: slots in descending order of rho
     worst: Ints
+    #: slots of jobs with a demand of several GPUs
     wide: Ints
-    #: whether an offer was made; places of jobs that got one, in order
-    taken: Ints
-    picked: Ints
-    #: of each job in `ElasticState.holders`: its place, -1 if it is done
-    holding: Ints
-    #: entry 0: jobs present
-    number: Ints
+    #: 1: the job has got an offer at this event
+    has_offer: Ints
+    #: slots of the jobs that have got an offer, in order of offers
+    offers: Ints
+    #: by entry of `ElasticState.holders`: slot of the job, -1 after its completion
+    holder_slot: Ints
+    #: entry 0: number of jobs present
+    present: Ints
 
 
 @njit(inline="always")
-def memory(s: ElasticState) -> Memory:
-    """Own memory in a state."""
+def memory_of(s: ElasticState) -> Memory:
+    """Memory of a state."""
     return Memory(
-        left=s.real[0],
+        remaining_work=s.real[0],
         work=s.real[1],
         submit=s.real[2],
-        asked=s.real[3],
-        shown=s.real[4],
-        born=s.real[5],
+        demand=s.real[3],
+        shown_offset=s.real[4],
+        event_offset=s.real[5],
         rho=s.real[6],
-        fair=s.real[7],
+        fair_duration=s.real[7],
         job=s.whole[0],
         worst=s.whole[1],
         wide=s.whole[2],
-        taken=s.whole[3],
-        picked=s.whole[4],
-        holding=s.whole[5],
-        number=s.whole[6],
+        has_offer=s.whole[3],
+        offers=s.whole[4],
+        holder_slot=s.whole[5],
+        present=s.whole[6],
     )
 
 
 @njit()
-def _admit(jobs: Jobs, how: int, s: ElasticState, job: int) -> None:
-    """Put a job at the end of the list."""
-    own = memory(s)
-    place = own.number[0]
-    own.job[place] = job
-    own.left[place] = s.left[job] * jobs.error[job]
-    own.work[place] = jobs.work[job]
-    own.submit[place] = jobs.submit[job]
-    own.asked[place] = jobs.asked[job]
-    own.shown[place] = s.seen[0, job] - s.seen[2, job]
-    own.born[place] = 1 - s.seen[1, job]
-    own.number[0] += 1
+def _admit(jobs: Jobs, settings: int, s: ElasticState, job: int) -> None:
+    """Add a job at the end of the list."""
+    memory = memory_of(s)
+    slot = memory.present[0]
+    memory.job[slot] = job
+    memory.remaining_work[slot] = s.left[job] * jobs.error[job]
+    memory.work[slot] = jobs.work[job]
+    memory.submit[slot] = jobs.submit[job]
+    memory.demand[slot] = jobs.asked[job]
+    memory.shown_offset[slot] = s.seen[0, job] - s.seen[2, job]
+    memory.event_offset[slot] = 1 - s.seen[1, job]
+    memory.present[0] += 1
 
 
 @njit()
-def _retire(jobs: Jobs, how: int, s: ElasticState, job: int) -> None:
-    """Take a job out of the list; those behind it move up."""
-    own = memory(s)
-    number = own.number[0]
-    place = 0
-    while own.job[place] != job:
-        place += 1
-    assign(own.job[place : number - 1], own.job[place + 1 :])
-    assign(own.left[place : number - 1], own.left[place + 1 :])
-    assign(own.work[place : number - 1], own.work[place + 1 :])
-    assign(own.submit[place : number - 1], own.submit[place + 1 :])
-    assign(own.asked[place : number - 1], own.asked[place + 1 :])
-    assign(own.shown[place : number - 1], own.shown[place + 1 :])
-    assign(own.born[place : number - 1], own.born[place + 1 :])
-    for at in range(s.tally[HOLDERS]):
-        if own.holding[at] == place:
-            own.holding[at] = -1
-        elif own.holding[at] > place:
-            own.holding[at] -= 1
-    own.number[0] -= 1
+def _retire(jobs: Jobs, settings: int, s: ElasticState, job: int) -> None:
+    """Remove a job from the list; later jobs move up by one slot."""
+    memory = memory_of(s)
+    present = memory.present[0]
+    slot = 0
+    while memory.job[slot] != job:
+        slot += 1
+    assign(memory.job[slot : present - 1], memory.job[slot + 1 :])
+    assign(memory.remaining_work[slot : present - 1], memory.remaining_work[slot + 1 :])
+    assign(memory.work[slot : present - 1], memory.work[slot + 1 :])
+    assign(memory.submit[slot : present - 1], memory.submit[slot + 1 :])
+    assign(memory.demand[slot : present - 1], memory.demand[slot + 1 :])
+    assign(memory.shown_offset[slot : present - 1], memory.shown_offset[slot + 1 :])
+    assign(memory.event_offset[slot : present - 1], memory.event_offset[slot + 1 :])
+    for holder in range(s.tally[HOLDERS]):
+        if memory.holder_slot[holder] == slot:
+            memory.holder_slot[holder] = -1
+        elif memory.holder_slot[holder] > slot:
+            memory.holder_slot[holder] -= 1
+    memory.present[0] -= 1
 
 
 @njit(error_model="numpy")
-def _rate(jobs: Jobs, s: ElasticState, number: int) -> None:
-    """Compute rho of everyone who is offered all GPUs, or what it asks for."""
-    own = memory(s)
-    for at in range(s.tally[HOLDERS]):
-        if own.holding[at] >= 0:
-            job = s.holders[at]
-            own.left[own.holding[at]] = s.left[job] * jobs.error[job]
-    # two loops over few rows each: the compiler takes several jobs at once through them
+def _rate_jobs(jobs: Jobs, s: ElasticState, present: int) -> None:
+    """Compute rho of each job as if it received min(all GPUs, demand)."""
+    memory = memory_of(s)
+    for holder in range(s.tally[HOLDERS]):
+        slot = memory.holder_slot[holder]
+        if slot >= 0:
+            job = s.holders[holder]
+            memory.remaining_work[slot] = s.left[job] * jobs.error[job]
+    # two loops over few arrays each, which the compiler vectorises
     gpus = float(jobs.gpus)
     events = float(s.tally[EVENTS])
     shown = float(s.tally[SHOWN])
-    seen = own.shown
-    born = own.born
-    work = own.work
-    asked = own.asked
-    fair = own.fair
-    rho = own.rho
-    for place in range(number):
-        share = gpus / ((seen[place] + shown) / (born[place] + events))
-        fair[place] = work[place] / min(share, asked[place])
+    shown_offset = memory.shown_offset
+    event_offset = memory.event_offset
+    work = memory.work
+    demand = memory.demand
+    fair_duration = memory.fair_duration
+    rho = memory.rho
+    for slot in range(present):
+        share = gpus / ((shown_offset[slot] + shown) / (event_offset[slot] + events))
+        fair_duration[slot] = work[slot] / min(share, demand[slot])
     now = s.clock[NOW]
-    parts = jobs.per_second
-    left = own.left
-    submit = own.submit
-    for place in range(number):
-        waited = (now - submit[place]) / parts
-        rho[place] = (waited + left[place] / min(gpus, asked[place])) / fair[place]
+    per_second = jobs.per_second
+    remaining_work = memory.remaining_work
+    submit = memory.submit
+    for slot in range(present):
+        elapsed = (now - submit[slot]) / per_second
+        rho[slot] = (elapsed + remaining_work[slot] / min(gpus, demand[slot])) / fair_duration[slot]
 
 
 @njit()
-def _worse(rho: Floats, place: int, other: int) -> bool:
-    """Tell whether a job is worse off than another; of equals the earlier arrival is."""
-    return bool(rho[place] > rho[other] or (rho[place] == rho[other] and place < other))
+def _is_worse(rho: Floats, slot: int, other: int) -> bool:
+    """Whether a job comes before another: larger rho, of equal ones the earlier arrival."""
+    return bool(rho[slot] > rho[other] or (rho[slot] == rho[other] and slot < other))
 
 
 @njit()
-def _sink(worst: Ints, rho: Floats, count: int, place: int) -> None:
-    """Put a place instead of that on top into a heap with the best off on top."""
-    at = 0
+def _replace_top(worst: Ints, rho: Floats, count: int, slot: int) -> None:
+    """Replace the top of a heap of ``count`` slots, the one of smallest rho, by ``slot``."""
+    position = 0
     while True:
-        child = 2 * at + 1
+        child = 2 * position + 1
         if child >= count:
             break
-        if child + 1 < count and _worse(rho, worst[child], worst[child + 1]):
+        if child + 1 < count and _is_worse(rho, worst[child], worst[child + 1]):
             child += 1
-        if _worse(rho, worst[child], place):
+        if _is_worse(rho, worst[child], slot):
             break
-        worst[at] = worst[child]
-        at = child
-    worst[at] = place
+        worst[position] = worst[child]
+        position = child
+    worst[position] = slot
 
 
 @njit()
 def _list_worst(
-    worst: Ints, rho: Floats, taken: Ints, asked: Floats, number: int, gpus: int
+    worst: Ints, rho: Floats, has_offer: Ints, demand: Floats, present: int, gpus: int
 ) -> int:
-    """List the worst off who got no offer and ask for no more GPUs than are left; return count.
+    """Sort the candidates into ``worst`` by descending rho; return their number.
 
-    Each takes a GPU or more, so that as many as there are GPUs will do.
+    A candidate has no offer, and its demand is at most the ``gpus`` left. Each takes a GPU or more,
+    so that ``gpus`` candidates are enough.
     """
     count = 0
-    for place in range(number):
-        if taken[place] == 1 or asked[place] > gpus:
+    for slot in range(present):
+        if has_offer[slot] == 1 or demand[slot] > gpus:
             continue
         if count == gpus:
-            if rho[place] > rho[worst[0]]:
-                _sink(worst, rho, count, place)
+            if rho[slot] > rho[worst[0]]:
+                _replace_top(worst, rho, count, slot)
             continue
-        at = count
-        while at > 0 and _worse(rho, worst[(at - 1) // 2], place):
-            worst[at] = worst[(at - 1) // 2]
-            at = (at - 1) // 2
-        worst[at] = place
+        position = count
+        while position > 0 and _is_worse(rho, worst[(position - 1) // 2], slot):
+            worst[position] = worst[(position - 1) // 2]
+            position = (position - 1) // 2
+        worst[position] = slot
         count += 1
     for last in range(count - 1, 0, -1):
         top = worst[0]
-        _sink(worst, rho, last, worst[last])
+        _replace_top(worst, rho, last, worst[last])
         worst[last] = top
     return count
 
 
 @njit(error_model="numpy")
-def _share(jobs: Jobs, how: int, s: ElasticState) -> None:
+def _share(jobs: Jobs, settings: int, s: ElasticState) -> None:
     """Offer the GPUs left to the job of largest rho, again and again.
 
-    While the GPUs left are no fewer than a job asks for, its rho stands still: of these the worst
-    off are sorted once. Those that ask for more are looked at anew for every offer.
+    The rho of a job is constant while its demand is at most the GPUs left. So these jobs are sorted
+    once. The rho of a job with a larger demand is computed anew for every offer.
     """
-    own = memory(s)
-    number = own.number[0]
-    asked = own.asked
-    rho = own.rho
-    worst = own.worst
-    wide = own.wide
-    taken = own.taken
-    picked = own.picked
-    _rate(jobs, s, number)
-    taken[:number] = 0
-    wides = 0
-    widest = 1.0
-    for place in range(number):
-        if asked[place] > 1.0:
-            wide[wides] = place
-            wides += 1
-            widest = max(widest, asked[place])
-    left = jobs.gpus
-    count = 0
-    following = 0
-    listed = _list_worst(worst, rho, taken, asked, number, left)
-    while left > 0 and count < number:
-        while following < listed and asked[worst[following]] > left:
-            following += 1
-        if following == listed and listed > 0:
-            listed = _list_worst(worst, rho, taken, asked, number, left)
-            following = 0
-        chosen = worst[following] if following < listed else -1
-        if left < widest:
-            for place in wide[:wides]:
-                if taken[place] == 0 and asked[place] > left:
-                    waited = (s.clock[NOW] - own.submit[place]) / jobs.per_second
-                    rho[place] = (waited + own.left[place] / left) / own.fair[place]
-                    if chosen < 0 or _worse(rho, place, chosen):
-                        chosen = place
-        following += following < listed and chosen == worst[following]
-        taken[chosen] = 1
-        picked[count] = chosen
-        left -= min(left, int(asked[chosen]))
-        count += 1
-    for at in range(s.tally[HOLDERS]):
-        if own.holding[at] >= 0 and taken[own.holding[at]] == 0:
-            s.gpus[s.holders[at]] = 0.0
-    left = jobs.gpus
-    for at in range(count):
-        job = own.job[picked[at]]
-        s.holders[at] = job
-        own.holding[at] = picked[at]
-        give(jobs, s, job, float(min(left, jobs.asked[job])))
-        left -= min(left, jobs.asked[job])
-    s.tally[HOLDERS] = count
+    memory = memory_of(s)
+    present = memory.present[0]
+    demand = memory.demand
+    rho = memory.rho
+    worst = memory.worst
+    wide = memory.wide
+    has_offer = memory.has_offer
+    offers = memory.offers
+    _rate_jobs(jobs, s, present)
+    has_offer[:present] = 0
+    num_wide = 0
+    largest_demand = 1.0
+    for slot in range(present):
+        if demand[slot] > 1.0:
+            wide[num_wide] = slot
+            num_wide += 1
+            largest_demand = max(largest_demand, demand[slot])
+    free = jobs.gpus
+    num_offers = 0
+    candidate = 0
+    num_candidates = _list_worst(worst, rho, has_offer, demand, present, free)
+    while free > 0 and num_offers < present:
+        while candidate < num_candidates and demand[worst[candidate]] > free:
+            candidate += 1
+        if candidate == num_candidates and num_candidates > 0:
+            num_candidates = _list_worst(worst, rho, has_offer, demand, present, free)
+            candidate = 0
+        chosen = worst[candidate] if candidate < num_candidates else -1
+        if free < largest_demand:
+            for slot in wide[:num_wide]:
+                if has_offer[slot] == 0 and demand[slot] > free:
+                    elapsed = (s.clock[NOW] - memory.submit[slot]) / jobs.per_second
+                    finish = elapsed + memory.remaining_work[slot] / free
+                    rho[slot] = finish / memory.fair_duration[slot]
+                    if chosen < 0 or _is_worse(rho, slot, chosen):
+                        chosen = slot
+        candidate += candidate < num_candidates and chosen == worst[candidate]
+        has_offer[chosen] = 1
+        offers[num_offers] = chosen
+        free -= min(free, int(demand[chosen]))
+        num_offers += 1
+    for holder in range(s.tally[HOLDERS]):
+        slot = memory.holder_slot[holder]
+        if slot >= 0 and has_offer[slot] == 0:
+            s.gpus[s.holders[holder]] = 0.0
+    free = jobs.gpus
+    for holder in range(num_offers):
+        job = memory.job[offers[holder]]
+        s.holders[holder] = job
+        memory.holder_slot[holder] = offers[holder]
+        gpus = min(free, jobs.asked[job])
+        give(jobs, s, job, float(gpus))
+        free -= gpus
+    s.tally[HOLDERS] = num_offers
 
 
-#: What both forms read.
+#: Inputs that both forms need.
 NEEDS = frozenset({"duration"})
 RULE = ruled(_admit, _retire, _share, Memory)
 
@@ -259,28 +287,26 @@ RULE = ruled(_admit, _retire, _share, Memory)
 @register("themis")
 @dataclass(frozen=True)
 class Themis(Elastic):
-    """The job whose finish time suffers most first; truthful jobs, no auction.
+    """Largest finish-time fairness rho first; jobs are truthful, there is no auction.
 
-    Form ``leases`` (as PCS runs it): largest finish-time fairness rho = (time in system + work left
-    / GPUs offered) / (work / min(G / N, D)) first, with N the mean number of jobs in the system
-    over the events of the job's life.
+    Form ``leases``, as PCS runs it: rho = (time in system + remaining work / GPUs offered) / (work
+    / min(G / N, D)). N is the mean number of jobs in the system over the events of the job's life.
 
-    Form ``shares`` (as Muri's public simulator runs it): at every event, shares of time x in [0, 1]
-    that minimise the largest (time in system + time left / x) / (time so far and time left in a
-    cluster of one's own), where that cluster has ceil(G / N) GPUs for N jobs now. Jobs run, with
-    the GPUs they ask for or not at all, in order of x / time run.
+    Form ``shares``, as Muri's public simulator runs it: shares of time x that minimise the largest
+    finish-time fairness. In it a job has a cluster of its own with ceil(G / N) GPUs, for N jobs in
+    the system now. Jobs run on their demand or not at all, in order of x / time run.
 
     Parameters
     ----------
     form : {"leases", "shares"}, optional
-        Which of the two.
+        Form of the policy. None: that of the rule set.
     lease : float
         Leases: seconds after the last event at which GPUs are handed out anew.
     iterations_in_denominator : bool, optional
-        Shares: count the denominator in iterations while the numerator is in seconds, as the public
-        simulator does by mistake, so that jobs of slow iterations go first.
+        Shares: count the denominator of rho in iterations and the numerator in seconds, an error of
+        the public simulator. Jobs with long iterations then go first.
     initial_service : float
-        Shares: seconds a new job is taken to have run already; with 0, the public simulator's, jobs
+        Shares: time run (s) that a new job starts with. With 0, as in the public simulator, jobs
         that never ran go before all others.
 
     Reference: Themis, NSDI 2020; PCS, arXiv 2401.10354, section 5.1; Muri's public simulator.
@@ -299,7 +325,7 @@ class Themis(Elastic):
         "muri": {"form": SHARES, "iterations_in_denominator": True},
     }
 
-    # form ``shares`` keeps gangs whole and reads more
+    # form ``shares`` gives a job its demand or nothing, and also needs the time of an iteration
     elastic: ClassVar[Any] = FromSettings(True, lambda policy: policy.form != SHARES)
     needs: ClassVar[Any] = FromSettings(
         NEEDS, lambda policy: NEEDS | {"iteration_time"} if policy.form == SHARES else NEEDS
@@ -313,7 +339,7 @@ class Themis(Elastic):
         return self.lease
 
     def session(self, view: View) -> Callable[[View], Decision]:
-        """Return the decision function of one run."""
+        """Decision function of one run."""
         if self.form == SHARES:
             return FairShares(view, bool(self.iterations_in_denominator), self.initial_service)
         return super().session(view)

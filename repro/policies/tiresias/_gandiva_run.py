@@ -1,4 +1,4 @@
-"""A whole run of Gandiva by the steps of the public simulator, in compiled loops."""
+"""A whole run of Gandiva in the steps of the public simulator, in compiled loops."""
 
 import math
 from typing import NamedTuple
@@ -12,11 +12,10 @@ from repro.model.jobs import JobTable, State
 from repro.model.records import Intervals
 from repro.policies.tiresias._gandiva_simulator import Sets, empty_sets, ends_slice, set_heads, step
 
-#: Intervals that are recorded in one call at most, or GPUs of the cluster if more.
+#: Largest number of intervals that one call records; the GPUs of the cluster if these are more.
 _AT_ONCE = 100_000
-#: Entries of `StepClock.tally`: numbers of jobs that hold GPUs, that have arrived, and that have
-#: not finished.
-_HOLDERS, _ARRIVED, _LEFT = range(3)
+#: Entries of `StepClock.tally`: jobs that hold GPUs, jobs that have arrived, unfinished jobs.
+_HOLDERS, _ARRIVED, _UNFINISHED = range(3)
 
 
 class StepClock(NamedTuple):
@@ -24,7 +23,7 @@ class StepClock(NamedTuple):
 
     #: (1,): time of the next step (s)
     next: Floats
-    #: (3,): counts
+    #: (3,): numbers of jobs
     tally: Ints
     #: (jobs,): jobs that hold GPUs, in the order of the decision
     holders: Ints
@@ -56,35 +55,38 @@ def simulate_steps(
     cluster : Cluster
         Nodes with equally many GPUs.
     intervals : Intervals or None
-        Record of who held GPUs when; None: nothing is recorded.
+        Record of the GPUs that jobs hold, by interval. None: no record.
     slice_s : float
         Seconds between rotations.
     step_s : float
         Seconds between steps.
     at_once : int
-        Intervals recorded in one call of the compiled loop, at most.
+        Largest number of intervals that one call of the compiled loop records.
     """
-    n = table.count
+    count = table.count
     gpus = np.array(table.gpus, dtype=np.int64)
     submit = np.array(table.submit)
     sets = empty_sets(gpus.astype(float), cluster)
     clock = StepClock(
         next=submit[:1].copy(),
-        tally=np.array([0, 0, n]),
-        holders=np.zeros(n, np.int64),
-        chosen=np.zeros(n, np.int64),
-        is_chosen=np.zeros(n, np.bool_),
-        finished=np.zeros(n, np.bool_),
+        tally=np.array([0, 0, count]),
+        holders=np.zeros(count, np.int64),
+        chosen=np.zeros(count, np.int64),
+        is_chosen=np.zeros(count, np.bool_),
+        finished=np.zeros(count, np.bool_),
     )
-    # one step closes as many intervals as there are GPUs at most
+    # one step closes at most one interval per GPU
     spans = np.empty((3, max(at_once, cluster.num_gpus) + cluster.num_gpus))
-    while clock.tally[_LEFT] > 0:
-        count = _steps(sets, clock, table.state, submit, slice_s, step_s, spans)
+    while clock.tally[_UNFINISHED] > 0:
+        num_spans = _steps(sets, clock, table.state, submit, slice_s, step_s, spans)
         if intervals is not None:
-            job, start, end = spans[:, :count]
-            held = gpus[job.astype(int)]
-            none = np.full(count, -1)
-            intervals.blocks.append(np.array([job, job, start, end, held, held, -none, none]))
+            job, start, end = spans[:, :num_spans]
+            width = gpus[job.astype(int)]
+            nominal_speed = np.ones(num_spans)
+            no_type = np.full(num_spans, -1)
+            intervals.blocks.append(
+                np.array([job, job, start, end, width, width, nominal_speed, no_type])
+            )
 
 
 @njit()
@@ -103,21 +105,21 @@ def _steps(
     Returns the number of intervals written.
     """
     tally = clock.tally
-    room = spans.shape[1] - s.num_gpus
+    limit = spans.shape[1] - s.num_gpus
     count = 0
-    while tally[_LEFT] > 0 and count < room:
+    while tally[_UNFINISHED] > 0 and count < limit:
         now = clock.next[0]
-        ended = _complete(clock, state, now, spans[:, count:])
-        count += ended
-        new = tally[_ARRIVED]
+        completed = _complete(clock, state, now, spans[:, count:])
+        count += completed
+        first_new = tally[_ARRIVED]
         while tally[_ARRIVED] < len(submit) and submit[tally[_ARRIVED]] <= now:
             tally[_ARRIVED] += 1
         rotates = ends_slice(now, slice_s)
-        step(s, clock.finished, ended > 0, rotates, new, tally[_ARRIVED])
+        step(s, clock.finished, completed > 0, rotates, first_new, tally[_ARRIVED])
         count += _apply(s, clock, state, now, spans[:, count:])
         arrival = submit[tally[_ARRIVED]] if tally[_ARRIVED] < len(submit) else math.inf
-        # while there are no jobs nothing happens at any step
-        idle = tally[_LEFT] == len(submit) - tally[_ARRIVED]
+        # without jobs no step changes anything
+        idle = tally[_UNFINISHED] == len(submit) - tally[_ARRIVED]
         clock.next[0] = arrival if idle else min(now + step_s, arrival)
     return count
 
@@ -126,7 +128,7 @@ def _steps(
 def _complete(clock: StepClock, state: State, now: float, spans: Floats) -> int:
     """Finish the jobs whose work is done by ``now`` (s).
 
-    ``spans``, (3, intervals), get their intervals. Returns the number of intervals written.
+    Their intervals go to ``spans``, (3, intervals). Returns the number of intervals written.
     """
     count = 0
     kept = 0
@@ -141,19 +143,19 @@ def _complete(clock: StepClock, state: State, now: float, spans: Floats) -> int:
         state.end[job] = now
         clock.finished[job] = True
     clock.tally[_HOLDERS] = kept
-    clock.tally[_LEFT] -= count
+    clock.tally[_UNFINISHED] -= count
     return count
 
 
 @njit()
 def _apply(s: Sets, clock: StepClock, state: State, now: float, spans: Floats) -> int:
-    """Stop and start jobs as the sets say.
+    """Stop and start jobs so that the heads of the sets run.
 
-    ``spans``, (3, intervals), get the intervals of jobs that stop. Returns the number of intervals
+    Intervals of jobs that stop go to ``spans``, (3, intervals). Returns the number of intervals
     written.
     """
-    chosen = set_heads(s, clock.chosen)
-    for job in clock.chosen[:chosen]:
+    num_chosen = set_heads(s, clock.chosen)
+    for job in clock.chosen[:num_chosen]:
         clock.is_chosen[job] = True
     count = 0
     for job in clock.holders[: clock.tally[_HOLDERS]]:
@@ -161,22 +163,23 @@ def _apply(s: Sets, clock: StepClock, state: State, now: float, spans: Floats) -
             _stop(state, job, now, spans, count)
             count += 1
             state.preemptions[job] += 1
-    for place in range(chosen):
-        job = clock.holders[place] = clock.chosen[place]
+    for index in range(num_chosen):
+        job = clock.chosen[index]
+        clock.holders[index] = job
         clock.is_chosen[job] = False
         if not state.running[job]:
             state.running[job] = True
             state.since[job] = now
             state.first_start[job] = min(state.first_start[job], now)
-    clock.tally[_HOLDERS] = chosen
+    clock.tally[_HOLDERS] = num_chosen
     return count
 
 
 @njit()
-def _stop(state: State, job: int, now: float, spans: Floats, count: int) -> None:
-    """Take the GPUs of a job away and write the interval to column ``count`` of ``spans``."""
+def _stop(state: State, job: int, now: float, spans: Floats, column: int) -> None:
+    """Stop a job, and write its interval to a column of ``spans``."""
     state.running[job] = False
-    spans[0, count] = job
-    spans[1, count] = state.since[job]
-    spans[2, count] = now
+    spans[0, column] = job
+    spans[1, column] = state.since[job]
+    spans[2, column] = now
     state.left[job] = max(0.0, state.left[job] - (now - state.since[job]))

@@ -1,8 +1,16 @@
 """Gandiva by the rules of the public Tiresias simulator: node sets, jobs dealt out anew.
 
 One call of `step` is one step of the simulator, of 10 s as shipped. The simulator begins a step
-with the rebalancing that here ends the step before. Nothing happens in between, so that the jobs
-that `step` leaves at the heads of their sets are those that run until the next step.
+with a rebalancing; here that rebalancing ends the step before. Nothing happens in between. So the
+jobs at the heads of their sets after `step` run until the next step.
+
+With n_g jobs and N_g sets of gangs of g GPUs, a set of m_g nodes, b GPUs per node and G GPUs:
+
+    target_g = min(floor(g n_g / (sum_h h n_h) G), g n_g)
+    change   = ceil(|N_g m_g b - target_g| / g) sets are closed (surplus) or opened (lack)
+
+Ties: sets of equal usage keep their order in the list of the size. Sizes are visited in the order
+16, 1, 2, 4, 24, 32, 8, 64, 12, then the others in ascending order.
 """
 
 import math
@@ -17,63 +25,72 @@ from repro.model.cluster.spec import Cluster
 from repro.model.decision import RunSet
 from repro.model.view import View
 
-#: Gang sizes in the order in which the simulator visits them, that of a dictionary of Python 2.
-#: Other sizes, at which it stops with an error, come after these in ascending order.
-_VISITED = (16, 1, 2, 4, 24, 32, 8, 64, 12)
-#: Entries of `Sets.tally`: nodes of no set, pending jobs, numbers in `Sets.spare`, and whether the
-#: last rebalancing opened a set, or the last step moved jobs other than by rotation.
+#: Gang sizes in the simulator's order of visits, that of a dictionary of Python 2. It stops with an
+#: error at other sizes; here these follow in ascending order.
+_VISIT_ORDER = (16, 1, 2, 4, 24, 32, 8, 64, 12)
+#: Entries of `Sets.tally`: free nodes, pending jobs, and entries of `Sets.spare`; whether the last
+#: rebalancing opened a set; whether the last step moved jobs other than by rotation.
 FREE, PENDING, SPARE, OPENED, MOVED = range(5)
 
 
 class Sets(NamedTuple):
-    """All node sets; a gang size is its index in the order of visits, a set is a number.
+    """All node sets. A gang size is its index in the order of visits, a set is a number.
 
-    Shapes: sizes (sizes,), sets (nodes of the cluster,), jobs (jobs,). The jobs of a set are a
-    linked list; the first `capacity` jobs of it run.
+    The jobs of a set are a linked list. Its first `capacity` jobs run.
     """
 
-    #: of each size: GPUs of a gang, nodes of a set, gangs that run at once on a set
+    #: (sizes,): GPUs of a gang
     gpus: Ints
+    #: (sizes,): nodes of a set
     nodes: Ints
+    #: (sizes,): gangs that run at once on a set
     capacity: Ints
-    #: of each size: number of sets, and number of jobs in them
+    #: (sizes,): number of sets
     number: Ints
+    #: (sizes,): number of jobs in the sets
     members: Ints
     #: (sizes, nodes of the cluster): sets of each size, roughly the least used first
     order: Ints
-    #: of each set: jobs that entered since it was opened or dealt out; completions do not lower it
+    #: (sets,): jobs that entered since the set was opened or dealt out; completions do not lower it
     usage: Ints
-    #: of each set: number of jobs, first job and last job (-1: none)
+    #: (sets,): number of jobs
     jobs: Ints
+    #: (sets,): first job, -1 in an empty set
     first: Ints
+    #: (sets,): last job
     last: Ints
-    #: of each job: its size, and the job behind it (-1: none)
+    #: (jobs,): gang size
     size: Ints
+    #: (jobs,): next job of the set, -1 for the last
     behind: Ints
-    #: (jobs,): jobs whose size had no set and no nodes for one
+    #: (jobs,): jobs whose size has no set and no nodes for one
     pending: Ints
-    #: (nodes of the cluster,): sets that are not open
+    #: (nodes of the cluster,): numbers without an open set
     spare: Ints
     #: (jobs,): jobs of one size while they change sets
     moving: Ints
     #: (5,): counts
     tally: Ints
-    #: GPUs of a node and of the cluster
+    #: GPUs of a node
     node_gpus: int
+    #: GPUs of the cluster
     num_gpus: int
 
 
 def empty_sets(widths: Floats, cluster: Cluster) -> Sets:
-    """Node sets before the first job, for jobs that ask for ``widths`` GPUs, (jobs,)."""
+    """Node sets before the first job, for jobs of these demands (GPUs), (jobs,)."""
     gpus = widths.astype(np.int64)
-    asked = set(gpus.tolist())
-    known = [size for size in _VISITED if size in asked]
-    sizes = np.array([*known, *sorted(asked - set(known))])
-    place = {size: at for at, size in enumerate(sizes.tolist())}
+    demands = set(gpus.tolist())
+    usual_sizes = [size for size in _VISIT_ORDER if size in demands]
+    other_sizes = sorted(demands - set(usual_sizes))
+    sizes = np.array([*usual_sizes, *other_sizes])
+    index_of = {size: index for index, size in enumerate(sizes.tolist())}
     nodes = -(-sizes // cluster.gpus_per_node)
+    num_jobs = len(gpus)
     num_nodes = cluster.num_nodes
     tally = np.zeros(5, np.int64)
-    tally[FREE] = tally[SPARE] = num_nodes
+    tally[FREE] = num_nodes
+    tally[SPARE] = num_nodes
     return Sets(
         gpus=sizes,
         nodes=nodes,
@@ -85,11 +102,11 @@ def empty_sets(widths: Floats, cluster: Cluster) -> Sets:
         jobs=np.zeros(num_nodes, np.int64),
         first=np.full(num_nodes, -1),
         last=np.full(num_nodes, -1),
-        size=np.array([place[width] for width in gpus.tolist()]),
-        behind=np.full(len(gpus), -1),
-        pending=np.zeros(len(gpus), np.int64),
+        size=np.array([index_of[demand] for demand in gpus.tolist()]),
+        behind=np.full(num_jobs, -1),
+        pending=np.zeros(num_jobs, np.int64),
         spare=np.arange(num_nodes),
-        moving=np.zeros(len(gpus), np.int64),
+        moving=np.zeros(num_jobs, np.int64),
         tally=tally,
         node_gpus=cluster.gpus_per_node,
         num_gpus=cluster.num_gpus,
@@ -112,8 +129,8 @@ def _append(s: Sets, node_set: int, job: int) -> None:
 
 
 @njit()
-def _empty_out(s: Sets, node_set: int, moved: int) -> int:
-    """Move the jobs of a set to `Sets.moving`, from index ``moved`` on.
+def _take_out(s: Sets, node_set: int, moved: int) -> int:
+    """Move the jobs of a set to `Sets.moving`, behind the ``moved`` jobs there.
 
     Returns the number of jobs in `Sets.moving`.
     """
@@ -129,7 +146,7 @@ def _empty_out(s: Sets, node_set: int, moved: int) -> int:
 
 @njit()
 def _open(s: Sets, size: int) -> int:
-    """Open an empty set at the end of the list of its size; return it."""
+    """Open an empty set at the end of the list of its size, and return it."""
     s.tally[FREE] -= s.nodes[size]
     s.tally[SPARE] -= 1
     node_set = int(s.spare[s.tally[SPARE]])
@@ -141,7 +158,7 @@ def _open(s: Sets, size: int) -> int:
 
 @njit()
 def _close(s: Sets, size: int, node_set: int) -> None:
-    """Give back the nodes of a set that is no longer in the list of its size."""
+    """Free the nodes of a set that has left the list of its size."""
     s.tally[FREE] += s.nodes[size]
     s.spare[s.tally[SPARE]] = node_set
     s.tally[SPARE] += 1
@@ -149,86 +166,88 @@ def _close(s: Sets, size: int, node_set: int) -> None:
 
 @njit()
 def _first_to_end(order: Ints) -> None:
-    """Put the first set of a list behind the others."""
+    """Move the first set of a list to its end."""
     first = order[0]
-    for place in range(len(order) - 1):
-        order[place] = order[place + 1]
+    for index in range(len(order) - 1):
+        order[index] = order[index + 1]
     order[-1] = first
 
 
 @njit()
 def _sort(s: Sets, order: Ints) -> None:
-    """Sort sets by usage; equal ones keep their order."""
-    for place in range(1, len(order)):
-        node_set = order[place]
-        before = place
-        while before > 0 and s.usage[order[before - 1]] > s.usage[node_set]:
-            order[before] = order[before - 1]
-            before -= 1
-        order[before] = node_set
+    """Sort sets by usage; sets of equal usage keep their order."""
+    for index in range(1, len(order)):
+        node_set = order[index]
+        target = index
+        while target > 0 and s.usage[order[target - 1]] > s.usage[node_set]:
+            order[target] = order[target - 1]
+            target -= 1
+        order[target] = node_set
 
 
 # one step -----------------------------------------------------------------------------------------
 
 
 @njit()
-def step(s: Sets, finished: Flags, some_finished: bool, rotates: bool, new: int, end: int) -> None:
-    """Play one step, at which the jobs ``new`` to ``end`` - 1 arrive.
+def step(
+    s: Sets, finished: Flags, some_finished: bool, rotates: bool, first_new: int, end_new: int
+) -> None:
+    """Simulate one step, at which the jobs ``first_new`` to ``end_new`` - 1 arrive.
 
-    `finished`, (jobs,): has finished; `some_finished`: a job finished since the last step;
-    `rotates`: a slice ends at this step.
+    ``finished``, (jobs,): has finished. ``some_finished``: a job finished since the last step.
+    ``rotates``: a slice ends at this step.
     """
     s.tally[MOVED] = 0
-    released = _execute(s, finished, some_finished, rotates)
-    for job in range(new, end):
+    has_freed_nodes = _execute(s, finished, some_finished, rotates)
+    for job in range(first_new, end_new):
         if not _enter(s, job):
             s.pending[s.tally[PENDING]] = job
             s.tally[PENDING] += 1
-    if released:
-        _retry(s)
+    if has_freed_nodes:
+        _retry_pending(s)
     _rebalance(s)
 
 
 @njit()
 def _execute(s: Sets, finished: Flags, some_finished: bool, rotates: bool) -> bool:
-    """Rotate the sets, drop finished jobs, close empty sets; return whether a set was closed."""
-    released = False
+    """Rotate the sets, remove finished jobs, close empty sets; return whether a set was closed."""
+    has_closed = False
     for size in range(len(s.gpus)):
         kept = 0
-        for place in range(s.number[size]):
-            node_set = s.order[size, place]
+        for index in range(s.number[size]):
+            node_set = s.order[size, index]
             # jobs that finish now still take part in the rotation
             if rotates and s.jobs[node_set] > s.capacity[size]:
                 _rotate(s, node_set, s.capacity[size])
             if some_finished:
-                before = s.jobs[node_set]
-                _drop(s, finished, node_set)
-                s.members[size] -= before - s.jobs[node_set]
+                jobs_before = s.jobs[node_set]
+                _remove_finished(s, finished, node_set)
+                s.members[size] -= jobs_before - s.jobs[node_set]
             if s.jobs[node_set] > 0:
                 s.order[size, kept] = node_set
                 kept += 1
             else:
                 _close(s, size, node_set)
-                released = True
+                has_closed = True
         s.number[size] = kept
-    return released
+    return has_closed
 
 
 @njit()
 def _rotate(s: Sets, node_set: int, capacity: int) -> None:
-    """Send the jobs that ran to the tail of a set in which others wait."""
-    ran = s.first[node_set]
+    """Move the jobs that ran to the tail of a set in which other jobs wait."""
+    last_run = s.first[node_set]
     for _ in range(capacity - 1):
-        ran = s.behind[ran]
+        last_run = s.behind[last_run]
     s.behind[s.last[node_set]] = s.first[node_set]
-    s.first[node_set] = s.behind[ran]
-    s.last[node_set] = ran
-    s.behind[ran] = -1
+    s.first[node_set] = s.behind[last_run]
+    s.last[node_set] = last_run
+    s.behind[last_run] = -1
 
 
 @njit()
-def _drop(s: Sets, finished: Flags, node_set: int) -> None:
-    """Take finished jobs out of a set."""
+def _remove_finished(s: Sets, finished: Flags, node_set: int) -> None:
+    """Remove finished jobs from a set."""
     job = s.first[node_set]
     s.jobs[node_set] = 0
     s.first[node_set] = -1
@@ -241,34 +260,34 @@ def _drop(s: Sets, finished: Flags, node_set: int) -> None:
 
 @njit()
 def _enter(s: Sets, job: int) -> bool:
-    """Put a job into a set: one with room to spare, a new one, or the second least used.
+    """Put a job into a set with spare capacity, a new one, or the second least used one.
 
-    Returns whether there was one.
+    Returns whether there is such a set.
     """
     size = s.size[job]
     count = s.number[size]
     if count > 0:
         least = s.order[size, 0]
         _first_to_end(s.order[size, :count])
-        # strictly less: the last gang that a set has capacity for goes elsewhere if it can
+        # strictly less: the last gang that a set has capacity for goes to another set if it can
         if s.usage[least] + 1 < s.capacity[size]:
-            _take(s, size, least, job)
+            _put(s, size, least, job)
             return True
     if s.nodes[size] <= s.tally[FREE]:
-        _take(s, size, _open(s, size), job)
+        _put(s, size, _open(s, size), job)
         return True
     if count > 0:
-        # the least used set is at the end of the list by now
+        # the least used set has moved to the end of the list
         second = s.order[size, 0]
         _first_to_end(s.order[size, :count])
-        _take(s, size, second, job)
+        _put(s, size, second, job)
         return True
     return False
 
 
 @njit()
-def _take(s: Sets, size: int, node_set: int, job: int) -> None:
-    """Put a job into a set that is the last of the list of its size, and sort the list."""
+def _put(s: Sets, size: int, node_set: int, job: int) -> None:
+    """Put a job into the last set of the list of its size, and sort the list."""
     _append(s, node_set, job)
     s.members[size] += 1
     s.usage[node_set] += 1
@@ -276,19 +295,19 @@ def _take(s: Sets, size: int, node_set: int, job: int) -> None:
 
 
 @njit()
-def _retry(s: Sets) -> None:
-    """Let pending jobs enter; after each that does, the simulator skips the next one."""
+def _retry_pending(s: Sets) -> None:
+    """Let pending jobs enter; after each job that enters, the simulator skips the next one."""
     kept = 0
-    place = 0
-    while place < s.tally[PENDING]:
-        if _enter(s, s.pending[place]):
+    index = 0
+    while index < s.tally[PENDING]:
+        if _enter(s, s.pending[index]):
             s.tally[MOVED] = 1
-            place += 1
-            if place == s.tally[PENDING]:
+            index += 1
+            if index == s.tally[PENDING]:
                 break
-        s.pending[kept] = s.pending[place]
+        s.pending[kept] = s.pending[index]
         kept += 1
-        place += 1
+        index += 1
     s.tally[PENDING] = kept
 
 
@@ -296,37 +315,37 @@ def _retry(s: Sets) -> None:
 def _rebalance(s: Sets) -> None:
     """Bring the nodes of every gang size towards its share of the demand."""
     s.tally[OPENED] = 0
-    total = 0
+    total_demand = 0
     for size in range(len(s.gpus)):
-        total += s.gpus[size] * s.members[size]
+        total_demand += s.gpus[size] * s.members[size]
     for size in range(len(s.gpus)):
         demand = s.gpus[size] * s.members[size]
         if demand == 0:
             continue
-        # in this order of operations, whose rounding errors decide
-        share = math.floor(demand / total * s.num_gpus)
+        # in this order of operations: the rounding error decides
+        share = math.floor(demand / total_demand * s.num_gpus)
         surplus = s.number[size] * s.nodes[size] * s.node_gpus - min(share, demand)
-        # the number of sets is counted in gangs
-        number = math.ceil(abs(surplus) / s.gpus[size])
+        # as many sets as the surplus has gangs, also if a set serves several gangs
+        count = math.ceil(abs(surplus) / s.gpus[size])
         if surplus > 0:
-            _shrink(s, size, min(number, s.number[size] - 1))
+            _shrink(s, size, min(count, s.number[size] - 1))
         elif surplus < 0:
-            _expand(s, size, number)
+            _expand(s, size, count)
 
 
 @njit()
-def _shrink(s: Sets, size: int, number: int) -> None:
-    """Close the first sets and give each of their jobs to the set that is least used then."""
-    if number == 0:
+def _shrink(s: Sets, size: int, count: int) -> None:
+    """Close the first sets, and put each of their jobs into the set that is then least used."""
+    if count == 0:
         return
     moved = 0
-    for place in range(number):
-        moved = _empty_out(s, s.order[size, place], moved)
-        _close(s, size, s.order[size, place])
-    s.number[size] -= number
+    for index in range(count):
+        moved = _take_out(s, s.order[size, index], moved)
+        _close(s, size, s.order[size, index])
+    s.number[size] -= count
     order = s.order[size]
-    for place in range(s.number[size]):
-        order[place] = order[place + number]
+    for index in range(s.number[size]):
+        order[index] = order[index + count]
     for job in s.moving[:moved]:
         _append(s, order[0], job)
         s.usage[order[0]] += 1
@@ -335,44 +354,44 @@ def _shrink(s: Sets, size: int, number: int) -> None:
 
 
 @njit()
-def _expand(s: Sets, size: int, number: int) -> None:
-    """Open sets as far as nodes are free, and deal all jobs of the size out among all its sets.
+def _expand(s: Sets, size: int, count: int) -> None:
+    """Open sets while nodes are free, and deal all jobs of the size out among all its sets.
 
-    If all sets were opened and have one node each, the simulator deals no jobs out: the sets stay
-    empty and close in the next step.
+    If all ``count`` sets are opened and have one node each, the simulator deals no jobs out. The
+    new sets then stay empty and close in the next step.
     """
-    opened = min(number, s.tally[FREE] // s.nodes[size])
+    opened = min(count, s.tally[FREE] // s.nodes[size])
     for _ in range(opened):
         _open(s, size)
     if opened > 0:
         s.tally[OPENED] = 1
-    if opened < number or s.nodes[size] > 1:
+    if opened < count or s.nodes[size] > 1:
         _deal(s, size)
 
 
 @njit()
 def _deal(s: Sets, size: int) -> None:
-    """Give the jobs, set by set, each to the set that is least used then.
+    """Deal out the jobs, set by set, each to the set that is then least used.
 
-    A set that took a job stays ahead of sets that are as much used. So the sets take turns from
-    first to last and then from last to first.
+    A set that has just got a job stays ahead of sets of equal usage. So the sets take turns from
+    first to last, and then from last to first.
     """
     number = s.number[size]
     order = s.order[size, :number]
     moved = 0
     for node_set in order:
-        moved = _empty_out(s, node_set, moved)
+        moved = _take_out(s, node_set, moved)
     if number > 1 or s.usage[order[0]] != moved:
         s.tally[MOVED] = 1
     for node_set in order:
         s.usage[node_set] = 0
-    for at in range(moved):
-        turn = at // number
-        place = at % number
-        node_set = order[place if turn % 2 == 0 else number - 1 - place]
-        _append(s, node_set, s.moving[at])
+    for dealt in range(moved):
+        turn = dealt // number
+        index = dealt % number
+        node_set = order[index if turn % 2 == 0 else number - 1 - index]
+        _append(s, node_set, s.moving[dealt])
         s.usage[node_set] += 1
-    # the sets of the last turn, latest first, come behind those that it did not reach
+    # sets that the last turn reached, latest first, come behind the others
     if moved // number % 2 == 1:
         _reverse(order)
     _reverse(order)
@@ -382,20 +401,20 @@ def _deal(s: Sets, size: int) -> None:
 @njit()
 def _reverse(order: Ints) -> None:
     """Reverse a list of sets."""
-    for place in range(len(order) // 2):
-        other = len(order) - 1 - place
-        order[place], order[other] = order[other], order[place]
+    for index in range(len(order) // 2):
+        other = len(order) - 1 - index
+        order[index], order[other] = order[other], order[index]
 
 
 @njit()
-def set_heads(s: Sets, runs: Ints) -> int:
-    """Write the jobs that run until the next step to `runs`, (jobs,); return how many."""
+def set_heads(s: Sets, heads: Ints) -> int:
+    """Write the jobs that run until the next step to ``heads``, (jobs,); return their number."""
     number = 0
     for size in range(len(s.gpus)):
         for node_set in s.order[size, : s.number[size]]:
             job = s.first[node_set]
             for _ in range(min(s.capacity[size], s.jobs[node_set])):
-                runs[number] = job
+                heads[number] = job
                 number += 1
                 job = s.behind[job]
     return number
@@ -412,39 +431,38 @@ def ends_slice(now: float, slice_s: float) -> bool:
 
 
 def stepper(slice_s: float, step_s: float, view: View) -> Callable[[View], RunSet]:
-    """Return the decision function of one run."""
+    """Decision function of one run."""
     s = empty_sets(view.widths, view.cluster)
     finished = np.zeros(len(view.widths), np.bool_)
-    runs = np.zeros(len(view.widths), np.int64)
+    heads = np.zeros(len(view.widths), np.int64)
 
     def decide(view: View) -> RunSet:
-        """Play one step and name the jobs that run until the next."""
+        """Simulate one step, and name the jobs that run until the next."""
         now = view.now
-        opened = s.tally[OPENED]
+        opened_before = s.tally[OPENED]
+        some_finished = bool(view.finished)
         finished[view.finished] = True
-        step(
-            s, finished, bool(view.finished), ends_slice(now, slice_s), view.fresh.start,
-            view.fresh.stop,
-        )  # fmt: skip
-        same = not (view.changed or s.tally[MOVED]) and s.tally[OPENED] == opened
-        wake = _next_change(s, now, slice_s, step_s) if same else now + step_s
-        return RunSet(runs[: set_heads(s, runs)].tolist(), "exact", wake)
+        rotates = ends_slice(now, slice_s)
+        step(s, finished, some_finished, rotates, view.fresh.start, view.fresh.stop)
+        is_unchanged = not view.changed and not s.tally[MOVED] and s.tally[OPENED] == opened_before
+        wake = _next_change(s, now, slice_s, step_s) if is_unchanged else now + step_s
+        return RunSet(heads[: set_heads(s, heads)].tolist(), "exact", wake)
 
     return decide
 
 
 def _next_change(s: Sets, now: float, slice_s: float, step_s: float) -> float:
-    """Return the next step (s) that can change anything, after one that changed nothing."""
-    crowded = any(
+    """Next step (s) that can change anything, after a step that changed nothing."""
+    is_overfull = any(
         (s.jobs[s.order[size, : s.number[size]]] > s.capacity[size]).any()
         for size in range(len(s.gpus))
     )
-    if not crowded:
+    if not is_overfull:
         return math.inf
-    look = now + step_s
+    wake = now + step_s
     for _ in range(math.ceil(slice_s / step_s)):
-        if ends_slice(look, slice_s):
-            return look
-        look += step_s
+        if ends_slice(wake, slice_s):
+            return wake
+        wake += step_s
     # counted from this arrival, no step ever meets the end of a slice
-    return math.inf if (slice_s / step_s).is_integer() else look
+    return math.inf if (slice_s / step_s).is_integer() else wake

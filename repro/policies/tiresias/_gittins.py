@@ -1,4 +1,8 @@
-"""Gittins indices of an empirical service distribution (Tiresias Pseudocode 1)."""
+"""Gittins indices of an empirical service distribution (Tiresias, section 3.2.1, Pseudocode 1).
+
+The samples s_1 <= ... <= s_n are total services of past jobs (GPU-seconds), with prefix sums C_k =
+s_1 + ... + s_k. For an attained service a let i = #{s <= a}, so that n - i samples are longer.
+"""
 
 from bisect import bisect_right
 from collections.abc import Callable
@@ -13,11 +17,12 @@ Index = Callable[[float], float]
 
 
 class _Samples:
-    """Known services in ascending order, and what the first of them add up to."""
+    """Samples in ascending order with their prefix sums, as arrays and as lists."""
 
     def __init__(self, samples: Array) -> None:
         self.values = np.sort(samples)
         self.n = len(self.values)
+        #: C_0, ..., C_n
         self.sums = np.concatenate([[0.0], np.cumsum(self.values)])
         self.samples: list[float] = self.values.tolist()
         self.prefix: list[float] = self.sums.tolist()
@@ -26,82 +31,108 @@ class _Samples:
 class GittinsIndex(_Samples):
     """G(a) = sup over D of P(S - a <= D | S > a) / E[min(S - a, D) | S > a].
 
-    Built in O(n log n), looked up in O(log n) plus a short walk along a convex hull: with
-    X_l = sum_j min(s_j, s_l), the ratio for D = s_l - a is the slope from (C_i + a (n - i), i) to
-    (X_l, l), so that the supremum is a tangent to the upper hull of the points behind i.
+    Building takes O(n log n), a look-up O(log n) and a short walk along a convex hull. With X_l =
+    sum_j min(s_j, s_l), the ratio for D = s_l - a is the slope from (C_i + a (n - i), i) to
+    (X_l, l). So the supremum is a tangent to the upper hull of the points behind i.
 
-    ``samples`` are total services of past jobs, ``delta`` a fixed quantum D instead of the
-    supremum (GPU-seconds). Tiresias, NSDI 2019, section 3.2.1 and Pseudocode 1.
+    Parameters
+    ----------
+    samples : array
+        Total services of past jobs (GPU-seconds).
+    delta : float, optional
+        One quantum D (GPU-seconds) instead of the supremum.
+
+    Reference: Tiresias, NSDI 2019, section 3.2.1 and Pseudocode 1.
+
+    Examples
+    --------
+    >>> GittinsIndex(np.array([4.0, 8.0, 12.0]))(0.0)
+    0.125
     """
 
     def __init__(self, samples: Array, delta: float | None = None) -> None:
         super().__init__(samples)
         self.delta = delta
         if delta is None:
-            self._hull(self.values)
+            self._build_hull()
 
-    def _hull(self, values: Array) -> None:
-        """Link every sample to the next vertex of the upper hull of the points behind it."""
+    def _build_hull(self) -> None:
+        """Link the point of every sample to the next vertex of the hull of the points behind it."""
+        values = self.values
         ranks = np.arange(1, self.n + 1)
         x = self.sums[1:] + values * (self.n - ranks)
         # equal samples make one point: the last of them
-        last = np.append(values[1:] > values[:-1], True)
-        self.x: list[float] = x[last].tolist()
-        self.y: list[int] = ranks[last].tolist()
-        self.unique: list[float] = values[last].tolist()
+        is_last = np.append(values[1:] > values[:-1], True)
+        self.x: list[float] = x[is_last].tolist()
+        self.y: list[int] = ranks[is_last].tolist()
+        self.unique: list[float] = values[is_last].tolist()
         count = len(self.x)
-        self.next = [count] * count
-        for i in range(count - 2, -1, -1):
-            j = i + 1
-            while self.next[j] < count and self._slope(i, self.next[j]) >= self._slope(i, j):
-                j = self.next[j]
-            self.next[i] = j
+        self.next_vertex = [count] * count
+        for point in range(count - 2, -1, -1):
+            vertex = point + 1
+            following = self.next_vertex[vertex]
+            while following < count and self._slope(point, following) >= self._slope(point, vertex):
+                vertex = following
+                following = self.next_vertex[vertex]
+            self.next_vertex[point] = vertex
 
-    def _slope(self, i: int, j: int) -> float:
-        return (self.y[j] - self.y[i]) / (self.x[j] - self.x[i])
+    def _slope(self, point: int, other: int) -> float:
+        """Slope from one point to another."""
+        return (self.y[other] - self.y[point]) / (self.x[other] - self.x[point])
 
     def __call__(self, attained: float) -> float:
         i = bisect_right(self.samples, attained)
         if i == self.n:
             return 0.0
         if self.delta is not None:
-            return self._fixed(attained, i, self.delta)
-        base = self.prefix[i] + attained * (self.n - i)
+            return self._ratio(attained, i, self.delta)
+        x = self.prefix[i] + attained * (self.n - i)
         vertex = bisect_right(self.unique, attained)
-        best = 0.0
+        supremum = 0.0
         while vertex < len(self.x):
-            slope = (self.y[vertex] - i) / (self.x[vertex] - base)
-            if slope < best:
+            slope = (self.y[vertex] - i) / (self.x[vertex] - x)
+            if slope < supremum:
                 break
-            best = slope
-            vertex = self.next[vertex]
-        return best
+            supremum = slope
+            vertex = self.next_vertex[vertex]
+        return supremum
 
-    def _fixed(self, attained: float, i: int, delta: float) -> float:
-        """Return the ratio for one quantum; ``i`` samples are no larger than ``attained``."""
+    def _ratio(self, attained: float, i: int, delta: float) -> float:
+        """Ratio for the quantum ``delta``, with i = #{s <= attained}."""
         k = bisect_right(self.samples, attained + delta)
-        tail = delta * (self.n - k) if k < self.n else 0.0
-        served = self.prefix[k] - self.prefix[i] - attained * (k - i) + tail
-        return (k - i) / served
+        beyond = delta * (self.n - k) if k < self.n else 0.0
+        service = self.prefix[k] - self.prefix[i] - attained * (k - i) + beyond
+        return (k - i) / service
 
 
 class MeanServiceIndex(_Samples):
     """G(a) = 1 / E[S | S > a], an index that drops as a job passes each known service time.
 
-    This, not the literal formula, yields the 2D-Gittins schedule drawn in Tiresias Figure 7.
+    It yields the 2D-Gittins schedule of Tiresias Figure 7; the literal formula does not.
+
+    Examples
+    --------
+    >>> MeanServiceIndex(np.array([4.0, 8.0, 12.0]))(4.0)
+    0.1
     """
 
     def __call__(self, attained: float) -> float:
         i = bisect_right(self.samples, attained)
-        n = self.n
-        return (n - i) / (self.prefix[n] - self.prefix[i]) if i < n else 0.0
+        if i == self.n:
+            return 0.0
+        return (self.n - i) / (self.prefix[self.n] - self.prefix[i])
 
 
 class TotalServiceIndex(_Samples):
-    """sup over D of P(S - a <= D | S > a) / E', where E' takes S where it should take S - a.
+    """sup over D of P(S - a <= D | S > a) / E', where E' has S in place of S - a.
 
-    The ratio the public simulator computes, without its roundings and with the supremum instead of
-    one quantum. Like `MeanServiceIndex`, it drops as a job passes a known service time.
+    The public simulator computes this ratio, with roundings and for one quantum. Like
+    `MeanServiceIndex`, the index drops as a job passes a known service time.
+
+    Examples
+    --------
+    >>> TotalServiceIndex(np.array([4.0, 8.0, 12.0]))(4.0)
+    0.1
     """
 
     def __call__(self, attained: float) -> float:
@@ -110,23 +141,28 @@ class TotalServiceIndex(_Samples):
             return 0.0
         ends = np.unique(self.values[i:])
         k = np.searchsorted(self.values, ends, side="right")
-        served = self.sums[k] - self.sums[i] + (ends - attained) * (self.n - k)
-        return float(((k - i) / served).max())
+        service = self.sums[k] - self.sums[i] + (ends - attained) * (self.n - k)
+        return float(((k - i) / service).max())
 
 
 class TotalServiceTable(_Samples):
-    """The public simulator's table: one quantum, expectation of S instead of S - a, rounded.
+    """Index table of the public simulator: one quantum D, E of S instead of S - a, rounded.
 
-    For a sample v with a = v - 1: P = share of longer jobs ending within the quantum (5 decimals),
-    E = floor of the mean of min(S, quantum) as the simulator forms it, index = 1e6 P / E (4
-    decimals); a job reads the entry of the first sample above its attained service.
+    For each sample v, with a = v - 1, i = #{s <= a} and k = #{s <= a + D} (n - 1 if a + D is above
+    s_n - 1):
+
+        P = (k - i) / (n - i), to 5 decimals
+        E = floor((C_k - C_i + D (n - k)) / (n - i))
+        G = 1e6 P / E, to 4 decimals; 0 if E is 0
+
+    A job reads the entry of the first sample above its attained service.
     """
 
     def __init__(self, samples: Array, delta: float) -> None:
         super().__init__(samples)
         n = self.n
         values = self.values
-        prefix = self.sums
+        sums = self.sums
         attained = values - 1
         i = np.searchsorted(values, attained, side="right")
         k = np.where(
@@ -134,10 +170,11 @@ class TotalServiceTable(_Samples):
             n - 1,
             np.searchsorted(values, attained + delta, side="right"),
         )
-        mean = np.floor((prefix[k] - prefix[i] + delta * (n - k)) / (n - i))
+        shares = (k - i) / (n - i)
+        means = np.floor((sums[k] - sums[i] + delta * (n - k)) / (n - i))
         self.index = [
-            _rounded(_rounded(share, 5) * 1e6 / expected, 4) if expected > 0 else 0.0
-            for share, expected in zip(((k - i) / (n - i)).tolist(), mean.tolist(), strict=True)
+            _rounded(_rounded(share, 5) * 1e6 / mean, 4) if mean > 0 else 0.0
+            for share, mean in zip(shares.tolist(), means.tolist(), strict=True)
         ]
 
     def __call__(self, attained: float) -> float:
@@ -146,6 +183,6 @@ class TotalServiceTable(_Samples):
 
 
 def _rounded(value: float, digits: int) -> float:
-    """Round half away from zero, as the simulator's language does (index and share are >= 0)."""
+    """Round half away from zero, as Python 2 does, a value of 0 or more."""
     step = Decimal(1).scaleb(-digits)
     return float(Decimal(value).quantize(step, rounding=ROUND_HALF_UP))

@@ -1,7 +1,18 @@
-"""Gandiva as Tiresias simulates it (section 5.3): time slicing of gangs inside sets of nodes."""
+"""Gandiva as Tiresias simulates it (section 5.3): time slicing of gangs inside sets of nodes.
+
+Gangs of one size of g GPUs share node sets. A set has ceil(g / GPUs per node) nodes. Its capacity
+is floor(nodes x GPUs per node / g) gangs, and its first jobs up to the capacity run. At the end of
+every slice the jobs that ran go to the tail. With n_g jobs of size g and G GPUs, rebalancing brings
+the GPUs of a size towards
+
+    min(g n_g, floor(G g n_g / sum_h h n_h)).
+
+Ties: of equally used sets the first in the list of the size. Sizes are rebalanced in ascending
+order (``paper``), or in the order of `repro.policies.tiresias._gandiva_simulator` (``simulator``).
+"""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, ClassVar, Literal
@@ -27,13 +38,13 @@ class Gandiva(Policy):
     slice_s : float
         Seconds between rotations.
     step_s : float, optional
-        Fixed step (s) at which arrivals, completions and rotations are noticed, counted from the
-        last arrival; infinity (rules ``paper``): they are noticed when they happen.
+        Fixed step (s) at which arrivals, completions and rotations take effect, counted from the
+        last arrival. Infinity (rules ``paper``): they take effect at once.
     form : {"paper", "simulator"}, optional
-        ``paper``: a job enters the least used set, whole surplus sets close, and opened ones take
-        jobs from overfull ones. ``simulator``: everything about node sets is that of the public
-        simulator. It counts sets in gangs, deals the jobs of a size out anew when nodes lack or
-        a set spans several, and never lowers the usage of a set when a job ends.
+        ``paper``: a job enters the least used set. Surplus sets close whole, and new sets take jobs
+        from overfull ones. ``simulator``: node sets are those of the public simulator. It counts
+        sets in gangs, and never lowers the usage of a set when a job ends. It deals the jobs of a
+        size out anew when nodes are lacking or a set spans several.
 
     Reference: Tiresias, NSDI 2019, sections 5.1 and 5.3 (its Gandiva baseline); Gandiva, OSDI 2018.
     """
@@ -50,15 +61,15 @@ class Gandiva(Policy):
 
     @property
     def poll_s(self) -> float:
-        """Seconds between steps; 0: nothing waits for a step."""
+        """Seconds between steps; 0: events take effect at once."""
         return 0.0 if self.step_s in (None, math.inf) else self.step_s
 
     def completions(self) -> Completions:
-        """Completions wait for the next step."""
+        """Completions take effect at the next step."""
         return Completions(poll_s=self.poll_s)
 
     def session(self, view: View) -> Callable[[View], Decision]:
-        """Return the node sets of one run."""
+        """Decision function of one run, with its node sets."""
         if self.form != "simulator":
             return _Slicer(self, view)
         if not self.poll_s:
@@ -68,9 +79,9 @@ class Gandiva(Policy):
         return stepper(self.slice_s, self.poll_s, view)
 
     def player(self, cluster: Cluster) -> Play | None:
-        """Return the compiled steps of the public simulator, on a cluster such as it knows."""
-        alike = len({node.gpus for node in cluster.nodes}) == 1 and not cluster.gpu_types
-        if self.form != "simulator" or not alike:
+        """Compiled steps of the public simulator, for equal nodes without GPU types."""
+        equal_nodes = len({node.gpus for node in cluster.nodes}) == 1 and not cluster.gpu_types
+        if self.form != "simulator" or not equal_nodes:
             return None
         return partial(simulate_steps, slice_s=self.slice_s, step_s=self.poll_s)
 
@@ -84,146 +95,167 @@ class _NodeSet:
     jobs: list[int] = field(default_factory=list)
 
     @property
-    def overfull(self) -> bool:
-        """Whether not all jobs run at once."""
+    def is_overfull(self) -> bool:
+        """Whether some of its jobs wait."""
         return len(self.jobs) > self.capacity
 
 
 def _least_used(sets: list[_NodeSet]) -> _NodeSet:
+    """Set with the fewest jobs, the first of equal ones."""
     return min(sets, key=lambda node_set: len(node_set.jobs))
 
 
 class _Slicer:
-    """Node sets of one run."""
+    """Node sets of one run in form ``paper``."""
 
     def __init__(self, policy: Gandiva, view: View) -> None:
         self.policy = policy
         self.node_gpus = view.cluster.gpus_per_node
         self.num_gpus = view.cluster.num_gpus
-        self.free = view.cluster.num_nodes
+        self.free_nodes = view.cluster.num_nodes
+        #: gang size (GPUs) -> its node sets
         self.sets: dict[int, list[_NodeSet]] = {}
-        self.known: dict[int, int] = {}
+        #: unfinished job -> gang size (GPUs)
+        self.gang_sizes: dict[int, int] = {}
+        #: jobs whose size has no set and no nodes for one
         self.pending: list[int] = []
 
     def __call__(self, view: View) -> Decision:
-        """Notice completions, rotate, take arrivals in, rebalance."""
+        """Remove completed jobs, rotate, enter new jobs, rebalance."""
         now = view.now
         jobs = view.jobs
-        before = self._sizes()
-        freed = self._leave(jobs) if view.changed else False
-        if self._rotates(now):
+        counts_before = self._counts()
+        has_freed_nodes = self._remove_completed(jobs) if view.changed else False
+        if self._ends_slice(now):
             self._rotate(view)
         for job in jobs:
-            if job not in self.known:
-                self.known[job] = view.gpus(job)
+            if job not in self.gang_sizes:
+                self.gang_sizes[job] = view.gpus(job)
                 if not self._enter(job):
                     self.pending.append(job)
-        if freed:
+        if has_freed_nodes:
             self.pending = [job for job in self.pending if not self._enter(job)]
         self._rebalance()
-        runs = [job for sets in self.sets.values() for s in sets for job in s.jobs[: s.capacity]]
-        settled = not view.changed and self._sizes() == before
-        return RunSet(runs, "exact", self._wake(now, settled))
+        heads = [job for node_set in self._all_sets() for job in node_set.jobs[: node_set.capacity]]
+        is_settled = not view.changed and self._counts() == counts_before
+        return RunSet(heads, "exact", self._wake(now, is_settled))
 
-    def _sizes(self) -> list[int]:
-        """Return the numbers on which alone the next step depends if nobody comes or goes."""
-        jobs = (len(node_set.jobs) for sets in self.sets.values() for node_set in sets)
-        return [self.free, len(self.pending), *jobs]
+    def _all_sets(self) -> Iterator[_NodeSet]:
+        """Node sets of all sizes."""
+        for sets in self.sets.values():
+            yield from sets
 
-    def _rotates(self, now: float) -> bool:
-        """Tell whether a slice ends now."""
+    def _counts(self) -> list[int]:
+        """Numbers that decide the next step if no job arrives or completes."""
+        jobs = (len(node_set.jobs) for node_set in self._all_sets())
+        return [self.free_nodes, len(self.pending), *jobs]
+
+    def _ends_slice(self, now: float) -> bool:
+        """Whether a slice ends now."""
         slices = now / self.policy.slice_s
         return abs(slices - round(slices)) < 1e-9
 
-    def _wake(self, now: float, settled: bool) -> float:
-        """Return when to decide again (s); a step that is settled changed nothing."""
-        crowded = any(s.overfull for sets in self.sets.values() for s in sets)
-        step = self.policy.poll_s
+    def _wake(self, now: float, is_settled: bool) -> float:
+        """Next decision (s); a settled step changed nothing."""
+        is_overfull = any(node_set.is_overfull for node_set in self._all_sets())
+        step_s = self.policy.poll_s
         slice_s = self.policy.slice_s
-        if not step:
+        if not step_s:
             rotation = (math.floor(now / slice_s + 1e-9) + 1) * slice_s
-            return rotation if crowded or self.pending else math.inf
-        if settled and not crowded:
+            return rotation if is_overfull or self.pending else math.inf
+        if not is_settled:
+            return now + step_s
+        if not is_overfull:
             return math.inf
-        look = now + step
-        for _ in range(math.ceil(slice_s / step) if settled else 0):
-            if self._rotates(look):
-                return look
-            look += step
+        wake = now + step_s
+        for _ in range(math.ceil(slice_s / step_s)):
+            if self._ends_slice(wake):
+                return wake
+            wake += step_s
         # counted from this arrival, no step ever meets the end of a slice
-        return math.inf if settled and (slice_s / step).is_integer() else look
+        return math.inf if (slice_s / step_s).is_integer() else wake
 
-    def _leave(self, jobs: list[int]) -> bool:
-        """Drop finished jobs; return whether nodes came free."""
-        for job in self.known.keys() - set(jobs):
-            for node_set in self.sets.get(self.known.pop(job), []):
+    def _remove_completed(self, jobs: list[int]) -> bool:
+        """Remove completed jobs and empty sets; return whether nodes became free."""
+        for job in self.gang_sizes.keys() - set(jobs):
+            for node_set in self.sets.get(self.gang_sizes.pop(job), []):
                 if job in node_set.jobs:
                     node_set.jobs.remove(job)
-        before = self.free
+        free_before = self.free_nodes
         for gpus, sets in self.sets.items():
-            self.free += sum(node_set.nodes for node_set in sets if not node_set.jobs)
+            self.free_nodes += sum(node_set.nodes for node_set in sets if not node_set.jobs)
             self.sets[gpus] = [node_set for node_set in sets if node_set.jobs]
-        return self.free > before
+        return self.free_nodes > free_before
 
     def _rotate(self, view: View) -> None:
         """Send the jobs that ran to the tail of every overfull set."""
-        for sets in self.sets.values():
-            for node_set in sets:
-                if node_set.overfull:
-                    # a stable sort: False, who waits, comes first
-                    node_set.jobs.sort(key=view.is_running)
+        for node_set in self._all_sets():
+            if node_set.is_overfull:
+                # a stable sort: waiting jobs (False) come first
+                node_set.jobs.sort(key=view.is_running)
 
-    def _new_set(self, gpus: int) -> _NodeSet | None:
-        """Open a set for gangs of this size if nodes are free."""
+    def _open_set(self, gpus: int) -> _NodeSet | None:
+        """Open a set for gangs of this size, if its nodes are free."""
         nodes = math.ceil(gpus / self.node_gpus)
-        if nodes > self.free:
+        if nodes > self.free_nodes:
             return None
-        self.free -= nodes
+        self.free_nodes -= nodes
         node_set = _NodeSet(nodes * self.node_gpus // gpus, nodes)
         self.sets.setdefault(gpus, []).append(node_set)
         return node_set
 
     def _enter(self, job: int) -> bool:
-        """Give a job a set: one with room to spare, a new one, or the least used one."""
-        gpus = self.known[job]
+        """Put a job into a set with spare capacity, a new one, or the least used one.
+
+        Returns whether there is such a set.
+        """
+        gpus = self.gang_sizes[job]
         sets = self.sets.get(gpus)
-        least = _least_used(sets) if sets else None
-        if least is None or len(least.jobs) + 1 >= least.capacity:
-            least = self._new_set(gpus) or least
-        if least is not None:
-            least.jobs.append(job)
-        return least is not None
+        chosen = _least_used(sets) if sets else None
+        if chosen is None or len(chosen.jobs) + 1 >= chosen.capacity:
+            chosen = self._open_set(gpus) or chosen
+        if chosen is None:
+            return False
+        chosen.jobs.append(job)
+        return True
 
     def _rebalance(self) -> None:
         """Bring the nodes of every gang size towards its share of the demand."""
-        demand = {g: g * sum(len(s.jobs) for s in sets) for g, sets in self.sets.items()}
-        total = sum(demand.values())
+        demand = {
+            gpus: gpus * sum(len(node_set.jobs) for node_set in sets)
+            for gpus, sets in self.sets.items()
+        }
+        total_demand = sum(demand.values())
         for gpus in sorted(demand):
             if not demand[gpus]:
                 continue
             sets = self.sets[gpus]
-            held = sum(s.nodes for s in sets) * self.node_gpus
-            target = min(demand[gpus] * self.num_gpus // total, demand[gpus])
-            count = abs(target - held) // (sets[0].nodes * self.node_gpus)
-            if target < held:
+            set_gpus = sets[0].nodes * self.node_gpus
+            present_gpus = len(sets) * set_gpus
+            target_gpus = min(demand[gpus] * self.num_gpus // total_demand, demand[gpus])
+            count = abs(target_gpus - present_gpus) // set_gpus
+            if target_gpus < present_gpus:
                 self._shrink(sets, min(count, len(sets) - 1))
-            elif target > held:
+            elif target_gpus > present_gpus:
                 self._grow(gpus, count + 1)
 
     def _shrink(self, sets: list[_NodeSet], count: int) -> None:
-        """Close sets and send their jobs to the others."""
+        """Close the first sets, and move their jobs to the others."""
         closed = sets[:count]
         del sets[:count]
-        self.free += sum(node_set.nodes for node_set in closed)
+        self.free_nodes += sum(node_set.nodes for node_set in closed)
         for job in [job for node_set in closed for job in node_set.jobs]:
             _least_used(sets).jobs.append(job)
 
     def _grow(self, gpus: int, count: int) -> None:
-        """Open sets while jobs queue, and fill them from the tails of overfull ones."""
+        """Open sets while jobs wait in sets, and fill them from the tails of overfull ones."""
         for _ in range(count):
-            crowded = [s for s in self.sets[gpus] if s.overfull]
-            fresh = self._new_set(gpus) if crowded else None
-            if fresh is None:
+            overfull = [node_set for node_set in self.sets[gpus] if node_set.is_overfull]
+            opened = self._open_set(gpus) if overfull else None
+            if opened is None:
                 return
-            while len(fresh.jobs) < fresh.capacity and any(s.overfull for s in crowded):
-                fresh.jobs.append(max(crowded, key=lambda s: len(s.jobs)).jobs.pop())
+            while len(opened.jobs) < opened.capacity and any(
+                node_set.is_overfull for node_set in overfull
+            ):
+                fullest = max(overfull, key=lambda node_set: len(node_set.jobs))
+                opened.jobs.append(fullest.jobs.pop())

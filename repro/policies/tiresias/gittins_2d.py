@@ -1,4 +1,14 @@
-"""Continuous 2D-Gittins (Tiresias, section 3.2.1), with the three readings of its formula."""
+"""Continuous 2D-Gittins (Tiresias, section 3.2.1): largest Gittins index first.
+
+The index of a job with attained service a = W_J t_J, for the total service S of past jobs, by the
+three readings of the formula (`index`):
+
+    remaining   G(a) = sup_D P(S - a <= D | S > a) / E[min(S - a, D) | S > a]    (Pseudocode 1)
+    mean        G(a) = 1 / E[S | S > a]
+    total       the first with S instead of S - a in the expectation             (public simulator)
+
+Ties: the earlier submission, then the order in the trace.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,6 +28,7 @@ from repro.policies.tiresias._gittins import (
 )
 from repro.trace.history import PUBLIC_SAMPLE, history
 
+#: Makes the index of each reading from total services of past jobs (GPU-seconds).
 INDICES: dict[str, Callable[[Array], Index]] = {
     "remaining": GittinsIndex,
     "mean": MeanServiceIndex,
@@ -35,9 +46,9 @@ class Gittins2D(Order):
     history : str or sequence of float
         Total GPU-time of past jobs (GPU-seconds), or the name of a public sample.
     index : {"remaining", "mean", "total"}
-        "remaining": the formula of Pseudocode 1 taken literally. "mean": 1 / E[S | S > a].
-        "total": the ratio of the public simulator. The last two give the schedule drawn in
-        Figure 7, the first does not.
+        "remaining": the literal formula of Pseudocode 1. "mean": 1 / E[S | S > a]. "total": the
+        ratio of the public simulator. "mean" and "total" give the schedule of Figure 7,
+        "remaining" does not.
     delta : float, optional
         One quantum D (GPU-seconds) instead of the supremum, for "remaining" only.
     quantum : float
@@ -62,18 +73,18 @@ class Gittins2D(Order):
             )
 
     def ranking(self) -> Index:
-        """Return the index as a function of attained GPU-seconds."""
+        """Index as a function of the attained service (GPU-seconds)."""
         samples = history(self.history)
         if self.delta is None:
             return INDICES[self.index](samples)
         return GittinsIndex(samples, self.delta)
 
     def quantum_s(self) -> float:
-        """Return the quantum (s)."""
+        """Seconds between decisions while jobs wait."""
         return self.quantum
 
     def ordering(self, view: View) -> Ordering:
-        """Return the order of one run."""
+        """Order of one run."""
         return _Ordering(self, view)
 
 

@@ -1,6 +1,10 @@
-"""Continuous 2D-LAS (Tiresias, section 3.2.1).
+"""Continuous 2D-LAS (Tiresias, section 3.2.1): least attained service first.
 
-Key: attained service W_J t_J. Ties: submission, then order in the trace.
+The key of job J with demand W_J that has run for t_J, in GPU-seconds; the smallest runs first:
+
+    W_J t_J
+
+Ties: the earlier submission, then the order in the trace.
 """
 
 from dataclasses import dataclass
@@ -20,7 +24,8 @@ class Las2D(Order):
     ----------
     quantum : float
         Seconds between decisions while jobs wait. Priorities of running and waiting jobs cross all
-        the time, so that a continuous rule needs one; it tends to equal sharing as it shrinks.
+        the time, so that a continuous rule needs a quantum. As it shrinks, the rule tends to equal
+        sharing.
     """
 
     quantum: Annotated[float, Above(0, "seconds")] = 60.0
@@ -28,17 +33,17 @@ class Las2D(Order):
     time_fields = ("quantum",)
 
     def key(self, view: View, job: int) -> float:
-        """Return the attained service W_J * t_J (GPU-seconds)."""
+        """Attained service W_J t_J (GPU-seconds)."""
         return view.attained(job)
 
     def slope(self, view: View, job: int) -> float:
-        """Return the gang size: GPU-seconds attained per second of running."""
+        """Growth of the key while the job runs: its demand (GPU-seconds per second)."""
         return float(view.gpus(job))
 
     def steady(self, view: View) -> Steady:
-        """Return 1 per GPU-second attained."""
+        """Attained service as the key, for compiled loops."""
         return Steady(per_service=1.0)
 
     def quantum_s(self) -> float:
-        """Return the quantum (s)."""
+        """Seconds between decisions while jobs wait."""
         return self.quantum

@@ -1,6 +1,13 @@
-"""Tiresias-L: K queues of Discretised 2DAS (Tiresias, section 3.2.3), demotion, promotion.
+"""Tiresias-L: Discretised 2D-LAS (Tiresias, section 3.2.3), K queues with demotion and promotion.
 
-A job leaves queue k when W_J t_J reaches Q_k. Key: queue, then first start, then submission.
+Job J with demand W_J has run for t_J and waited for delta_J (s) on its clocks. With limits
+Q_1 < ... < Q_K = infinity (GPU-seconds):
+
+    demotion    from queue k to k + 1 when W_J t_J >= Q_k
+    promotion   of a waiting job to queue 1 when delta_J >= PROMOTEKNOB t_J; then t_J = delta_J = 0
+
+Jobs run in order of queue, then first start, then submission.
+
 Ties: order in the trace. With ``history_ties`` a queue is a list that keeps its own order.
 """
 
@@ -31,27 +38,27 @@ _SIMULATOR = {
 @register("tiresias-l")
 @dataclass(frozen=True)
 class TiresiasL(Order):
-    """Discretised 2D-LAS: K queues of attained GPU-time, FIFO by first start inside a queue.
+    """Discretised 2D-LAS: K queues by attained GPU-time, FIFO by first start inside a queue.
 
     Parameters
     ----------
     thresholds : tuple of float, optional
-        Upper limits of queues 1..K-1 in GPU-seconds, ascending. None: 3200 (section 5.2), under
+        Upper limits Q_1, ..., Q_(K-1) in GPU-seconds, ascending. None: 3200 (section 5.2), under
         rules ``tiresias`` the shipped 3250, 7200.
     promote_knob : float
-        A job that has waited this many times the time it has run goes back to queue 1 with its
-        clocks at zero; infinity = off.
+        PROMOTEKNOB: a job that has waited this many times the time it has run is promoted to queue
+        1, with its clocks at zero. Infinity turns promotion off.
     exact_demotion : bool, optional
-        Demote at the instant W*t crosses the limit. False: at the first event at or after it; the
-        simulator's own wake-up is floor((limit - t) / W) seconds ahead.
+        Demote at the instant W t reaches the limit. False: at the first event at or after it, with
+        a wake-up of the simulator floor((limit - t) / W) seconds ahead.
     whole_second_limits : bool, optional
         With ``exact_demotion`` off, the wake-up is when t reaches limit / W rounded up.
     history_ties : bool, optional
-        Keep each queue as a list (demoted jobs to the tail, running ones ahead of waiting ones)
-        instead of FIFO by first start.
+        Keep each queue as a list instead of FIFO by first start. Demoted jobs go to the tail, and
+        running jobs move ahead of waiting jobs.
     cumulative_waiting : bool, optional
-        The waiting clock goes on across resumptions, is cleared by promotion only, and only jobs
-        below queue 1 are promoted. False: it is the time since the job last ran.
+        The waiting clock goes on across resumptions, only promotion clears it, and only jobs below
+        queue 1 are promoted. False: the clock is the time since the job last ran.
 
     Reference: Tiresias, NSDI 2019, sections 3.2.3 and 3.4, Pseudocodes 1 and 2.
 
@@ -92,54 +99,58 @@ class TiresiasL(Order):
         return Completions(tie_rel=0.0)
 
     def indices(self) -> Sequence[Index | None] | None:
-        """Return what ranks the jobs of each queue, None for FIFO; None: all queues are FIFO."""
+        """Index of each queue, None for a FIFO queue; None: all queues are FIFO."""
         return None
 
     def limits(self) -> tuple[float, ...]:
-        """Thresholds (GPU-seconds) followed by infinity."""
+        """Upper limits of all queues (GPU-seconds): the thresholds, then infinity."""
         raw = self.thresholds if self.thresholds is not None else (3200.0,)
-        values = (raw,) if isinstance(raw, (int, float)) else tuple(raw)
-        if not all(a < b for a, b in pairwise(values)):
+        thresholds = (raw,) if isinstance(raw, (int, float)) else tuple(raw)
+        if not all(lower < upper for lower, upper in pairwise(thresholds)):
             raise ParamError(
-                f"policy {self.name!r}: thresholds are {values}; give GPU-seconds in ascending "
+                f"policy {self.name!r}: thresholds are {thresholds}; give GPU-seconds in ascending "
                 f"order"
             )
-        return (*values, math.inf)
+        return (*thresholds, math.inf)
 
     def steady(self, view: View) -> Steady | None:
-        """Return the limits, unless something else than service moves jobs between queues."""
-        plain = self.promote_knob == math.inf and self.indices() is None
-        return Steady(limits=self.limits()) if plain else None
+        """Limits of the queues, if only attained service moves jobs between queues."""
+        only_service = self.promote_knob == math.inf and self.indices() is None
+        return Steady(limits=self.limits()) if only_service else None
 
     def ordering(self, view: View) -> Ordering:
-        """Return the queues of one run."""
-        return (_AtEvents if self.exact_demotion is False else _Queues)(self, view)
+        """Queues of one run."""
+        if self.exact_demotion is False:
+            return _DemotionAtEvents(self, view)
+        return _Queues(self, view)
 
 
 @dataclass(slots=True)
-class _Clock:
-    """The queue of a job, and how long it has run and waited."""
+class _Clocks:
+    """Queue of a job, and its priority clocks."""
 
-    #: instant the present wait began
-    left: float
+    #: start of the present wait, or of the last one
+    wait_since: float
     queue: int = 0
-    #: priority clock (s) up to the present hold, and when that hold began; None while waiting
-    ran: float = 0.0
-    since: float | None = None
-    #: first start
-    first: float = math.inf
-    #: waiting clock (s) up to `left`
-    waited: float = 0.0
-    #: entries of the calendar with another stamp are void
+    #: priority clock t_J (s) at the start of the present run, or at the end of the last one
+    executed_before: float = 0.0
+    #: start of the present run; None while the job waits
+    run_since: float | None = None
+    first_start: float = math.inf
+    #: waiting clock (s) at ``wait_since``
+    waited_before: float = 0.0
+    #: version of the calendar's entry of the job; entries of other versions are void
     stamp: int = 0
 
     def executed(self, now: float) -> float:
-        """Return the priority clock t_J (s)."""
-        return self.ran + (now - self.since if self.since is not None else 0.0)
+        """Priority clock t_J (s)."""
+        if self.run_since is None:
+            return self.executed_before
+        return self.executed_before + (now - self.run_since)
 
 
 class _Queues(Ordering):
-    """One run of a `TiresiasL` policy: clocks, and a calendar of what moves a job."""
+    """One run of a `TiresiasL` policy: clocks, and a calendar of demotions and promotions."""
 
     def __init__(self, policy: TiresiasL, view: View) -> None:
         super().__init__(policy, view)
@@ -149,10 +160,10 @@ class _Queues(Ordering):
         self.rounds_up = bool(policy.whole_second_limits)
         self.cumulative = bool(policy.cumulative_waiting)
         self.as_list = bool(policy.history_ties)
-        self.clocks: dict[int, _Clock] = {}
-        #: (instant, job, stamp) of demotions and promotions to come
-        self._due: list[tuple[float, int, int]] = []
-        #: overdue promotions, applied at the next event (they schedule no wake-up)
+        self.clocks: dict[int, _Clocks] = {}
+        #: heap of (instant, job, stamp): coming demotions and promotions
+        self._calendar: list[tuple[float, int, int]] = []
+        #: overdue promotions as (job, stamp), applied at the next event without a wake-up
         self._overdue: list[tuple[int, int]] = []
         if self.as_list or self.indices is not None or policy.exact_demotion is False:
             self.selection = partial(
@@ -164,151 +175,162 @@ class _Queues(Ordering):
             )
 
     def _drifts(self, job: int) -> bool:
-        """Tell whether the key of a running job changes with time."""
+        """Whether the key of a running job changes with time."""
         return self.indices is not None and self.indices[self.clocks[job].queue] is not None
 
     def key(self, job: int, now: float) -> Key:
-        """Return the queue, then its index (largest first) or first start, then submission.
+        """Queue, then its index (largest first) or first start, then submission.
 
-        Without an index a list keeps the order of the jobs of a queue itself.
+        If queues are lists without an index, a list itself keeps the order of its jobs.
         """
-        clock = self.clocks[job]
+        clocks = self.clocks[job]
         if self.as_list and self.indices is None:
-            return (clock.queue,)
-        index = self.indices[clock.queue] if self.indices is not None else None
-        rank = clock.first if index is None else -index(clock.executed(now) * self.view.gpus(job))
-        return clock.queue, rank, self.view.submit(job)
+            return (clocks.queue,)
+        index = self.indices[clocks.queue] if self.indices is not None else None
+        if index is None:
+            rank = clocks.first_start
+        else:
+            rank = -index(clocks.executed(now) * self.view.gpus(job))
+        return clocks.queue, rank, self.view.submit(job)
 
     def arrive(self, job: int, now: float) -> None:
-        """Enter queue 1 (index 0)."""
-        self.clocks[job] = _Clock(left=now)
+        """Enter queue 1 (number 0)."""
+        self.clocks[job] = _Clocks(wait_since=now)
 
     def start(self, job: int, now: float) -> None:
         """Start the priority clock."""
-        clock = self.clocks[job]
-        clock.first = min(clock.first, now)
-        clock.since = now
+        clocks = self.clocks[job]
+        clocks.first_start = min(clocks.first_start, now)
+        clocks.run_since = now
         if not self.cumulative:
-            clock.waited = 0.0
-        elif clock.ran > 0:
-            clock.waited += now - clock.left
-        self._schedule(job, clock, now)
+            clocks.waited_before = 0.0
+        elif clocks.executed_before > 0:
+            clocks.waited_before += now - clocks.wait_since
+        self._schedule(job, clocks, now)
 
     def stop(self, job: int, now: float) -> None:
         """Stop the priority clock, start the waiting clock."""
-        clock = self.clocks[job]
-        clock.ran = clock.executed(now)
-        clock.since = None
-        clock.left = now
-        self._schedule(job, clock, now)
+        clocks = self.clocks[job]
+        clocks.executed_before = clocks.executed(now)
+        clocks.run_since = None
+        clocks.wait_since = now
+        self._schedule(job, clocks, now)
 
     def finish(self, job: int, now: float) -> None:
         del self.clocks[job]
 
-    def _schedule(self, job: int, clock: _Clock, now: float) -> None:
-        """Void what the calendar says of a job; plan its demotion or promotion."""
-        clock.stamp += 1
-        if clock.since is not None:
-            if self.limits[clock.queue] < math.inf:
-                self._await_demotion(job, clock, clock.since)
-            return
-        started = clock.ran > 0 and (not self.cumulative or clock.queue > 0)
-        if not started or self.knob == math.inf:
-            return
-        need = self.knob * clock.ran
-        due = clock.left + (math.floor(need) if self.cumulative else need) - clock.waited
-        if due > now:
-            heappush(self._due, (due, job, clock.stamp))
-        else:
-            self._overdue.append((job, clock.stamp))
+    def _schedule(self, job: int, clocks: _Clocks, now: float) -> None:
+        """Void the calendar's entry of a job, and enter its demotion or promotion."""
+        clocks.stamp += 1
+        if clocks.run_since is None:
+            self._schedule_promotion(job, clocks, now)
+        elif self.limits[clocks.queue] < math.inf:
+            self._schedule_demotion(job, clocks, clocks.run_since)
 
-    def _await_demotion(self, job: int, clock: _Clock, since: float) -> None:
-        """Plan the demotion of a job at the instant its attained service crosses the limit."""
-        left = self.limits[clock.queue] / self.view.gpus(job) - clock.ran
-        heappush(self._due, (since + left, job, clock.stamp))
+    def _schedule_promotion(self, job: int, clocks: _Clocks, now: float) -> None:
+        """Enter the promotion of a waiting job that has run before."""
+        promotable = clocks.executed_before > 0 and (not self.cumulative or clocks.queue > 0)
+        if not promotable or self.knob == math.inf:
+            return
+        limit = self.knob * clocks.executed_before
+        if self.cumulative:
+            limit = math.floor(limit)
+        instant = clocks.wait_since + limit - clocks.waited_before
+        if instant > now:
+            heappush(self._calendar, (instant, job, clocks.stamp))
+        else:
+            self._overdue.append((job, clocks.stamp))
+
+    def _schedule_demotion(self, job: int, clocks: _Clocks, run_since: float) -> None:
+        """Enter the demotion of a running job, when its attained service reaches the limit."""
+        seconds = self.limits[clocks.queue] / self.view.gpus(job) - clocks.executed_before
+        heappush(self._calendar, (run_since + seconds, job, clocks.stamp))
 
     def moves(self, now: float) -> list[int]:
-        """Demote and promote what is due; in order of arrival."""
+        """Demote and promote the jobs that are due; return them in order of arrival."""
         moved: set[int] = set()
-        due = self._overdue
+        entries = self._overdue
         self._overdue = []
-        while self._due and self._due[0][0] <= now:
-            due.append(heappop(self._due)[1:])
-        for job, stamp in due:
-            clock = self.clocks.get(job)
-            if clock is None or clock.stamp != stamp:
+        while self._calendar and self._calendar[0][0] <= now:
+            entries.append(heappop(self._calendar)[1:])
+        for job, stamp in entries:
+            clocks = self.clocks.get(job)
+            if clocks is None or clocks.stamp != stamp:
                 continue
             moved.add(job)
-            if clock.since is None:
-                self.clocks[job] = _Clock(left=now, first=clock.first, stamp=stamp + 1)
+            if clocks.run_since is None:
+                self.clocks[job] = _Clocks(
+                    wait_since=now, first_start=clocks.first_start, stamp=stamp + 1
+                )
                 self.view.note_promotion(job)
             else:
-                clock.queue += 1
-                self._schedule(job, clock, now)
+                clocks.queue += 1
+                self._schedule(job, clocks, now)
         return sorted(moved)
 
     def wake(self, now: float) -> float:
-        """Return the next instant of the calendar."""
-        while self._due:
-            due, job, stamp = self._due[0]
-            clock = self.clocks.get(job)
-            if clock is not None and clock.stamp == stamp:
-                return due
-            heappop(self._due)
+        """Next instant of the calendar."""
+        while self._calendar:
+            instant, job, stamp = self._calendar[0]
+            clocks = self.clocks.get(job)
+            if clocks is not None and clocks.stamp == stamp:
+                return instant
+            heappop(self._calendar)
         return math.inf
 
 
-class _AtEvents(_Queues):
-    """Jobs are demoted, by one queue, at the first event at or after they reach the limit."""
+class _DemotionAtEvents(_Queues):
+    """Jobs are demoted by one queue at the first event at or after they reach the limit."""
 
     def __init__(self, policy: TiresiasL, view: View) -> None:
         super().__init__(policy, view)
         #: running jobs above the last queue
-        self._watched: dict[int, _Clock] = {}
+        self._demotable: dict[int, _Clocks] = {}
 
     def finish(self, job: int, now: float) -> None:
         super().finish(job, now)
-        self._watched.pop(job, None)
+        self._demotable.pop(job, None)
 
-    def _schedule(self, job: int, clock: _Clock, now: float) -> None:
-        """Void what the calendar says of a job; watch it or plan its promotion."""
-        self._watched.pop(job, None)
-        super()._schedule(job, clock, now)
+    def _schedule(self, job: int, clocks: _Clocks, now: float) -> None:
+        """Void the calendar's entry of a job, and enter its promotion or watch it."""
+        self._demotable.pop(job, None)
+        super()._schedule(job, clocks, now)
 
-    def _await_demotion(self, job: int, clock: _Clock, since: float) -> None:
-        """Watch a job that runs."""
-        self._watched[job] = clock
+    def _schedule_demotion(self, job: int, clocks: _Clocks, run_since: float) -> None:
+        """Watch a running job; every event compares it with its limit."""
+        self._demotable[job] = clocks
 
     def moves(self, now: float) -> list[int]:
-        """Promote what is due, then demote whoever is found at or beyond its limit."""
+        """Promote the jobs that are due, then demote the jobs at or beyond their limits."""
         moved = set(super().moves(now))
-        for job, clock in list(self._watched.items()):
-            assert clock.since is not None
-            executed = clock.ran + now - clock.since
-            limit = self.limits[clock.queue]
+        for job, clocks in list(self._demotable.items()):
+            assert clocks.run_since is not None
+            executed = clocks.executed_before + now - clocks.run_since
+            limit = self.limits[clocks.queue]
             gpus = self.view.gpus(job)
-            due = executed * gpus >= limit
+            is_due = executed * gpus >= limit
             if self.rounds_up:
-                # adding event by event may stop a rounding short of the limit, for ever
-                due = due or math.ceil(limit / gpus) - executed + now <= now
-                clock.ran = executed
-                clock.since = now
-            if due:
-                clock.queue += 1
+                # sums from event to event may stay a rounding error short of the limit for ever
+                is_due = is_due or math.ceil(limit / gpus) - executed + now <= now
+                clocks.executed_before = executed
+                clocks.run_since = now
+            if is_due:
+                clocks.queue += 1
                 moved.add(job)
-                if self.limits[clock.queue] == math.inf:
-                    del self._watched[job]
+                if self.limits[clocks.queue] == math.inf:
+                    del self._demotable[job]
         return sorted(moved)
 
     def wake(self, now: float) -> float:
-        """Return the next promotion, or the simulator's own wake-up for a demotion."""
+        """Next promotion, or the simulator's own wake-up for a demotion."""
         wake = super().wake(now)
-        for job, clock in self._watched.items():
-            executed = clock.executed(now)
-            limit = self.limits[clock.queue]
+        for job, clocks in self._demotable.items():
+            executed = clocks.executed(now)
+            limit = self.limits[clocks.queue]
             gpus = self.view.gpus(job)
             if self.rounds_up:
-                wake = min(wake, math.ceil(limit / gpus) - executed + now)
+                seconds = math.ceil(limit / gpus) - executed
+                wake = min(wake, seconds + now)
             else:
                 wake = min(wake, now + max(1, (limit - executed) // gpus))
         return wake

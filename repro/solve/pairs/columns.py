@@ -19,40 +19,40 @@ def columns(
     rank = np.argsort(order)
     by_width = widths[order]
     begin = np.searchsorted(by_width, widths)
-    time = begin + rank
-    value = np.searchsorted(by_width, widths, side="right") + rank
+    time_row = begin + rank
+    value_row = np.searchsorted(by_width, widths, side="right") + rank
     blocks = 2 * np.append(np.unique(begin), len(widths))
     problem = values, paired, counts, widths, capacity, within, offer
-    return *_columns(problem, order, time, value), blocks, time, value
+    return *_columns(problem, order, time_row, value_row), blocks, time_row, value_row
 
 
 @njit(error_model="numpy")
-def _columns(problem: Any, order: Any, time: Any, value: Any) -> Any:
+def _columns(problem: Any, order: Any, time_row: Any, value_row: Any) -> Any:
     """Names (kinds and GPU type), rows, coefs and weights of the columns on offer."""
     values, paired, counts, widths, capacity, within, offer = problem
     kinds, types = values.shape
-    most = types * kinds * (kinds + 3) // 2
-    names = np.empty((3, most), dtype=np.int64)
-    first = names[0]
-    second = names[1]
-    column = names[2]
-    rows = np.empty((most, 5), dtype=np.int64)
-    coefs = np.zeros((most, 5))
-    weights = np.empty(most)
+    max_columns = types * kinds * (kinds + 3) // 2
+    names = np.empty((3, max_columns), dtype=np.int64)
+    first_kind = names[0]
+    second_kind = names[1]
+    gpu_type = names[2]
+    rows = np.empty((max_columns, 5), dtype=np.int64)
+    coefs = np.zeros((max_columns, 5))
+    weights = np.empty(max_columns)
     k = 0
     for j in range(types):
         for a in order:
             if widths[a] > capacity[j] or not (values[a, j] > 0.0 or offer == 0):
                 continue
-            first[k] = a
-            second[k] = -1
-            column[k] = j
+            first_kind[k] = a
+            second_kind[k] = -1
+            gpu_type[k] = j
             weights[k] = counts[a]
             coefs[k, 1] = 1.0
             coefs[k, 3] = -values[a, j]
             k += 1
-    alone = k
-    running = False
+    single_columns = k
+    any_pair_runs = False
     for position in range(kinds):
         a = order[position]
         for j in range(types):
@@ -61,42 +61,44 @@ def _columns(problem: Any, order: Any, time: Any, value: Any) -> Any:
                     break
                 if a == b and not within[a]:
                     continue
-                to_a = paired[a, b, j]
-                to_b = paired[b, a, j]
-                runs = to_a > 0.0 and to_b > 0.0
+                value_a = paired[a, b, j]
+                value_b = paired[b, a, j]
+                runs = value_a > 0.0 and value_b > 0.0
                 if runs and offer == 2:
-                    runs = to_a / values[a, j] + to_b / values[b, j] > 1.0
-                running |= runs
+                    runs = value_a / values[a, j] + value_b / values[b, j] > 1.0
+                any_pair_runs |= runs
                 if widths[a] > capacity[j] or not (runs or offer == 0):
                     continue
-                first[k] = a
-                second[k] = b
-                column[k] = j
+                first_kind[k] = a
+                second_kind[k] = b
+                gpu_type[k] = j
                 if a == b:
                     coefs[k, 0] = 2.0
-                    coefs[k, 2] = -to_a - to_b
+                    coefs[k, 2] = -value_a - value_b
                     weights[k] = counts[a] * (counts[a] - 1.0) / 2.0
                 else:
                     coefs[k, 0] = 1.0
-                    coefs[k, 2] = -to_a
+                    coefs[k, 2] = -value_a
                     coefs[k, 1] = 1.0
-                    coefs[k, 3] = -to_b
+                    coefs[k, 3] = -value_b
                     weights[k] = counts[a] * counts[b]
                 k += 1
     # If no pair can run, no pair is on offer.
-    count = k if running else alone
+    count = k if any_pair_runs else single_columns
     lead = 0
     for k in range(count):
-        a, b = first[k], second[k]
+        a = first_kind[k]
+        b = second_kind[k]
         if b < 0:
             # The rows of a missing first member have coefficients 0: they keep runs together.
             lead = a if k == 0 or widths[a] != widths[lead] else lead
-            a, b = lead, a
-        rows[k, 0] = time[a]
-        rows[k, 1] = time[b]
-        rows[k, 2] = value[a]
-        rows[k, 3] = value[b]
-        rows[k, 4] = 2 * kinds + column[k]
+            b = a
+            a = lead
+        rows[k, 0] = time_row[a]
+        rows[k, 1] = time_row[b]
+        rows[k, 2] = value_row[a]
+        rows[k, 3] = value_row[b]
+        rows[k, 4] = 2 * kinds + gpu_type[k]
         coefs[k, 4] = widths[b]
     return names[:, :count], rows[:count], coefs[:count], weights[:count]
 

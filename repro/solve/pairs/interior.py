@@ -199,42 +199,47 @@ def normal_matrix(
         matrix[r2, border] += s24
         matrix[r4, runs[r, 9]] += s44
     for block in range(len(blocks)):
-        first = blocks[block]
+        begin = blocks[block]
         end = blocks[block + 1] if block + 1 < len(blocks) else len(slack)
-        for i in range(end - first):
-            matrix[first + i, i] = (matrix[first + i, i] + slack[first + i]) * (1.0 + STEADY)
+        for i in range(end - begin):
+            matrix[begin + i, i] = (matrix[begin + i, i] + slack[begin + i]) * (1.0 + STEADY)
 
 
 @njit(error_model="numpy", fastmath=SUMS)
-def factorise_blocks(matrix: Any, blocks: Any, first: Any, second: Any, inverse: Any) -> None:
-    """Overwrite `normal_matrix` with its factor, both vectors with solutions; invert the pivots."""
+def factorise_blocks(
+    matrix: Any, blocks: Any, first_side: Any, second_side: Any, inverse: Any
+) -> None:
+    """Factorise `normal_matrix` in place, and overwrite both right-hand sides with the solutions.
+
+    The inverse pivots are written into ``inverse``.
+    """
     last = blocks[-1]
-    types = len(first) - last
+    types = len(first_side) - last
     corner = matrix[last:, : types + 2]
-    assign(corner[:, types], first[last:])
-    assign(corner[:, types + 1], second[last:])
+    assign(corner[:, types], first_side[last:])
+    assign(corner[:, types + 1], second_side[last:])
     for block in range(len(blocks) - 1):
         lo = blocks[block]
         hi = blocks[block + 1]
         wide = hi - lo
         part = matrix[lo:hi, : wide + types + 2]
-        assign(part[:, wide + types], first[lo:hi])
-        assign(part[:, wide + types + 1], second[lo:hi])
+        assign(part[:, wide + types], first_side[lo:hi])
+        assign(part[:, wide + types + 1], second_side[lo:hi])
         factorise(part)
-        assign(first[lo:hi], part[:, wide + types])
-        assign(second[lo:hi], part[:, wide + types + 1])
+        assign(first_side[lo:hi], part[:, wide + types])
+        assign(second_side[lo:hi], part[:, wide + types + 1])
         for i in range(wide):
             inverse[lo + i] = 1.0 / part[i, i]
             for g in range(types):
                 for h in range(g, types + 2):
                     corner[g, h] -= part[i, wide + g] * part[i, wide + h]
     factorise(corner)
-    assign(first[last:], corner[:, types])
-    assign(second[last:], corner[:, types + 1])
+    assign(first_side[last:], corner[:, types])
+    assign(second_side[last:], corner[:, types + 1])
     for g in range(types):
         inverse[last + g] = 1.0 / corner[g, g]
-    _backward(matrix, blocks, inverse, first)
-    _backward(matrix, blocks, inverse, second)
+    _backward(matrix, blocks, inverse, first_side)
+    _backward(matrix, blocks, inverse, second_side)
 
 
 @njit(error_model="numpy", fastmath=SUMS)
@@ -425,10 +430,10 @@ def centre(
         gap = kappa - goal * v + priced
         mu = (dot(s, y) + dot(s_low, y_low) + kappa * tau) / weights
         value = max(abs(v) / tau, 1e-12) if goal > 0.0 else 1.0
-        wrong = max(largest(primal), largest(low)) / tau / norm
-        off = max(largest(dual), abs(dual_free)) / tau
-        apart = abs(priced - goal * v) / tau / value
-        if wrong < tolerance and off < tolerance and apart < tolerance:
+        primal_error = max(largest(primal), largest(low)) / tau / norm
+        dual_error = max(largest(dual), abs(dual_free)) / tau
+        gap_error = abs(priced - goal * v) / tau / value
+        if primal_error < tolerance and dual_error < tolerance and gap_error < tolerance:
             return x * scale_low / tau, v / tau, y / scale / tau, number
         if not (mu > 0.0) or not np.isfinite(mu):
             break

@@ -16,10 +16,10 @@ from repro.solve.linear import minimise
 
 #: Relative accuracy of the interior point.
 TOLERANCE = 1e-8
-#: Largest number of its steps.
-MOST_STEPS = 60
+#: Largest number of steps of the interior point.
+MAX_STEPS = 60
 #: Smaller shares of time are dropped.
-FLOOR = 1e-6
+MIN_SHARE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class Programme:
     second member; the entries of its first member are 0.
     """
 
-    first: Ints  #: kind of the first member, by column
-    second: Ints  #: kind of the second member, -1 for a job alone
-    column: Ints  #: GPU type, by column
+    first_kind: Ints  #: kind of the first member, by column
+    second_kind: Ints  #: kind of the second member, -1 for a job alone
+    gpu_type: Ints  #: position of the GPU type, by column
     rows: Ints  #: rows of A, shape (columns, 5)
     coefs: Floats  #: entries in these rows
     free: Floats  #: coefficient of v, by row
@@ -58,14 +58,14 @@ class KindShares:
     """Time of kinds and pairs of kinds on each GPU type, summed over their jobs."""
 
     alone: Floats  #: of jobs that share no GPUs, shape (kinds, types)
-    first: Ints  #: kinds of the pairs, first <= second
-    second: Ints
+    first_kind: Ints  #: of the pairs, first_kind <= second_kind
+    second_kind: Ints
     together: Floats  #: of pairs that share GPUs, shape (pairs, types)
     level: float  #: the maximised least value
 
 
 def programme(
-    crowd: PairCrowd,
+    job_kinds: PairCrowd,
     counts: Floats,
     *,
     demand: Floats | None = None,
@@ -83,19 +83,29 @@ def programme(
     """
     from repro.solve.pairs.columns import OFFERS, columns
 
-    kinds, types = crowd.value.shape
+    kinds, types = job_kinds.value.shape
     within = counts >= 2 if within is None else within
-    (first, second, column), rows, coefs, weights, blocks, time, value = columns(
-        crowd.value, crowd.paired, counts, crowd.widths, crowd.gpus, within, OFFERS[pairs]
+    names, rows, coefs, weights, blocks, time_row, value_row = columns(
+        job_kinds.value,
+        job_kinds.paired,
+        counts,
+        job_kinds.widths,
+        job_kinds.gpus,
+        within,
+        OFFERS[pairs],
     )
     free = np.zeros(2 * kinds + types)
     bounds = np.zeros(2 * kinds + types)
     row_weights = np.ones(2 * kinds + types)
-    free[value] = counts if demand is None else demand
-    bounds[time] = counts if limits is None else limits
-    bounds[2 * kinds :] = crowd.gpus
-    row_weights[time] = row_weights[value] = counts
-    return Programme(first, second, column, rows, coefs, free, bounds, row_weights, weights, blocks)
+    free[value_row] = counts if demand is None else demand
+    bounds[time_row] = counts if limits is None else limits
+    bounds[2 * kinds :] = job_kinds.gpus
+    row_weights[time_row] = counts
+    row_weights[value_row] = counts
+    first_kind, second_kind, gpu_type = names
+    return Programme(
+        first_kind, second_kind, gpu_type, rows, coefs, free, bounds, row_weights, weights, blocks
+    )
 
 
 def solve(
@@ -129,11 +139,11 @@ def _central(problem: Programme, level: float | None) -> tuple[Floats, float] | 
         limits,
         problem.column_weights,
         problem.row_weights,
-        problem.first == problem.second,
+        problem.first_kind == problem.second_kind,
         problem.blocks,
         goal,
         TOLERANCE,
-        MOST_STEPS,
+        MAX_STEPS,
     )
     if steps < 0 or not np.isfinite(x).all():
         return None
@@ -144,7 +154,7 @@ def _vertex(problem: Programme) -> tuple[Floats, float]:
     """Columns and v of an optimal vertex."""
     from scipy.sparse import csr_array, hstack
 
-    count = len(problem.first)
+    count = len(problem.first_kind)
     size = len(problem.limits)
     columns = np.repeat(np.arange(count), 5)
     matrix: Any = csr_array(
@@ -154,7 +164,7 @@ def _vertex(problem: Programme) -> tuple[Floats, float]:
     answer = minimise(np.append(np.zeros(count), -1.0), matrix, problem.limits)
     if answer.x is None:
         raise PolicyError(
-            f"no max-min shares of pairs for {np.count_nonzero(problem.free)} job types: "
+            f"no max-min shares of pairs for {np.count_nonzero(problem.free)} job kinds: "
             f"{answer.message}"
         )
     return np.asarray(answer.x[:-1], dtype=float), float(answer.x[-1])
@@ -163,9 +173,9 @@ def _vertex(problem: Programme) -> tuple[Floats, float]:
 def shares(problem: Programme, method: str = "centre", level: float | None = None) -> KindShares:
     """Solve, and split the columns into single jobs and pairs; drop pairs that cannot run."""
     x, level = solve(problem, method, level)
-    a = problem.first
-    b = problem.second
-    j = problem.column
+    a = problem.first_kind
+    b = problem.second_kind
+    j = problem.gpu_type
     kinds = problem.blocks[-1] // 2
     types = len(problem.limits) - problem.blocks[-1]
     # A column without value for a member cannot run: it only adds to the barrier.
@@ -184,48 +194,57 @@ def shares(problem: Programme, method: str = "centre", level: float | None = Non
 
 
 def spread_evenly(
-    jobs: Ints, kinds: Ints, counts: Floats, kind_shares: KindShares
+    jobs: Ints, kind_of: Ints, counts: Floats, kind_shares: KindShares
 ) -> tuple[Ints, Floats]:
     """Rows of members and shares, one per job and pair of jobs; pairs of equal kinds are equal.
 
-    ``jobs`` are the job numbers in the wanted order, ``kinds`` their kinds. The row of a job comes
-    before its pairs with earlier jobs, and after all pairs among earlier jobs.
+    ``jobs`` are the job numbers in the wanted order, and ``kind_of`` their kinds. The row of a job
+    comes before its pairs with earlier jobs, and after all pairs among earlier jobs.
     """
     from repro.solve.pairs.columns import spread
 
     size = len(kind_shares.alone)
-    first = kind_shares.first
-    second = kind_shares.second
+    first = kind_shares.first_kind
+    second = kind_shares.second_kind
     pairs = np.where(
         first == second,
         counts[first] * (counts[first] - 1) / 2,
         counts[first] * counts[second],
     )
     per_pair = kind_shares.together / pairs[:, None]
-    per_pair[per_pair < FLOOR] = 0.0
+    per_pair[per_pair < MIN_SHARE] = 0.0
     lookup = np.full((size, size), -1)
     used = np.flatnonzero(per_pair.any(axis=1))
     lookup[first[used], second[used]] = used
     lookup[second[used], first[used]] = used
     per_job = kind_shares.alone / counts[:, None]
-    members, fractions = spread(jobs, kinds, per_job, lookup, per_pair)
+    members, fractions = spread(jobs, kind_of, per_job, lookup, per_pair)
     return members, fractions
 
 
-def _facing(left: Floats, right: Floats, start: float, span: float) -> tuple[Ints, Ints, Floats]:
-    """Interval of ``left`` at t, interval of ``right`` at t + start, and length of each overlap.
+def _overlaps(
+    first_lengths: Floats, second_lengths: Floats, offset: float, span: float
+) -> tuple[Ints, Ints, Floats]:
+    """Overlaps of two rows of intervals: index in each row, and length.
 
-    ``left`` and ``right`` are lengths of intervals that fill [0, 1]; t runs over [0, span].
+    Each row fills [0, 1]; its intervals have the given lengths. Position t of the first row, from 0
+    to ``span``, lies over position t + ``offset`` of the second.
     """
-    a = np.cumsum(left)[:-1]
-    b = np.cumsum(right)[:-1] - start
-    cuts = np.unique(np.concatenate([a[a < span], b[(b > 0) & (b < span)], [0.0, span]]))
+    first_ends = np.cumsum(first_lengths)[:-1]
+    second_ends = np.cumsum(second_lengths)[:-1] - offset
+    inside_first = first_ends[first_ends < span]
+    inside_second = second_ends[(second_ends > 0) & (second_ends < span)]
+    cuts = np.unique(np.concatenate([inside_first, inside_second, [0.0, span]]))
     middle = (cuts[1:] + cuts[:-1]) / 2
-    return np.searchsorted(a, middle), np.searchsorted(b, middle), np.diff(cuts)
+    return (
+        np.searchsorted(first_ends, middle),
+        np.searchsorted(second_ends, middle),
+        np.diff(cuts),
+    )
 
 
 def spread_thinly(
-    jobs: Ints, kinds: Ints, fractions: Floats, kind_shares: KindShares
+    jobs: Ints, kind_of: Ints, fractions: Floats, kind_shares: KindShares
 ) -> tuple[Ints, Floats]:
     """Rows of members and shares, as few as possible, where a job has a fraction of its kind's.
 
@@ -234,25 +253,26 @@ def spread_thinly(
     kinds has at most as many pairs as jobs. The fractions of a kind add up to 1; in a kind that is
     paired with itself none exceeds 1/2.
     """
-    order = np.argsort(kinds, kind="stable")
-    ends = np.searchsorted(kinds[order], np.arange(len(kind_shares.alone) + 1))
+    order = np.argsort(kind_of, kind="stable")
+    ends = np.searchsorted(kind_of[order], np.arange(len(kind_shares.alone) + 1))
     members = [np.stack([jobs, np.full(len(jobs), -1)], axis=1)]
-    row_shares = [kind_shares.alone[kinds] * fractions[:, None]]
-    pairs = zip(kind_shares.first, kind_shares.second, kind_shares.together, strict=True)
+    row_shares = [kind_shares.alone[kind_of] * fractions[:, None]]
+    pairs = zip(kind_shares.first_kind, kind_shares.second_kind, kind_shares.together, strict=True)
     for a, b, together in pairs:
-        if together.max() < FLOOR:
+        if together.max() < MIN_SHARE:
             continue
-        left = order[ends[a] : ends[a + 1]]
-        right = order[ends[b] : ends[b + 1]]
+        first_jobs = order[ends[a] : ends[a + 1]]
+        second_jobs = order[ends[b] : ends[b + 1]]
         if a == b:
-            i, j, length = _facing(fractions[left], fractions[left], 0.5, 0.5)
+            i, j, length = _overlaps(fractions[first_jobs], fractions[first_jobs], 0.5, 0.5)
             length = 2 * length
         else:
-            i, j, length = _facing(fractions[left], fractions[right], 0.0, 1.0)
-        kept = (length > 1e-9) & (left[i] != right[j])
-        members.append(np.stack([jobs[left[i[kept]]], jobs[right[j[kept]]]], axis=1))
+            i, j, length = _overlaps(fractions[first_jobs], fractions[second_jobs], 0.0, 1.0)
+        kept = (length > 1e-9) & (first_jobs[i] != second_jobs[j])
+        pair_members = [jobs[first_jobs[i[kept]]], jobs[second_jobs[j[kept]]]]
+        members.append(np.stack(pair_members, axis=1))
         row_shares.append(length[kept, None] * together)
     all_members = np.concatenate(members)
     all_shares = np.concatenate(row_shares)
     all_members = np.where(all_members[:, 1:] < 0, all_members, np.sort(all_members, axis=1))
-    return all_members, np.where(all_shares < FLOOR, 0.0, all_shares)
+    return all_members, np.where(all_shares < MIN_SHARE, 0.0, all_shares)

@@ -72,20 +72,20 @@ def _note_unknown(parsed: Parsed, unknown: Flags, kept: Flags, times: str) -> No
     """Note the models without a run time; raise if no job of the list has a run time."""
     models = parsed.frame["model"].astype(object).where(parsed.frame["model"].notna(), "")
     model = named(times)
-    known: list[str] = []
+    timed_models: list[str] = []
     if isinstance(model, IterationModel):
-        known = list(model.models)
+        timed_models = list(model.models)
     elif isinstance(model, MeasuredPlans):
-        known = list(model.seconds)
+        timed_models = list(model.seconds)
     rule = f"no run time under times={times}"
     if unknown.any() and (unknown == kept).all():
         name = str(models[unknown].iloc[0])
-        accepted = f"known: {', '.join(known)}{near(name.lower(), known)}"
+        accepted = f"known: {', '.join(timed_models)}{near(name.lower(), timed_models)}"
         refuse(unknown, models, "model", parsed.origin, rule, accepted)
-    untimed = models[unknown & ~models.isin(known).to_numpy(bool)].drop_duplicates()
+    untimed = models[unknown & ~models.isin(timed_models).to_numpy(bool)].drop_duplicates()
     lines = [parsed.origin.where(label) for label in untimed.index.tolist()]
     texts = [
-        f"{shown(name)} on line {line}{near(name.lower(), known)}"
+        f"{shown(name)} on line {line}{near(name.lower(), timed_models)}"
         for name, line in zip(untimed, lines, strict=True)
     ]
     if texts:

@@ -51,8 +51,8 @@ def read(document: Document) -> Parsed:
         names = muri_profiles()["model"].unique().tolist()
         models = parsed.frame["model"]
         is_unknown = (~models.str.lower().isin(names)).to_numpy(bool)
-        first = str(models.iloc[int(np.argmax(is_unknown))])
-        hint = near(first.lower(), names).removeprefix("; ")
+        model = str(models.iloc[int(np.argmax(is_unknown))])
+        hint = near(model.lower(), names).removeprefix("; ")
         hint += f" known: {', '.join(names)}; write a file with other models in format repro"
         refuse(is_unknown, models, "model", parsed.origin, "unknown model", hint.lstrip())
     _note_contradictions(parsed, table)

@@ -18,7 +18,7 @@ def read(document: Document) -> Parsed:
     Columns outside the schema are left out. Ids become integers if all are whole numbers. A ``'``
     in front of text that a spreadsheet would run as a formula is removed.
     """
-    text = [name for name, column in COLUMNS.items() if column.kind == "text"]
+    text = [name for name, column in COLUMNS.items() if column.value_type == "text"]
     table = Table(document, REQUIRED, text=text, ids="job_id")
     if b"'" in document.raw:
         table.frame = plain_cells(table.frame)

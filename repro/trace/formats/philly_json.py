@@ -52,11 +52,11 @@ class _Job(NamedTuple):
         ends = (time for attempt in self.attempts for time in (attempt.start, attempt.end))
         return [self.submitted, *ends]
 
-    def without(self, gone: Collection[float]) -> _Job:
-        """Job with NaN in place of the times in ``gone``."""
+    def without(self, unset_times: Collection[float]) -> _Job:
+        """Job with NaN in place of the times in ``unset_times``."""
 
         def kept(time: float) -> float:
-            return math.nan if time in gone else time
+            return math.nan if time in unset_times else time
 
         attempts = [
             attempt._replace(start=kept(attempt.start), end=kept(attempt.end))
@@ -66,7 +66,7 @@ class _Job(NamedTuple):
 
 
 class _Dates:
-    """Reads the dates of a log, and counts those with and without an offset from UTC."""
+    """Reads the dates of a log, and counts dates with and without an offset from UTC."""
 
     def __init__(self, origin: Origin) -> None:
         self.origin = origin
@@ -212,8 +212,8 @@ def _without_epoch(jobs: dict[int, _Job], notes: list[str]) -> dict[int, _Job]:
     note_unset(int(unset.sum()), notes)
     if not unset.any():
         return jobs
-    gone = {time for time, is_gone in zip(seconds, unset, strict=True) if is_gone}
-    return {row: job.without(gone) for row, job in jobs.items()}
+    unset_times = {time for time, flag in zip(seconds, unset, strict=True) if flag}
+    return {row: job.without(unset_times) for row, job in jobs.items()}
 
 
 def _job(entry: dict[str, Any], row: int, origin: Origin, dates: _Dates) -> _Job:
@@ -244,13 +244,13 @@ def _job(entry: dict[str, Any], row: int, origin: Origin, dates: _Dates) -> _Job
 
 
 def _seconds(date: datetime | None, before: float) -> float:
-    """Seconds since 1970; of two instants of a local time, the first that is not ``before``."""
+    """Seconds since 1970; of two instants of a local time, the first at or after ``before``."""
     if date is None:
         return math.nan
     if date.tzinfo is not None:
         return date.timestamp()
-    first, second = (date.replace(tzinfo=_ZONE, fold=fold).timestamp() for fold in (0, 1))
-    return second if first < before <= second else first
+    earlier, later = (date.replace(tzinfo=_ZONE, fold=fold).timestamp() for fold in (0, 1))
+    return later if earlier < before <= later else earlier
 
 
 def _gpus(attempt: Any) -> set[tuple[Any, str]] | None:
@@ -258,12 +258,12 @@ def _gpus(attempt: Any) -> set[tuple[Any, str]] | None:
     detail = attempt.get("detail") if isinstance(attempt, dict) else "none"
     if not isinstance(detail, list | None):
         return None
-    held: set[tuple[Any, str]] = set()
+    held_gpus: set[tuple[Any, str]] = set()
     for index, item in enumerate(detail or []):
         names = item.get("gpus") if isinstance(item, dict) else None
         if not isinstance(names, list) or not all(isinstance(gpu, str) for gpu in names):
             return None
         address = item.get("ip")
         machine = address if isinstance(address, str) else index
-        held.update((machine, gpu) for gpu in names)
-    return held
+        held_gpus.update((machine, gpu) for gpu in names)
+    return held_gpus

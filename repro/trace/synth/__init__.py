@@ -60,7 +60,7 @@ _STAND_IN_OPTIONS: dict[str, dict[str, Any]] = {
     "muri-testbed": {"trace": "testbed"},
     **{f"muri-trace{trace}": {"trace": trace} for trace in "1234"},
     **{f"muri-trace{trace}-pr": {"trace": trace, "at_once": True} for trace in "1234"},
-    **{f"muri-types{kinds}": {"trace": "3", "job_types": kinds} for kinds in range(1, 5)},
+    **{f"muri-types{number}": {"trace": "3", "job_types": number} for number in range(1, 5)},
 }
 
 
@@ -85,14 +85,14 @@ def make(name: str, rng: np.random.Generator | int, **options: Any) -> pd.DataFr
     """
     generator = generators[name]
     accepted = inspect.signature(generator).parameters
-    first, *names = accepted
+    first_argument, *names = accepted
     refuse_unknown(f"generator {name!r} has no option", options, names)
     hints = get_type_hints(generator)
     for option, value in options.items():
         if value != accepted[option].default:
             _check_option(option, value, {hints[option], *get_args(hints[option])})
     source: np.random.Generator | int = np.random.default_rng(rng)
-    if first == "seed":
+    if first_argument == "seed":
         source = int(rng if isinstance(rng, int | np.integer) else rng.integers(2**32))
     frame = generator(source, **options)
     defaults = {option: accepted[option].default for option in names}
@@ -107,11 +107,11 @@ def _check_option(option: str, value: Any, types: set[Any]) -> None:
     if bool in types and not isinstance(value, bool):
         raise ParamError(f"{option}={value!r}: give true or false")
     if types & {int, float}:
-        whole = float not in types
-        fitting = (int, np.integer) if whole else (int, float, np.integer, np.floating)
-        number = isinstance(value, fitting) and not isinstance(value, bool)
-        if not number or not 0 < value < np.inf:
-            noun = "whole number" if whole else "number"
+        is_integer = float not in types
+        accepted = (int, np.integer) if is_integer else (int, float, np.integer, np.floating)
+        is_number = isinstance(value, accepted) and not isinstance(value, bool)
+        if not is_number or not 0 < value < np.inf:
+            noun = "whole number" if is_integer else "number"
             raise ParamError(f"{option}={value!r}: give a {noun} above 0")
 
 

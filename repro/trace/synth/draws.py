@@ -11,10 +11,10 @@ from repro.base.typing import Floats, Ints
 def proportional_counts(counts: Ints, total: int) -> Ints:
     """Whole numbers that add up to ``total`` in these proportions, by largest remainder."""
     exact = counts * total / counts.sum()
-    whole = np.floor(exact).astype(np.int64)
-    order = np.argsort(whole - exact, kind="stable")
-    whole[order[: total - whole.sum()]] += 1
-    return np.asarray(whole)
+    rounded = np.floor(exact).astype(np.int64)
+    order = np.argsort(rounded - exact, kind="stable")
+    rounded[order[: total - rounded.sum()]] += 1
+    return np.asarray(rounded)
 
 
 def strata(rng: np.random.Generator, size: int) -> Floats:

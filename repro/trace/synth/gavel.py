@@ -121,26 +121,31 @@ def gavel_physical(
     """
     if min_hours > max_hours:
         raise ParamError(f"max_hours={max_hours!r}: give {min_hours:g} (min_hours) or more")
-    kinds = job_types()
+    candidates = job_types()
     if large_batches:
-        kinds = tuple(kind for kind in kinds if kind.distributed)
-        models = [kind.model for kind in kinds]
+        candidates = tuple(job_type for job_type in candidates if job_type.distributed)
+        models = [job_type.model for job_type in candidates]
         # batch sizes ascend within a model
-        kinds = tuple(k for n, k in enumerate(kinds) if models[n:].count(k.model) <= 2)
+        candidates = tuple(
+            job_type
+            for number, job_type in enumerate(candidates)
+            if models[number:].count(job_type.model) <= 2
+        )
     lengths = np.linspace(min_hours, max_hours, durations).tolist()
     # job types have the seed itself; arrivals, durations and gangs have the next three seeds
     types, gaps, hours, gangs = (Random(seed + offset) for offset in range(4))
     now = 0.0
     sampled = []
     for number in range(jobs):
-        kind = types.choice(kinds)
-        gpus = _gang_size(gangs.random(), wide=False) if multiple and kind.distributed else 1
-        sampled.append(
-            GeneratedJob(float(int(now)), kind.name, gpus, 3600.0 * hours.choice(lengths))
-        )
+        job_type = types.choice(candidates)
+        gpus = 1
+        if multiple and job_type.distributed:
+            gpus = _gang_size(gangs.random(), wide=False)
+        duration = 3600.0 * hours.choice(lengths)
+        sampled.append(GeneratedJob(float(int(now)), job_type.name, gpus, duration))
         if rate is not None and number + 1 >= at_start:
             now += _gap(gaps, rate)
-    return _as_trace(sampled, throughputs, whole=True)
+    return _as_trace(sampled, throughputs, whole_steps=True)
 
 
 class GeneratedJob(NamedTuple):
@@ -172,7 +177,7 @@ def _sampled_jobs(
     job_table: str,
 ) -> list[GeneratedJob]:
     """Jobs that arrive at the given times (s), one per time."""
-    kinds = job_types() if job_table == "public" else _published_order(job_table)
+    candidates = job_types() if job_table == "public" else _published_order(job_table)
     # jobs, arrivals and deadlines have separate streams
     stream = Random(seed + 2)
     deadlines = Random(seed + 6)
@@ -185,12 +190,12 @@ def _sampled_jobs(
         else:
             duration = float(fixed_duration)
         gpus = gpus if multiple else 1
-        kind = stream.choice(kinds)
-        while gpus > 1 and not kind.distributed:
-            kind = stream.choice(kinds)
+        job_type = stream.choice(candidates)
+        while gpus > 1 and not job_type.distributed:
+            job_type = stream.choice(candidates)
         weight = 5.0 if priorities and stream.random() <= 0.2 else 1.0
         slo = _slo(deadlines.random()) if slos else math.nan
-        sampled.append(GeneratedJob(time, kind.name, gpus, duration, weight, slo))
+        sampled.append(GeneratedJob(time, job_type.name, gpus, duration, weight, slo))
     return sampled
 
 
@@ -203,10 +208,9 @@ def _published_order(job_table: str) -> tuple[JobType, ...]:
     """
     if job_table != "published":
         raise ParamError(f"job_table={job_table!r}: give public or published")
-    kinds = job_types()
-    moved = [kind for kind in kinds if kind.model == "A3C"]
-    others = [kind for kind in kinds if kind.model != "A3C"]
-    index = [kind.model for kind in others].index("LM")
+    moved = [job_type for job_type in job_types() if job_type.model == "A3C"]
+    others = [job_type for job_type in job_types() if job_type.model != "A3C"]
+    index = [job_type.model for job_type in others].index("LM")
     return (*others[:index], *moved, *others[index:])
 
 
@@ -233,14 +237,14 @@ def _gap(stream: Random, rate: float) -> float:
 
 
 def _as_trace(
-    jobs: list[GeneratedJob], throughputs: Source, *, whole: bool = False
+    jobs: list[GeneratedJob], throughputs: Source, *, whole_steps: bool = False
 ) -> pd.DataFrame:
-    """Jobs as a trace; with ``whole`` numbers of steps, durations are the time of these steps."""
+    """Jobs as a trace; with ``whole_steps``, durations are the time of whole training steps."""
     table = load_throughputs(throughputs, REFERENCE)
     frame = pd.DataFrame(jobs).astype({"model": "str"})
     speeds = [table.steps_per_s(job.model, job.num_gpus, REFERENCE) for job in jobs]
     steps = frame["duration"] * speeds
-    if whole:
+    if whole_steps:
         steps = steps.astype(int).clip(lower=1).astype(float)
         frame["duration"] = steps / speeds
     frame = frame.assign(job_id=range(len(jobs)), iterations=steps)[_COLUMNS]

@@ -22,7 +22,7 @@ def philly_gpu_time(
     ``load`` is total work / (``num_gpus`` x time from first to last submission) and is met exactly.
     GPU counts above ``num_gpus`` are left out of the mix.
 
-    The quantiles are those of the public Tiresias simulator. The mix is that of the Philly jobs of
+    The quantiles come from the public Tiresias simulator. The mix is that of the Philly jobs of
     at least 2 minutes.
     """
     mix = measured("philly_gpu_mix")

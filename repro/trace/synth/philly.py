@@ -151,10 +151,10 @@ def _widths(rng: np.random.Generator, jobs: Ints) -> Ints:
     order = np.argsort(position)
     # Positions must differ: a job takes the next free position, and the last jobs move back.
     rank = np.arange(position.size)
-    taken = np.maximum.accumulate(position[order].astype(np.int64) - rank) + rank
-    taken = np.minimum(taken, total - position.size + rank)
+    occupied = np.maximum.accumulate(position[order].astype(np.int64) - rank) + rank
+    occupied = np.minimum(occupied, total - position.size + rank)
     gpus = np.ones(total, np.int64)
-    gpus[taken] = np.repeat(wide["num_gpus"].to_numpy(np.int64), size)[order]
+    gpus[occupied] = np.repeat(wide["num_gpus"].to_numpy(np.int64), size)[order]
     return gpus
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from repro import make, simulate
-from repro.engine.holdings import Holdings
+from repro.engine.interval_starts import IntervalStarts
 from repro.model.rules import Completions
 from repro.trace import synth
 
@@ -24,20 +24,23 @@ def test_predicting_all_completions_changes_nothing(monkeypatch, policy):
     trace = pd.concat([trace, trace.assign(job_id=trace["job_id"] + 1000)]).sort_values(
         ["submit_time", "job_id"], ignore_index=True
     )
-    predict = Holdings.predict_all
-    kept = []
+    predicted = IntervalStarts.predicted
+    counts = []
 
-    def counted(self, *args, far):
-        predict(self, *args, far=far)
-        kept.append(len(self.finish))
+    def counted(self, *args, every):
+        ends = list(predicted(self, *args, every=every))
+        counts.append(len(ends))
+        return ends
 
-    monkeypatch.setattr(Holdings, "predict_all", counted)
+    monkeypatch.setattr(IntervalStarts, "predicted", counted)
     few = simulate(trace, "4x8", policy, rules="muri")
-    assert 1 in kept and max(kept) > 1, "some completions stand alone, others tie"
+    assert 1 in counts and max(counts) > 1, "some completions are predicted alone, others tie"
 
     monkeypatch.setattr(
-        Holdings, "predict_all", lambda self, *args, far: predict(self, *args, far=True)
+        IntervalStarts,
+        "predicted",
+        lambda self, *args, every: predicted(self, *args, every=True),
     )
-    every = simulate(trace, "4x8", policy, rules="muri")
-    pd.testing.assert_frame_equal(few.jobs, every.jobs, check_exact=True)
-    pd.testing.assert_frame_equal(few.intervals, every.intervals, check_exact=True)
+    all_predicted = simulate(trace, "4x8", policy, rules="muri")
+    pd.testing.assert_frame_equal(few.jobs, all_predicted.jobs, check_exact=True)
+    pd.testing.assert_frame_equal(few.intervals, all_predicted.intervals, check_exact=True)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from repro.base.errors import PolicyError
-from repro.model.typed_shares import Collapse, Kinds, Solved, TypedShares
+from repro.model.typed_shares import KindNumbers, Kinds, Solved, TypedShares
 
 
 def test_a_key_is_asked_for_once_per_job():
@@ -20,18 +20,18 @@ def test_a_key_is_asked_for_once_per_job():
         calls.append(job)
         return job % 3
 
-    collapse = Collapse(key)
-    assert collapse.numbers([4, 2]).tolist() == [0, 1]
-    assert collapse.numbers([2, 300, 4, 7]).tolist() == [1, 2, 0, 0]
-    assert collapse.numbers([]).tolist() == []
+    kind_numbers = KindNumbers(key)
+    assert kind_numbers.numbers([4, 2]).tolist() == [0, 1]
+    assert kind_numbers.numbers([2, 300, 4, 7]).tolist() == [1, 2, 0, 0]
+    assert kind_numbers.numbers([]).tolist() == []
     assert calls == [4, 2, 300, 7]
 
 
 @pytest.mark.parametrize("jobs", [[5, 3, 8], [8, 5, 3]])
 def test_kinds_stand_in_an_order_of_their_own(jobs):
-    collapse = Collapse(lambda job: "abc"[job % 3])
-    numbers, counts, row = collapse.present(jobs)
-    assert [collapse.keys[number] for number in numbers] == ["a", "c"]
+    kind_numbers = KindNumbers(lambda job: "abc"[job % 3])
+    numbers, counts, row = kind_numbers.present(jobs)
+    assert [kind_numbers.keys[number] for number in numbers] == ["a", "c"]
     assert (counts.tolist(), row.tolist()) == ([1, 2], [int(job != 3) for job in jobs])
 
 

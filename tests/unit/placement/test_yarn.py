@@ -165,7 +165,7 @@ def test_without_fallback_a_gang_that_has_no_place_is_refused():
     placer.take(0, 3)
     placer.take(1, 3)
     assert not placer.fits(2)
-    with pytest.raises(PolicyError, match=r"no place for 2 GPUs .* 2 are idle"):
+    with pytest.raises(PolicyError, match=r"no nodes for 2 GPUs .* 2 are idle"):
         placer.take(2, 2)
     assert placer.idle == [1, 1]
     assert placer.take(2, 1) == ((0, 1),)

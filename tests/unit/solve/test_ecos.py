@@ -28,69 +28,71 @@ def solver():
     return pytest.importorskip("ecos", reason="the package ecos (extra) is not installed")
 
 
-def some_crowd(seed, rows=9):
+def random_kinds(seed, rows=9):
     rng = np.random.default_rng(seed)
-    worth = rng.uniform(0.5, 5.0, (rows, 3))
-    worth[0, 0] = 0.0
+    values = rng.uniform(0.5, 5.0, (rows, 3))
+    values[0, 0] = 0.0
     widths = rng.choice([1, 2, 4], rows)
     widths[1] = 4
-    return Crowd(worth, rng.integers(1, 3, rows), widths, np.array([3.0, 5.0, 8.0]))
+    return Crowd(values, rng.integers(1, 3, rows), widths, np.array([3.0, 5.0, 8.0]))
 
 
-def check_feasible(crowd, x):
+def check_feasible(job_kinds, x):
     assert (x >= 0).all() and (x.sum(axis=1) <= 1 + 1e-7).all()
-    assert ((crowd.counts * crowd.widths) @ x <= crowd.gpus * (1 + 1e-7)).all()
-    assert (x[~crowd.usable] == 0).all()
+    assert ((job_kinds.counts * job_kinds.widths) @ x <= job_kinds.gpus * (1 + 1e-7)).all()
+    assert (x[~job_kinds.usable] == 0).all()
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_level_is_ours(solver, seed):
-    crowd = some_crowd(seed)
-    scale = np.random.default_rng(seed).uniform(0.5, 2.0, len(crowd.value))
+    job_kinds = random_kinds(seed)
+    scale = np.random.default_rng(seed).uniform(0.5, 2.0, len(job_kinds.value))
     floor = np.where(np.arange(len(scale)) == 2, -np.inf, 0.01)
-    ours = central_level(crowd, scale, floor)
-    theirs = Centre(*ecos_level(crowd, scale, floor))
-    check_feasible(crowd, theirs.shares)
-    assert theirs.level == pytest.approx(ours.level, rel=1e-6)
-    assert (theirs.tight == ours.tight).all()
+    ours = central_level(job_kinds, scale, floor)
+    by_ecos = Centre(*ecos_level(job_kinds, scale, floor))
+    check_feasible(job_kinds, by_ecos.shares)
+    assert by_ecos.level == pytest.approx(ours.level, rel=1e-6)
+    assert (by_ecos.tight == ours.tight).all()
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_sum_is_ours(solver, seed):
-    crowd = some_crowd(seed)
-    single = Crowd(crowd.value, np.ones(len(crowd.value)), crowd.widths, crowd.gpus)
+    job_kinds = random_kinds(seed)
+    single = Crowd(job_kinds.value, np.ones(len(job_kinds.value)), job_kinds.widths, job_kinds.gpus)
     shares = ecos_sum(single)
     check_feasible(single, shares)
-    ours = best_shares(crowd.usable_value, single.counts, crowd.widths, crowd.gpus)
-    assert (crowd.value * shares).sum() == pytest.approx((crowd.value * ours).sum(), rel=1e-6)
+    ours = best_shares(job_kinds.usable_value, single.counts, job_kinds.widths, job_kinds.gpus)
+    assert (job_kinds.value * shares).sum() == pytest.approx(
+        (job_kinds.value * ours).sum(), rel=1e-6
+    )
 
 
 def test_level_reports_floors_out_of_reach(solver):
-    crowd = some_crowd(0)
-    led = np.arange(len(crowd.value)) > 0
-    assert ecos_level(crowd, led.astype(float), np.where(led, 0.0, 50.0)) is None
+    job_kinds = random_kinds(0)
+    has_level = np.arange(len(job_kinds.value)) > 0
+    assert ecos_level(job_kinds, has_level.astype(float), np.where(has_level, 0.0, 50.0)) is None
 
 
-def test_point_meets_its_floors_and_says_when_it_cannot(solver):
-    crowd = Crowd(LECTURE, np.ones(3), np.ones(3), np.ones(2))
-    shares = ecos_point(crowd, np.array([10.0, 5.0, 40.0]))
-    check_feasible(crowd, shares)
+def test_point_meets_its_floors_or_is_none(solver):
+    job_kinds = Crowd(LECTURE, np.ones(3), np.ones(3), np.ones(2))
+    shares = ecos_point(job_kinds, np.array([10.0, 5.0, 40.0]))
+    check_feasible(job_kinds, shares)
     assert ((LECTURE * shares).sum(axis=1) >= np.array([10.0, 5.0, 40.0]) - 1e-5).all()
-    assert ecos_point(crowd, np.array([30.0, 11.0, 90.0])) is None
+    assert ecos_point(job_kinds, np.array([30.0, 11.0, 90.0])) is None
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_ratio_is_ours(solver, seed):
-    crowd = some_crowd(seed)
-    crowd = Crowd(crowd.value, np.ones(9), crowd.widths, crowd.gpus)
+    job_kinds = random_kinds(seed)
+    job_kinds = Crowd(job_kinds.value, np.ones(9), job_kinds.widths, job_kinds.gpus)
     rng = np.random.default_rng(seed)
-    left = rng.uniform(100, 900, 9)
+    remaining = rng.uniform(100, 900, 9)
     due = rng.uniform(500, 3000, 9)
     spent = rng.uniform(0, 300, 9)
-    ours = central_ratio(crowd, left, due, spent)
-    theirs = ecos_ratio(crowd, left, due, spent)
-    check_feasible(crowd, theirs[0])
-    assert theirs[1] == pytest.approx(ours[1], rel=1e-6)
+    ours = central_ratio(job_kinds, remaining, due, spent)
+    by_ecos = ecos_ratio(job_kinds, remaining, due, spent)
+    check_feasible(job_kinds, by_ecos[0])
+    assert by_ecos[1] == pytest.approx(ours[1], rel=1e-6)
 
 
 def test_the_lecture_example(solver):
@@ -100,31 +102,31 @@ def test_the_lecture_example(solver):
 
 
 def test_order_of_operations_changes_no_more_than_rounding():
-    worth = worth_as_written(LECTURE, np.array([1, 2, 4]), np.array([1.0, 5.0, 1.0]), np.ones(2))
+    values = worth_as_written(LECTURE, np.array([1, 2, 4]), np.array([1.0, 5.0, 1.0]), np.ones(2))
     expected = LECTURE / LECTURE.mean(axis=1)[:, None] * np.array([[1.0], [0.4], [4.0]])
-    np.testing.assert_allclose(worth, expected, rtol=1e-14)
+    np.testing.assert_allclose(values, expected, rtol=1e-14)
 
 
-def test_without_the_package_one_clear_line(monkeypatch):
+def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr("repro.solve.ecos.is_installed", lambda: False)
     with pytest.raises(ParamError, match=r"needs the package ecos.*pip install ecos"):
         GavelLas(lp_backend="ecos").shares(JOBS)
 
 
-def test_no_more_is_promised_than_there_is():
-    """ECOS may stop early; what it then calls a solution is scaled to fit."""
-    crowd = Crowd(np.ones((2, 1)), np.ones(2), np.ones(2), np.ones(1))
-    found = _by_job(np.array([0.75, 0.5]), crowd, np.arange(2))
-    np.testing.assert_allclose(found, [[0.6], [0.4]])
+def test_shares_beyond_the_gpus_are_scaled():
+    """An answer of reduced accuracy is scaled to the GPUs."""
+    job_kinds = Crowd(np.ones((2, 1)), np.ones(2), np.ones(2), np.ones(1))
+    shares = _by_job(np.array([0.75, 0.5]), job_kinds, np.arange(2))
+    np.testing.assert_allclose(shares, [[0.6], [0.4]])
     np.testing.assert_array_equal(
-        _by_job(np.array([0.5, 0.25]), crowd, np.arange(2)), [[0.5], [0.25]]
+        _by_job(np.array([0.5, 0.25]), job_kinds, np.arange(2)), [[0.5], [0.25]]
     )
 
 
 def test_an_answer_of_reduced_accuracy_is_no_point(monkeypatch):
-    crowd = Crowd(np.ones((1, 1)), np.ones(1), np.ones(1), np.ones(1))
+    job_kinds = Crowd(np.ones((1, 1)), np.ones(1), np.ones(1), np.ones(1))
     answer = {"x": np.array([0.5]), "info": {"exitFlag": 10}}
-    monkeypatch.setattr("repro.solve.ecos._solve", lambda *given: answer)
-    assert ecos_point(crowd, np.array([0.1])) is None
+    monkeypatch.setattr("repro.solve.ecos._solve", lambda *arguments: answer)
+    assert ecos_point(job_kinds, np.array([0.1])) is None
     answer["info"]["exitFlag"] = 0
-    assert ecos_point(crowd, np.array([0.1])).tolist() == [[0.5]]
+    assert ecos_point(job_kinds, np.array([0.1])).tolist() == [[0.5]]

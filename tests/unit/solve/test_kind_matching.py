@@ -1,4 +1,4 @@
-"""Matching on kinds: an optimum against networkx and HiGHS, one answer whatever came before."""
+"""Matching by kind against networkx and HiGHS; the same result after any earlier problem."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def pair_counts(weights, counts):
     return list(KindMatcher(weights).pairs(tuple(counts)))
 
 
-def table(kind, types, rng):
+def table(kind, kinds, rng):
     """Symmetric weights; `near` has differences of 1e-6 only, `efficiency` those of real jobs."""
     if kind == "efficiency":
         return efficiencies(int(rng.choice([1, 2, 4, 8, 16, 32])))
     weights = {
-        "generic": rng.random((types, types)),
-        "tied": rng.choice([0.25, 0.5, 0.75, 1.0], (types, types)),
-        "forbidden": rng.random((types, types)) * (rng.random((types, types)) < 0.5),
-        "near": 0.5 + 1e-6 * rng.random((types, types)),
+        "generic": rng.random((kinds, kinds)),
+        "tied": rng.choice([0.25, 0.5, 0.75, 1.0], (kinds, kinds)),
+        "forbidden": rng.random((kinds, kinds)) * (rng.random((kinds, kinds)) < 0.5),
+        "near": 0.5 + 1e-6 * rng.random((kinds, kinds)),
     }[kind]
     return np.triu(weights) + np.triu(weights, 1).T
 
@@ -78,22 +78,22 @@ def best_by_milp(weights, counts):
     for column, (a, b) in enumerate(pairs):
         matrix[a, column] += 1
         matrix[b, column] += 1
-    found = milp(
+    answer = milp(
         -weights[pairs[:, 0], pairs[:, 1]],
         constraints=LinearConstraint(matrix, -np.inf, np.array(counts, float)),
         integrality=1,
         bounds=Bounds(0, np.inf),
         options={"mip_rel_gap": 0},
     )
-    return -found.fun
+    return -answer.fun
 
 
 @pytest.mark.parametrize("kind", TABLES)
 def test_weight_is_that_of_networkx(kind):
     rng = np.random.default_rng(1)
     for _ in range(70):
-        types = int(rng.integers(1, 13))
-        weights = table(kind, types, rng)
+        kinds = int(rng.integers(1, 13))
+        weights = table(kind, kinds, rng)
         n = int(rng.integers(8, 25))
         counts = tuple(rng.multinomial(n, rng.dirichlet(np.ones(len(weights)))).tolist())
         pairs = pair_counts(weights, counts)
@@ -111,37 +111,38 @@ def test_weight_is_that_of_an_integer_programme(kind, mean):
         pairs = pair_counts(weights, counts)
         check_feasible(weights, counts, pairs)
         best = best_by_milp(weights, counts)
-        found = total(weights, pairs)
-        # HiGHS stops within 1e-6 of each pair; finding more than it is no fault
-        assert found >= best - 1e-9 * sum(counts)
-        assert found <= best + 2e-6 * (sum(counts) + 1)
+        answer = total(weights, pairs)
+        # HiGHS stops within 1e-6 of each pair; a larger total is no error
+        assert answer >= best - 1e-9 * sum(counts)
+        assert answer <= best + 2e-6 * (sum(counts) + 1)
 
 
 @given(st.data())
-def test_one_answer_whatever_was_solved_before(data):
-    types = data.draw(st.integers(1, 6))
+def test_earlier_solutions_do_not_change_the_result(data):
+    kinds = data.draw(st.integers(1, 6))
     weight = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
-    weights = np.array(data.draw(st.lists(weight, min_size=types**2, max_size=types**2)))
-    weights = weights.reshape(types, types)
-    count = st.lists(st.integers(0, 12), min_size=types, max_size=types).map(tuple)
-    wanted = data.draw(st.lists(count, min_size=1, max_size=6))
+    weights = np.array(data.draw(st.lists(weight, min_size=kinds**2, max_size=kinds**2)))
+    weights = weights.reshape(kinds, kinds)
+    count = st.lists(st.integers(0, 12), min_size=kinds, max_size=kinds).map(tuple)
+    problems = data.draw(st.lists(count, min_size=1, max_size=6))
     forward = KindMatcher(weights)
     backward = KindMatcher(weights)
-    first = [forward.pairs(counts) for counts in wanted]
-    second = [backward.pairs(counts) for counts in reversed(wanted)]
-    assert first == second[::-1] == [KindMatcher(weights).pairs(counts) for counts in wanted]
+    results = [forward.pairs(counts) for counts in problems]
+    reversed_results = [backward.pairs(counts) for counts in reversed(problems)]
+    assert results == reversed_results[::-1]
+    assert results == [KindMatcher(weights).pairs(counts) for counts in problems]
 
 
 @pytest.mark.parametrize("kind", TABLES)
 def test_both_ways_agree(kind, monkeypatch):
-    """The step from a basis and the local search prove their answers apart from each other."""
+    """The step from a basis and the local search prove their results independently."""
     rng = np.random.default_rng(3)
     weights = table(kind, 8, rng)
-    wanted = [tuple(rng.integers(0, 30, 8).tolist()) for _ in range(40)]
-    usual = [KindMatcher(weights).pairs(counts) for counts in wanted]
+    problems = [tuple(rng.integers(0, 30, 8).tolist()) for _ in range(40)]
+    usual = [KindMatcher(weights).pairs(counts) for counts in problems]
     monkeypatch.setattr("repro.solve.matching._TRIES", 0)
     searched = KindMatcher(weights)
-    assert [searched.pairs(counts) for counts in wanted] == usual
+    assert [searched.pairs(counts) for counts in problems] == usual
 
 
 def test_local_search_goes_on_after_a_first_gain(monkeypatch):
@@ -157,26 +158,26 @@ def test_local_search_goes_on_after_a_first_gain(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_order_of_types_changes_no_total(kind):
+def test_order_of_kinds_changes_no_total(kind):
     rng = np.random.default_rng(5)
     weights = table(kind, 8, rng)
     for _ in range(20):
         counts = rng.integers(0, 15, 8)
         order = rng.permutation(8)
         moved = pair_counts(weights[np.ix_(order, order)], tuple(counts[order].tolist()))
-        there = weights[np.ix_(order, order)]
-        kept = pair_counts(weights, tuple(counts.tolist()))
-        assert total(there, moved) == pytest.approx(total(weights, kept), abs=1e-8)
+        permuted_weights = weights[np.ix_(order, order)]
+        pairs = pair_counts(weights, tuple(counts.tolist()))
+        assert total(permuted_weights, moved) == pytest.approx(total(weights, pairs), abs=1e-8)
 
 
 def test_a_tie_never_beats_weight():
     for a, b in [(0, 1), (0, 2), (1, 2), (0, 0), (2, 2)]:
         weights = np.triu(np.full((3, 3), 0.5))
         weights[a, b] += 2e-9
-        made = dict.fromkeys(((a, b),), 0)
+        numbers = dict.fromkeys(((a, b),), 0)
         counts = (2, 2, 2)
-        made |= {(i, j): number for i, j, number in pair_counts(weights, counts)}
-        assert made[a, b] == (1 if a == b else 2)
+        numbers |= {(i, j): number for i, j, number in pair_counts(weights, counts)}
+        assert numbers[a, b] == (1 if a == b else 2)
 
 
 def test_bonuses_differ():

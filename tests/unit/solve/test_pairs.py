@@ -1,4 +1,4 @@
-"""Space sharing: the programme over job types against the one over jobs, and its spreading."""
+"""Space sharing: the programme over kinds against the programme over jobs, and its spreading."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from repro.solve.pairs.programme import (
 )
 
 
-def instance(seed, types=6, most=4, widths=(1,)):
-    """Random values of types alone and in pairs; some pairs do not fit into memory."""
+def instance(seed, kinds=6, most=4, widths=(1,)):
+    """Random values of kinds alone and in pairs; some pairs do not fit into memory."""
     rng = np.random.default_rng(seed)
-    values = rng.uniform(0.2, 3.0, (types, 3))
-    paired = values[:, None] * rng.uniform(0.3, 1.0, (types, types, 3))
-    for a, b in zip(*np.nonzero(rng.random((types, types)) < 0.15), strict=True):
+    values = rng.uniform(0.2, 3.0, (kinds, 3))
+    paired = values[:, None] * rng.uniform(0.3, 1.0, (kinds, kinds, 3))
+    for a, b in zip(*np.nonzero(rng.random((kinds, kinds)) < 0.15), strict=True):
         paired[a, b] = paired[b, a] = 0.0
-    counts = rng.integers(1, most + 1, types).astype(float)
-    wide = rng.choice(widths, types).astype(float)
+    counts = rng.integers(1, most + 1, kinds).astype(float)
+    wide = rng.choice(widths, kinds).astype(float)
     return PairCrowd(values, paired, wide, np.full(3, 4.0)), counts
 
 
-def over_jobs(crowd, kinds, demand):
-    """Return the level of the programme with a column per job and pair of jobs."""
-    values = crowd.value
-    paired = crowd.paired
-    widths = crowd.widths
-    capacity = crowd.gpus
-    jobs = len(kinds)
+def over_jobs(job_kinds, kind_of, demand):
+    """Level of the programme with a column per job and pair of jobs."""
+    values = job_kinds.value
+    paired = job_kinds.paired
+    widths = job_kinds.widths
+    capacity = job_kinds.gpus
+    jobs = len(kind_of)
     columns = 0
     entries = []
     for i in range(jobs):
         for second in [-1, *range(i + 1, jobs)]:
-            if second >= 0 and widths[kinds[i]] != widths[kinds[second]]:
+            if second >= 0 and widths[kind_of[i]] != widths[kind_of[second]]:
                 continue
             for j in range(len(capacity)):
-                a, b = kinds[i], kinds[second]
+                a, b = kind_of[i], kind_of[second]
                 alone = second < 0
                 entries += [(i, columns, 1.0), (2 * jobs + j, columns, widths[a])]
                 value = values[a, j] if alone else paired[a, b, j]
@@ -66,11 +66,11 @@ def over_jobs(crowd, kinds, demand):
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("widths", [(1,), (1, 2)])
-def test_types_give_the_level_of_jobs(seed, widths):
-    crowd, counts = instance(seed, widths=widths)
-    kinds = np.repeat(np.arange(len(counts)), counts.astype(int))
-    expected = over_jobs(crowd, kinds, np.ones(len(kinds)))
-    problem = programme(crowd, counts)
+def test_kinds_give_the_level_of_jobs(seed, widths):
+    job_kinds, counts = instance(seed, widths=widths)
+    kind_of = np.repeat(np.arange(len(counts)), counts.astype(int))
+    expected = over_jobs(job_kinds, kind_of, np.ones(len(kind_of)))
+    problem = programme(job_kinds, counts)
     for method in ("centre", "vertex"):
         assert solve(problem, method)[1] == pytest.approx(expected, rel=1e-6)
 
@@ -78,10 +78,10 @@ def test_types_give_the_level_of_jobs(seed, widths):
 @pytest.mark.parametrize("pairs", ["working", "useful"])
 @pytest.mark.parametrize("seed", range(4))
 def test_pairs_left_out_do_not_change_the_level(seed, pairs):
-    given = instance(seed, types=12)
-    level = solve(programme(*given))[1]
-    fewer = programme(*given, pairs=pairs)
-    assert len(fewer.first) < len(programme(*given).first)
+    arguments = instance(seed, kinds=12)
+    level = solve(programme(*arguments))[1]
+    fewer = programme(*arguments, pairs=pairs)
+    assert len(fewer.first_kind) < len(programme(*arguments).first_kind)
     assert solve(fewer)[1] == pytest.approx(level, rel=1e-6)
 
 
@@ -95,110 +95,112 @@ def test_optimum_is_feasible_and_the_level_is_reached(seed):
     assert (used + problem.free * level <= problem.limits + 1e-6).all()
 
 
-def test_the_centre_of_types_is_that_of_jobs():
-    # two types of equal speeds, or one: the barrier weighs a type by its jobs
+def test_the_centre_of_kinds_is_that_of_jobs():
+    # two kinds of equal values, or one kind: the barrier counts a kind as often as it has jobs
     values = np.array([[2.0, 1.0]])
-    beside = np.array([[[1.5, 0.7]]])
-    one = np.ones(1)
+    paired = np.array([[[1.5, 0.7]]])
     capacity = np.array([1.0, 3.0])
-    together = programme(PairCrowd(values, beside, one, capacity), 3 * one)
-    twice = PairCrowd(np.repeat(values, 2, 0), np.tile(beside, (2, 2, 1)), np.ones(2), capacity)
+    single = programme(PairCrowd(values, paired, np.ones(1), capacity), np.array([3.0]))
+    twice = PairCrowd(np.repeat(values, 2, 0), np.tile(paired, (2, 2, 1)), np.ones(2), capacity)
     split = programme(twice, np.array([1.0, 2.0]))
-    whole, level = solve(together)
-    parts, same = solve(split)
-    assert level == pytest.approx(same, rel=1e-7)
-    for kind in range(2):
+    single_x, level = solve(single)
+    split_x, split_level = solve(split)
+    assert level == pytest.approx(split_level, rel=1e-7)
+    for gpu_type in range(2):
         for alone in (True, False):
-            of = [
-                x[(p.column == kind) & ((p.second < 0) == alone)].sum()
-                for p, x in ((together, whole), (split, parts))
+            times = [
+                x[(p.gpu_type == gpu_type) & ((p.second_kind < 0) == alone)].sum()
+                for p, x in ((single, single_x), (split, split_x))
             ]
-            assert of[0] == pytest.approx(of[1], abs=1e-5)
+            assert times[0] == pytest.approx(times[1], abs=1e-5)
 
 
-def test_the_order_of_types_does_not_matter():
-    crowd, counts = instance(3, types=7)
+def test_the_order_of_kinds_does_not_matter():
+    job_kinds, counts = instance(3, kinds=7)
     order = np.random.default_rng(0).permutation(7)
-    back = np.argsort(order)
-    straight = shares(programme(crowd, counts))
-    paired = crowd.paired[np.ix_(order, order)]
-    moved = PairCrowd(crowd.value[order], paired, crowd.widths[order], crowd.gpus)
-    turned = shares(programme(moved, counts[order]))
-    assert turned.alone[back] == pytest.approx(straight.alone, abs=1e-5)
+    inverse = np.argsort(order)
+    expected = shares(programme(job_kinds, counts))
+    paired = job_kinds.paired[np.ix_(order, order)]
+    moved = PairCrowd(job_kinds.value[order], paired, job_kinds.widths[order], job_kinds.gpus)
+    permuted = shares(programme(moved, counts[order]))
+    assert permuted.alone[inverse] == pytest.approx(expected.alone, abs=1e-5)
 
 
 def test_a_solver_that_fails_is_replaced(monkeypatch):
     problem = programme(*instance(1))
     expected = solve(problem)[1]
-    monkeypatch.setattr(pairs_programme, "MOST_STEPS", 3)
+    monkeypatch.setattr(pairs_programme, "MAX_STEPS", 3)
     assert solve(problem)[1] == pytest.approx(expected, rel=1e-6)
-    nothing = programme(*instance(1))
-    nothing.limits[:] = -1.0
-    with pytest.raises(PolicyError, match="6 job types"):
-        solve(nothing)
+    infeasible = programme(*instance(1))
+    infeasible.limits[:] = -1.0
+    with pytest.raises(PolicyError, match="6 job kinds"):
+        solve(infeasible)
 
 
-def test_a_point_amid_those_that_reach_a_level():
+def test_the_centre_of_all_points_that_reach_a_level():
     problem = programme(*instance(2))
     best, level = solve(problem)
-    amid, given = solve(problem, level=0.9 * level)
-    assert given == 0.9 * level
+    x, floor = solve(problem, level=0.9 * level)
+    assert floor == 0.9 * level
     used = np.zeros(len(problem.limits))
-    np.add.at(used, problem.rows, problem.coefs * amid[:, None])
-    slack = problem.limits - used - problem.free * given
+    np.add.at(used, problem.rows, problem.coefs * x[:, None])
+    slack = problem.limits - used - problem.free * floor
     assert slack.min() > 1e-6
-    assert np.abs(amid - best).max() > 1e-3
+    assert np.abs(x - best).max() > 1e-3
 
 
 @pytest.mark.parametrize("pairs", ["all", "working", "useful"])
 @pytest.mark.parametrize("widths", [(1,), (1, 2, 8)])
-def test_columns_are_the_jobs_and_pairs_offered(pairs, widths):
-    crowd, counts = instance(5, types=7, widths=widths)
-    values = crowd.value
-    paired = crowd.paired
-    wide = crowd.widths
-    capacity = crowd.gpus
+def test_columns_are_the_jobs_and_pairs_on_offer(pairs, widths):
+    job_kinds, counts = instance(5, kinds=7, widths=widths)
+    values = job_kinds.value
+    paired = job_kinds.paired
+    wide = job_kinds.widths
+    capacity = job_kinds.gpus
     values[0, 0] = 0.0
-    # types by width, so that those that share columns lie together
+    # kinds by width, so that kinds that share columns are neighbours
     order = np.argsort(wide, kind="stable").tolist()
     expected = []
     for j in range(3):
         for a in order:
             if wide[a] <= capacity[j] and (values[a, j] > 0 or pairs == "all"):
                 expected.append((a, -1, j, counts[a], 0.0, -values[a, j]))
-    for place, a in enumerate(order):
+    for position, a in enumerate(order):
         for j in range(3):
-            for b in order[place:]:
-                one, two = paired[a, b, j], paired[b, a, j]
-                works = pairs == "all" or (one > 0 and two > 0)
-                if works and pairs == "useful":
-                    works = values[a, j] == 0 or one / values[a, j] + two / values[b, j] > 1
-                if wide[a] != wide[b] or wide[a] > capacity[j] or not works:
+            for b in order[position:]:
+                value_a = paired[a, b, j]
+                value_b = paired[b, a, j]
+                offered = pairs == "all" or (value_a > 0 and value_b > 0)
+                if offered and pairs == "useful":
+                    offered = (
+                        values[a, j] == 0 or value_a / values[a, j] + value_b / values[b, j] > 1
+                    )
+                if wide[a] != wide[b] or wide[a] > capacity[j] or not offered:
                     continue
                 if a == b and counts[a] >= 2:
                     number = counts[a] * (counts[a] - 1) / 2
-                    expected.append((a, a, j, number, -2 * one, 0.0))
+                    expected.append((a, a, j, number, -2 * value_a, 0.0))
                 elif a != b:
-                    expected.append((a, b, j, counts[a] * counts[b], -one, -two))
-    found = programme(crowd, counts, pairs=pairs)
+                    expected.append((a, b, j, counts[a] * counts[b], -value_a, -value_b))
+    problem = programme(job_kinds, counts, pairs=pairs)
     assert expected == list(
         zip(
-            found.first,
-            found.second,
-            found.column,
-            found.column_weights,
-            found.coefs[:, 2],
-            found.coefs[:, 3],
+            problem.first_kind,
+            problem.second_kind,
+            problem.gpu_type,
+            problem.column_weights,
+            problem.coefs[:, 2],
+            problem.coefs[:, 3],
             strict=True,
         )
     )
-    assert (found.coefs[:, 4] == wide[found.first]).all()
+    assert (problem.coefs[:, 4] == wide[problem.first_kind]).all()
 
 
 def test_where_no_pair_runs_none_is_offered():
-    crowd, counts = instance(6)
-    nothing = PairCrowd(crowd.value, 0 * crowd.paired, crowd.widths, crowd.gpus)
-    assert (programme(nothing, counts).second < 0).all()
+    job_kinds, counts = instance(6)
+    unpairable = PairCrowd(job_kinds.value, 0 * job_kinds.paired, job_kinds.widths, job_kinds.gpus)
+    assert (programme(unpairable, counts).second_kind < 0).all()
 
 
 # spreading -------------------------------------------------------------------------------------
@@ -208,24 +210,23 @@ def totals(rows, jobs):
     members, fractions = rows
     time = np.zeros((jobs, fractions.shape[1]))
     np.add.at(time, members[:, 0], fractions)
-    two = members[:, 1] >= 0
-    np.add.at(time, members[two, 1], fractions[two])
+    is_pair = members[:, 1] >= 0
+    np.add.at(time, members[is_pair, 1], fractions[is_pair])
     return time
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_both_ways_of_spreading_give_jobs_the_same(seed):
-    given = instance(seed, types=5, most=5)
-    counts = given[1]
-    kinds = np.random.default_rng(seed).permutation(np.repeat(np.arange(5), counts.astype(int)))
-    answer = shares(programme(*given))
-    jobs = np.arange(len(kinds))
-    even = spread_evenly(jobs, kinds, counts, answer)
-    thin = spread_thinly(jobs, kinds, 1.0 / counts[kinds], answer)
+    job_kinds, counts = instance(seed, kinds=5, most=5)
+    kind_of = np.random.default_rng(seed).permutation(np.repeat(np.arange(5), counts.astype(int)))
+    answer = shares(programme(job_kinds, counts))
+    jobs = np.arange(len(kind_of))
+    even = spread_evenly(jobs, kind_of, counts, answer)
+    thin = spread_thinly(jobs, kind_of, 1.0 / counts[kind_of], answer)
     assert len(thin[0]) <= len(even[0])
     assert totals(thin, len(jobs)) == pytest.approx(totals(even, len(jobs)), abs=2e-5)
     for kind in range(5):
-        same = totals(even, len(jobs))[kinds == kind]
+        same = totals(even, len(jobs))[kind_of == kind]
         assert same == pytest.approx(np.tile(same[0], (len(same), 1)))
     for rows in (even, thin):
         pairs = rows[0][rows[0][:, 1] >= 0]
@@ -233,48 +234,48 @@ def test_both_ways_of_spreading_give_jobs_the_same(seed):
         assert totals(rows, len(jobs)).sum(axis=1).max() <= 1 + 1e-6
 
 
-def test_unequal_parts_of_a_type_paired_with_itself():
-    parts = np.array([0.5, 0.2, 0.2, 0.1])
-    given = KindShares(np.zeros((1, 1)), np.array([0]), np.array([0]), np.array([[1.0]]), 1.0)
-    rows = spread_thinly(np.arange(4), np.zeros(4, dtype=int), parts, given)
-    assert totals(rows, 4).ravel() == pytest.approx(2 * parts)
+def test_unequal_fractions_of_a_kind_paired_with_itself():
+    fractions = np.array([0.5, 0.2, 0.2, 0.1])
+    kind_shares = KindShares(np.zeros((1, 1)), np.array([0]), np.array([0]), np.array([[1.0]]), 1.0)
+    rows = spread_thinly(np.arange(4), np.zeros(4, dtype=int), fractions, kind_shares)
+    assert totals(rows, 4).ravel() == pytest.approx(2 * fractions)
 
 
 # makespan --------------------------------------------------------------------------------------
 
 
-def static(seed, jobs=14, types=4):
-    crowd, _ = instance(seed, types)
+def static(seed, jobs=14, kinds=4):
+    job_kinds, _ = instance(seed, kinds)
     rng = np.random.default_rng(seed)
-    place = rng.integers(0, types, jobs)
-    left = 10 ** rng.uniform(0, 2, jobs)
-    return PairCrowd(crowd.value, crowd.paired, np.ones(types), np.full(3, 1.0)), place, left
+    kind_of = rng.integers(0, kinds, jobs)
+    remaining_steps = 10 ** rng.uniform(0, 2, jobs)
+    one_gpu_each = PairCrowd(job_kinds.value, job_kinds.paired, np.ones(kinds), np.full(3, 1.0))
+    return one_gpu_each, kind_of, remaining_steps
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_makespan_over_classes_is_that_over_jobs(seed):
-    crowd, place, left = static(seed)
-    values = crowd.value
-    paired = crowd.paired
-    level = over_jobs(crowd, place, left)
-    members, fractions, end = makespan_pairs(crowd, place, left)
+def test_makespan_over_pools_is_that_over_jobs(seed):
+    job_kinds, kind_of, remaining_steps = static(seed)
+    values = job_kinds.value
+    paired = job_kinds.paired
+    level = over_jobs(job_kinds, kind_of, remaining_steps)
+    members, fractions, end = makespan_pairs(job_kinds, kind_of, remaining_steps)
     assert end == pytest.approx(1 / level, rel=1e-5)
-    *_, alone = makespan_pairs(crowd, place, left, short=0.0)
+    *_, alone = makespan_pairs(job_kinds, kind_of, remaining_steps, short=0.0)
     assert alone == pytest.approx(1 / level, rel=1e-6)
-    # what the rows give every job suffices, and no job is given more than all of its time
-    got = np.zeros(len(left))
-    for (one, two), x in zip(members, fractions, strict=True):
-        a, b = place[one], place[two]
-        got[one] += (values[a] if two < 0 else paired[a, b]) @ x
-        if two >= 0:
-            got[two] += paired[b, a] @ x
-    assert (left / got).max() == pytest.approx(end, rel=1e-3)
-    assert totals((members, fractions), len(left)).sum(axis=1).max() <= 1 + 1e-6
+    throughput = np.zeros(len(remaining_steps))
+    for (job, partner), x in zip(members, fractions, strict=True):
+        a, b = kind_of[job], kind_of[partner]
+        throughput[job] += (values[a] if partner < 0 else paired[a, b]) @ x
+        if partner >= 0:
+            throughput[partner] += paired[b, a] @ x
+    assert (remaining_steps / throughput).max() == pytest.approx(end, rel=1e-3)
+    assert totals((members, fractions), len(remaining_steps)).sum(axis=1).max() <= 1 + 1e-6
 
 
 def test_bisection_ends_above_the_optimum_within_its_tolerance():
-    given = static(0)
-    left = given[-1] * 1000
-    *_, best = makespan_pairs(*given[:-1], left)
-    *_, end = makespan_pairs(*given[:-1], left, tolerance=0.05)
+    job_kinds, kind_of, remaining_steps = static(0)
+    remaining_steps = remaining_steps * 1000
+    *_, best = makespan_pairs(job_kinds, kind_of, remaining_steps)
+    *_, end = makespan_pairs(job_kinds, kind_of, remaining_steps, tolerance=0.05)
     assert best < end <= 1.05 * best

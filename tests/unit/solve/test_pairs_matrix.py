@@ -15,10 +15,10 @@ def instance(seed, widths, pairs):
     paired = values[:, None] * rng.uniform(0.3, 1.0, (9, 9, 3))
     counts = rng.integers(1, 4, 9).astype(float)
     wide = rng.choice(widths, 9).astype(float)
-    crowd = PairCrowd(values, paired, wide, np.full(3, 4.0))
-    problem = programme(crowd, counts, pairs=pairs)
-    dense = np.zeros((len(problem.limits), len(problem.first)))
-    np.add.at(dense, (problem.rows.T, np.arange(len(problem.first))), problem.coefs.T)
+    job_kinds = PairCrowd(values, paired, wide, np.full(3, 4.0))
+    problem = programme(job_kinds, counts, pairs=pairs)
+    dense = np.zeros((len(problem.limits), len(problem.first_kind)))
+    np.add.at(dense, (problem.rows.T, np.arange(len(problem.first_kind))), problem.coefs.T)
     return problem, dense, blockwise.find_runs(problem.rows, problem.blocks), rng
 
 
@@ -30,28 +30,30 @@ def test_products_and_solutions_are_the_dense_ones(seed, widths, pairs):
     size, count = dense.shape
     coefs = np.ascontiguousarray(problem.coefs.T)
     blocks = problem.blocks
-    across = np.empty(size)
-    down = np.empty(count)
+    product = np.empty(size)
+    transposed_product = np.empty(count)
     x, y = rng.standard_normal(count), rng.standard_normal(size)
-    blockwise.times(runs, coefs, x, across)
-    blockwise.times_transposed(runs, coefs, y, down)
-    assert across == pytest.approx(dense @ x)
-    assert down == pytest.approx(dense.T @ y)
+    blockwise.times(runs, coefs, x, product)
+    blockwise.times_transposed(runs, coefs, y, transposed_product)
+    assert product == pytest.approx(dense @ x)
+    assert transposed_product == pytest.approx(dense.T @ y)
     width = rng.uniform(0.1, 2.0, count)
     slack = rng.uniform(0.1, 2.0, size)
     normal = (dense * width) @ dense.T + np.diag(slack)
     upper = np.empty((size, size + 2))
     inverse = np.empty(size)
-    one, two, three = rng.standard_normal((3, size))
-    right = np.stack([one, two, three], axis=1)
+    side_a, side_b, side_c = rng.standard_normal((3, size))
+    right_sides = np.stack([side_a, side_b, side_c], axis=1)
     blockwise.normal_matrix(runs, blocks, coefs, width, slack, upper)
-    blockwise.factorise_blocks(upper, blocks, one, two, inverse)
-    blockwise.solve_blocks(upper, blocks, inverse, three)
-    assert np.stack([one, two, three], axis=1) == pytest.approx(np.linalg.solve(normal, right))
+    blockwise.factorise_blocks(upper, blocks, side_a, side_b, inverse)
+    blockwise.solve_blocks(upper, blocks, inverse, side_c)
+    assert np.stack([side_a, side_b, side_c], axis=1) == pytest.approx(
+        np.linalg.solve(normal, right_sides)
+    )
 
 
 def test_runs_hold_every_column_once():
     problem, _, runs, _ = instance(4, (1, 2), "all")
     ends = runs[:, 0] + runs[:, 1]
-    assert runs[0, 0] == 0 and ends[-1] == len(problem.first)
-    assert (runs[1:, 0] == ends[:-1]).all() and len(runs) < len(problem.first) / 2
+    assert runs[0, 0] == 0 and ends[-1] == len(problem.first_kind)
+    assert (runs[1:, 0] == ends[:-1]).all() and len(runs) < len(problem.first_kind) / 2

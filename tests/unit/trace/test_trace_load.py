@@ -32,9 +32,9 @@ INT64 = st.integers(-(2**63), 2**63 - 1)
 
 def values(column: Column) -> st.SearchStrategy[object]:
     """Return what one cell of the column may hold."""
-    if column.kind == "text":
+    if column.value_type == "text":
         return st.none() | WORDS
-    if column.kind == "int":
+    if column.value_type == "int":
         return st.integers(int(max(column.low, -(2**53))), int(min(column.high, 2**53)))
     top = column.high if np.isfinite(column.high) else None
     number = st.floats(max(column.low, 0.0), top, exclude_min=column.open_low, allow_infinity=False)
@@ -66,7 +66,7 @@ def traces(draw):
 def test_written_traces_come_back(frame, tmp_path_factory):
     path = write(frame, tmp_path_factory.mktemp("round") / "jobs.csv")
     again = load(path, "repro")
-    text = [n for n, column in COLUMNS.items() if column.kind == "text" and n in frame]
+    text = [n for n, column in COLUMNS.items() if column.value_type == "text" and n in frame]
     for name in text:
         assert frame[name].fillna("").tolist() == again[name].fillna("").tolist()
     kept = [name for name in frame if name not in text]

@@ -1,4 +1,4 @@
-"""The compiled walk against a sorted list, and what it may never do."""
+"""The compiled greedy choice against a sorted list, and its limits."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from repro.engine.rounds.kernel import ranks, walk
 
 
 def naive(members, widths, able, rank, deficit, x, capacity, order, whole_queue, idle_ok):
-    """Walk down sorted lists, one over all types or one per type."""
+    """Choose from sorted lists, one over all types or one per type."""
     free = list(capacity)
     taken = set()
     chosen = []
-    queues = [list(order)] if whole_queue else [[kind] for kind in order]
+    queues = [list(order)] if whole_queue else [[column] for column in order]
     for queue in queues:
         entries = [
             ((-rank[a, j], -deficit[a, j], -x[a, j], queue.index(j), a), a, j)
@@ -35,31 +35,31 @@ def naive(members, widths, able, rank, deficit, x, capacity, order, whole_queue,
 @st.composite
 def instances(draw):
     jobs = draw(st.integers(1, 9))
-    kinds = draw(st.integers(1, 3))
+    types = draw(st.integers(1, 3))
     gangs = draw(st.lists(st.sampled_from([1, 1, 2, 4]), min_size=jobs, max_size=jobs))
     rows = [(job, -1) for job in range(jobs)]
-    for one in range(jobs):
-        for other in range(one + 1, jobs):
-            if gangs[one] == gangs[other] and draw(st.booleans()):
-                rows.append((one, other))
-    shape = (len(rows), kinds)
+    for job in range(jobs):
+        for partner in range(job + 1, jobs):
+            if gangs[job] == gangs[partner] and draw(st.booleans()):
+                rows.append((job, partner))
+    shape = (len(rows), types)
 
     def values(choices):
-        size = len(rows) * kinds
+        size = len(rows) * types
         return np.array(
             draw(st.lists(st.sampled_from(choices), min_size=size, max_size=size))
         ).reshape(shape)
 
     return {
         "members": np.array(rows, dtype=np.int64),
-        "widths": np.array([gangs[one] for one, _ in rows], dtype=np.int64),
+        "widths": np.array([gangs[job] for job, _ in rows], dtype=np.int64),
         "able": values([True, True, False]),
         # few values, so that ties are common
         "rank": values([0.0, 0.5, 1.0, np.inf]),
         "deficit": values([-1.0, 0.0, 1.0]),
         "x": values([0.0, 0.25]),
-        "capacity": np.array(draw(st.lists(st.integers(0, 6), min_size=kinds, max_size=kinds))),
-        "order": np.array(draw(st.permutations(range(kinds)))),
+        "capacity": np.array(draw(st.lists(st.integers(0, 6), min_size=types, max_size=types))),
+        "order": np.array(draw(st.permutations(range(types)))),
         "whole_queue": draw(st.booleans()),
         "idle_ok": draw(st.booleans()),
     }
@@ -67,20 +67,20 @@ def instances(draw):
 
 def walked(case):
     taken = np.zeros(len(case["widths"]), dtype=np.bool_)
-    rows, kinds = walk(**case, taken=taken)
+    rows, columns = walk(**case, taken=taken)
     assert not taken.any(), "the scratch array must be left all false"
-    return list(zip(rows.tolist(), kinds.tolist(), strict=True))
+    return list(zip(rows.tolist(), columns.tolist(), strict=True))
 
 
 @given(case=instances())
 @settings(max_examples=300, deadline=None)
-def test_the_walk_is_that_down_a_sorted_list(case):
+def test_the_choice_is_that_from_a_sorted_list(case):
     assert walked(case) == naive(**case)
 
 
 @given(case=instances())
 @settings(max_examples=200, deadline=None)
-def test_a_job_at_most_once_and_no_more_gpus_than_there_are(case):
+def test_a_job_at_most_once_within_the_gpus_of_each_type(case):
     chosen = walked(case)
     jobs = [job for a, _ in chosen for job in case["members"][a].tolist() if job >= 0]
     assert len(jobs) == len(set(jobs))
@@ -92,14 +92,14 @@ def test_a_job_at_most_once_and_no_more_gpus_than_there_are(case):
     if case["idle_ok"]:
         assert all(case["rank"][a, j] > 0 for a, j in chosen)
     elif not case["whole_queue"]:
-        # work conserving: nobody left out would fit
-        for a, (one, other) in enumerate(case["members"].tolist()):
-            if one not in jobs and other not in jobs:
+        # work conserving: no waiting job would fit
+        for a, (job, partner) in enumerate(case["members"].tolist()):
+            if job not in jobs and partner not in jobs:
                 fits = case["able"][a] & (case["widths"][a] <= case["capacity"] - used)
                 assert not fits.any()
 
 
-def row(*values):
+def column(*values):
     return np.array([values], dtype=float).T
 
 
@@ -110,7 +110,7 @@ def small(rank, **changes):
         "members": np.column_stack([np.arange(count), np.full(count, -1)]),
         "widths": np.ones(count, dtype=np.int64),
         "able": np.ones((count, 1), dtype=np.bool_),
-        "rank": row(*rank),
+        "rank": column(*rank),
         "deficit": np.zeros((count, 1)),
         "x": np.zeros((count, 1)),
         "capacity": np.array([1]),
@@ -121,11 +121,11 @@ def small(rank, **changes):
     return walked(case | changes)
 
 
-def test_priority_then_time_owed_then_share_then_order():
+def test_priority_then_deficit_then_share_then_order():
     assert small([1.0, 2.0]) == [(1, 0)]
-    assert small([1.0, 1.0], deficit=row(0.0, 5.0)) == [(1, 0)]
-    assert small([1.0, 1.0], x=row(0.1, 0.2)) == [(1, 0)]
-    assert small([1.0, 1.0], deficit=row(5.0, 0.0), x=row(0.1, 0.2)) == [(0, 0)]
+    assert small([1.0, 1.0], deficit=column(0.0, 5.0)) == [(1, 0)]
+    assert small([1.0, 1.0], x=column(0.1, 0.2)) == [(1, 0)]
+    assert small([1.0, 1.0], deficit=column(5.0, 0.0), x=column(0.1, 0.2)) == [(0, 0)]
     assert small([1.0, 1.0]) == [(0, 0)]
 
 
@@ -167,9 +167,9 @@ def test_a_pair_takes_both_of_its_jobs():
 @pytest.mark.parametrize(
     ("counts_rounds", "expected"),
     [
-        # X over rounds: never served comes first
+        # X over rounds received: infinite before the first round
         (True, [[0.5 / 2, np.inf], [0.0, 0.25 / 4]]),
-        # X over the part of the time of all rows; never served counts a billion times its share
+        # X over the part of all time received; a billion times X before the first round
         (False, [[0.5 / (2 / 8), 0.5e9], [0.0, 0.25 / (4 / 4)]]),
     ],
 )
@@ -178,6 +178,5 @@ def test_ranks(counts_rounds, expected):
     time = np.array([[2.0, 0.0], [6.0, 4.0]])
     total = np.array([8.0, 4.0])
     np.testing.assert_allclose(ranks(x, time, total, counts_rounds), expected)
-    # nothing was given yet
-    nothing = ranks(x, 0 * time, 0 * total, counts_rounds)
-    assert nothing[1, 0] == 0 and nothing[0, 0] >= 0.5e9
+    before_any_round = ranks(x, 0 * time, 0 * total, counts_rounds)
+    assert before_any_round[1, 0] == 0 and before_any_round[0, 0] >= 0.5e9

@@ -1,4 +1,4 @@
-"""After the last arrival nobody waits for a new allocation on an idle cluster (rules gavel)."""
+"""After the last arrival X is computed at once on an idle cluster (rules gavel)."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def trace(rows, start=0.0):
     )
 
 
-def ends(jobs, **more):
+def ends(jobs, **options):
     perf = ThroughputTable({("m", 1): {"v100": 1.0}}, "v100")
-    run = simulate(jobs, "1xv100", "isolated", rules="gavel", perf=perf, **more)
+    run = simulate(jobs, "1xv100", "isolated", rules="gavel", perf=perf, **options)
     return (run.jobs["end_time"] - jobs["submit_time"].min()).tolist()
 
 

@@ -1,4 +1,4 @@
-"""The round mechanism of one run: what it takes over, whom it chooses, when rounds begin."""
+"""The round mechanism of one run: checks of X, choices of jobs, beginnings of rounds."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from repro.model.rules import Rules
 from repro.model.speeds import Speeds
 
 CAPACITY = {"k80": 2, "v100": 2}
-KINDS = ("k80", "v100")
+TYPES = ("k80", "v100")
 
 
-def policy(**flags):
-    """Return a policy with other flags than usual."""
-    return type("Flagged", (Policy,), {"name": "given", **flags})()
+def policy(**traits):
+    """Policy whose traits differ from the usual ones."""
+    return type("WithTraits", (Policy,), {"name": "given", **traits})()
 
 
 def mechanism(trace, capacity=None, steps=False, **options):
-    """Return a mechanism whose jobs have all arrived."""
+    """Mechanism whose jobs have all arrived."""
     seed = options.pop("seed", 0)
-    rest = {name: options.pop(name) for name in ("tells_types", "idle_ok") if name in options}
+    traits = {name: options.pop(name) for name in ("tells_types", "idle_ok") if name in options}
     table = JobTable(trace, Rules(steps=steps))
     table.active = dict.fromkeys(range(table.count))
     table.arrived = table.count
@@ -47,22 +47,22 @@ def mechanism(trace, capacity=None, steps=False, **options):
     execution = WholeSteps if steps else GridRounds
     if made.ideal:
         execution = Ideal
-    return execution(table, speeds, policy(**rest), made, seed=seed)
+    return execution(table, speeds, policy(**traits), made, seed=seed)
 
 
-def shares(entries, x, kinds=KINDS):
-    return Shares(entries, kinds, np.array(x, dtype=float))
+def shares(entries, x, types=TYPES):
+    return Shares(entries, types, np.array(x, dtype=float))
 
 
 def names(runset):
     return [(run.jobs, run.gpu_type) for run in runset.runs]
 
 
-# taking over X -----------------------------------------------------------------------------------
+# adopting X --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("entries", "x", "said"),
+    ("entries", "x", "message"),
     [
         ((0, 1), [[0.5, 0.5], [0.7, 0.4]], "sum to at most 1 per job"),
         ((0, 1, (0, 1)), [[0.5, 0], [0, 0], [0.6, 0]], "sum to at most 1 per job"),
@@ -71,43 +71,43 @@ def names(runset):
         ((0, 1), [[0.5, math.nan], [0.5, 0.4]], "shares must be >= 0"),
         ((0, 1, 2), [[1, 0], [1, 0], [1, 0]], "fit the GPUs"),
         ((0, 3), [[0.1, 0], [1.0, 0]], "fit the GPUs"),
-        (((0, 3),), [[0.5, 0]], "jobs that share GPUs must be of one size"),
+        (((0, 3),), [[0.5, 0]], "jobs that share GPUs must have equal demand"),
         ((0,), [[0.5, 0], [0.5, 0]], r"shares of shape \(2, 2\) for 1 rows"),
         ((0,), [[0.5, 0, 0]], r"shares of shape \(1, 3\) for 1 rows"),
     ],
 )
-def test_impossible_shares(entries, x, said):
-    found = mechanism(jobs([1] * 4, gang=[1, 1, 1, 2]))
-    with pytest.raises(PolicyError, match=f"policy 'given': .*{said}"):
-        found.adopt(shares(entries, x), 0.0)
+def test_impossible_shares(entries, x, message):
+    rounds = mechanism(jobs([1] * 4, gang=[1, 1, 1, 2]))
+    with pytest.raises(PolicyError, match=f"policy 'given': .*{message}"):
+        rounds.adopt(shares(entries, x), 0.0)
 
 
 @pytest.mark.parametrize(
-    ("entries", "x", "said"),
+    ("entries", "x", "message"),
     [
-        ((0, 1), [[0.5, 0], [0.1, -0.25]], "0: at 720 s that of job 'b' in 'v100' is -0.25"),
+        ((0, 1), [[0.5, 0], [0.1, -0.25]], "0: at 720 s the share of job 'b' on 'v100' is -0.25"),
         (
             (0, (1, 2)),
             [[0.5, 0], [-1, 0]],
-            "0: at 720 s that of jobs 'b' and 'c' in 'k80' is -1",
+            "0: at 720 s the share of jobs 'b' and 'c' on 'k80' is -1",
         ),
-        ((0, 1), [[-1, 0], [math.nan, 0]], "0: at 720 s that of job 'b' in 'k80' is nan"),
-        ((0, 1), [[1, 0], [0.7, 0.4]], "1 per job: at 720 s those of job 'b' sum to 1.1"),
-        ((0, (0, 2)), [[0.5, 0], [0, 0.6]], "1 per job: at 720 s those of job 'a' sum to 1.1"),
-        ((0, 1, 2), [[0, 1], [0, 1], [0, 0.5]], "type: at 720 s they take 2.5 of 2 GPUs of 'v100'"),
+        ((0, 1), [[-1, 0], [math.nan, 0]], "0: at 720 s the share of job 'b' on 'k80' is nan"),
+        ((0, 1), [[1, 0], [0.7, 0.4]], "1 per job: at 720 s the shares of job 'b' sum to 1.1"),
+        ((0, (0, 2)), [[0.5, 0], [0, 0.6]], "1 per job: at 720 s the shares of job 'a' sum to 1.1"),
+        ((0, 1, 2), [[0, 1], [0, 1], [0, 0.5]], "type: at 720 s jobs use 2.5 of 2 GPUs of 'v100'"),
         (
             (0, (1, 3)),
             [[0.25, 0], [0.5, 0]],
-            "one size: at 720 s jobs 'b' and 'd' ask for 1 and 2 GPUs",
+            "equal demand: at 720 s jobs 'b' and 'd' ask for 1 and 2 GPUs",
         ),
-        ((0, 3), [[0.25, 0], [1.0, 0]], "type: at 720 s they take 2.25 of 2 GPUs of 'k80'"),
+        ((0, 3), [[0.25, 0], [1.0, 0]], "type: at 720 s jobs use 2.25 of 2 GPUs of 'k80'"),
     ],
 )
-def test_what_impossible_shares_violate_is_named(entries, x, said):
-    found = mechanism(jobs([1] * 4, gang=[1, 1, 1, 2]).assign(job_id=list("abcd")))
+def test_the_violated_constraint_is_named(entries, x, message):
+    rounds = mechanism(jobs([1] * 4, gang=[1, 1, 1, 2]).assign(job_id=list("abcd")))
     with pytest.raises(PolicyError) as caught:
-        found.adopt(shares(entries, x), 720.0)
-    assert str(caught.value).endswith(said)
+        rounds.adopt(shares(entries, x), 720.0)
+    assert str(caught.value).endswith(message)
 
 
 def test_a_type_that_the_cluster_does_not_have():
@@ -116,77 +116,84 @@ def test_a_type_that_the_cluster_does_not_have():
 
 
 def test_types_may_be_named_in_any_order_or_left_out():
-    for kinds, x in ((("v100", "k80"), [[0.75, 0.25]]), (("v100",), [[0.75]])):
-        found = mechanism(jobs([1]))
-        found.adopt(shares((0,), x, kinds), 0.0)
-        assert found.ledger.rows.x[0].tolist() == ([0.25, 0.75] if len(kinds) == 2 else [0, 0.75])
+    for types, x in ((("v100", "k80"), [[0.75, 0.25]]), (("v100",), [[0.75]])):
+        rounds = mechanism(jobs([1]))
+        rounds.adopt(shares((0,), x, types), 0.0)
+        assert rounds.ledger.rows.x[0].tolist() == ([0.25, 0.75] if len(types) == 2 else [0, 0.75])
 
 
 def test_rounding_errors_are_trimmed():
-    found = mechanism(jobs([1, 1, 1]))
-    found.adopt(shares((0, 1, 2), [[0.5, 0.5 + 5e-7], [1, -1e-9], [0.5 + 5e-7, 0.5]]), 0.0)
-    x = found.ledger.rows.x
+    rounds = mechanism(jobs([1, 1, 1]))
+    rounds.adopt(shares((0, 1, 2), [[0.5, 0.5 + 5e-7], [1, -1e-9], [0.5 + 5e-7, 0.5]]), 0.0)
+    x = rounds.ledger.rows.x
     assert x.min() == 0
     assert (x.sum(axis=0) <= 2).all()
 
 
-def test_what_a_sum_rounds_is_not_trimmed():
+def test_the_rounding_error_of_a_sum_is_not_trimmed():
     """The last bit of a share can decide between jobs of equal priority."""
     x = [[float(np.nextafter(0.5, 1)), 0.25]] * 4
     assert sum(row[0] for row in x) > 2
-    found = mechanism(jobs([1] * 4))
-    found.adopt(shares((0, 1, 2, 3), x), 0.0)
-    assert found.ledger.rows.x.tolist() == x
+    rounds = mechanism(jobs([1] * 4))
+    rounds.adopt(shares((0, 1, 2, 3), x), 0.0)
+    assert rounds.ledger.rows.x.tolist() == x
 
 
-def test_equal_rows_come_in_the_order_in_which_they_came_into_being():
+def test_equal_rows_come_in_order_of_arrival():
     """A pair exists from the arrival of its later member on."""
-    found = mechanism(jobs([1] * 3))
+    rounds = mechanism(jobs([1] * 3))
     entries = ((2, 0), (1, 0), 2, 1, (1, 2), 0)
-    found.adopt(shares(entries, [[0.1, 0.1]] * 6), 0.0)
-    assert found.ledger.rows.members.tolist() == [[0, -1], [1, -1], [0, 1], [2, -1], [0, 2], [1, 2]]
+    rounds.adopt(shares(entries, [[0.1, 0.1]] * 6), 0.0)
+    assert rounds.ledger.rows.members.tolist() == [
+        [0, -1],
+        [1, -1],
+        [0, 1],
+        [2, -1],
+        [0, 2],
+        [1, 2],
+    ]
 
 
 # choosing ----------------------------------------------------------------------------------------
 
 
 def test_a_round_names_only_what_changes():
-    found = mechanism(jobs([10_000] * 3, model="slow"), {"v100": 2})
-    found.adopt(shares((0, 1, 2), [[1.0], [0.5], [0.5]], ("v100",)), 0.0)
-    first = found.next_round(0.0)
+    rounds = mechanism(jobs([10_000] * 3, model="slow"), {"v100": 2})
+    rounds.adopt(shares((0, 1, 2), [[1.0], [0.5], [0.5]], ("v100",)), 0.0)
+    first = rounds.next_round(0.0)
     assert names(first) == [((0,), "v100"), ((1,), "v100")] and not first.stop
-    second = found.next_round(360.0)
+    second = rounds.next_round(360.0)
     # job 0 keeps its GPU, the other two take turns
     assert (names(second), second.stop) == ([((2,), "v100")], [1])
     assert second.keep
 
 
 def test_a_finished_job_frees_its_gpu_for_the_next_round():
-    found = mechanism(jobs([10_000] * 2, model="slow"), {"v100": 1})
-    found.adopt(shares((0, 1), [[0.9], [0.1]], ("v100",)), 0.0)
-    assert names(found.next_round(0.0)) == [((0,), "v100")]
-    del found.table.active[0]
-    found.finish(0, 360.0)
-    later = found.next_round(360.0)
+    rounds = mechanism(jobs([10_000] * 2, model="slow"), {"v100": 1})
+    rounds.adopt(shares((0, 1), [[0.9], [0.1]], ("v100",)), 0.0)
+    assert names(rounds.next_round(0.0)) == [((0,), "v100")]
+    del rounds.table.active[0]
+    rounds.finish(0, 360.0)
+    later = rounds.next_round(360.0)
     assert (names(later), later.stop) == ([((1,), "v100")], [])
 
 
 def test_jobs_without_a_share_take_gpus_left_over_unless_they_may_idle():
     for idle_ok, expected in ((False, [((0,), "v100"), ((1,), "v100")]), (True, [((0,), "v100")])):
-        found = mechanism(jobs([100] * 2), {"v100": 2}, idle_ok=idle_ok)
-        found.adopt(shares((0, 1), [[1.0], [0.0]], ("v100",)), 0.0)
-        assert names(found.next_round(0.0)) == expected
+        rounds = mechanism(jobs([100] * 2), {"v100": 2}, idle_ok=idle_ok)
+        rounds.adopt(shares((0, 1), [[1.0], [0.0]], ("v100",)), 0.0)
+        assert names(rounds.next_round(0.0)) == expected
 
 
 @pytest.mark.parametrize("dropped", [True, False])
 def test_a_job_that_arrived_since(dropped):
-    found = mechanism(jobs([100] * 2), {"v100": 2}, drop_unallocated=dropped)
-    found.adopt(shares((0,), [[1.0]], ("v100",)), 0.0)
-    found.arrive(1)
-    assert names(found.next_round(0.0)) == [((0,), "v100")] + [((1,), "v100")] * (not dropped)
+    rounds = mechanism(jobs([100] * 2), {"v100": 2}, drop_unallocated=dropped)
+    rounds.adopt(shares((0,), [[1.0]], ("v100",)), 0.0)
+    rounds.arrive(1)
+    assert names(rounds.next_round(0.0)) == [((0,), "v100")] + [((1,), "v100")] * (not dropped)
     # once it has a share it runs
-    found.adopt(shares((0, 1), [[1.0], [0.5]], ("v100",)), 360.0)
-    assert names(found.next_round(360.0)) == [((1,), "v100")] * dropped
+    rounds.adopt(shares((0, 1), [[1.0], [0.5]], ("v100",)), 360.0)
+    assert names(rounds.next_round(360.0)) == [((1,), "v100")] * dropped
 
 
 @pytest.mark.parametrize("shuffle_types", [True, False])
@@ -200,21 +207,20 @@ def test_the_order_of_types(tells_types, shuffle_types):
     table.arrived = 1
     speeds = Speeds(table, None, capacity)
     made = RoundSettings(shuffle_types=shuffle_types)
-    given = policy(tells_types=tells_types)
-    found = GridRounds(table, speeds, given, made, seed=4)
-    found.adopt(shares((0,), [[1 / 3] * 3], ("k80", "p100", "v100")), 0.0)
+    rounds = GridRounds(table, speeds, policy(tells_types=tells_types), made, seed=4)
+    rounds.adopt(shares((0,), [[1 / 3] * 3], ("k80", "p100", "v100")), 0.0)
     stream = random.Random(4 + 5)
-    held = None
-    seen = []
+    last_type = None
+    used_types = []
     for number in range(12):
         order = ["v100", "p100", "k80"]
         if shuffle_types and not tells_types:
             stream.shuffle(order)
-        changes = names(found.next_round(360.0 * number))
-        assert changes == ([] if order[0] == held else [((0,), order[0])])
-        held = order[0]
-        seen.append(held)
-    assert len(set(seen)) == (3 if shuffle_types and not tells_types else 1)
+        changes = names(rounds.next_round(360.0 * number))
+        assert changes == ([] if order[0] == last_type else [((0,), order[0])])
+        last_type = order[0]
+        used_types.append(last_type)
+    assert len(set(used_types)) == (3 if shuffle_types and not tells_types else 1)
 
 
 def test_the_order_of_types_depends_on_the_seed():
@@ -235,66 +241,71 @@ def test_the_order_of_types_depends_on_the_seed():
 
 
 def test_rounds_on_a_grid():
-    found = mechanism(jobs([1]), round_s=100.0)
-    assert [found.boundary(now) for now in (0.0, 50.0, 99.999, 300.0)] == [True, False, False, True]
-    assert [found.next_boundary(now) for now in (0.0, 50.0, 100.0)] == [100, 100, 200]
+    rounds = mechanism(jobs([1]), round_s=100.0)
+    assert [rounds.boundary(now) for now in (0.0, 50.0, 99.999, 300.0)] == [
+        True,
+        False,
+        False,
+        True,
+    ]
+    assert [rounds.next_boundary(now) for now in (0.0, 50.0, 100.0)] == [100, 100, 200]
 
 
 def test_fluid_execution_has_no_rounds():
-    found = mechanism(jobs([1]), ideal="fluid")
-    assert found.boundary(12.3) and found.next_boundary(12.3) == math.inf
+    rounds = mechanism(jobs([1]), ideal="fluid")
+    assert rounds.boundary(12.3) and rounds.next_boundary(12.3) == math.inf
 
 
 def test_x_may_be_computed_again_after_a_while():
-    found = mechanism(jobs([1]), min_realloc_interval_s=1000.0)
-    assert found.may_compute(5.0)
-    found.adopt(shares((0,), [[1.0, 0.0]]), 5.0)
-    assert [found.may_compute(now) for now in (5.0, 1004.0, 1005.0)] == [False, False, True]
+    rounds = mechanism(jobs([1]), min_realloc_interval_s=1000.0)
+    assert rounds.may_compute(5.0)
+    rounds.adopt(shares((0,), [[1.0, 0.0]]), 5.0)
+    assert [rounds.may_compute(now) for now in (5.0, 1004.0, 1005.0)] == [False, False, True]
     # as if it had never been computed
-    found.adopt(shares((0,), [[1.0, 0.0]]), 0.0)
-    assert found.may_compute(1.0)
+    rounds.adopt(shares((0,), [[1.0, 0.0]]), 0.0)
+    assert rounds.may_compute(1.0)
 
 
 def test_shares_that_are_too_old_are_computed_anew():
-    found = mechanism(jobs([1]), steps=True, max_realloc_interval_s=1000.0)
-    found.adopt(shares((0,), [[1.0, 0.0]]), 5.0)
-    assert [found.settle(now) for now in (5.0, 1004.0, 1005.0)] == [False, False, True]
+    rounds = mechanism(jobs([1]), steps=True, max_realloc_interval_s=1000.0)
+    rounds.adopt(shares((0,), [[1.0, 0.0]]), 5.0)
+    assert [rounds.settle(now) for now in (5.0, 1004.0, 1005.0)] == [False, False, True]
     never = mechanism(jobs([1]), steps=True)
     never.adopt(shares((0,), [[1.0, 0.0]]), 5.0)
     assert not never.settle(1e9)
 
 
-def test_whole_steps_foretell_completions_once():
-    found = mechanism(jobs([80, 16_000]), {"v100": 2}, steps=True)
-    found.adopt(shares((0, 1), [[1.0], [1.0]], ("v100",)), 0.0)
-    found.next_round(0.0)
-    assert found.ends == [(10.0, 0)]
-    assert not found.boundary(359.0) and found.boundary(360.0)
-    assert found.next_boundary(10.0) == 360.0
+def test_whole_steps_predict_completions_once():
+    rounds = mechanism(jobs([80, 16_000]), {"v100": 2}, steps=True)
+    rounds.adopt(shares((0, 1), [[1.0], [1.0]], ("v100",)), 0.0)
+    rounds.next_round(0.0)
+    assert rounds.ends == [(10.0, 0)]
+    assert not rounds.boundary(359.0) and rounds.boundary(360.0)
+    assert rounds.next_boundary(10.0) == 360.0
 
 
 def test_ideal_execution_is_not_for_pairs():
-    found = mechanism(jobs([80, 80], model=["even", "slow"]), ideal="fluid")
-    found.adopt(shares((0, 1, (0, 1)), [[0, 0], [0, 0], [0, 1.0]]), 0.0)
+    rounds = mechanism(jobs([80, 80], model=["even", "slow"]), ideal="fluid")
+    rounds.adopt(shares((0, 1, (0, 1)), [[0, 0], [0, 0], [0, 1.0]]), 0.0)
     with pytest.raises(PolicyError, match="lets jobs share GPUs; ideal execution takes jobs alone"):
-        found.next_round(0.0)
+        rounds.next_round(0.0)
 
 
 # whole runs --------------------------------------------------------------------------------------
 
 
 @st.composite
-def crowds(draw):
-    n = draw(st.integers(1, 8))
-    models = [draw(st.sampled_from(["even", "slow", "odd"])) for _ in range(n)]
-    steps = [draw(st.integers(1, 6000)) for _ in range(n)]
-    arrivals = sorted(draw(st.integers(0, 3000)) for _ in range(n))
-    gangs = [draw(st.sampled_from([1, 1, 2])) for _ in range(n)]
+def traces(draw):
+    count = draw(st.integers(1, 8))
+    models = [draw(st.sampled_from(["even", "slow", "odd"])) for _ in range(count)]
+    steps = [draw(st.integers(1, 6000)) for _ in range(count)]
+    arrivals = sorted(draw(st.integers(0, 3000)) for _ in range(count))
+    gangs = [draw(st.sampled_from([1, 1, 2])) for _ in range(count)]
     return jobs(steps, arrivals, models, gangs)
 
 
 @given(
-    trace=crowds(),
+    trace=traces(),
     rules=st.sampled_from(["paper", "gavel"]),
     policy=st.sampled_from(["gavel-las", "las-agnostic", "gavel-las-ss", "gavel-fifo", "isolated"]),
     chosen=st.fixed_dictionaries(
@@ -311,16 +322,16 @@ def crowds(draw):
     ),
 )
 @settings(max_examples=120, deadline=None)
-def test_jobs_end_once_with_the_gpus_there_are(trace, rules, policy, chosen):
+def test_jobs_end_once_within_the_gpus_of_each_type(trace, rules, policy, chosen):
     result = simulate(trace, "2xv100,2xk80", policy, rules=rules, perf=SPEEDS, rounds=chosen)
     assert result.jobs["end_time"].notna().all()
-    # a V100 is the fastest type: nobody is done sooner than alone on it
+    # a V100 is the fastest type: no job ends sooner than alone on it
     assert (result.jobs["jct"] >= trace["duration"] * (1 - 1e-9)).all()
     spans = result.intervals
-    for _, held in spans.groupby("job_id"):
-        order = held.sort_values("start")
+    for _, holds in spans.groupby("job_id"):
+        order = holds.sort_values("start")
         assert (order["end"].to_numpy()[:-1] <= order["start"].to_numpy()[1:] + 1e-9).all()
     for now in spans["start"].unique():
-        there = spans[(spans["start"] <= now) & (spans["end"] > now)]
-        for kind, used in there.groupby("gpu_type")["gpus"].sum().items():
-            assert used <= 2 + 1e-9, (now, kind)
+        present = spans[(spans["start"] <= now) & (spans["end"] > now)]
+        for gpu_type, used in present.groupby("gpu_type")["gpus"].sum().items():
+            assert used <= 2 + 1e-9, (now, gpu_type)

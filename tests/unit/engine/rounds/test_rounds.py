@@ -1,4 +1,4 @@
-"""Settings of rounds: what is accepted, what is refused; priorities and choices of the paper."""
+"""Settings of rounds, accepted and refused; priorities and choices of the paper."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_settings_by_name():
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ({"round": 720}, "no round setting 'round'; accepted: round_s, min_realloc_interval_s, "),
         ({"round_s": 0}, "round setting round_s is 0; give a finite number of seconds above 0"),
@@ -54,10 +54,10 @@ def test_settings_by_name():
         ({"ideal": "artifact"}, "round setting ideal is 'artifact', which counts whole training"),
     ],
 )
-def test_settings_that_are_refused(values, said):
+def test_settings_that_are_refused(values, message):
     with pytest.raises(ParamError) as caught:
         RoundSettings.of(values)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -94,24 +94,25 @@ def test_ten_rounds_realise_the_example_exactly():
 @settings(max_examples=100, deadline=None)
 def test_choices_fit(data):
     jobs = data.draw(st.integers(1, 7))
-    kinds = data.draw(st.integers(1, 3))
+    types = data.draw(st.integers(1, 3))
 
     def table(values):
-        drawn = data.draw(st.lists(values, min_size=jobs * kinds, max_size=jobs * kinds))
-        return np.array(drawn, dtype=float).reshape(jobs, kinds)
+        size = jobs * types
+        entries = data.draw(st.lists(values, min_size=size, max_size=size))
+        return np.array(entries, dtype=float).reshape(jobs, types)
 
     x = table(st.sampled_from([0.0, 0.25, 0.5]))
     rounds = table(st.integers(0, 3))
     widths = data.draw(st.lists(st.integers(1, 4), min_size=jobs, max_size=jobs))
-    capacity = data.draw(st.lists(st.integers(0, 6), min_size=kinds, max_size=kinds))
+    capacity = data.draw(st.lists(st.integers(0, 6), min_size=types, max_size=types))
     chosen = choose(x, rounds, widths, capacity)
     assert len({job for job, _ in chosen}) == len(chosen)
     free = np.array(capacity)
-    for job, kind in chosen:
-        assert x[job, kind] > 0
-        free[kind] -= widths[job]
+    for job, column in chosen:
+        assert x[job, column] > 0
+        free[column] -= widths[job]
     assert (free >= 0).all()
-    # who has a share and was left out does not fit any more
+    # a waiting job with a share does not fit any more
     for job in set(range(jobs)) - {job for job, _ in chosen}:
         assert not ((x[job] > 0) & (free >= widths[job])).any()
 

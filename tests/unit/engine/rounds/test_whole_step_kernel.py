@@ -1,4 +1,4 @@
-"""Rounds played in one go are the rounds played one by one."""
+"""Rounds simulated in one call equal rounds simulated one by one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLUSTER = "3xv100,2xp100,4xk80"
 
 @dataclass(frozen=True)
 class Watched(Policy):
-    """Gavel's LAS with somebody who looks at every decision."""
+    """Gavel's LAS that passes the view to a function at every decision."""
 
     look: Callable[[View], None]
     needs: ClassVar[frozenset[str]] = GavelLas.needs | {"duration"}
@@ -42,17 +42,17 @@ class Watched(Policy):
 
 @dataclass(frozen=True)
 class Halves(Policy):
-    """Half of each of two types."""
+    """Half of the time on each of two types."""
 
     def decide(self, view):
         return Shares(list(view.jobs), view.gpu_types, np.full((len(view.jobs), 2), 0.5))
 
 
 def both(trace, policy, rules="gavel", **options):
-    """Return the records with and without intervals; without, rounds are played in one go."""
+    """Jobs with intervals recorded, and without, where one call simulates many rounds."""
     runs = [
-        simulate(trace, CLUSTER, policy, rules=rules, keep_intervals=kept, **options)
-        for kept in (True, False)
+        simulate(trace, CLUSTER, policy, rules=rules, keep_intervals=keep, **options)
+        for keep in (True, False)
     ]
     assert len(runs[0].intervals) and not len(runs[1].intervals)
     return [run.jobs for run in runs]
@@ -67,27 +67,27 @@ def both(trace, policy, rules="gavel", **options):
 @given(seed=st.integers(0, 99), rate=st.sampled_from([0.3, 0.8]))
 def test_as_one_by_one(policy, interval_s, seed, rate):
     trace = synth.make("gavel-single", seed, jobs=25, rate=rate)
-    one, ahead = both(trace, policy, rounds={"min_realloc_interval_s": interval_s}, seed=seed)
-    pd.testing.assert_frame_equal(one, ahead)
+    singly, together = both(trace, policy, rounds={"min_realloc_interval_s": interval_s}, seed=seed)
+    pd.testing.assert_frame_equal(singly, together)
 
 
 @pytest.mark.parametrize("stop", [5e4, 1e5, 3e5])
-def test_who_ends_before_the_run_is_stopped(stop):
-    """A run that is stopped within a round knows the completions until then, and no others."""
+def test_jobs_that_end_before_the_run_is_stopped(stop):
+    """A run that is stopped within a round has exactly the completions until then."""
     trace = synth.make("gavel-single", 4, jobs=30, rate=0.5)
-    one, ahead = both(trace, "las-agnostic", stop_time=stop)
-    pd.testing.assert_series_equal(one["end_time"], ahead["end_time"])
-    assert one["end_time"].notna().any() and one["end_time"].isna().any()
-    assert ahead["end_time"].max() <= stop
+    singly, together = both(trace, "las-agnostic", stop_time=stop)
+    pd.testing.assert_series_equal(singly["end_time"], together["end_time"])
+    assert singly["end_time"].notna().any() and singly["end_time"].isna().any()
+    assert together["end_time"].max() <= stop
 
 
 def test_awaited_jobs_end_as_they_do_with_the_others():
     trace = synth.make("gavel-single", 4, jobs=30, rate=0.5)
-    one, ahead = both(trace, "gavel-las", until=[12, 3, 20])
-    ended = one["end_time"].notna()
+    singly, together = both(trace, "gavel-las", until=[12, 3, 20])
+    ended = singly["end_time"].notna()
     assert ended.sum() >= 3
-    # whoever ends in the last round too may be known already
-    assert ahead.loc[ended, "end_time"].tolist() == one.loc[ended, "end_time"].tolist()
+    # other completions of the last round may be recorded, too
+    assert together.loc[ended, "end_time"].tolist() == singly.loc[ended, "end_time"].tolist()
 
 
 @pytest.mark.parametrize("policy", ["gavel-las", "las-agnostic", "fifo-agnostic"])
@@ -103,19 +103,19 @@ def test_awaited_jobs_end_as_they_do_with_the_others():
 def test_as_one_by_one_under_other_settings(policy, rounds):
     trace = synth.make("gavel-multiple", 3, jobs=25, rate=0.5)
     trace = trace[trace["num_gpus"] <= 2].reset_index(drop=True)
-    one, ahead = both(trace, policy, rounds=rounds)
-    pd.testing.assert_frame_equal(one, ahead)
+    singly, together = both(trace, policy, rounds=rounds)
+    pd.testing.assert_frame_equal(singly, together)
 
 
 @pytest.mark.parametrize(
     ("rules", "ideal"), [("paper", "fluid"), ("gavel", "fluid"), ("gavel", "artifact")]
 )
 @pytest.mark.parametrize("policy", ["gavel-las", "gavel-fifo", "gavel-ftf"])
-def test_ideal_execution_is_the_same_whoever_is_told(policy, rules, ideal):
+def test_ideal_execution_is_the_same_without_intervals(policy, rules, ideal):
     trace = synth.make("gavel-multiple", 5, jobs=30, rate=0.6)
     trace = trace[trace["num_gpus"] <= 2].reset_index(drop=True)
-    one, ahead = both(trace, policy, rules=rules, rounds={"ideal": ideal})
-    pd.testing.assert_frame_equal(one, ahead, rtol=1e-9)
+    singly, together = both(trace, policy, rules=rules, rounds={"ideal": ideal})
+    pd.testing.assert_frame_equal(singly, together, rtol=1e-9)
 
 
 def test_ideal_execution_in_the_seconds_of_a_trace():
@@ -124,14 +124,14 @@ def test_ideal_execution_in_the_seconds_of_a_trace():
         {"job_id": [0], "submit_time": 0.0, "num_gpus": 1, "duration": 100.0, "model": "m"}
     )
     table = ThroughputTable({("m", 1): {"v100": 8.0, "k80": 2.0}}, "v100")
-    found = simulate(
+    result = simulate(
         trace, "1xv100,1xk80", Halves(), perf=table, rounds={"ideal": "fluid"}, keep_intervals=False
     )
-    assert found.jobs["end_time"].tolist() == pytest.approx([160.0])
+    assert result.jobs["end_time"].tolist() == pytest.approx([160.0])
 
 
-def test_who_looks_between_the_rounds_sees_them():
-    """A process beside the simulation finds the jobs that run at its instant."""
+def test_an_added_process_sees_the_running_jobs():
+    """An added SimPy process sees the jobs that run at its instant."""
     trace = synth.make("gavel-single", 1, jobs=6, rate=1.0)
     seen = []
 
@@ -148,7 +148,7 @@ def test_who_looks_between_the_rounds_sees_them():
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "quantity",
     [
         "attained",
         "is_running",
@@ -159,34 +159,36 @@ def test_who_looks_between_the_rounds_sees_them():
         "steps_left",
     ],
 )
-def test_what_is_told_at_a_decision_is_what_was_held(asked):
-    """Progress as a policy sees it does not depend on how rounds are played, or what it asked."""
+def test_progress_at_a_decision_does_not_depend_on_the_kernel(quantity):
+    """A policy sees the same progress with one round per call and with many."""
     trace = synth.make("gavel-single", 2, jobs=12, rate=2.0)
 
-    def services(keep):
-        told = []
+    def progress(keep):
+        readings = []
 
-        def of(view, job):
-            ask = getattr(view, asked)
-            return float(ask([job])[0] if asked == "steps_left" else ask(job))
+        def read(view, job):
+            method = getattr(view, quantity)
+            return float(method([job])[0] if quantity == "steps_left" else method(job))
 
         def look(view):
-            told.append([(job, of(view, job)) for job in view.jobs])
+            readings.append([(job, read(view, job)) for job in view.jobs])
 
         policy = Watched(look)
         simulate(trace, "1xv100,1xk80", policy, rules="gavel", keep_intervals=keep)
-        return told
+        return readings
 
-    first = services(False)
-    second = services(True)
-    assert first == [[(job, pytest.approx(told)) for job, told in one] for one in second]
-    assert len({told for one in first for _, told in one}) > 1
+    in_one_call = progress(False)
+    singly = progress(True)
+    assert in_one_call == [
+        [(job, pytest.approx(value)) for job, value in decision] for decision in singly
+    ]
+    assert len({value for decision in singly for _, value in decision}) > 1
 
 
 @pytest.mark.parametrize("rules", ["gavel", "paper"])
 @pytest.mark.parametrize("keep", [True, False])
 def test_steps_left_are_the_seconds_left_at_the_speed_of_the_reference(rules, keep):
-    """Asked before the seconds, which the job table must be told of first."""
+    """Steps are read before the seconds, for which the job table must be brought up to date."""
     trace = synth.make("gavel-single", 2, jobs=12, rate=2.0)
     pace = (trace["iterations"] / trace["duration"]).to_numpy()
     seen = []

@@ -1,4 +1,4 @@
-"""Rounds of whole steps, overheads, round lengths, ideal execution: numbers by hand."""
+"""Rounds of whole steps, overheads, round lengths, ideal execution: examples by hand."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ def test_one_job_alone_takes_its_steps(rules, steps):
 
 def test_a_round_ends_with_the_last_step_of_its_slowest_run():
     trace = jobs([70, 20], model=["odd", "slow"])
-    found = run(trace, rounds={"round_s": 9.5})
+    result = run(trace, rounds={"round_s": 9.5})
     # 66 steps of 1/7 s against 9 steps of 1 s; the last round but one is as long as its 9 steps
-    assert found.jobs["end_time"].tolist() == pytest.approx([66 / 7 + 4 / 7, 66 / 7 + 9 + 2])
+    assert result.jobs["end_time"].tolist() == pytest.approx([66 / 7 + 4 / 7, 66 / 7 + 9 + 2])
 
 
 def test_a_job_that_is_done_early_leaves_its_gpu_idle_until_the_round_ends():
     trace = jobs([80, 800], model="even")
     # one GPU: the first ends after 10 s, and so does its round
     assert ends(trace, "1xv100", Told((0.5,), ("v100",))) == [10, 110]
-    # beside a job that takes the whole round the GPU idles
+    # next to a job that needs the whole round the GPU idles
     trace = jobs([80, 8000, 80], model="even")
-    found = run(trace, "2xv100", Told((0.6,), ("v100",)))
-    assert found.jobs["start_time"].tolist() == [0, 0, 360]
+    result = run(trace, "2xv100", Told((0.6,), ("v100",)))
+    assert result.jobs["start_time"].tolist() == [0, 0, 360]
 
 
 @pytest.mark.parametrize("rules", ["paper", "gavel"])
 def test_less_than_a_step_a_round(rules):
     """Part of a step counts where none fits into a round."""
-    found = ends(jobs(2, model="part"), rules=rules, rounds={"round_s": 10.0})
-    assert found == pytest.approx([40])
+    end_times = ends(jobs(2, model="part"), rules=rules, rounds={"round_s": 10.0})
+    assert end_times == pytest.approx([40])
 
 
 def test_a_pair_ends_with_its_later_member():
@@ -64,7 +64,7 @@ def test_a_pair_ends_with_its_later_member():
     pair = Told((((0, 1), (1.0,)), (1, (0.0,))), ("v100",))
     # together 4 and 0.75 steps/s: 10 s and 20 s
     assert ends(trace, "1xv100", pair, "gavel") == [20, 20]
-    # otherwise at instants of their own; who stays keeps the speed of the pair to the round's end
+    # otherwise at separate instants; the later job keeps the speed of the pair to the round's end
     assert ends(trace, "1xv100", pair, "paper") == [10, 20]
     # alone again from 100 s on: 75 steps until then, 5 after
     trace = jobs([40, 80], model=["even", "slow"])
@@ -74,10 +74,10 @@ def test_a_pair_ends_with_its_later_member():
 def test_a_pair_never_runs_where_it_does_not_fit_into_memory():
     trace = jobs([40, 15], model=["even", "slow"])
     pair = (((0, 1), (0.5, 0.5)), (0, (0.0, 0.0)), (1, (0.0, 0.0)))
-    found = run(trace, ONE, Told(pair), rounds={"round_s": 5.0})
-    together = found.intervals.groupby("group")["job_id"].transform("nunique") > 1
+    result = run(trace, ONE, Told(pair), rounds={"round_s": 5.0})
+    together = result.intervals.groupby("group")["job_id"].transform("nunique") > 1
     assert together.any()
-    assert set(found.intervals.loc[together, "gpu_type"]) == {"v100"}
+    assert set(result.intervals.loc[together, "gpu_type"]) == {"v100"}
 
 
 def test_steps_of_a_trace_without_a_table_take_their_part_of_the_duration():
@@ -93,35 +93,38 @@ def test_steps_of_a_trace_without_a_table_take_their_part_of_the_duration():
 @pytest.mark.parametrize("round_s", [60.0, 720.0])
 def test_an_arrival_waits_for_the_next_round(rules, round_s):
     trace = jobs([80_000, 80], [0, 5], "even")
-    found = run(trace, rules=rules, rounds={"round_s": round_s})
-    assert found.jobs["start_time"].tolist() == [0, round_s]
+    result = run(trace, rules=rules, rounds={"round_s": round_s})
+    assert result.jobs["start_time"].tolist() == [0, round_s]
 
 
 @pytest.mark.parametrize("rules", ["paper", "gavel"])
 @pytest.mark.parametrize("first", [0, 10])
 @pytest.mark.parametrize(
-    ("least_s", "dropped", "start"),
+    ("min_realloc_s", "drop_unallocated", "start_round"),
     [
         (0, True, 2),
         (1000, True, 4),
-        # until X is new it takes GPUs left over
+        # until X is computed it takes leftover GPUs
         (1000, False, 2),
     ],
 )
-def test_x_is_not_computed_too_soon(rules, first, least_s, dropped, start):
-    # X of the first submission counts as none yet, so that the second job waits for a round only
+def test_x_is_not_computed_too_soon(rules, first, min_realloc_s, drop_unallocated, start_round):
+    # X at 0 s counts as never computed, so that the second job waits for the next round only
     trace = jobs([80_000, 80, 80], [first, first + 20, first + 400], "even")
-    settings = {"min_realloc_interval_s": least_s, "drop_unallocated": dropped}
-    found = run(trace, rules=rules, rounds=settings).jobs["start_time"].tolist()
-    assert found == [first, first + 360, first + 360 * start]
+    settings = {
+        "min_realloc_interval_s": min_realloc_s,
+        "drop_unallocated": drop_unallocated,
+    }
+    result = run(trace, rules=rules, rounds=settings).jobs["start_time"].tolist()
+    assert result == [first, first + 360, first + 360 * start_round]
 
 
 @pytest.mark.parametrize("rules", ["paper", "gavel"])
 def test_two_jobs_take_turns(rules):
-    found = run(jobs([720, 720], model="slow"), "1xv100", Told((0.5,), ("v100",)), rules)
-    spans = found.intervals.sort_values("start")
+    result = run(jobs([720, 720], model="slow"), "1xv100", Told((0.5,), ("v100",)), rules)
+    spans = result.intervals.sort_values("start")
     assert spans["job_id"].tolist() == [0, 1, 0, 1]
-    assert found.jobs["end_time"].tolist() == [1080, 1440]
+    assert result.jobs["end_time"].tolist() == [1080, 1440]
 
 
 # overheads ---------------------------------------------------------------------------------------
@@ -153,11 +156,11 @@ def test_another_type_is_a_return_too(rules):
     """Half the time on each type: a round at 1 step/s, then one at 0.5."""
     trace = jobs(360 + 0.5 * 200, model="slow")
     turns = {"whole_queue": True, "prior_rounds": 0}
-    free, paid = (
-        ends(trace, policy=Told((0.5, 0.5)), rules=rules, rounds=turns | more)
-        for more in ({}, {"preemption_overhead_s": 60})
+    without_overhead, with_overhead = (
+        ends(trace, policy=Told((0.5, 0.5)), rules=rules, rounds=turns | overhead)
+        for overhead in ({}, {"preemption_overhead_s": 60})
     )
-    assert (free, paid) == ([360 + 200], [360 + 60 + 200])
+    assert (without_overhead, with_overhead) == ([360 + 200], [360 + 60 + 200])
 
 
 # ideal execution ---------------------------------------------------------------------------------
@@ -167,23 +170,23 @@ def test_another_type_is_a_return_too(rules):
 def test_fluid(rules):
     """Half of a V100 and half of a K80: (8 + 2) / 2 steps a second from the first instant on."""
     trace = jobs([500, 800], [3, 40])
-    found = ends(trace, ONE, Told((0.5, 0.5)), rules, rounds={"ideal": "fluid"})
-    assert found == pytest.approx([103, 200])
+    end_times = ends(trace, ONE, Told((0.5, 0.5)), rules, rounds={"ideal": "fluid"})
+    assert end_times == pytest.approx([103, 200])
 
 
 def test_artifact_ends_jobs_at_arrivals():
-    """Four steps a second each; the last arrival has nobody to wait for."""
+    """Four steps a second each; after the last arrival jobs end when they are done."""
     trace = jobs([100, 100, 100], [0, 10, 60])
-    found = ends(trace, TWO, Told((0.5, 0.0)), rounds={"ideal": "artifact"})
-    assert found == [60, 60, 85]
+    end_times = ends(trace, TWO, Told((0.5, 0.0)), rounds={"ideal": "artifact"})
+    assert end_times == [60, 60, 85]
 
 
 @pytest.mark.parametrize(("steps", "end"), [(22, 10), (22.25, 60)])
 def test_artifact_counts_whole_steps_on_each_type(steps, end):
     """A quarter of 7 and of 2 steps a second for 10 s: 17.5 and 5 steps, of which 22 count."""
     trace = jobs([steps, 1, 1], [0, 10, 60], "odd")
-    found = ends(trace, TWO, Told((0.25, 0.25)), rounds={"ideal": "artifact"})
-    assert found[0] == end
+    end_times = ends(trace, TWO, Told((0.25, 0.25)), rounds={"ideal": "artifact"})
+    assert end_times[0] == end
 
 
 # what is recorded --------------------------------------------------------------------------------
@@ -191,10 +194,10 @@ def test_artifact_counts_whole_steps_on_each_type(steps, end):
 
 def test_until_ends_the_run_with_the_last_awaited_job():
     trace = jobs([800, 8_000, 80], [0, 0, 100])
-    found = run(trace, until=[0, 2]).jobs
-    assert found["end_time"].isna().tolist() == [False, True, False]
+    result = run(trace, until=[0, 2]).jobs
+    assert result["end_time"].isna().tolist() == [False, True, False]
     whole = run(trace).jobs
-    pd.testing.assert_frame_equal(found.iloc[[0, 2]], whole.iloc[[0, 2]])
+    pd.testing.assert_frame_equal(result.iloc[[0, 2]], whole.iloc[[0, 2]])
     with pytest.raises(ParamError, match="until names job 9, which is not in the trace"):
         run(trace, until=[9])
 
@@ -206,8 +209,8 @@ def test_until_ends_the_run_with_the_last_awaited_job():
 def test_runs_without_intervals_are_the_same_runs(policy, rules):
     trace = synth.make("gavel-multiple", 3, jobs=40, rate=6.0, throughputs="gavel-like-throughputs")
     runs = [
-        simulate(trace, "8xv100,8xk80", make(policy, rules), rules=rules, keep_intervals=kept)
-        for kept in (True, False)
+        simulate(trace, "8xv100,8xk80", make(policy, rules), rules=rules, keep_intervals=keep)
+        for keep in (True, False)
     ]
     pd.testing.assert_frame_equal(runs[0].jobs, runs[1].jobs)
     assert len(runs[0].intervals) > len(trace) and runs[1].intervals.empty
@@ -216,10 +219,10 @@ def test_runs_without_intervals_are_the_same_runs(policy, rules):
 @pytest.mark.parametrize("keep_intervals", [True, False])
 def test_a_run_stops_at_an_instant(keep_intervals):
     trace = jobs([80, 80_000], model="even")
-    found = run(
+    result = run(
         trace, "2xv100", Told((1.0,), ("v100",)), stop_time=5000.0, keep_intervals=keep_intervals
     )
-    assert found.jobs["end_time"].tolist() == pytest.approx([10, float("nan")], nan_ok=True)
+    assert result.jobs["end_time"].tolist() == pytest.approx([10, float("nan")], nan_ok=True)
 
 
 # a gang with fewer steps than GPUs, as in the public simulator -----------------------------------
@@ -228,10 +231,10 @@ def test_a_run_stops_at_an_instant(keep_intervals):
 def test_a_gang_without_a_step_for_each_gpu_loses_them_and_is_given_up():
     # rounds of 8 steps; the last of 17 is too little for two GPUs, five times an eighth of a second
     trace = jobs([17, 17], model="even", gang=[2, 1])
-    how = {"round_s": 1.0, "gang_tries": 5}
-    found = run(trace, "3xv100", Told((1.0,), ("v100",)), rounds=how).jobs
-    assert found["end_time"].tolist() == pytest.approx([2 + 5 / 8, 2 + 1 / 8])
-    assert found["given_up"].tolist() == [True, False]
+    rounds = {"round_s": 1.0, "gang_tries": 5}
+    result = run(trace, "3xv100", Told((1.0,), ("v100",)), rounds=rounds).jobs
+    assert result["end_time"].tolist() == pytest.approx([2 + 5 / 8, 2 + 1 / 8])
+    assert result["given_up"].tolist() == [True, False]
     whole = run(trace, "3xv100", Told((1.0,), ("v100",)), rounds={"round_s": 1.0}).jobs
     assert whole["end_time"].tolist() == pytest.approx([2 + 1 / 8, 2 + 1 / 8])
     assert "given_up" not in whole
@@ -239,5 +242,5 @@ def test_a_gang_without_a_step_for_each_gpu_loses_them_and_is_given_up():
 
 def test_steps_last_as_long_as_the_trace_says_where_durations_are_rounded():
     trace = jobs([1000], model="even").assign(duration=125.0, iteration_time=0.1254)
-    found = simulate(trace, "1x1", "gavel-las", rules="gavel", rounds={"round_s": 1e6})
-    assert found.jobs["end_time"].tolist() == pytest.approx([125.4])
+    result = simulate(trace, "1x1", "gavel-las", rules="gavel", rounds={"round_s": 1e6})
+    assert result.jobs["end_time"].tolist() == pytest.approx([125.4])

@@ -11,7 +11,6 @@ import pytest
 
 from repro import simulate
 from repro.base.errors import PolicyError
-from repro.engine.loop import Engine
 from repro.engine.select import whole_run
 from repro.model.policy import Order, make
 from repro.model.view import View
@@ -44,10 +43,10 @@ def trace_of(seed, jobs=600, grid=0):
 
 def both(*args, **options):
     """Return the run in compiled loops and the run event by event."""
-    with patch.object(whole_run, "play", wraps=whole_run.play) as spy:
+    with patch.object(whole_run, "simulate_order", wraps=whole_run.simulate_order) as spy:
         fast = simulate(*args, **options)
     assert spy.call_count == 1
-    with patch.object(Engine, "_played", lambda engine: False):
+    with patch("repro.engine.simulate.simulate_compiled", lambda setup: None):
         return fast, simulate(*args, **options)
 
 
@@ -97,7 +96,7 @@ def test_types_are_not_chosen():
     [{"placement": "yarn"}, {"interval": 60.0}, {"processes": [sleeper]}],
 )
 def test_what_needs_the_engine_gets_it(options):
-    with patch.object(whole_run, "play", side_effect=AssertionError):
+    with patch.object(whole_run, "simulate_order", side_effect=AssertionError):
         simulate(small_trace(), "1x4", "srtf", **options)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from repro import make, simulate
 from repro.base.errors import ParamError
-from repro.papers.tiresias import examples as examples
+from repro.papers.tiresias import examples
 
 JOBS = {
     "A": {"gpus": 2, "submit": 0, "duration": 12},

@@ -15,17 +15,17 @@ from repro.trace.synth.gavel import PUBLIC, gavel_single
 
 
 def full_matrix(durations, free, waited):
-    """Return who starts by the matrix of all jobs x (all k, all free GPUs)."""
-    kind = np.repeat(np.arange(len(free)), free)
+    """Jobs that start, by the matrix of all jobs and all positions of all free GPUs."""
+    gpu_type = np.repeat(np.arange(len(free)), free)
     jobs = len(durations)
-    gpus = len(kind)
-    cost = np.concatenate([k * durations[:, kind] for k in range(1, jobs + 1)], axis=1)
+    gpus = len(gpu_type)
+    cost = np.concatenate([k * durations[:, gpu_type] for k in range(1, jobs + 1)], axis=1)
     cost += waited[:, None]
     rows, slots = linear_sum_assignment(cost)
     queues = {}
     for row, slot in zip(rows.tolist(), slots.tolist(), strict=True):
         queues.setdefault(slot % gpus, []).append((slot // gpus, row))
-    return [(max(queue)[1], int(kind[gpu])) for gpu, queue in sorted(queues.items())]
+    return [(max(queue)[1], int(gpu_type[gpu])) for gpu, queue in sorted(queues.items())]
 
 
 @pytest.mark.parametrize("seed", range(150))
@@ -39,15 +39,15 @@ def test_same_start_as_the_full_matrix(seed):
     assert start_now(durations, free, waited) == full_matrix(durations, free, waited)
 
 
-@pytest.mark.parametrize("alike", [True, False])
+@pytest.mark.parametrize("equal_arrivals", [True, False])
 @pytest.mark.parametrize("seed", range(150))
-def test_same_start_where_durations_tie(seed, alike):
+def test_same_start_where_durations_tie(seed, equal_arrivals):
     rng = np.random.default_rng(seed)
     free = rng.integers(0, 5, 3)
     free[rng.integers(3)] += 1
     jobs = int(rng.integers(1, 30))
     durations = rng.integers(1, 6, (jobs, 3)).astype(float) / 3.0
-    waited = np.full(jobs, 1e5) if alike else rng.integers(0, 9, jobs) * 1e5 / 7.0
+    waited = np.full(jobs, 1e5) if equal_arrivals else rng.integers(0, 9, jobs) * 1e5 / 7.0
     assert start_now(durations, free, waited) == full_matrix(durations, free, waited)
 
 
@@ -63,7 +63,7 @@ def test_a_job_that_cannot_run_on_a_free_type_waits():
     assert start_now(durations[:1], np.array([1, 1]), waited[:1]) == []
 
 
-def test_gangs_are_refused_by_row():
+def test_gangs_are_refused_by_job():
     trace = pd.DataFrame(
         {"job_id": [0, 1], "submit_time": [0.0, 0.0], "duration": [9.0, 9.0], "num_gpus": [1, 2]}
     )
@@ -80,5 +80,5 @@ def test_jobs_are_never_preempted_and_average_jct_is_that_of_the_public_simulato
     run = simulate(trace, "4xk80,4xp100,4xv100", "allox", rules="gavel", perf=table)
     jct = run.jobs.sort_values("job_id")["jct"]
     assert jct.iloc[20:60].mean() == pytest.approx(77193.595, abs=1e-3)
-    calm = simulate(trace, "4xk80,4xp100,4xv100", "allox", perf=table)
-    assert calm.jobs["preemptions"].sum() == 0
+    paper = simulate(trace, "4xk80,4xp100,4xv100", "allox", perf=table)
+    assert paper.jobs["preemptions"].sum() == 0

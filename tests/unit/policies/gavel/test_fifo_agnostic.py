@@ -48,21 +48,21 @@ def starts(trace, **options):
     return run.jobs.sort_values("job_id")["start_time"].tolist()
 
 
-def test_a_gang_without_room_blocks_those_behind_it():
-    first = starts(jobs([3, 3, 4, 1], [360.0] * 4))
-    assert first[:2] == [0.0, 0.0]
-    assert first[2] > 0
-    assert first[3] > 0
+def test_a_gang_that_does_not_fit_blocks_the_jobs_behind_it():
+    start_times = starts(jobs([3, 3, 4, 1], [360.0] * 4))
+    assert start_times[:2] == [0.0, 0.0]
+    assert start_times[2] > 0
+    assert start_times[3] > 0
 
 
-def test_a_job_stays_on_the_type_it_was_given():
+def test_a_job_stays_on_its_gpu_type():
     trace = jobs([1] * 8, [3600.0] * 8)
     run = simulate(trace, "2x2:k80,2x2:v100", "fifo-agnostic", seed=3)
     assert run.jobs["preemptions"].sum() == 0
     assert run.summary()["makespan"] == pytest.approx(3600.0)
 
 
-def test_the_draw_depends_on_seed_and_stream_alone(table):
+def test_random_types_depend_on_seed_and_stream_alone(table):
     trace = gavel_single(0, jobs=60, rate=1.0)
 
     def average(seed, stream=0):
@@ -95,14 +95,14 @@ class Window:
         return job in self.cannot, self.widths[job]
 
     def speeds(self, job):
-        every = np.ones(len(self.gpu_counts))
-        every[0] = 0.0 if job in self.cannot else 1.0
-        return every
+        speeds = np.ones(len(self.gpu_counts))
+        speeds[0] = 0.0 if job in self.cannot else 1.0
+        return speeds
 
 
-def test_a_gang_is_not_given_a_type_on_which_it_cannot_run():
+def test_a_gang_does_not_get_a_type_on_which_it_cannot_run():
     jobs = Window([1, 1, 1], (2, 1), cannot=[1])
-    # as in the public simulator it waits, and those behind it pass
+    # as in the public simulator it waits, and the jobs behind it pass
     last = FifoAgnostic("last").session(jobs)(jobs).fractions.tolist()
     assert last == [[0, 1], [0, 0], [1, 0]]
     jobs = Window([1, 1, 1], (2, 0), cannot=[0])
@@ -110,7 +110,7 @@ def test_a_gang_is_not_given_a_type_on_which_it_cannot_run():
     assert drawn == [[0, 0], [0, 0], [0, 0]]
 
 
-def test_the_place_of_a_finished_job_is_not_given_to_a_gang_that_cannot_run_there():
+def test_the_type_of_a_finished_job_does_not_go_to_a_gang_that_cannot_run_there():
     jobs = Window([1, 1, 1, 1], (1, 1), cannot=[2])
     decide = FifoAgnostic("last").session(jobs)
     assert decide(jobs).fractions.tolist() == [[0, 1], [1, 0], [0, 0], [0, 0]]
@@ -118,15 +118,15 @@ def test_the_place_of_a_finished_job_is_not_given_to_a_gang_that_cannot_run_ther
     assert decide(jobs).fractions.tolist() == [[0, 1], [0, 0], [1, 0]]
 
 
-def test_the_place_of_a_finished_job_goes_to_a_wider_gang():
+def test_the_type_of_a_finished_job_goes_to_a_wider_gang():
     jobs = Window([1, 3, 2], (4,))
     decide = FifoAgnostic("last").session(jobs)
     assert decide(jobs).fractions.ravel().tolist() == [1, 1, 0]
     jobs.jobs = [1, 2]
-    # GPUs of jobs younger than the finished one are not counted yet: five are given of four
-    given = decide(jobs)
-    assert given.fractions.ravel().tolist() == [1, 1]
-    assert given.overcommitted
+    # GPUs of jobs younger than the finished job are not counted yet: five of four GPUs are used
+    decision = decide(jobs)
+    assert decision.fractions.ravel().tolist() == [1, 1]
+    assert decision.overcommitted
 
 
 def ends_of_gangs_that_do_not_fit_together(ideal):
@@ -138,7 +138,7 @@ def ends_of_gangs_that_do_not_fit_together(ideal):
 
 
 def test_gangs_that_do_not_fit_together_take_turns():
-    # from the second round on three and two GPUs of four are promised
+    # from the second round on, gangs of three and of two GPUs have all their time on four GPUs
     assert ends_of_gangs_that_do_not_fit_together(None) == [360.0, 6480.0, 7200.0]
 
 
@@ -148,7 +148,7 @@ def test_in_ideal_execution_gangs_that_do_not_fit_together_are_slower():
     assert ends_of_gangs_that_do_not_fit_together("fluid") == pytest.approx(ends)
 
 
-def test_a_head_that_does_not_fit_stays_first_in_line():
+def test_a_head_that_does_not_fit_stays_at_the_head():
     jobs = Window([2, 2, 3, 1], (4,))
     decide = FifoAgnostic("last").session(jobs)
     assert decide(jobs).fractions.ravel().tolist() == [1, 1, 0, 0]
@@ -159,13 +159,13 @@ def test_a_head_that_does_not_fit_stays_first_in_line():
     assert decide(jobs).fractions.ravel().tolist() == [1, 1]
 
 
-def test_a_head_is_offered_the_types_of_all_finished_jobs():
+def test_the_head_is_offered_the_types_of_all_finished_jobs():
     jobs = Window([1, 3, 2, 3], (3, 1))
     decide = FifoAgnostic("last").session(jobs)
     assert decide(jobs).fractions.tolist()[0] == [0, 1]
-    held = decide(jobs).fractions.tolist()
+    before = decide(jobs).fractions.tolist()
     jobs.jobs = [2, 3]
     after = decide(jobs).fractions.tolist()
     # the head does not fit the one GPU of job 0, and takes the three of job 1
-    assert held[1] == [1, 0]
+    assert before[1] == [1, 0]
     assert after[0] == [1, 0]

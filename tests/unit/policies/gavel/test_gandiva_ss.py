@@ -1,4 +1,4 @@
-"""Random packing: when pairs are made, kept and dissolved."""
+"""Random packing: when pairs are formed, kept and dissolved."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ def gains(one, other):
 
 
 def test_no_packing_while_all_fit():
-    groups = RandomPairs(0, gains)
-    assert groups.update([0, 1, 2], [1, 1, 1], 3) == [(0, -1), (1, -1), (2, -1)]
+    pairs = RandomPairs(0, gains)
+    assert pairs.update([0, 1, 2], [1, 1, 1], 3) == [(0, -1), (1, -1), (2, -1)]
 
 
-def test_pairs_are_drawn_from_the_stream():
-    groups = RandomPairs(7, gains)
-    drawn = random.Random(7).sample([0, 1, 2], 2)
-    single = ({0, 1, 2} - set(drawn)).pop()
-    assert set(groups.update([0, 1, 2], [1, 1, 1], 2)) == {tuple(sorted(drawn)), (single, -1)}
+def test_pairs_come_from_the_random_stream():
+    pairs = RandomPairs(7, gains)
+    sampled = random.Random(7).sample([0, 1, 2], 2)
+    single = ({0, 1, 2} - set(sampled)).pop()
+    assert set(pairs.update([0, 1, 2], [1, 1, 1], 2)) == {tuple(sorted(sampled)), (single, -1)}
 
 
 def test_pairs_last_until_a_member_leaves():
-    groups = RandomPairs(0, gains)
-    first = groups.update([0, 1, 2, 3], [1] * 4, 2)
-    assert groups.update([0, 1, 2, 3], [1] * 4, 2) == first
-    left = first[0]
-    rest = [job for job in range(4) if job != left[0]]
-    after = groups.update(rest, [1] * 3, 2)
-    assert first[1] in after and (left[1], -1) in after
+    pairs = RandomPairs(0, gains)
+    first = pairs.update([0, 1, 2, 3], [1] * 4, 2)
+    assert pairs.update([0, 1, 2, 3], [1] * 4, 2) == first
+    leaving, staying = first[0]
+    unfinished = [job for job in range(4) if job != leaving]
+    after = pairs.update(unfinished, [1] * 3, 2)
+    assert first[1] in after and (staying, -1) in after
 
 
 def test_pairs_are_remembered_while_all_fit():
-    groups = RandomPairs(0, gains)
-    packed = groups.update([0, 1, 2, 3], [1] * 4, 2)
-    assert groups.update([0, 1, 2, 3], [1] * 4, 4) == [(job, -1) for job in range(4)]
-    assert groups.update([0, 1, 2, 3], [1] * 4, 2) == packed
+    pairs = RandomPairs(0, gains)
+    packed = pairs.update([0, 1, 2, 3], [1] * 4, 2)
+    assert pairs.update([0, 1, 2, 3], [1] * 4, 4) == [(job, -1) for job in range(4)]
+    assert pairs.update([0, 1, 2, 3], [1] * 4, 2) == packed
 
 
-def test_any_pair_may_take_what_is_left_over_and_streams_draw_others():
+def test_any_pair_may_take_gpus_left_over_and_streams_differ():
     trace = synth.make("gavel-single", 1, jobs=40, rate=1.5)
 
     def ends(any_pair, interval_s, stream=0):
         policy = make("gandiva-ss", "gavel", any_pair=any_pair, stream=stream)
         rounds = {"min_realloc_interval_s": interval_s}
-        found = simulate(trace, "3xv100,3xp100,3xk80", policy, rules="gavel", rounds=rounds)
-        return found.jobs["end_time"].tolist()
+        result = simulate(trace, "3xv100,3xp100,3xk80", policy, rules="gavel", rounds=rounds)
+        return result.jobs["end_time"].tolist()
 
     assert ends(True, 1920.0) != ends(False, 1920.0)
     assert ends(True, 1920.0) != ends(True, 1920.0, stream=1)
@@ -64,16 +64,16 @@ def test_pairs_that_do_not_run_are_dissolved():
         calls.append((one, other))
         return 0.0
 
-    groups = RandomPairs(1, gain)
-    first = groups.update([0, 1, 2, 3], [1] * 4, 2)
-    groups.update([0, 1, 2, 3], [1] * 4, 4)
+    pairs = RandomPairs(1, gain)
+    first = pairs.update([0, 1, 2, 3], [1] * 4, 2)
+    pairs.update([0, 1, 2, 3], [1] * 4, 4)
     assert {tuple(sorted(pair)) for pair in calls} == set(first)
-    assert groups.update([0, 1, 2, 3], [1] * 4, 4) == [(job, -1) for job in range(4)]
+    assert pairs.update([0, 1, 2, 3], [1] * 4, 4) == [(job, -1) for job in range(4)]
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_only_gangs_of_one_size_are_packed(seed):
-    groups = RandomPairs(seed, gains)
-    width = [1, 2, 1, 2, 2]
-    for one, other in groups.update(list(range(5)), width, 3):
-        assert other < 0 or width[one] == width[other]
+def test_only_gangs_of_equal_demand_are_packed(seed):
+    pairs = RandomPairs(seed, gains)
+    widths = [1, 2, 1, 2, 2]
+    for one, other in pairs.update(list(range(5)), widths, 3):
+        assert other < 0 or widths[one] == widths[other]

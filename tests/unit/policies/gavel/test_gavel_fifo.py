@@ -24,9 +24,9 @@ SPEEDS = ThroughputTable.of(
 
 def shares(form, *models, gpus=(1, 1), widths=None):
     speeds = np.array([SPEEDS.speeds(model, 1, ("k80", "v100")) for model in models])
-    one = np.ones(len(models))
-    wide = np.array(widths or [1] * len(models), float)
-    jobs = Kinds(speeds, np.array(gpus, float), one, wide, one)
+    ones = np.ones(len(models))
+    job_widths = np.array(widths or [1] * len(models), float)
+    jobs = Kinds(speeds, np.array(gpus, float), ones, job_widths, ones)
     return GavelFifo(form).shares(jobs).round(6).tolist()
 
 
@@ -36,12 +36,12 @@ def test_the_earlier_job_has_the_faster_gpu(form):
 
 
 def test_the_programme_weighs_the_rank_against_the_loss():
-    # greedy gives V100 to the first; (2 x 3/4 + 1 x 1) beats (2 x 1 + 1 x 1/8)
+    # greedy gives the first job the V100; 2 x 3/4 + 1 x 1 exceeds 2 x 1 + 1 x 1/8
     assert shares("greedy", "even", "fast") == [[0, 1], [1, 0]]
     assert shares("lp", "even", "fast") == [[1, 0], [0, 1]]
 
 
-def test_a_gang_without_room_blocks_those_behind_it():
+def test_a_gang_that_does_not_fit_blocks_the_jobs_behind_it():
     assert shares("greedy", "fast", "fast", "fast", gpus=(1, 2), widths=[1, 2, 1]) == [
         [0, 1],
         [0, 0],
@@ -49,7 +49,7 @@ def test_a_gang_without_room_blocks_those_behind_it():
     ]
 
 
-def test_a_job_that_cannot_run_where_there_is_room_lets_those_behind_it_pass():
+def test_a_job_that_cannot_run_on_the_idle_type_lets_others_pass():
     assert shares("greedy", "fast", "large", "fast") == [[0, 1], [0, 0], [1, 0]]
 
 

@@ -11,22 +11,22 @@ from repro.perf.throughput import ThroughputTable
 from repro.policies.gavel.fifo_ss import fifo_pairs
 
 MODELS = ("a", "b", "c")
-KINDS = ("k80", "p100", "v100")
+GPU_TYPES = ("k80", "p100", "v100")
 CLUSTER = "2xv100,2xp100,2xk80"
 
 
 def table(together=0.8):
-    """Three models; two jobs on the same GPUs each run at this part of their speed alone."""
+    """Three models; ``together`` is the fraction of its throughput that a job retains in a pair."""
     rng = np.random.default_rng(1)
     rows = {
-        (model, width): dict(zip(KINDS, np.sort(rng.uniform(1, 9, 3)) * width, strict=True))
+        (model, width): dict(zip(GPU_TYPES, np.sort(rng.uniform(1, 9, 3)) * width, strict=True))
         for model in MODELS
         for width in (1, 2)
     }
     pairs = {
         (one, two, width): {
-            kind: (together * rows[one, width][kind], together * rows[two, width][kind])
-            for kind in KINDS
+            gpu_type: (together * rows[one, width][gpu_type], together * rows[two, width][gpu_type])
+            for gpu_type in GPU_TYPES
         }
         for one in MODELS
         for two in MODELS
@@ -68,14 +68,14 @@ def test_sharing_helps_when_it_pays(rules, shared, alone):
 @pytest.mark.parametrize(
     "settings", [{"spread": "few"}, {"pairs": "useful"}, {"optimum": "vertex"}]
 )
-def test_choices_end_near_each_other(settings):
+def test_variants_end_near_each_other(settings):
     perf = table(0.9)
-    usual = mean_jct(simulate(jobs(), CLUSTER, "gavel-las-ss", perf=perf))
-    other = mean_jct(simulate(jobs(), CLUSTER, make("gavel-las-ss", **settings), perf=perf))
-    assert other == pytest.approx(usual, rel=0.2)
+    default = mean_jct(simulate(jobs(), CLUSTER, "gavel-las-ss", perf=perf))
+    variant = mean_jct(simulate(jobs(), CLUSTER, make("gavel-las-ss", **settings), perf=perf))
+    assert variant == pytest.approx(default, rel=0.2)
 
 
-def test_without_useful_pairs_nobody_shares():
+def test_without_useful_pairs_no_jobs_share():
     perf = table(0.3)
     policy = make("gavel-las-ss", pairs="useful")
     # a cluster in demand from the first round on
@@ -103,7 +103,7 @@ def test_fifo_stops_at_the_first_job_that_gains_too_little():
     assert (members, columns) == ([(0, -1), (1, -1)], [0, 1])
 
 
-def test_fifo_packs_only_gangs_of_one_size_and_each_host_once():
+def test_fifo_packs_only_gangs_of_equal_demand_and_each_host_once():
     speeds = [np.array([1.0])] * 4
     members, _ = fifo_pairs(
         speeds, [1, 2, 2, 2], np.array([3.0]), lambda job, host, column: 1.6 + host
@@ -111,10 +111,10 @@ def test_fifo_packs_only_gangs_of_one_size_and_each_host_once():
     assert members == [(0, -1), (1, 2)]
 
 
-def test_fifo_lets_jobs_pass_one_that_cannot_run_where_there_is_room():
+def test_fifo_lets_jobs_pass_a_job_that_cannot_run_on_the_idle_type():
     large = np.array([0.0, 1.0])
-    other = np.array([1.0, 2.0])
+    small = np.array([1.0, 2.0])
     members, columns = fifo_pairs(
-        [other, large, other], [1, 1, 1], np.array([1.0, 1.0]), lambda job, host, column: 2.0
+        [small, large, small], [1, 1, 1], np.array([1.0, 1.0]), lambda job, host, column: 2.0
     )
     assert (members, columns) == ([(0, -1), (2, -1)], [1, 0])

@@ -1,4 +1,4 @@
-"""Minimum makespan: the programme, the bisection of the public simulator, whole runs."""
+"""Minimum makespan: the programme, the bisection of the public simulator, complete runs."""
 
 from __future__ import annotations
 
@@ -17,37 +17,39 @@ TABLE = ThroughputTable.of(
 )
 
 
-def jobs(n=6, **more):
+def jobs(count=6, **more_columns):
     columns = {
-        "job_id": np.arange(n),
+        "job_id": np.arange(count),
         "submit_time": 0.0,
-        "duration": 3600.0 * (1 + np.arange(n)),
+        "duration": 3600.0 * (1 + np.arange(count)),
         "num_gpus": 1,
-        "model": ["a", "b"] * (n // 2),
+        "model": ["a", "b"] * (count // 2),
     }
-    return pd.DataFrame(columns | more)
+    return pd.DataFrame(columns | more_columns)
 
 
 @pytest.mark.parametrize("backend", ["centre", "highs"])
 def test_all_jobs_finish_together_at_the_best_makespan(backend):
     rng = np.random.default_rng(0)
-    crowd = Crowd(rng.uniform(1, 9, (8, 3)), np.ones(8), np.ones(8), np.full(3, 2.0))
-    left = rng.uniform(1e4, 1e6, 8)
-    shares, makespan = makespan_shares(crowd, left, backend=backend)
-    speed = (crowd.value * shares).sum(axis=1)
-    assert (left / speed).max() == pytest.approx(makespan, rel=1e-6)
-    assert makespan == pytest.approx(makespan_shares(crowd, left, backend="highs")[1], rel=1e-7)
+    problem = Crowd(rng.uniform(1, 9, (8, 3)), np.ones(8), np.ones(8), np.full(3, 2.0))
+    steps_left = rng.uniform(1e4, 1e6, 8)
+    shares, makespan = makespan_shares(problem, steps_left, backend=backend)
+    speed = (problem.value * shares).sum(axis=1)
+    assert (steps_left / speed).max() == pytest.approx(makespan, rel=1e-6)
+    assert makespan == pytest.approx(
+        makespan_shares(problem, steps_left, backend="highs")[1], rel=1e-7
+    )
 
 
 @pytest.mark.parametrize("scale", [1.0, 3e3])
 def test_bisection_ends_within_its_tolerance_of_the_optimum(scale):
     rng = np.random.default_rng(1)
-    crowd = Crowd(rng.uniform(1, 9, (5, 2)), np.ones(5), np.ones(5), np.full(2, 2.0))
-    left = rng.uniform(1e4, 1e5, 5) * scale
-    best = makespan_shares(crowd, left)[1]
-    shares, makespan = makespan_shares(crowd, left, tolerance=0.05)
+    problem = Crowd(rng.uniform(1, 9, (5, 2)), np.ones(5), np.ones(5), np.full(2, 2.0))
+    steps_left = rng.uniform(1e4, 1e5, 5) * scale
+    best = makespan_shares(problem, steps_left)[1]
+    shares, makespan = makespan_shares(problem, steps_left, tolerance=0.05)
     assert best <= makespan <= 1.05 * best * 1.05
-    assert ((crowd.value * shares).sum(axis=1) >= left / makespan * (1 - 1e-9)).all()
+    assert ((problem.value * shares).sum(axis=1) >= steps_left / makespan * (1 - 1e-9)).all()
     # the upper end is one of the points that halving [100, 1e6 or ten times more] can reach
     top = 1e6 if best <= 1e6 else 10 ** np.ceil(np.log10(best))
     steps = (makespan - 100) / (top - 100) * 2**20
@@ -58,19 +60,19 @@ def test_fluid_run_reaches_the_optimum():
     trace = jobs()
     steps = trace["duration"].to_numpy() * np.array([8.0, 3.0] * 3)
     speeds = np.array([[1.0, 8.0], [2.0, 3.0]] * 3)
-    crowd = Crowd(speeds, np.ones(6), np.ones(6), np.ones(2))
-    best = makespan_shares(crowd, steps)[1]
+    problem = Crowd(speeds, np.ones(6), np.ones(6), np.ones(2))
+    best = makespan_shares(problem, steps)[1]
     run = {"perf": TABLE, "rounds": {"ideal": "fluid"}}
     result = simulate(trace, "1xv100,1xk80", make("gavel-makespan"), **run)
     assert result.summary()["makespan"] == pytest.approx(best, rel=1e-6)
-    blind = simulate(trace, "1xv100,1xk80", make("makespan-agnostic"), **run)
-    assert blind.summary()["makespan"] > best * 1.05
+    agnostic = simulate(trace, "1xv100,1xk80", make("makespan-agnostic"), **run)
+    assert agnostic.summary()["makespan"] > best * 1.05
 
 
 def test_agnostic_takes_the_fastest_type_where_the_reference_is_absent():
-    one = simulate(jobs(), "2xk80", make("makespan-agnostic"), perf=TABLE).summary()
-    other = simulate(jobs(), "2xk80", make("gavel-makespan"), perf=TABLE).summary()
-    assert one["makespan"] == pytest.approx(other["makespan"], rel=1e-9)
+    agnostic = simulate(jobs(), "2xk80", make("makespan-agnostic"), perf=TABLE).summary()
+    aware = simulate(jobs(), "2xk80", make("gavel-makespan"), perf=TABLE).summary()
+    assert agnostic["makespan"] == pytest.approx(aware["makespan"], rel=1e-9)
 
 
 def test_tolerance_is_checked():

@@ -1,4 +1,4 @@
-"""Hierarchical fairness: published values, FIFO inside entities, whole runs."""
+"""Hierarchical fairness: published values, FIFO inside entities, complete runs."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ SPEEDS = np.array(
 ENTITY_WEIGHTS = {0: 1.0, 1: 2.0, 2: 3.0}
 
 
-def throughput(n, inner="fairness", water_filling="exact", speeds=SPEEDS):
-    """Normalised effective throughput of the first n jobs on 3 + 3 + 3 GPUs."""
-    weights = [(i % 2) + 1 if inner == "fairness" else 1 for i in range(n)]
-    entities = [i // 6 for i in range(n)]
-    speeds = speeds[:n]
-    crowd = normalised(speeds, np.ones(n), np.ones(n), np.full(3, 3.0), str)
-    rules = Hierarchy(ENTITY_WEIGHTS, inner, water_filling)
-    shares = hierarchical_shares(crowd, weights, entities, rules)
+def throughput(count, inner="fairness", water_filling="exact", speeds=SPEEDS):
+    """Normalised effective throughput of the first ``count`` jobs on 3 + 3 + 3 GPUs."""
+    weights = [(i % 2) + 1 if inner == "fairness" else 1 for i in range(count)]
+    entities = [i // 6 for i in range(count)]
+    speeds = speeds[:count]
+    problem = normalised(speeds, np.ones(count), np.ones(count), np.full(3, 3.0), str)
+    hierarchy = Hierarchy(ENTITY_WEIGHTS, inner, water_filling)
+    shares = hierarchical_shares(problem, weights, entities, hierarchy)
     return (speeds * shares).sum(axis=1) / speeds.mean(axis=1)
 
 
@@ -54,27 +54,27 @@ def test_eighteen_jobs_as_published(water_filling):
     np.testing.assert_allclose(
         aware, [0.194, 0.387] * 3 + [0.387, 0.775] * 3 + [0.581, 1.162] * 3, atol=1e-3
     )
-    blind = throughput(18, water_filling=water_filling, speeds=np.ones((18, 3)))
-    np.testing.assert_allclose(blind, [1 / 6, 1 / 3] * 3 + [1 / 3, 2 / 3] * 3 + [0.5, 1] * 3)
+    agnostic = throughput(18, water_filling=water_filling, speeds=np.ones((18, 3)))
+    np.testing.assert_allclose(agnostic, [1 / 6, 1 / 3] * 3 + [1 / 3, 2 / 3] * 3 + [0.5, 1] * 3)
 
 
-def test_water_filling_raises_whoever_can_rise():
+def test_water_filling_raises_every_job_that_can_rise():
     np.testing.assert_allclose(throughput(2), [1.720, 1.321], atol=1e-3)
     assert throughput(2, water_filling="published")[0] < 1.2
     np.testing.assert_allclose(throughput(1), [5.446 / SPEEDS[0].mean()], rtol=1e-6)
 
 
 def test_fifo_serves_the_earliest_jobs_of_every_entity():
-    # 1, 2 and 3 sixths of nine GPUs, each job at most one
-    x = throughput(18, "fifo", speeds=np.ones((18, 3)))
+    # the entities have 1, 2 and 3 sixths of nine GPUs, each job at most one GPU
+    throughputs = throughput(18, "fifo", speeds=np.ones((18, 3)))
     expected = [1, 0.5, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 1, 0.5, 0]
-    np.testing.assert_allclose(x, expected, atol=1e-5)
+    np.testing.assert_allclose(throughputs, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize(("start", "total"), [(25, 8.61), (53, 9.98), (69, 9.16)])
 def test_fifo_totals_as_published(start, total):
-    found = throughput((start + 3) // 4, "fifo", "published")
-    assert found.sum() == pytest.approx(total, abs=0.01)
+    throughputs = throughput((start + 3) // 4, "fifo", "published")
+    assert throughputs.sum() == pytest.approx(total, abs=0.01)
 
 
 def test_weights_of_entities_are_checked():
@@ -84,10 +84,10 @@ def test_weights_of_entities_are_checked():
 
 @pytest.mark.parametrize("inner", ["fairness", "fifo"])
 def test_whole_run(inner):
-    n = 12
+    count = 12
     trace = pd.DataFrame(
         {
-            "job_id": np.arange(n),
+            "job_id": np.arange(count),
             "submit_time": 0.0,
             "duration": 3600.0,
             "num_gpus": 1,
@@ -97,5 +97,5 @@ def test_whole_run(inner):
     policy = make("gavel-hierarchical", inner=inner, entity_weights={"red": 2.0})
     result = simulate(trace, "3xv100", policy)
     jct = result.jobs["jct"].to_numpy()
-    assert result.summary()["n_finished"] == n
+    assert result.summary()["n_finished"] == count
     assert jct[:6].max() < jct[6:].max()

@@ -1,4 +1,4 @@
-"""The linear layer and highest total throughput, against programmes with a row for each job."""
+"""The linear layer and highest total throughput, against programmes with a row per job."""
 
 from __future__ import annotations
 
@@ -17,46 +17,47 @@ from repro.solve.linear import best_shares
 
 def instance(seed):
     rng = np.random.default_rng(seed)
-    types = int(rng.integers(1, 6))
-    counts = rng.integers(1, 5, types)
-    widths = rng.choice([1, 2, 4], types)
+    kinds = int(rng.integers(1, 6))
+    counts = rng.integers(1, 5, kinds)
+    widths = rng.choice([1, 2, 4], kinds)
     capacity = rng.integers(1, 9, 3)
-    speeds = np.where(widths[:, None] <= capacity, rng.uniform(0.5, 9, (types, 3)), 0.0)
+    speeds = np.where(widths[:, None] <= capacity, rng.uniform(0.5, 9, (kinds, 3)), 0.0)
     return speeds, counts, widths, capacity
 
 
-def uncollapsed(values, counts, widths, capacity):
-    """Return the highest total value of a programme with three variables for each job."""
-    each = np.repeat(np.arange(len(counts)), counts)
-    jobs = len(each)
+def best_total_by_job(values, counts, widths, capacity):
+    """Highest total value of a programme with three variables per job."""
+    kind_of_job = np.repeat(np.arange(len(counts)), counts)
+    jobs = len(kind_of_job)
     rows = np.zeros((jobs + 3, jobs * 3))
-    for job, kind in itertools.product(range(jobs), range(3)):
-        rows[job, 3 * job + kind] = 1
-        rows[jobs + kind, 3 * job + kind] = widths[each[job]]
-    bounds = [(0, 1 if v > 0 else 0) for v in values[each].ravel()]
+    for job, gpu_type in itertools.product(range(jobs), range(3)):
+        variable = 3 * job + gpu_type
+        rows[job, variable] = 1
+        rows[jobs + gpu_type, variable] = widths[kind_of_job[job]]
+    bounds = [(0, 1 if v > 0 else 0) for v in values[kind_of_job].ravel()]
     limits = np.concatenate([np.ones(jobs), capacity])
-    return -linprog(-values[each].ravel(), A_ub=rows, b_ub=limits, bounds=bounds).fun
+    return -linprog(-values[kind_of_job].ravel(), A_ub=rows, b_ub=limits, bounds=bounds).fun
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_types_collapsed_reach_the_same_total(seed):
+def test_a_row_per_kind_reaches_the_total_of_a_row_per_job(seed):
     values, counts, widths, capacity = instance(seed)
     shares = best_shares(values, counts, widths, capacity)
     assert (counts[:, None] * values * shares).sum() == pytest.approx(
-        uncollapsed(values, counts, widths, capacity), rel=1e-6
+        best_total_by_job(values, counts, widths, capacity), rel=1e-6
     )
     assert ((counts * widths) @ shares <= capacity * (1 + 1e-6)).all()
 
 
-def test_of_several_optima_the_most_even():
+def test_among_optima_the_least_share_is_largest():
     shares = best_shares(np.ones((2, 2)), [1, 1], [1, 1], [1, 0])
     assert shares.sum(axis=1) == pytest.approx([0.5, 0.5], abs=1e-6)
 
 
 def test_floors_are_kept_or_refused():
     values = np.array([[9.0], [1.0]])
-    kept = best_shares(values, [1, 1], [1, 1], [1], speeds=values, floors=np.array([0, 0.25]))
-    assert kept[:, 0] == pytest.approx([0.75, 0.25], abs=1e-6)
+    shares = best_shares(values, [1, 1], [1, 1], [1], speeds=values, floors=np.array([0, 0.25]))
+    assert shares[:, 0] == pytest.approx([0.75, 0.25], abs=1e-6)
     floors = np.array([8.0, 0.25])
     assert best_shares(values, [1, 1], [1, 1], [1], speeds=values, floors=floors) is None
 
@@ -82,6 +83,6 @@ def test_the_fast_model_has_the_gpu_and_order_does_not_matter(order):
     assert run.summary()["n_finished"] == 3
 
 
-def test_ecos_is_given_every_job_by_itself():
+def test_ecos_gets_a_row_per_job():
     assert not GavelMaxThroughput().apart()
     assert GavelMaxThroughput(lp_backend="ecos").apart()

@@ -11,11 +11,11 @@ from repro.base.errors import ParamError, PolicyError
 from repro.model.policy import make
 from repro.model.typed_shares import Kinds
 from repro.perf.throughput import ThroughputTable
-from repro.policies.gavel.min_cost import cheapest
+from repro.policies.gavel.min_cost import cost_efficient_shares
 from repro.policies.gavel.prices import usd_per_hour
 from repro.solve.linear import best_shares
 
-# steps per USD: "cheap" is best on K80, "keen" on V100
+# "cheap" does most steps per USD on K80, "keen" on V100
 SPEEDS = {"cheap": {"k80": 3.0, "v100": 4.0}, "keen": {"k80": 1.0, "v100": 12.0}}
 TABLE = ThroughputTable.of(SPEEDS, "v100")
 
@@ -37,30 +37,31 @@ def trace(models, slo=np.nan, duration=3600.0):
 @pytest.mark.parametrize("seed", range(30))
 def test_the_ratio_of_the_closed_form_is_that_of_the_programme(seed):
     rng = np.random.default_rng(seed)
-    types = int(rng.integers(1, 6))
-    speeds = rng.uniform(0.5, 9, (types, 3))
+    kinds = int(rng.integers(1, 6))
+    speeds = rng.uniform(0.5, 9, (kinds, 3))
     prices = rng.uniform(0.1, 3, 3)
-    counts = rng.integers(1, 5, types).astype(float)
-    widths = rng.choice([1.0, 2.0], types)
+    counts = rng.integers(1, 5, kinds).astype(float)
+    widths = rng.choice([1.0, 2.0], kinds)
     capacity = rng.integers(2, 9, 3).astype(float)
     cost = widths[:, None] * prices
     programme = best_shares(speeds, counts, widths, capacity, cost=cost)
-    found = cheapest("ratio", Kinds(speeds, capacity, counts, widths, np.ones(types)), prices)
-    ran = programme.any(axis=1)
-    assert found[ran] == pytest.approx(programme[ran], abs=1e-5)
+    job_kinds = Kinds(speeds, capacity, counts, widths, np.ones(kinds))
+    shares = cost_efficient_shares("ratio", job_kinds, prices)
+    has_time = programme.any(axis=1)
+    assert shares[has_time] == pytest.approx(programme[has_time], abs=1e-5)
     best = (counts @ (speeds * programme).sum(1)) / (counts @ (cost * programme).sum(1))
     assert best == pytest.approx((speeds / cost).max(), rel=1e-6)
-    # what it leaves idle is filled: a type without time has no free GPU it can use
-    free = capacity - (counts * widths) @ found
-    assert found.any(axis=1).all() or (free < 1e-3).all()
+    # other kinds get idle GPUs: a kind without time means that no GPU is idle
+    idle_gpus = capacity - (counts * widths) @ shares
+    assert shares.any(axis=1).all() or (idle_gpus < 1e-3).all()
 
 
 def test_normalised_objective_divides_by_the_price():
     speeds = np.array([[4.0, 6.0]])
-    one = np.ones(1)
-    kinds = Kinds(speeds, np.ones(2), one, one, one)
-    found = cheapest("normalised", kinds, np.array([1.0, 2.0]))
-    assert found.round(6).tolist() == [[1.0, 0.0]]
+    ones = np.ones(1)
+    kinds = Kinds(speeds, np.ones(2), ones, ones, ones)
+    shares = cost_efficient_shares("normalised", kinds, np.array([1.0, 2.0]))
+    assert shares.round(6).tolist() == [[1.0, 0.0]]
 
 
 def test_each_model_runs_where_a_dollar_buys_the_most_steps():
@@ -70,11 +71,11 @@ def test_each_model_runs_where_a_dollar_buys_the_most_steps():
 
 
 def test_a_deadline_moves_the_job_to_the_faster_gpu():
-    alone = trace(["cheap"], slo=1.2)
-    late = simulate(alone, "1xk80,1xv100", "gavel-min-cost", perf=TABLE).summary()["avg_jct"]
-    kept = simulate(alone, "1xk80,1xv100", "gavel-min-cost-slo", perf=TABLE).summary()["avg_jct"]
-    assert late == pytest.approx(4800.0)
-    assert kept <= 1.2 * 3600.0 + 1e-6
+    job = trace(["cheap"], slo=1.2)
+    without_slo = simulate(job, "1xk80,1xv100", "gavel-min-cost", perf=TABLE).summary()["avg_jct"]
+    with_slo = simulate(job, "1xk80,1xv100", "gavel-min-cost-slo", perf=TABLE).summary()["avg_jct"]
+    assert without_slo == pytest.approx(4800.0)
+    assert with_slo <= 1.2 * 3600.0 + 1e-6
 
 
 def test_a_lost_deadline_does_not_cost_the_others_theirs():
@@ -84,7 +85,7 @@ def test_a_lost_deadline_does_not_cost_the_others_theirs():
     assert paper.jobs.set_index("job_id")["jct"][1] <= 1.2 * 3600.0 + 1e-6
 
 
-def test_strict_names_a_job_that_cannot_make_it_alone():
+def test_strict_names_a_job_that_is_too_slow_even_alone():
     strict = make("gavel-min-cost-slo", strict=True)
     with pytest.raises(
         PolicyError, match=r"infeasible SLO constraint of job 1: it needs 8 steps/s"
@@ -92,7 +93,7 @@ def test_strict_names_a_job_that_cannot_make_it_alone():
         simulate(trace(["cheap", "cheap"], [9.0, 0.5]), "1xk80,1xv100", strict, perf=TABLE)
 
 
-def test_strict_names_the_first_job_that_is_one_too_many():
+def test_strict_names_the_first_job_for_which_too_little_is_left():
     strict = make("gavel-min-cost-slo", strict=True)
     with pytest.raises(PolicyError, match=r"infeasible SLO constraints: .* job 2 its 3.333 steps"):
         simulate(trace(["cheap"] * 3, 1.2), "1xk80,1xv100", strict, perf=TABLE)

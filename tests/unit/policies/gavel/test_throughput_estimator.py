@@ -1,4 +1,4 @@
-"""Throughput estimator: full profiling is exact, more of it is better, draws are seeded."""
+"""Throughput estimator: full profiling is exact, more profiling is better, samples are seeded."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ TYPES = ("k80", "p100", "v100")
 
 
 def measured(models=20, seed=5):
-    """Return a table of models with three latent demands; a pair slows down by what overlaps."""
+    """Table of models with three latent demands; the overlap of demands slows a pair down."""
     rng = np.random.default_rng(seed)
     demand = rng.dirichlet([0.5] * 3, size=models)
-    names = [f"m{i}" for i in range(models)]
+    names = [f"m{row}" for row in range(models)]
     alone = rng.uniform(2, 50, size=(models, len(TYPES)))
     strength = rng.uniform(0.5, 1.5, size=(len(TYPES), 3))
-    rows = {(m, 1): dict(zip(TYPES, alone[i], strict=True)) for i, m in enumerate(names)}
+    rows = {(name, 1): dict(zip(TYPES, alone[i], strict=True)) for i, name in enumerate(names)}
     pairs = {}
     for i, one in enumerate(names):
         for k in range(i, models):
-            kept = 1 / (1 + (strength * demand[i] * demand[k]).sum(axis=1) * (1 + demand[i, 0]))
-            other = 1 / (1 + (strength * demand[i] * demand[k]).sum(axis=1) * (1 + demand[k, 0]))
+            retained = 1 / (1 + (strength * demand[i] * demand[k]).sum(axis=1) * (1 + demand[i, 0]))
+            partner_retained = 1 / (
+                1 + (strength * demand[i] * demand[k]).sum(axis=1) * (1 + demand[k, 0])
+            )
             pairs[one, names[k], 1] = {
-                kind: (alone[i, j] * kept[j], alone[k, j] * other[j])
-                for j, kind in enumerate(TYPES)
+                gpu_type: (alone[i, j] * retained[j], alone[k, j] * partner_retained[j])
+                for j, gpu_type in enumerate(TYPES)
             }
     return ThroughputTable(rows, "v100", pairs)
 
@@ -44,123 +46,123 @@ def estimator(**settings):
 
 
 def error(**settings):
-    """Return the mean error of an estimate of what a model keeps of its speed in a pair."""
-    believed = estimator(**settings)
+    """Mean error of the estimated fraction of its throughput that a model retains in a pair."""
+    estimates = estimator(**settings)
     true = slowdowns(TABLE, MODELS, TYPES)
-    likened = [MODELS.index(believed.kind(model, model)[1]) for model in MODELS]
-    return np.abs(true[likened][:, :, likened] - true).mean()
+    nearest = [MODELS.index(estimates.kind(model, model)[1]) for model in MODELS]
+    return np.abs(true[nearest][:, :, nearest] - true).mean()
 
 
 def test_full_profiling_reproduces_the_table():
-    known = estimator(fraction=1.0)
-    kinds = {model: known.kind(model, model) for model in MODELS}
+    exact = estimator(fraction=1.0)
+    matches = {model: exact.kind(model, model) for model in MODELS}
     for (one, other, _), pair in TABLE.pairs.items():
-        got = known.pair_speeds(kinds[one], kinds[other])
-        assert got == pytest.approx(np.array([pair[kind] for kind in TYPES]).T)
+        speeds = exact.pair_speeds(matches[one], matches[other])
+        assert speeds == pytest.approx(np.array([pair[gpu_type] for gpu_type in TYPES]).T)
 
 
-def test_the_error_falls_with_the_part_that_is_profiled():
+def test_the_error_falls_with_the_profiled_fraction():
     errors = [
-        np.mean([error(fraction=part, references=14, seed=seed) for seed in range(3)])
-        for part in (0.0, 0.1, 0.3, 1.0)
+        np.mean([error(fraction=fraction, references=14, seed=seed) for seed in range(3)])
+        for fraction in (0.0, 0.1, 0.3, 1.0)
     ]
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] < errors[0] / 3
     assert error(fraction=1.0, references=len(MODELS)) == 0
 
 
-def test_a_pair_that_has_run_is_known_exactly_and_no_other_is():
-    guessed = estimator(fraction=0.0, references=2, seed=3)
-    first = guessed.kind(0, "m0")
-    second = guessed.kind(1, "m7")
-    before = guessed.pair_speeds(first, second)
-    with_itself = guessed.pair_speeds(first, first)
-    guessed.observe(second, first)
-    true = np.array([TABLE.pairs["m0", "m7", 1][kind] for kind in TYPES]).T
+def test_only_a_pair_that_has_run_is_known_exactly():
+    estimates = estimator(fraction=0.0, references=2, seed=3)
+    first = estimates.kind(0, "m0")
+    second = estimates.kind(1, "m7")
+    before = estimates.pair_speeds(first, second)
+    with_itself = estimates.pair_speeds(first, first)
+    estimates.observe(second, first)
+    true = np.array([TABLE.pairs["m0", "m7", 1][gpu_type] for gpu_type in TYPES]).T
     assert not np.allclose(before, true)
-    assert guessed.pair_speeds(first, second) == pytest.approx(true)
-    assert guessed.pair_speeds(second, first) == pytest.approx(true[::-1])
-    assert np.array_equal(guessed.pair_speeds(first, first), with_itself)
+    assert estimates.pair_speeds(first, second) == pytest.approx(true)
+    assert estimates.pair_speeds(second, first) == pytest.approx(true[::-1])
+    assert np.array_equal(estimates.pair_speeds(first, first), with_itself)
 
 
-def test_two_jobs_keep_of_their_speeds_what_their_references_do():
-    guessed = estimator(fraction=0.0, references=3, seed=4)
-    one = guessed.kind(0, "m5")
-    other = guessed.kind(1, "m9")
-    kept = slowdowns(TABLE, MODELS, TYPES)[MODELS.index(one[1]), :, MODELS.index(other[1])]
-    alone = [TABLE.rows["m5", 1][kind] for kind in TYPES]
-    assert guessed.pair_speeds(one, other)[0] == pytest.approx(alone * kept)
+def test_two_jobs_retain_the_fractions_of_their_references():
+    estimates = estimator(fraction=0.0, references=3, seed=4)
+    one = estimates.kind(0, "m5")
+    other = estimates.kind(1, "m9")
+    retained = slowdowns(TABLE, MODELS, TYPES)[MODELS.index(one[1]), :, MODELS.index(other[1])]
+    alone = [TABLE.rows["m5", 1][gpu_type] for gpu_type in TYPES]
+    assert estimates.pair_speeds(one, other)[0] == pytest.approx(alone * retained)
 
 
 def test_a_pair_is_known_only_on_the_type_it_has_run_on():
-    guessed = estimator(fraction=0.0, references=2, seed=3)
-    first = guessed.kind(0, "m0")
-    second = guessed.kind(1, "m7")
-    before = guessed.pair_speeds(first, second)
-    guessed.observe(first, second, "p100")
-    after = guessed.pair_speeds(first, second)
+    estimates = estimator(fraction=0.0, references=2, seed=3)
+    first = estimates.kind(0, "m0")
+    second = estimates.kind(1, "m7")
+    before = estimates.pair_speeds(first, second)
+    estimates.observe(first, second, "p100")
+    after = estimates.pair_speeds(first, second)
     assert after[:, [0, 2]].tolist() == before[:, [0, 2]].tolist()
     assert after[:, 1] == pytest.approx(TABLE.pairs["m0", "m7", 1]["p100"])
 
 
-def test_references_are_drawn_in_the_order_of_the_models_given():
-    forth = estimator(fraction=0.0, references=5)
-    back = estimator(fraction=0.0, references=5, models=MODELS[::-1])
-    assert [MODELS.index(name) for name in back.references] == [
-        len(MODELS) - 1 - MODELS.index(name) for name in forth.references
+def test_references_are_sampled_in_the_order_of_the_models():
+    forward = estimator(fraction=0.0, references=5)
+    backward = estimator(fraction=0.0, references=5, models=MODELS[::-1])
+    assert [MODELS.index(name) for name in backward.references] == [
+        len(MODELS) - 1 - MODELS.index(name) for name in forward.references
     ]
 
 
-def test_draws_are_those_of_the_artifact_stream():
+def test_samples_come_from_the_artifact_stream():
     stream = random.Random(7 + 4)
-    chosen = sorted(stream.sample(range(len(MODELS)), 6))
-    guessed = estimator(fraction=0.0, references=6, seed=7)
-    assert guessed.references == tuple(MODELS[row] for row in chosen)
-    expected = [stream.choice(guessed.references) for _ in range(4)]
-    assert [guessed.kind(job, "m1")[1] for job in range(4)] == expected
+    reference_rows = sorted(stream.sample(range(len(MODELS)), 6))
+    estimates = estimator(fraction=0.0, references=6, seed=7)
+    assert estimates.references == tuple(MODELS[row] for row in reference_rows)
+    expected = [stream.choice(estimates.references) for _ in range(4)]
+    assert [estimates.kind(job, "m1")[1] for job in range(4)] == expected
 
 
-def test_profiling_draws_once_per_type_and_reference_and_once_per_job():
+def test_profiling_samples_once_per_type_and_reference_and_once_per_job():
     stream = random.Random(2 + 4)
     stream.sample(range(len(MODELS)), 5)
-    guessed = estimator(fraction=1e-12, references=5, seed=2)
+    estimates = estimator(fraction=1e-12, references=5, seed=2)
     for job in range(3):
         [stream.uniform(0, 1) for _ in range(5 * len(TYPES))]
-        expected = stream.choice(guessed.references)
-        assert guessed.kind(job, "m4") == guessed.kind(job, "m4") == ("m4", expected)
+        expected = stream.choice(estimates.references)
+        assert estimates.kind(job, "m4") == estimates.kind(job, "m4") == ("m4", expected)
 
 
-def test_the_same_seed_gives_the_same_answers_and_another_gives_others():
-    def answers(seed):
-        believed = estimator(fraction=0.15, references=8, seed=seed)
-        return [believed.kind(job, MODELS[job % 20]) for job in range(40)]
+def test_the_seed_decides_the_matches():
+    def matches(seed):
+        estimates = estimator(fraction=0.15, references=8, seed=seed)
+        return [estimates.kind(job, MODELS[job % 20]) for job in range(40)]
 
-    assert answers(1) == answers(1)
-    assert answers(1) != answers(2)
+    assert matches(1) == matches(1)
+    assert matches(1) != matches(2)
 
 
 def test_measurements_at_the_columns_of_the_artifact_belong_to_other_models():
-    right = error(fraction=1.0, references=10)
-    assert error(fraction=1.0, references=10, artifact_index=True) > 1.5 * right
-    every = {"fraction": 1.0, "references": len(MODELS)}
-    assert error(**every, artifact_index=True) == error(**every) == 0
+    right_columns = error(fraction=1.0, references=10)
+    assert error(fraction=1.0, references=10, artifact_index=True) > 1.5 * right_columns
+    full = {"fraction": 1.0, "references": len(MODELS)}
+    assert error(**full, artifact_index=True) == error(**full) == 0
 
 
-def test_jobs_that_cannot_share_keep_nothing():
+def test_jobs_that_cannot_share_retain_nothing():
     rows = {("a", 1): {"v100": 10.0}, ("b", 1): {"v100": 0.0}}
     pairs = {("b", "a", 1): {"v100": (3.0, 4.0)}}
-    kept = slowdowns(ThroughputTable(rows, "v100", pairs), ["a", "b"], ["v100", "k80"])
-    assert kept[:, 0].tolist() == [[0, 0.4], [0, 0]]
-    assert not kept[:, 1].any()
+    retained = slowdowns(ThroughputTable(rows, "v100", pairs), ["a", "b"], ["v100", "k80"])
+    assert retained[:, 0].tolist() == [[0, 0.4], [0, 0]]
+    assert not retained[:, 1].any()
 
 
-def test_completion_keeps_what_is_known_and_recovers_a_matrix_of_low_rank():
+def test_completion_keeps_known_entries_and_recovers_a_matrix_of_low_rank():
     rng = np.random.default_rng(0)
-    whole = rng.uniform(0.2, 1, (12, 3)) @ rng.uniform(0.2, 1, (3, 30))
-    known = rng.random(whole.shape) < 0.7
-    filled = complete(np.where(known, whole, np.nan), known, rank=3, penalty=1e-3)
-    assert np.array_equal(filled[known], whole[known])
-    assert np.abs(filled - whole).mean() < 0.02
+    matrix = rng.uniform(0.2, 1, (12, 3)) @ rng.uniform(0.2, 1, (3, 30))
+    known = rng.random(matrix.shape) < 0.7
+    filled = complete(np.where(known, matrix, np.nan), known, rank=3, penalty=1e-3)
+    assert np.array_equal(filled[known], matrix[known])
+    assert np.abs(filled - matrix).mean() < 0.02
 
 
 @pytest.mark.parametrize(
@@ -181,33 +183,34 @@ def test_a_job_of_an_unknown_model_is_named():
         estimator().kind(3, "xx")
 
 
-def test_published_throughputs_come_out_of_full_profiling_and_roughly_of_a_fifth(mirror):
+def test_full_profiling_gives_the_published_throughputs_and_a_fifth_comes_near(mirror):
     folder = mirror / "stanford-futuredata+gavel" / "scheduler"
     table = load_throughputs(folder / "simulation_throughputs.json")
     models = [model for model, gang in table.rows if gang == 1]
     true = slowdowns(table, models, TYPES)
 
     def error(fraction):
-        known = PairEstimator(table, TYPES, fraction=fraction, references=len(models))
-        likened = [models.index(known.kind(model, model)[1]) for model in models]
-        return np.abs(true[likened][:, :, likened] - true).mean()
+        estimates = PairEstimator(table, TYPES, fraction=fraction, references=len(models))
+        nearest = [models.index(estimates.kind(model, model)[1]) for model in models]
+        return np.abs(true[nearest][:, :, nearest] - true).mean()
 
-    known = PairEstimator(table, TYPES, fraction=1.0, references=len(models))
-    one, other = (known.kind(model, model) for model in ("A3C", "LM (batch size 20)"))
+    exact = PairEstimator(table, TYPES, fraction=1.0, references=len(models))
+    one, other = (exact.kind(model, model) for model in ("A3C", "LM (batch size 20)"))
     expected = table.pair_speeds("A3C", 1, "LM (batch size 20)", 1, TYPES)
-    assert known.pair_speeds(one, other) == pytest.approx(expected)
+    assert exact.pair_speeds(one, other) == pytest.approx(expected)
     assert error(1.0) == 0
     assert error(0.2) < error(0.0) / 2
 
 
-@pytest.mark.parametrize("part", [0.0, 0.3, 1.0])
-def test_completion_is_the_regression_of_every_row_by_itself(part):
+@pytest.mark.parametrize("full_rows", [0.0, 0.3, 1.0])
+def test_completion_is_a_separate_regression_of_every_row(full_rows):
     rng = np.random.default_rng(4)
     values = rng.uniform(0, 1, (6, 4)) @ rng.uniform(0, 1, (4, 9))
     known = rng.random(values.shape) < 0.7
-    known[: round(6 * part)] = True
-    draw = np.random.default_rng(0)
-    left, right = draw.standard_normal((6, 3)), draw.standard_normal((9, 3))
+    known[: round(6 * full_rows)] = True
+    start = np.random.default_rng(0)
+    left = start.standard_normal((6, 3))
+    right = start.standard_normal((9, 3))
     before = left @ right.T
     for _ in range(100):
         for factor, other, seen, target in (
@@ -215,13 +218,13 @@ def test_completion_is_the_regression_of_every_row_by_itself(part):
             (right, left, known.T, values.T),
         ):
             for row in range(len(factor)):
-                a = other[seen[row]]
+                basis = other[seen[row]]
                 factor[row] = np.linalg.solve(
-                    a.T @ a + 0.1 * np.eye(3), a.T @ target[row, seen[row]]
+                    basis.T @ basis + 0.1 * np.eye(3), basis.T @ target[row, seen[row]]
                 )
         product = left @ right.T
         if np.sqrt(((product - before) ** 2).mean()) < 1e-3:
             break
         before = product
-    found = complete(values, known, rank=3, penalty=0.1)
-    assert found == pytest.approx(np.where(known, values, product), abs=1e-9)
+    filled = complete(values, known, rank=3, penalty=0.1)
+    assert filled == pytest.approx(np.where(known, values, product), abs=1e-9)

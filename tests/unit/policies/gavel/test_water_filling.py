@@ -1,4 +1,4 @@
-"""Water filling: every level is the best, bottlenecks as by linear programmes, whole runs."""
+"""Water filling: every level is the best, bottlenecks as by linear programmes, complete runs."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ TABLE = ThroughputTable.of(
 )
 
 
-def unweighted(fixed):
-    return np.where(fixed, 0.0, 1.0)
+def unweighted(bottlenecked):
+    return np.where(bottlenecked, 0.0, 1.0)
 
 
-def crowd_of(seed, rows=8):
+def problem_of(seed, rows=8):
     rng = np.random.default_rng(seed)
     values = rng.uniform(0.3, 3, (rows, 3))
     values[rng.random((rows, 3)) < 0.4] = 0.0
@@ -32,66 +32,71 @@ def crowd_of(seed, rows=8):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_levels_are_those_found_by_linear_programmes(seed):
-    crowd = crowd_of(seed)
+    problem = problem_of(seed)
     levels = [
-        np.sort((crowd.value * fill(crowd, unweighted, backend=backend)).sum(axis=1))
+        np.sort((problem.value * fill(problem, unweighted, backend=backend)).sum(axis=1))
         for backend in ("centre", "highs")
     ]
     np.testing.assert_allclose(levels[0], levels[1], atol=2e-4)
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_nobody_can_rise_without_one_that_is_no_better_off(seed):
-    crowd = crowd_of(seed)
-    shares = fill(crowd, unweighted)
-    value = (crowd.value * shares).sum(axis=1)
+def test_no_job_can_rise_without_lowering_a_job_that_is_no_better_off(seed):
+    problem = problem_of(seed)
+    shares = fill(problem, unweighted)
+    value = (problem.value * shares).sum(axis=1)
     assert (shares.sum(axis=1) <= 1 + 1e-7).all()
-    assert (crowd.counts @ shares <= crowd.gpus * (1 + 1e-6)).all()
-    least = fill(crowd, unweighted, "published")
-    assert value.min() == pytest.approx((crowd.value * least).sum(axis=1).min(), rel=1e-5)
-    # the second level: nobody above the lowest can be raised together with all others above it
+    assert (problem.counts @ shares <= problem.gpus * (1 + 1e-6)).all()
+    least = fill(problem, unweighted, "published")
+    assert value.min() == pytest.approx((problem.value * least).sum(axis=1).min(), rel=1e-5)
+    # the second level: the jobs above the lowest cannot all be raised together
     from scipy.optimize import linprog
 
-    rows, kinds = crowd.value.shape
+    rows, types = problem.value.shape
     above = value > value.min() * (1 + 1e-4)
     if not above.any():
         return
-    cost = np.append(np.zeros(rows * kinds), -1.0)
+    cost = np.append(np.zeros(rows * types), -1.0)
     matrix = []
     limits = []
     for row in range(rows):
-        time = np.zeros((rows, kinds))
+        time = np.zeros((rows, types))
         time[row] = 1.0
         matrix.append(np.append(time.ravel(), 0.0))
         limits.append(1.0)
-        worth = np.zeros((rows, kinds))
-        worth[row] = -np.where(crowd.usable[row], crowd.value[row], 0.0)
-        matrix.append(np.append(worth.ravel(), 1.0 if above[row] else 0.0))
+        values = np.zeros((rows, types))
+        values[row] = -np.where(problem.usable[row], problem.value[row], 0.0)
+        matrix.append(np.append(values.ravel(), 1.0 if above[row] else 0.0))
         limits.append(0.0 if above[row] else -value[row] * (1 - 1e-7))
-    for kind in range(kinds):
-        used = np.zeros((rows, kinds))
-        used[:, kind] = crowd.counts
+    for gpu_type in range(types):
+        used = np.zeros((rows, types))
+        used[:, gpu_type] = problem.counts
         matrix.append(np.append(used.ravel(), 0.0))
-        limits.append(crowd.gpus[kind])
+        limits.append(problem.gpus[gpu_type])
     best = -linprog(cost, A_ub=np.array(matrix), b_ub=limits).fun
     assert value[above].min() == pytest.approx(best, rel=1e-3)
 
 
-def jobs(n=12):
+def jobs(count=12):
     return pd.DataFrame(
         {
-            "job_id": np.arange(n),
-            "submit_time": 600.0 * np.arange(n),
+            "job_id": np.arange(count),
+            "submit_time": 600.0 * np.arange(count),
             "duration": 3000.0,
-            "num_gpus": [1, 1, 2] * (n // 3),
-            "model": ["a", "b", "a"] * (n // 3),
-            "priority_weight": [1.0, 5.0] * (n // 2),
+            "num_gpus": [1, 1, 2] * (count // 3),
+            "model": ["a", "b", "a"] * (count // 3),
+            "priority_weight": [1.0, 5.0] * (count // 2),
         }
     )
 
 
 GANGS = ThroughputTable(
-    {(m, w): {k: v * w for k, v in TABLE.rows[m, 1].items()} for m in "ab" for w in (1, 2)}, "v100"
+    {
+        (model, width): {gpu_type: speed * width for gpu_type, speed in row.items()}
+        for (model, _), row in TABLE.rows.items()
+        for width in (1, 2)
+    },
+    "v100",
 )
 
 
@@ -102,7 +107,7 @@ def test_whole_run(aware):
     assert summary["n_finished"] == 12
 
 
-def test_a_job_alone_meets_every_gpu_type_if_they_count_as_equally_fast():
+def test_a_job_alone_runs_on_every_gpu_type_if_all_count_as_equally_fast():
     trace = jobs().assign(submit_time=lambda t: 6000.0 * t["job_id"], num_gpus=1)
     run = {"trace": trace, "cluster": "2xv100,2xk80", "perf": GANGS}
     runs = {
@@ -129,25 +134,25 @@ def test_rounds_tell_gpu_types_apart_as_the_shares_do(name, aware):
 def test_published_variant_is_one_max_min_programme():
     run = {"trace": jobs(), "cluster": "2xv100,2xk80", "perf": GANGS}
     policy = make("gavel-water-filling", water_filling="published")
-    one = simulate(policy=policy, **run).summary()
-    other = simulate(policy=make("gavel-las"), **run).summary()
-    assert one["avg_jct"] == pytest.approx(other["avg_jct"], rel=1e-6)
+    published = simulate(policy=policy, **run).summary()
+    las = simulate(policy=make("gavel-las"), **run).summary()
+    assert published["avg_jct"] == pytest.approx(las["avg_jct"], rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_bisection_ends_with_the_shares_of_one_stop_after_the_other(seed):
+def test_bisection_ends_with_the_shares_of_a_step_by_step_filling(seed):
     rng = np.random.default_rng(seed)
     rows = int(rng.integers(2, 12))
-    worth = rng.uniform(0.2, 3.0, (rows, 3)) * (rng.random((rows, 3)) < 0.9)
-    worth[:, 0] += 0.1
-    crowd = Crowd(
-        worth, rng.integers(1, 4, rows), rng.choice([1, 1, 2, 4], rows), np.array([4.0, 6.0, 8.0])
+    values = rng.uniform(0.2, 3.0, (rows, 3)) * (rng.random((rows, 3)) < 0.9)
+    values[:, 0] += 0.1
+    problem = Crowd(
+        values, rng.integers(1, 4, rows), rng.choice([1, 1, 2, 4], rows), np.array([4.0, 6.0, 8.0])
     )
-    weight = rng.choice([1.0, 5.0], rows) / crowd.widths
+    weight = rng.choice([1.0, 5.0], rows) / problem.widths
 
-    def weigh(fixed):
-        return np.where(fixed, 0.0, weight)
+    def weigh(bottlenecked):
+        return np.where(bottlenecked, 0.0, weight)
 
-    slow = fill(crowd, weigh)
-    fast = fill(crowd, weigh, steady=True)
-    assert (worth * fast).sum(axis=1) == pytest.approx((worth * slow).sum(axis=1), abs=1e-5)
+    step_by_step = (values * fill(problem, weigh)).sum(axis=1)
+    bisected = (values * fill(problem, weigh, steady=True)).sum(axis=1)
+    assert bisected == pytest.approx(step_by_step, abs=1e-5)

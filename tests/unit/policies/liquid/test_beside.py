@@ -1,4 +1,4 @@
-"""Two jobs on one GPU: sharing, launching ahead of time, completions noticed by reports."""
+"""Two jobs on one GPU: GPU sharing, pre-scheduling, completions noticed at reports."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def ends(trace, cluster="1x1", phases=None, perf=None, **settings):
     return done.jobs["end_time"].tolist()
 
 
-def test_company_slows_a_job_down_and_does_not_start_it_again():
+def test_sharing_slows_a_job_down_without_a_new_start():
     phases = Phases(launch={"a": 20.0}, save={})
     first, second = ends(jobs(0.0, 50.0), phases=phases, share=1.3)
-    # 70 s are left at 50 s; the golden value of the specification
+    # 70 s of work remain at 50 s; worked out by hand
     assert first == pytest.approx(136.8)
     assert second == pytest.approx(136.8 + 100 - (136.8 - 70) / 1.24)
 
 
-def test_at_most_two_jobs_on_a_gpu_and_the_first_waits_for_the_first_to_leave():
+def test_at_most_two_jobs_on_a_gpu():
     assert ends(jobs(0.0, 0.0, 0.0), share=1.3) == pytest.approx([124, 124, 224])
 
 
@@ -54,7 +54,7 @@ def test_utilisation_and_memory_must_fit(settings, columns, node, shares):
     assert together == pytest.approx([124, 124] if shares else [100, 200])
 
 
-def test_jobs_share_from_a_load_on_with_the_least_busy_one():
+def test_jobs_share_above_a_load_with_the_least_used_job():
     trace = jobs(0.0, 0.0, 0.0, gpu_util=[60.0, 20.0, 30.0])
     done = simulate(trace, "4x1", make("liquid", share=1.3, load=0.5))
     assert done.intervals.query("job_id == 2")["group"].tolist() == [1]
@@ -79,7 +79,7 @@ def test_a_job_launches_ahead_of_the_end_of_the_running_one():
     assert ends(trace, phases=PHASES) == [130, 260, 390]
 
 
-def test_a_vacant_gpu_comes_first():
+def test_a_vacant_gpu_is_preferred():
     done = simulate(
         jobs(0.0, 90.0, **TIMES), "2x1", make("liquid", ahead_s=15.0), overhead=PHASES
     ).jobs
@@ -97,7 +97,7 @@ def test_without_phases_launching_ahead_changes_nothing():
     assert ends(jobs(0.0, 0.0, **TIMES), ahead_s=15.0) == [100, 200]
 
 
-def test_reports_notice_the_end_of_a_job_late():
+def test_completions_are_noticed_at_reports():
     assert ends(jobs(0.0, 0.0, duration=[98.0, 99.0]), heartbeat_s=5.0) == [100, 200]
     for end in (96.2, 97.9, 99.5):
         noticed = ends(jobs(0.0, duration=end), heartbeat_s=5.0)[0]
@@ -114,36 +114,42 @@ def test_reports_notice_the_end_of_a_job_late():
     ],
 )
 def test_the_battery_with_the_optimisations(settings):
-    known = {"gpu_util": 40.0, "gpu_mem_mb": 4096.0, "total_s": 100.0, "pre_s": 10.0, "post_s": 1.0}
-    traces = [trace.assign(**known) for trace in stress_traces([1, 2]).values()]
+    estimates = {
+        "gpu_util": 40.0,
+        "gpu_mem_mb": 4096.0,
+        "total_s": 100.0,
+        "pre_s": 10.0,
+        "post_s": 1.0,
+    }
+    traces = [trace.assign(**estimates) for trace in stress_traces([1, 2]).values()]
     check_policy(make("liquid", **settings), traces=traces, overhead=Phases({}, {}))
 
 
-def test_one_container_that_fits_no_node_is_named():
+def test_the_error_names_a_container_that_fits_no_node():
     trace = jobs(0.0, gpu_mem_mb=40000.0)
     with pytest.raises(PolicyError, match="job 0 can never be placed by 'liquid'"):
         ends(trace, Cluster((Node(1, gpu_mem_mb=11439),)), share=1.3)
 
 
 @pytest.mark.parametrize(
-    ("settings", "says"),
+    ("settings", "message"),
     [
         ({"share": 0.0}, "share is 0.0; give a number above 0"),
         ({"load": 2.0}, "load is 2.0; give a number from 0 to 1"),
         ({"share": "much"}, "share is 'much'; give a number above 0 or none"),
     ],
 )
-def test_bad_settings_are_one_line(settings, says):
-    with pytest.raises(ParamError, match=says):
+def test_bad_settings_are_one_line(settings, message):
+    with pytest.raises(ParamError, match=message):
         make("liquid", **settings)
 
 
-def test_a_heartbeat_of_no_time_is_refused():
+def test_a_heartbeat_of_0_s_is_refused():
     with pytest.raises(ParamError, match=r"heartbeat_s is 0\.0"):
         ends(jobs(0.0), heartbeat_s=0.0)
 
 
-def test_how_fast_two_jobs_are():
+def test_speed_of_two_jobs_on_a_gpu():
     assert slow_down(150.0, offset=0.1, capacity=100.0) == pytest.approx(1.6)
     trace = jobs(0.0, 0.0, gpu_util=[80.0, 70.0])
     assert ends(trace, perf=ByUtilisation(0.1), share=2.0) == pytest.approx([160, 160])
@@ -153,7 +159,7 @@ def test_how_fast_two_jobs_are():
     assert ends(trace, "1x1:h100", perf=pair, share=1.3) == pytest.approx([125, 162.5])
 
 
-def test_what_a_group_lacks_is_named():
+def test_the_error_names_a_missing_column():
     pair = Given((Run((0, 1), 1),))
     trace = jobs(0.0, 0.0)
     with pytest.raises(TraceError, match="has no 'gpu_util'"):

@@ -16,8 +16,8 @@ from repro.policies.liquid.grouping import Genetic, inject, room_of, search, wit
 pytestmark = pytest.mark.slow
 
 
-def instance(number):
-    """A random batch that is small enough to enumerate, with used GPUs, racks and domains."""
+def random_batch(number):
+    """Random batch that is small enough to enumerate, with used GPUs, racks and domains."""
     rng = np.random.default_rng(number)
     while True:
         nodes = tuple(
@@ -31,16 +31,16 @@ def instance(number):
             return Site(Cluster(nodes), idle), gangs, float(rng.choice([0.0, 0.3, 0.5, 0.8, 1.0]))
 
 
-def one_by_one(site, gangs, weight, plan):
-    """Sum of scores plus nodes used, job after job."""
-    left = Site.__new__(Site)
+def job_by_job(site, gangs, weight, plan):
+    """Sum of scores plus number of nodes in use, job by job."""
+    remaining = Site.__new__(Site)
     total = 0.0
     done = 0
-    left.__dict__.update(site.__dict__, idle=site.idle.copy(), link_mb_s=site.link_mb_s.copy())
+    remaining.__dict__.update(site.__dict__, idle=site.idle.copy(), link_mb_s=site.link_mb_s.copy())
     for gang in gangs:
         tasks = [int(node) for node in plan[done : done + gang.size]]
-        total += left.score(tasks, gang, Scoring(weight))
-        left.hold(tasks, gang)
+        total += remaining.score(tasks, gang, Scoring(weight))
+        remaining.hold(tasks, gang)
         done += gang.size
     return total + len({*map(int, plan)})
 
@@ -51,9 +51,9 @@ def optimum(site, gangs, weight):
     fits = [(plans == node).sum(axis=1) <= idle for node, idle in enumerate(site.idle)]
     plans = plans[np.all(fits, axis=0)]
     values = site.objectives(plans, gangs, weight)
-    drawn = plans[np.random.default_rng(0).integers(len(plans))]
-    value = site.objectives(drawn[None], gangs, weight)[0]
-    assert value == pytest.approx(one_by_one(site, gangs, weight, drawn))
+    sampled = plans[np.random.default_rng(0).integers(len(plans))]
+    value = site.objectives(sampled[None], gangs, weight)[0]
+    assert value == pytest.approx(job_by_job(site, gangs, weight, sampled))
     return values.min()
 
 
@@ -61,15 +61,15 @@ def optimum(site, gangs, weight):
 @pytest.mark.parametrize("first", range(0, 200, 50))
 def test_no_further_from_the_optimum_than_two_percent(first, seeded):
     for number in range(first, first + 50):
-        site, gangs, weight = instance(number)
+        site, gangs, weight = random_batch(number)
         best = optimum(site, gangs, weight)
-        found = search(site, gangs, weight, Genetic(best_fit=seeded), seed=number)
+        solution = search(site, gangs, weight, Genetic(best_fit=seeded), seed=number)
         if best == np.inf:
-            assert found is None
+            assert solution is None
             continue
-        assert found.objective <= best + 0.02 * max(1, abs(best)), number
-        assert found.objective == pytest.approx(one_by_one(site, gangs, weight, found.plan))
-        used = np.bincount(found.plan, minlength=len(site.idle))
+        assert solution.objective <= best + 0.02 * max(1, abs(best)), number
+        assert solution.objective == pytest.approx(job_by_job(site, gangs, weight, solution.plan))
+        used = np.bincount(solution.plan, minlength=len(site.idle))
         assert (used <= site.idle).all()
 
 
@@ -78,33 +78,37 @@ def test_never_worse_than_best_fit_and_the_same_for_a_seed(nodes):
     site = Site(Cluster.parse(f"{nodes}x2"))
     gangs = [Gang(1, 2)] * (2 * nodes // 3)
     plan = []
-    left = Site(Cluster.parse(f"{nodes}x2"))
+    remaining = Site(Cluster.parse(f"{nodes}x2"))
     for gang in gangs:
-        plan += left.best_fit(gang, Scoring())
-        left.hold(plan[-3:], gang)
+        plan += remaining.best_fit(gang, Scoring())
+        remaining.hold(plan[-3:], gang)
     fit = site.objectives(np.array([plan]), gangs, 0.5)[0]
-    told = []
-    found = search(site, gangs, seed=3, watch=lambda number, best: told.append((number, best)))
+    watched = []
+    solution = search(
+        site, gangs, seed=3, watch=lambda number, best: watched.append((number, best))
+    )
     again = search(site, gangs, seed=3)
-    assert found == again
-    assert found.objective <= fit
-    assert [best for _, best in told] == found.history == sorted(found.history, reverse=True)
-    assert search(site, gangs, how=Genetic(near=0.0), seed=3).objective <= fit
+    assert solution == again
+    assert solution.objective <= fit
+    assert (
+        [best for _, best in watched] == solution.history == sorted(solution.history, reverse=True)
+    )
+    assert search(site, gangs, settings=Genetic(near=0.0), seed=3).objective <= fit
 
 
 def test_generations_without_elite_keep_the_best_ever():
     site = Site(Cluster.parse("6x2"))
     gangs = [Gang(1, 2)] * 4
-    found = search(site, gangs, how=Genetic(elitist=False, generations=30), seed=1)
-    assert found.objective == min(found.history)
+    solution = search(site, gangs, settings=Genetic(elitist=False, generations=30), seed=1)
+    assert solution.objective == min(solution.history)
 
 
 def test_memory_and_bandwidth_hold_in_plans():
     nodes = (Node(4, gpu_mem_mb=4000.0), Node(4, bandwidth_mb_s=200.0), Node(4), Node(4))
-    found = search(Site(Cluster(nodes)), [Gang(1, 2), Gang(1, 3), Gang(0, 1)], seed=2)
-    held = np.bincount(found.plan, minlength=4)
-    assert held[0] == 0
-    assert held[1] <= 2
+    solution = search(Site(Cluster(nodes)), [Gang(1, 2), Gang(1, 3), Gang(0, 1)], seed=2)
+    used = np.bincount(solution.plan, minlength=4)
+    assert used[0] == 0
+    assert used[1] <= 2
 
 
 def test_no_plan():
@@ -120,12 +124,12 @@ def test_settings_out_of_range(setting):
 
 
 def test_an_injected_and_an_emptied_node():
-    room = room_of(Site(Cluster.parse("4x2")), [Gang(1, 2), Gang(0, 1)])
+    instance = room_of(Site(Cluster.parse("4x2")), [Gang(1, 2), Gang(0, 1)])
     giver = np.array([0, 0, 1, 1])
     taker = np.array([2, 3, 3, 2])
     # nodes 2 and 3 hold what node 0 brings, so both go; the orphans find idle node 1
-    assert inject(room, giver, taker, 0, False).tolist() == [0, 0, 1, 1]
-    child, fits = without_node(room, np.array([0, 1, 1, 2]), 0, False)
+    assert inject(instance, giver, taker, 0, False).tolist() == [0, 0, 1, 1]
+    child, fits = without_node(instance, np.array([0, 1, 1, 2]), 0, False)
     assert (child.tolist(), fits) == ([2, 1, 1, 2], True)
     full = room_of(Site(Cluster.parse("2x2")), [Gang(1, 2), Gang(0, 1)])
     assert not without_node(full, np.array([0, 0, 1, 1]), 0, False)[1]

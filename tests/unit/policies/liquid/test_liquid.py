@@ -40,16 +40,16 @@ def both(nodes, policy, seed=0):
 
 
 @pytest.mark.parametrize(
-    ("settings", "wanted"),
+    ("settings", "expected"),
     [
-        # exact replays of the specification
+        # exact replays
         ({}, [(1033, 2747), (1296, 3998), (1209, 4054), (1067, 3523)]),
         ({"score": "artifact"}, [(795, 2073), (801, 2320), (770, 2360), (779, 2413)]),
     ],
 )
-def test_first_in_first_out_on_t4_nodes(settings, wanted):
+def test_first_in_first_out_on_t4_nodes(settings, expected):
     policy = make("liquid", times="t4", **settings)
-    assert [both(nodes, policy) for nodes in (5, 10, 15, 20)] == wanted
+    assert [both(nodes, policy) for nodes in (5, 10, 15, 20)] == expected
 
 
 @pytest.mark.parametrize("weight", [0.1, 0.5, 0.9])
@@ -60,17 +60,17 @@ def test_lambda_hardly_matters_under_the_printed_score(weight):
 @pytest.mark.parametrize(
     "name", ["liquid-random", "liquid-even", "kubernetes", "kubeflow", "hived"]
 )
-def test_means_over_seeds_come_near_the_specification(name):
-    wanted = {"liquid-random": 1043, "liquid-even": 1006, "hived": 1217}.get(name, 1041)
+def test_means_over_seeds_are_near_the_expected_values(name):
+    expected = {"liquid-random": 1043, "liquid-even": 1006, "hived": 1217}.get(name, 1041)
     mean = np.mean([both(10, make(name, times="t4"), seed)[0] for seed in range(20)])
-    assert mean == pytest.approx(wanted, rel=0.03)
+    assert mean == pytest.approx(expected, rel=0.03)
 
 
 def rng():
     return np.random.default_rng(1)
 
 
-def test_where_each_sends_the_containers():
+def test_nodes_of_containers():
     gang = Gang(1, 2)
 
     def nodes(name, **settings):
@@ -83,18 +83,18 @@ def test_where_each_sends_the_containers():
     assert sorted(nodes("kubernetes")) in ([0, 2, 3], [0, 0, 3], [0, 3, 3])
 
 
-def test_pods_start_their_job_with_the_last_of_them():
+def test_a_job_starts_with_its_last_pod():
     trace = batch().iloc[:2].assign(num_gpus=[3, 2], submit_time=[0.0, 1.0])
     done = simulate(trace, "2x2", make("kubernetes", times="t4"))
     first, second = done.jobs["start_time"]
     assert (first, second) == (0, done.jobs["end_time"][0])
-    held = done.intervals.query("job_id == 1")
-    assert held[["gpus", "rate"]].to_numpy()[0].tolist() == [1, 0]
+    interval = done.intervals.query("job_id == 1")
+    assert interval[["gpus", "rate"]].to_numpy()[0].tolist() == [1, 0]
 
 
-def test_kubernetes_and_kubeflow_draw_apart():
-    drawn = [make(name).generator(0).integers(1 << 30) for name in ("kubernetes", "kubeflow")]
-    assert drawn[0] != drawn[1]
+def test_kubernetes_and_kubeflow_have_different_samples():
+    sampled = [make(name).generator(0).integers(1 << 30) for name in ("kubernetes", "kubeflow")]
+    assert sampled[0] != sampled[1]
 
 
 def test_the_head_blocks():
@@ -103,10 +103,10 @@ def test_the_head_blocks():
     assert starts.tolist() == [0, 10, 20]
 
 
-def test_a_job_whose_greedy_domain_is_too_small_gets_another():
+def test_a_job_gets_another_domain_if_the_greedy_choice_is_too_small():
     cluster = Cluster((Node(1, None, 0, 0), Node(2, None, 0, 1), Node(2, None, 0, 1)))
     trace = batch().iloc[:1]
-    # on its own the printed score prefers the smallest node, whose domain has no room
+    # the printed score prefers the smallest node, whose domain is too small for the job
     assert make("liquid").place(Site(cluster), [Gang(1, 2)], rng()) == [None]
     nodes = simulate(trace, cluster, "liquid").intervals["tasks"][0]
     assert set(nodes) <= {1, 2}

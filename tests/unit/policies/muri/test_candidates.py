@@ -11,26 +11,26 @@ from repro.model.cluster.spec import Cluster
 from repro.placement.yarn import Yarn
 from repro.policies.muri._grouping import Candidates
 
-NOTHING = range(0)
+NO_FRESH = range(0)
 
 
 def plain_candidates(order, widths, cluster, size):
-    """One walk over all jobs: a slot for whoever fits, with the next ones of its width."""
+    """Candidates by one walk: a job that fits brings the next jobs of its width."""
     placer = Yarn(fallback=None).bind(cluster, np.random.default_rng(0))
-    lines = {}
+    queues = {}
     for job in order:
-        lines.setdefault(widths[job], []).append(job)
-    taken = set()
-    found = {width: [] for width in lines}
+        queues.setdefault(widths[job], []).append(job)
+    reserved = set()
+    chosen = {width: [] for width in queues}
     for job in order:
-        if job in taken or not placer.fits(widths[job]):
+        if job in reserved or not placer.fits(widths[job]):
             continue
         placer.take(job, widths[job])
-        line = found[widths[job]]
-        more = lines[widths[job]][len(line) : len(line) + size]
-        line += more
-        taken.update(more)
-    return {width: line for width, line in found.items() if line}
+        bucket = chosen[widths[job]]
+        more = queues[widths[job]][len(bucket) : len(bucket) + size]
+        bucket += more
+        reserved.update(more)
+    return {width: bucket for width, bucket in chosen.items() if bucket}
 
 
 @settings(max_examples=200, deadline=None)
@@ -44,11 +44,11 @@ def plain_candidates(order, widths, cluster, size):
 def test_equals_a_walk_over_all_jobs(jobs, spec, size, wide_first, random):
     cluster = Cluster.parse(spec)
     widths = [width for _, width in jobs]
-    lanes = Candidates(widths, cluster, size, wide_first)
+    candidates = Candidates(widths, cluster, size, wide_first)
     first_fresh = random.randrange(len(jobs) + 1)
     for job, (value, _) in enumerate(jobs):
-        lanes.add([job], [float(value)])
-    # ties: wider ones first and those that came just now last, or the order of rows
+        candidates.add([job], [float(value)])
+    # ties: wider jobs first and jobs that arrived just now last, or the order of rows
     order = sorted(
         range(len(jobs)),
         key=lambda job: (
@@ -57,21 +57,21 @@ def test_equals_a_walk_over_all_jobs(jobs, spec, size, wide_first, random):
             else (jobs[job][0], job)
         ),
     )
-    entries = lanes.choose({}, range(first_fresh, len(jobs)))
-    found = {width: [job for _, _, job in line] for width, line in entries.items()}
+    entries = candidates.choose({}, range(first_fresh, len(jobs)))
+    chosen = {width: [job for _, _, job in bucket] for width, bucket in entries.items()}
     expected = plain_candidates(order, widths, cluster, size)
-    assert found == expected
-    assert list(found) == list(expected)
+    assert chosen == expected
+    assert list(chosen) == list(expected)
 
 
-def test_who_runs_is_taken_out_and_ranks_with_those_that_wait():
-    lanes = Candidates([1] * 4, Cluster.parse("1x2"), 2, wide_first=True)
+def test_running_jobs_rank_with_waiting_jobs():
+    candidates = Candidates([1] * 4, Cluster.parse("1x2"), 2, wide_first=True)
     for job, value in enumerate([1.0, 2.0, 3.0, 4.0]):
-        lanes.add([job], [value])
-    lanes.remove([0])
-    running = lanes.ranked(np.array([0]), np.array([2.5]))
-    line = lanes.choose(running, NOTHING)[1]
-    assert [job for _, _, job in line] == [1, 0, 2, 3]
+        candidates.add([job], [value])
+    candidates.remove([0])
+    running = candidates.ranked(np.array([0]), np.array([2.5]))
+    bucket = candidates.choose(running, NO_FRESH)[1]
+    assert [job for _, _, job in bucket] == [1, 0, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -83,24 +83,24 @@ def test_who_runs_is_taken_out_and_ranks_with_those_that_wait():
     ],
 )
 def test_a_list_sorted_in_place_keeps_the_order_of_equals(now, order):
-    lanes = Candidates([1] * 4, Cluster.parse("1x1"), 3, wide_first=True)
+    candidates = Candidates([1] * 4, Cluster.parse("1x1"), 3, wide_first=True)
     for job, value in enumerate([1.0, 2.0, 2.0]):
-        lanes.add([job], [value])
-    lanes.remove([0])
-    line = lanes.choose(lanes.ranked(np.array([0]), np.array([now])), NOTHING)[1]
-    assert [job for _, _, job in line] == order
+        candidates.add([job], [value])
+    candidates.remove([0])
+    bucket = candidates.choose(candidates.ranked(np.array([0]), np.array([now])), NO_FRESH)[1]
+    assert [job for _, _, job in bucket] == order
 
 
-def test_a_value_that_fell_to_that_of_others_goes_behind_them():
-    lanes = Candidates([1] * 4, Cluster.parse("1x1"), 3, wide_first=True)
+def test_a_priority_that_fell_to_that_of_others_goes_behind_them():
+    candidates = Candidates([1] * 4, Cluster.parse("1x1"), 3, wide_first=True)
     for job, value in enumerate([5.0, 2.0, 2.0]):
-        lanes.add([job], [value])
-    lanes.remove([0])
-    line = lanes.choose(lanes.ranked(np.array([0]), np.array([2.0])), NOTHING)[1]
-    assert [job for _, _, job in line] == [1, 2, 0]
+        candidates.add([job], [value])
+    candidates.remove([0])
+    bucket = candidates.choose(candidates.ranked(np.array([0]), np.array([2.0])), NO_FRESH)[1]
+    assert [job for _, _, job in bucket] == [1, 2, 0]
     plain = Candidates([1] * 4, Cluster.parse("1x1"), 3, wide_first=False)
     for job, value in enumerate([5.0, 2.0, 2.0]):
         plain.add([job], [value])
     plain.remove([0])
-    line = plain.choose(plain.ranked(np.array([0]), np.array([2.0])), NOTHING)[1]
-    assert [job for _, _, job in line] == [0, 1, 2]
+    bucket = plain.choose(plain.ranked(np.array([0]), np.array([2.0])), NO_FRESH)[1]
+    assert [job for _, _, job in bucket] == [0, 1, 2]

@@ -6,20 +6,19 @@ from hypothesis import strategies as st
 
 from repro.perf.stages import Interleaving
 from repro.policies.muri._grouping import GroupsByKind, Profiles
+from repro.policies.muri._grouping.matchings import Matchings
 
 STAGES = [(3.0, 1.0, 0.5, 0.5), (0.5, 3.0, 1.0, 0.5), (0.5, 0.5, 3.0, 1.0), (1.0, 0.5, 0.5, 3.0)]
 
 
-def kinds(jobs, gpus, max_group=4, widths=(1, 1)):
+def grouping(jobs, gpus, max_group=4, widths=(1, 1)):
     stages = [STAGES[job % 4] for job in range(jobs)]
-    profiles = Profiles(
-        stages, merged=False, perf=Interleaving(), max_group=max_group, collapse=True
-    )
+    profiles = Profiles(stages, merged=False, perf=Interleaving(), max_group=max_group)
     return GroupsByKind(profiles, [widths[job % 2] for job in range(jobs)], 2, gpus)
 
 
-def gamma(profiles, one, other):
-    return profiles.weights((one, other))[0, 1]
+def gamma(profiles, kind, other):
+    return profiles.weights((kind, other))[0, 1]
 
 
 def groups_of(state):
@@ -27,7 +26,7 @@ def groups_of(state):
 
 
 def test_four_complementary_jobs_share_one_gpu():
-    state = kinds(8, gpus=2)
+    state = grouping(8, gpus=2)
     for job in range(8):
         state.add([job])
     state.arrange()
@@ -36,14 +35,14 @@ def test_four_complementary_jobs_share_one_gpu():
 
 
 def test_jobs_stay_alone_while_there_are_gpus():
-    state = kinds(4, gpus=4)
+    state = grouping(4, gpus=4)
     for job in range(4):
         state.add([job])
     assert sorted(state.arrange()) == [(1, (0,)), (1, (1,)), (1, (2,)), (1, (3,))]
 
 
 def test_a_departure_changes_one_group():
-    state = kinds(41, gpus=10)
+    state = grouping(41, gpus=10)
     for job in range(40):
         state.add([job])
     state.arrange()
@@ -55,8 +54,8 @@ def test_a_departure_changes_one_group():
 
 
 def test_the_most_efficient_pairs_merge_first():
-    """Six jobs on five GPUs: one pair, and it is one without idle time in common."""
-    state = kinds(6, gpus=5)
+    """Six jobs on five GPUs: one pair, of least waste."""
+    state = grouping(6, gpus=5)
     for job in range(6):
         state.add([job])
     state.arrange()
@@ -73,7 +72,7 @@ def test_the_most_efficient_pairs_merge_first():
 )
 @settings(max_examples=60, deadline=None)
 def test_groups_are_a_partition_and_as_efficient_as_a_fresh_start(moves, gpus):
-    state = kinds(40, gpus, widths=(1, 2))
+    state = grouping(40, gpus, widths=(1, 2))
     present = set()
     for come, job in moves:
         if come and job not in present:
@@ -86,7 +85,7 @@ def test_groups_are_a_partition_and_as_efficient_as_a_fresh_start(moves, gpus):
     grouped = sorted(job for group in groups_of(state) for job in group)
     assert grouped == sorted(present)
     assert all(len({job % 2 for job in group}) == 1 for group in groups_of(state))
-    afresh = kinds(40, gpus, widths=(1, 2))
+    afresh = grouping(40, gpus, widths=(1, 2))
     for job in sorted(present):
         afresh.add([job])
     afresh.arrange()
@@ -106,12 +105,10 @@ def test_collapsing_changes_no_total():
     stages = [tuple(rng.integers(1, 5, 4).astype(float)) for _ in range(30)]
     totals = []
     for collapse in (True, False):
-        profiles = Profiles(
-            stages, merged=False, perf=Interleaving(), max_group=2, collapse=collapse
-        )
+        profiles = Profiles(stages, merged=False, perf=Interleaving(), max_group=2)
         counts = {}
         for kind in profiles.alone:
             counts[kind] = counts.get(kind, 0) + 1
-        (pairs,) = profiles.matched([counts])
+        (pairs,) = Matchings(profiles, collapse=collapse).counts([counts])
         totals.append(sum(pair[0] * number for pair, number in pairs.items()))
     assert abs(totals[0] - totals[1]) < 1e-6

@@ -64,7 +64,7 @@ def test_settings_out_of_range_are_refused(policy, settings, message):
 
 
 @pytest.mark.parametrize("policy", BOTH)
-def test_the_rules_fill_what_was_left_open(policy):
+def test_the_rules_fill_open_parameters(policy):
     paper = make(policy)
     artifact = make(policy, "muri")
     assert (paper.measured_factors, paper.halving_rounds, paper.best_first) == (False, True, True)
@@ -84,7 +84,7 @@ def test_the_rules_fill_what_was_left_open(policy):
 @pytest.mark.parametrize("policy", BOTH)
 @pytest.mark.parametrize(("ordering", "period"), [("best", 0.228), ("worst", 0.345)])
 def test_two_jobs_on_one_gpu_have_the_period_of_their_ordering(policy, ordering, period):
-    """bert beside vgg16 (spec's test values); both advance one iteration per period."""
+    """bert with vgg16; both advance one iteration per period."""
     frame = pair(stage_storage=[0.0005, 0.117], stage_gpu=[0.16, 0.068], stage_network=0.0)
     found = simulate(frame, "1x1", make(policy, ordering=ordering), rules="paper").jobs
     # per iteration the trace gives a job 1 s alone
@@ -102,14 +102,14 @@ def test_the_worst_ordering_is_never_faster_for_a_pair(policy):
 
 @pytest.mark.parametrize("policy", BOTH)
 @pytest.mark.parametrize("rules", ["paper", "muri"])
-def test_nobody_is_grouped_while_gpus_suffice(policy, rules):
+def test_no_groups_while_gpus_suffice(policy, rules):
     frame = jobs(6, widths=(1, 2)).assign(submit_time=0.0)
     alone = ends(frame, "srtf", "2x8", rules)
     pd.testing.assert_series_equal(ends(frame, policy, "2x8", rules), alone, rtol=1e-12)
 
 
 @pytest.mark.parametrize("policy", BOTH)
-def test_noise_is_drawn_from_its_seed(policy):
+def test_noise_is_sampled_from_its_seed(policy):
     frame = jobs(60, 1, gap=20.0)
     plain = ends(frame, policy)
     noisy = ends(frame, policy, noise=0.9, noise_seed=1)
@@ -121,7 +121,7 @@ def test_noise_is_drawn_from_its_seed(policy):
 
 @pytest.mark.parametrize("policy", BOTH)
 def test_noise_misleads_the_scheduler_only(policy):
-    """Of two jobs on one GPU there is one group: it takes as long whatever is believed."""
+    """Two jobs on one GPU make one group, whatever the scheduler knows of them."""
     frame = pair(stage_storage=[0.0005, 0.117], stage_gpu=[0.16, 0.068], stage_network=0.0)
     assert ends(frame, policy, "1x1", noise=1.0).equals(ends(frame, policy, "1x1"))
 
@@ -129,7 +129,7 @@ def test_noise_misleads_the_scheduler_only(policy):
 @pytest.mark.parametrize("policy", BOTH)
 @pytest.mark.parametrize("rules", ["paper", "muri"])
 def test_kinds_and_single_jobs_do_as_well(policy, rules):
-    """The matchings weigh the same; which of equal jobs is taken may differ."""
+    """The matchings have equal weight; the choice among equal jobs may differ."""
     means = [
         np.mean([ends(jobs(60, s, gap=20.0), policy, "2x4", rules, collapse=c) for s in range(6)])
         for c in (True, False)

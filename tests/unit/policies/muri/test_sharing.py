@@ -1,4 +1,4 @@
-"""How fast a guest runs beside the owners of its GPUs."""
+"""Speed of opportunistic jobs on the GPUs of guaranteed jobs."""
 
 import numpy as np
 import pandas as pd
@@ -26,9 +26,9 @@ def table(stages, times, **changes):
 
 
 @pytest.mark.parametrize(
-    ("guest", "host", "count"),
+    ("stages", "host_stages", "count"),
     [
-        ((4, 2, 3), (1, 1, 1), 4),  # two for the data, one for the GPU, one and a half: no more
+        ((4, 2, 3), (1, 1, 1), 4),  # 2 for the data, 1 for the GPU, 1 for the network
         ((3, 2, 3), (1, 1, 1), 4),  # half of the GPU stage fits behind the data stage
         ((1, 0.5, 4), (1, 1, 1), 3),  # all of it does
         ((0, 0.5, 3), (1, 1, 1), 2),  # so does part of the network stage behind the GPU stage
@@ -39,28 +39,30 @@ def table(stages, times, **changes):
         ((0, 0, 0), (1, 1, 1), 0),
     ],
 )
-def test_counts_worked_by_hand(guest, host, count):
-    assert host_iterations(guest, host) == count
-    assert host_iterations(tuple(8 * t for t in guest), tuple(8 * t for t in host)) == count
+def test_counts_worked_by_hand(stages, host_stages, count):
+    assert host_iterations(stages, host_stages) == count
+    longer = tuple(8 * seconds for seconds in stages)
+    assert host_iterations(longer, tuple(8 * seconds for seconds in host_stages)) == count
 
 
-def test_count_covers_the_guest():
-    """Each stage has its gaps: together they are never shorter than the stage."""
+def test_the_gaps_of_a_host_hold_every_stage():
     rng = np.random.default_rng(0)
-    for guest, host in zip(rng.uniform(0.1, 9, (300, 3)), rng.uniform(0.1, 3, (300, 3)), strict=1):
-        count = host_iterations(tuple(guest), tuple(host))
-        assert count >= max(np.floor(guest / (host.sum() - host)))
-        longer = host_iterations((guest[0] + host[1] + host[2], *guest[1:]), tuple(host))
+    stages = rng.uniform(0.1, 9, (300, 3))
+    host_stages = rng.uniform(0.1, 3, (300, 3))
+    for own, host in zip(stages, host_stages, strict=True):
+        count = host_iterations(tuple(own), tuple(host))
+        assert count >= max(np.floor(own / (host.sum() - host)))
+        longer = host_iterations((own[0] + host[1] + host[2], *own[1:]), tuple(host))
         assert longer == count + 1
 
 
-def test_a_host_with_one_stage_leaves_no_room():
+def test_a_host_with_one_stage_leaves_no_gap():
     with pytest.raises(TraceError, match="leaves no time in one of them") as caught:
         host_iterations((1.0, 1.0, 1.0), (0.0, 3.0, 0.0))
     assert "\n" not in str(caught.value)
 
 
-def test_owners_and_jobs_alone_run_at_nominal_speed():
+def test_guaranteed_jobs_and_jobs_alone_run_at_nominal_speed():
     jobs = table([(1, 1, 1)], [3.0])
     assert Sharing().rates(jobs, Run((0,), 2), ()) == [1.0]
     assert Sharing().rates(jobs, Run((0,), 1), ()) == [0.5]
@@ -81,7 +83,7 @@ def test_never_faster_than_alone():
 
 
 @pytest.mark.parametrize("column", [*MERGED_COLUMNS, "iteration_time"])
-def test_a_missing_column_matters_only_to_guests(column):
+def test_a_missing_column_matters_only_to_jobs_with_hosts(column):
     jobs = table([(1, 1, 1), (1, 1, 1)], [3.0, 3.0])
     jobs.frame = jobs.frame.drop(columns=column)
     assert Sharing().rates(jobs, Run((0,), 2), ()) == [1.0]

@@ -1,4 +1,4 @@
-"""Max-min shares: optimal, one answer whatever the order of jobs, collapse of equal jobs."""
+"""Max-min shares: optimal, independent of the order of jobs, equal for jobs of a kind."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from repro.model.policy import Policy
 from repro.perf import ThroughputTable
 from repro.solve.max_min import Crowd, vertex_level
 
-KINDS = ["v100", "p100", "k80"]
+GPU_TYPES = ["v100", "p100", "k80"]
 
 
-def least_by_plain_programme(values, widths, capacity):
-    """Return the best smallest value, one row per job, written out densely."""
+def level_by_dense_programme(values, widths, capacity):
+    """Largest minimum of the values of all jobs, by a dense linear programme."""
     n, m = values.shape
     cost = np.append(np.zeros(n * m), -1.0)
     rows = []
@@ -36,7 +36,7 @@ def least_by_plain_programme(values, widths, capacity):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_collapsed_types_are_as_good_as_single_jobs(seed):
+def test_shares_by_kind_reach_the_level_of_shares_by_job(seed):
     rng = np.random.default_rng(seed)
     values = rng.uniform(0.2, 5, (4, 3))
     counts = rng.integers(1, 5, 4)
@@ -45,13 +45,13 @@ def test_collapsed_types_are_as_good_as_single_jobs(seed):
     x = vertex_level(Crowd(values, counts, widths, capacity), np.ones(4))[0]
     assert (x >= 0).all() and (x.sum(axis=1) <= 1 + 1e-9).all()
     assert ((counts * widths) @ x <= capacity * (1 + 1e-9)).all()
-    single = least_by_plain_programme(
+    level = level_by_dense_programme(
         np.repeat(values, counts, axis=0), np.repeat(widths, counts), capacity
     )
-    assert (values * x).sum(axis=1).min() == pytest.approx(single)
+    assert (values * x).sum(axis=1).min() == pytest.approx(level)
 
 
-def test_types_a_job_cannot_use_stay_empty():
+def test_a_job_gets_no_share_of_a_gpu_type_without_speed():
     values = np.array([[1.0, 9.0], [1.0, 0.0]])
     crowd = Crowd(values, np.ones(2), np.array([4, 1]), np.array([8, 2]))
     x = vertex_level(crowd, np.ones(2))[0]
@@ -60,7 +60,7 @@ def test_types_a_job_cannot_use_stay_empty():
 
 def table(rng):
     speeds = {
-        (f"m{i}", w): dict(zip(KINDS, rng.uniform(1, 9, 3) * w, strict=True))
+        (f"m{i}", w): dict(zip(GPU_TYPES, rng.uniform(1, 9, 3) * w, strict=True))
         for i in range(4)
         for w in (1, 2)
     }
@@ -69,7 +69,7 @@ def table(rng):
 
 @dataclass(frozen=True)
 class Spy(Policy):
-    """Hands on the shares of another policy and writes down the first."""
+    """The shares of another policy, recorded at every decision."""
 
     inner: Policy
     seen: list
@@ -82,14 +82,14 @@ class Spy(Policy):
         decide = self.inner.session(view)
         ids = view._table.ids
 
-        def look(view):
+        def record(view):
             shares = decide(view)
             self.seen.append(
                 {ids[j]: r for j, r in zip(shares.jobs, shares.fractions, strict=True)}
             )
             return shares
 
-        return look
+        return record
 
 
 @pytest.mark.parametrize("name", ["gavel-las", "las-agnostic"])

@@ -1,7 +1,8 @@
-"""PCS: classes, weights, caps on efficiency and their relaxation, whole GPUs in turns, by hand."""
+"""PCS by hand: classes, weights, caps on efficiency and their relaxation, whole GPUs in turns."""
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -21,32 +22,32 @@ MODEL = SpeedUp({"bump": CURVE})
 
 def trace(*rows, model=None):
     frame = pd.DataFrame(rows, columns=["submit_time", "duration", "num_gpus"], dtype=float)
-    whole = frame["num_gpus"].astype(int)
-    return frame.assign(job_id=range(len(rows)), num_gpus=whole, model=model)
+    num_gpus = frame["num_gpus"].astype(int)
+    return frame.assign(job_id=range(len(rows)), num_gpus=num_gpus, model=model)
 
 
-def held_at_once(policy, jobs, gpus, perf=None):
-    """Return the GPUs of each job of a trace that arrives at one instant, before anyone ends."""
+def gpus_at_time_zero(policy, jobs, gpus, perf=None):
+    """GPUs of each job at time 0, in the order of the trace."""
     spans = simulate(jobs, f"1x{gpus}", policy, perf=perf).intervals
     first = spans[spans["start"] == 0].set_index("job_id")["gpus"]
     return first.reindex(jobs["job_id"], fill_value=0.0).tolist()
 
 
-def test_classes_share_by_weight_and_are_first_in_first_out_inside():
+def test_classes_share_by_weight_and_are_fifo_inside():
     """Sizes 10, 10 | 400, 400 on six GPUs, 2:1: four and two GPUs, each class in its own order."""
     jobs = trace((0, 5, 2), (0, 100, 4), (0, 5, 2), (0, 100, 4))
     policy = make("pcs", thresholds=(20.0,), weights=(2.0, 1.0))
-    assert held_at_once(policy, jobs, 6) == [2, 2, 2, 0]
+    assert gpus_at_time_zero(policy, jobs, 6) == [2, 2, 2, 0]
 
 
-def test_what_a_class_does_not_ask_for_goes_to_the_others_by_weight():
-    """Two of twelve GPUs are asked for in the first class; the other ten are shared 3:1."""
+def test_gpus_beyond_the_demand_of_a_class_go_to_the_others_by_weight():
+    """The first class has a demand of two GPUs. The other ten of twelve are shared 3:1."""
     jobs = trace((0, 5, 2), (0, 10, 20), (0, 100, 20))
     policy = make("pcs", thresholds=(20.0, 250.0), weights=(8.0, 3.0, 1.0))
-    assert held_at_once(policy, jobs, 12) == pytest.approx([2, 7.5, 2.5])
+    assert gpus_at_time_zero(policy, jobs, 12) == pytest.approx([2, 7.5, 2.5])
 
 
-def test_one_class_is_first_in_first_out():
+def test_a_single_class_is_fifo():
     jobs = trace((0, 30, 3), (1, 20, 2), (2, 10, 4), (4, 9, 1))
     ends = [
         simulate(jobs, "1x4", name).jobs["end_time"].tolist() for name in ("pcs", "fifo-elastic")
@@ -55,41 +56,41 @@ def test_one_class_is_first_in_first_out():
 
 
 def test_caps_end_before_the_first_count_below_the_bound():
-    """Efficiencies 1, 0.6, 0.8, 0.65: bound 0.7 caps at 1 GPU though three would be efficient.
+    """Efficiencies 1, 0.6, 0.8, 0.65: bound 0.7 caps at 1 GPU, although 3 GPUs are efficient.
 
-    With bounds of 0.5 and less nothing is below, and levels that change nothing are left out.
+    Bounds of 0.5 and less cap nothing. Only the first of these levels is kept.
     """
     curves = np.array([np.arange(6.0), [0.0, *CURVE, CURVE[-1]]])
-    found = caps(curves, 0.7, 0.2)
-    assert found[:, 1].tolist() == [1, 1 << 40]
-    assert (found[:, 0] == 1 << 40).all()
+    level_caps = caps(curves, 0.7, 0.2)
+    assert level_caps[:, 1].tolist() == [1, 1 << 40]
+    assert (level_caps[:, 0] == 1 << 40).all()
 
 
 @given(st.floats(0, 1), st.floats(0.01, 1), st.lists(st.floats(0.05, 1), min_size=1, max_size=12))
-def test_caps_are_those_of_the_walk_written_out(zeta_min, delta, efficiencies):
+def test_caps_equal_those_of_a_search_level_by_level(zeta_min, delta, efficiencies):
     counts = np.arange(1, len(efficiencies) + 1)
     curve = np.append(0.0, np.array([1.0, *efficiencies[1:]]) * counts)
     curves = np.array([np.arange(len(curve)), curve], dtype=float)
-    written = []
+    expected = []
     bound = zeta_min
     for _ in range(math.ceil(zeta_min / delta) + 3):
-        low = [g for g in counts.tolist() if curve[g] / g < bound]
-        written.append(low[0] - 1 if low else 1 << 40)
+        inefficient = [g for g in counts.tolist() if curve[g] / g < bound]
+        expected.append(inefficient[0] - 1 if inefficient else 1 << 40)
         bound -= delta
-    distinct = [cap for place, cap in enumerate(written) if place == 0 or cap != written[place - 1]]
+    distinct = [cap for cap, _ in itertools.groupby(expected)]
     assert caps(curves, zeta_min, delta)[:, 1].tolist() == distinct
 
 
-def test_the_cap_is_relaxed_for_all_jobs_of_a_class_until_nothing_is_left():
-    """Bound 0.7: one GPU each, three of five left; bound 0.5: four for the first, one more."""
+def test_the_cap_is_relaxed_for_all_jobs_of_a_class_until_no_gpu_is_left():
+    """Bound 0.7: one GPU each, three of five are left. Bound 0.5: four and one GPUs."""
     jobs = trace((0, 10, 4), (0, 10, 4), model="bump")
     policy = make("pcs", zeta_min=0.7, delta=0.2)
-    assert held_at_once(policy, jobs, 5, MODEL) == [4, 1]
-    assert held_at_once(policy, jobs, 2, MODEL) == [1, 1]
+    assert gpus_at_time_zero(policy, jobs, 5, MODEL) == [4, 1]
+    assert gpus_at_time_zero(policy, jobs, 2, MODEL) == [1, 1]
 
 
 def test_whole_gpus_take_turns():
-    """Classes get 1.5 GPUs each of three; every 100 s the other one has two."""
+    """Each class has 1.5 of three GPUs. The class that holds two GPUs changes every 100 s."""
     jobs = trace((0, 100, 3), (0, 1000, 3))
     policy = make("pcs", thresholds=(500.0,), turn=100.0)
     result = simulate(jobs, "1x3", policy)
@@ -101,12 +102,12 @@ def test_whole_gpus_take_turns():
 
 
 def test_classes_are_cut_where_sizes_vary_more_than_c2():
-    """The job that exceeds the bound starts no class: 100 is in none's statistics, 2 the bound."""
+    """The job of 100 exceeds the bound and counts in no class; the threshold is 2."""
     assert class_thresholds(np.array([1.0, 2.0, 100.0, 110.0, 9000.0, 1e6]), 0.5).tolist() == [
         2,
         110,
     ]
-    # cut to a whole number: the job of 2.9 that set it falls into the next class
+    # thresholds are cut to whole seconds: the job of 2.9 falls into the next class
     assert class_thresholds(np.array([2.9, 2.8, 50.0]), 0.5).tolist() == [2]
 
 
@@ -122,14 +123,14 @@ def test_weights_decay_and_sum_to_one(classes, decay):
     assert (order <= 2e-3).all() if decay >= 0 else (order >= -2e-3).all()
 
 
-def test_a_last_weight_that_rounds_to_0_is_none():
-    """Not what rounding leaves of one minus the others."""
+def test_a_last_weight_that_rounds_to_0_is_refused():
+    """One minus the other weights is above 0 by rounding, and does not replace it."""
     with pytest.raises(ParamError, match="one of 5 classes has a weight that rounds to 0"):
         decaying_weights(5, 1.98)
 
 
 @pytest.mark.parametrize(
-    ("settings", "says"),
+    ("settings", "message"),
     [
         ({"thresholds": (5, 3)}, "thresholds are .* ascending"),
         ({"thresholds": (5,), "weights": (1,)}, "1 weights for 1 thresholds"),
@@ -142,7 +143,7 @@ def test_a_last_weight_that_rounds_to_0_is_none():
         ({"turn": -1.0}, "turn is -1.0"),
     ],
 )
-def test_bad_settings_are_one_line(settings, says):
-    with pytest.raises(ParamError, match=says) as caught:
+def test_bad_settings_are_refused_in_one_line(settings, message):
+    with pytest.raises(ParamError, match=message) as caught:
         make("pcs", **settings)
     assert "\n" not in str(caught.value)

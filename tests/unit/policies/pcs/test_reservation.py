@@ -1,4 +1,4 @@
-"""Reservations: by hand, against a plain search for the earliest interval, with wrong sizes."""
+"""Reservations by hand, against a search for the earliest interval, and with wrong sizes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ def run(trace, cluster="1x5", **more):
     return simulate(trace, cluster, "reservation", predict=len(trace), **more)
 
 
-def test_a_later_job_fills_a_gap_and_moves_nobody():
-    """Three of four GPUs until 10, all four until 20: the third fits before, the fourth behind."""
+def test_a_later_job_fills_a_gap_and_delays_no_job():
+    """Three of four GPUs are reserved until 10, all four until 20.
+
+    The third job fits before 10, the fourth starts at 20.
+    """
     result = run(jobs_of((0, 10, 3), (0, 10, 4), (1, 5, 1), (2, 9, 1)), "1x4")
     assert result.jobs["start_time"].tolist() == [0, 10, 1, 20]
     assert result.jobs["predicted_jct"].tolist() == result.jobs["jct"].tolist()
@@ -40,52 +43,55 @@ def traces(draw):
 
 @given(traces())
 @settings(max_examples=60, deadline=None)
-def test_everyone_gets_the_earliest_interval_there_is(trace):
-    found = run(trace, rules="pcs").jobs
-    taken = []
+def test_every_job_gets_the_earliest_free_interval(trace):
+    jobs = run(trace, rules="pcs").jobs
+    reserved = []
     for job in trace.itertuples():
         gpus = min(job.num_gpus, GPUS)
         length = round(job.duration * job.num_gpus / gpus, 6)
-        starts = [job.submit_time, *(end for _, end, _ in taken if end > job.submit_time)]
-        start = next(at for at in sorted(starts) if fits(taken, at, at + length, gpus))
-        taken.append((start, start + length, gpus))
-    assert found["start_time"].tolist() == pytest.approx([start for start, *_ in taken], abs=1e-4)
-    assert found["predicted_jct"].to_numpy() == pytest.approx(found["jct"].to_numpy(), abs=1e-4)
+        starts = [job.submit_time, *(end for _, end, _ in reserved if end > job.submit_time)]
+        start = next(time for time in sorted(starts) if fits(reserved, time, time + length, gpus))
+        reserved.append((start, start + length, gpus))
+    expected = [start for start, *_ in reserved]
+    assert jobs["start_time"].tolist() == pytest.approx(expected, abs=1e-4)
+    assert jobs["predicted_jct"].to_numpy() == pytest.approx(jobs["jct"].to_numpy(), abs=1e-4)
 
 
-def fits(taken, start, end, gpus):
-    """Tell whether so many GPUs are free at the start and at every beginning up to the end."""
-    moments = [start, *(begin for begin, _, _ in taken if start < begin < end - 1e-5)]
-    return all(
-        gpus + sum(g for b, e, g in taken if b <= at + 1e-5 and e > at + 1e-5) <= GPUS
-        for at in moments
-    )
+def fits(reserved, start, end, gpus):
+    """Whether so many GPUs are free at the start, and whenever an interval starts until the end."""
+    instants = [start, *(begin for begin, _, _ in reserved if start < begin < end - 1e-5)]
+    return all(gpus + reserved_gpus(reserved, instant + 1e-5) <= GPUS for instant in instants)
+
+
+def reserved_gpus(reserved, instant):
+    """Sum of the GPUs whose intervals contain an instant."""
+    return sum(gpus for start, end, gpus in reserved if start <= instant < end)
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_with_wrong_sizes_intervals_stay_and_the_late_push(seed):
-    """On one GPU: the second never begins before its interval, nor before the first has ended."""
+def test_with_wrong_sizes_intervals_stay_and_late_jobs_delay_the_next(seed):
+    """On one GPU, a job starts at its interval, or when the job before ends."""
     trace = jobs_of((0, 10, 1), (1, 20, 1), (2, 5, 1))
     result = simulate(trace, "1x1", make("reservation", size_error=0.5), predict=3, seed=seed).jobs
     ends = trace["submit_time"] + result["predicted_jct"]
-    believed = np.diff(ends, prepend=0.0)
-    assert (np.abs(believed / trace["duration"] - 1) <= 0.5).all()
+    predicted_s = np.diff(ends, prepend=0.0)
+    assert (np.abs(predicted_s / trace["duration"] - 1) <= 0.5).all()
     expected = []
     free = 0.0
-    for planned, duration in zip(ends - believed, trace["duration"], strict=True):
+    for planned, duration in zip(ends - predicted_s, trace["duration"], strict=True):
         expected.append(max(planned, free))
         free = expected[-1] + duration
     assert result["start_time"].tolist() == pytest.approx(expected)
 
 
 def test_gpus_of_a_job_that_ended_early_go_to_later_arrivals():
-    """Two jobs in a row on one GPU; one that comes after the first has ended early goes between."""
-    found = 0
+    """A job that arrives after the early end of the first runs before the second, on one GPU."""
+    early_ends = 0
     for seed in range(40):
         trace = jobs_of((0, 100, 1), (1, 100, 1), (101, 1, 1))
         policy = make("reservation", size_error=0.9)
         jobs = simulate(trace, "1x1", policy, predict=3, seed=seed).jobs
         if jobs["start_time"][1] > 103:
             assert jobs["start_time"][2] == 101
-            found += 1
-    assert found > 5
+            early_ends += 1
+    assert early_ends > 5

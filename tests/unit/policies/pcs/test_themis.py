@@ -1,4 +1,4 @@
-"""Themis by shares of time: the shares, the ranking, and what it shares with the leases."""
+"""Themis by shares of time: shares, ranking, and the choice between shares and leases."""
 
 import pickle
 
@@ -17,19 +17,19 @@ from repro.testing import check_policy, small_trace
 from repro.trace.load import load
 
 
-def ratios(share, elapsed, left, alone):
-    return (elapsed + left / share) / alone
+def fairness(share, elapsed, remaining, isolated):
+    return (elapsed + remaining / share) / isolated
 
 
-def can_do_better(rho, elapsed, left, alone, gpus, total):
-    """Tell by linear programming in x whether every ratio can be as small as rho."""
-    slack = rho * alone - elapsed
+def is_feasible(rho, elapsed, remaining, isolated, gpus, total):
+    """Whether shares exist at which no job is above rho, by linear programming."""
+    slack = rho * isolated - elapsed
     if (slack <= 0).any():
         return False
-    least = left / slack
-    if (least > 1).any():
+    smallest_share = remaining / slack
+    if (smallest_share > 1).any():
         return False
-    bounds = [(low, 1) for low in least]
+    bounds = [(share, 1) for share in smallest_share]
     return linprog(np.zeros(len(gpus)), A_ub=[gpus], b_ub=[total], bounds=bounds).status == 0
 
 
@@ -44,37 +44,37 @@ columns = st.lists(
 
 @given(jobs=columns, total=st.sampled_from([32.0, 64.0]))
 @settings(max_examples=60, deadline=None)
-def test_no_smaller_ratio_is_possible(jobs, total):
-    elapsed, left, alone, gpus = np.array(jobs, float).T
-    share = fair_shares(elapsed, left, alone, gpus, total)
+def test_no_smaller_rho_is_feasible(jobs, total):
+    elapsed, remaining, isolated, gpus = np.array(jobs, float).T
+    share = fair_shares(elapsed, remaining, isolated, gpus, total)
     assert (share > 0).all()
     assert (share <= 1).all()
     assert share @ gpus <= total * (1 + 1e-9)
-    # every job is as badly off as the worst: nobody has more than needed
-    found = ratios(share, elapsed, left, alone)
-    assert np.allclose(found, found.max(), rtol=1e-9)
-    assert can_do_better(found.max() * (1 + 1e-6), elapsed, left, alone, gpus, total)
-    assert not can_do_better(found.max() * (1 - 1e-6), elapsed, left, alone, gpus, total)
+    # all jobs have the same rho: no job has more than it needs
+    rho = fairness(share, elapsed, remaining, isolated)
+    assert np.allclose(rho, rho.max(), rtol=1e-9)
+    assert is_feasible(rho.max() * (1 + 1e-6), elapsed, remaining, isolated, gpus, total)
+    assert not is_feasible(rho.max() * (1 - 1e-6), elapsed, remaining, isolated, gpus, total)
 
 
-def test_shares_that_are_known():
-    one = np.ones(3)
-    none = np.zeros(3)
-    # the GPUs bind: equal jobs, equal shares
-    assert fair_shares(none, one, one, 2 * one, 3.0) == pytest.approx([0.5] * 3)
-    # they do not: the worst-off job runs all the time, the others as much as keeps them level
-    share = fair_shares(none, one, np.array([1.0, 2.0, 4.0]), one, 64.0)
+def test_shares_by_hand():
+    ones = np.ones(3)
+    zeros = np.zeros(3)
+    # too few GPUs: equal jobs have equal shares
+    assert fair_shares(zeros, ones, ones, 2 * ones, 3.0) == pytest.approx([0.5] * 3)
+    # enough GPUs: the job of largest rho runs all the time, the others reach the same rho
+    share = fair_shares(zeros, ones, np.array([1.0, 2.0, 4.0]), ones, 64.0)
     assert share == pytest.approx([1.0, 0.5, 0.25])
 
 
 def test_a_job_about_to_end_after_a_long_wait():
-    """What is left is below the rounding of the time since submission."""
+    """The remaining time is below the rounding error of the time since submission."""
     share = fair_shares(np.array([1e12]), np.array([1e-6]), np.array([10.0]), np.ones(1), 4.0)
     assert share.tolist() == [1.0]
 
 
-def test_longest_iterations_first_among_new_jobs_in_iterations():
-    """The denominator in iterations favours slow ones; in seconds equal jobs are equals."""
+def test_a_denominator_in_iterations_favours_jobs_of_long_iterations():
+    """With a denominator in seconds, jobs of equal duration run in order of the trace."""
     jobs = pd.DataFrame(
         {
             "job_id": [0, 1, 2],
@@ -104,11 +104,11 @@ def test_among_equals_the_wider_gang_goes_first():
         }
     )
     policy = make("themis", form="shares", iterations_in_denominator=True)
-    # the last two have equal shares: half the GPUs of its own make up for the slower iteration
+    # the last two have equal shares: half the pace makes up for an iteration twice as long
     assert simulate(jobs, "1x2", policy).jobs["start_time"].tolist() == [0.0, 70.0, 10.0]
 
 
-def test_a_job_that_never_ran_goes_before_one_that_did():
+def test_a_job_that_never_ran_goes_before_a_job_that_ran():
     jobs = pd.DataFrame(
         {"job_id": [0, 1], "submit_time": [0.0, 10.0], "duration": [50.0, 20.0], "num_gpus": 2}
     )
@@ -118,7 +118,7 @@ def test_a_job_that_never_ran_goes_before_one_that_did():
 
 
 @pytest.mark.parametrize(("seconds", "start"), [(0.0, 10.0), (2.0, 10.0), (10.0, 410.0)])
-def test_initial_service_takes_that_privilege_away(seconds, start):
+def test_initial_service_delays_a_job_that_never_ran(seconds, start):
     """At 10 s the shares are about 0.8 and 0.2, and the jobs have run 10 s and 0 s."""
     jobs = pd.DataFrame(
         {
@@ -145,8 +145,7 @@ def test_rules_choose_the_form():
     assert (leases.elastic, leases.needs) == (True, {"duration"})
 
 
-def test_a_share_run_needs_no_rules():
-    """An instance made by hand is the same policy as one made by name."""
+def test_a_policy_made_by_hand_equals_the_policy_made_by_name():
     by_hand = simulate(small_trace(), "1x4", Themis(form="shares"))
     by_name = simulate(small_trace(), "1x4", make("themis", form="shares"))
     assert by_hand.jobs.equals(by_name.jobs)
@@ -179,7 +178,7 @@ def test_battery(cluster):
         (small_trace(), "1x2,2x1", {"form": "shares"}, TraceError, "4 GPUs and never fits"),
     ],
 )
-def test_what_it_cannot_do_is_said_in_one_line(jobs, cluster, chosen, error, message):
+def test_wrong_settings_and_traces_are_refused_in_one_line(jobs, cluster, chosen, error, message):
     with pytest.raises(error, match=message) as caught:
         simulate(jobs, cluster, make("themis", **chosen))
     assert "\n" not in str(caught.value)
@@ -189,15 +188,15 @@ def test_what_it_cannot_do_is_said_in_one_line(jobs, cluster, chosen, error, mes
     ("name", "published", "within"),
     [("trace3", (397058.802, 8172104.51), 0.02), ("trace4", (994970.736, 13793094.42), 0.06)],
 )
-def test_close_to_the_published_figures(mirror, name, published, within):
-    """Equality is out of reach: the published runs had no factor on iteration times."""
+def test_results_are_close_to_the_published_numbers(mirror, name, published, within):
+    """The published runs had no factor on iteration times, so that the results are not equal."""
     file = mirror / "Rivendile+Muri" / "simulator" / "trace-data" / f"{name}.csv"
-    figures = simulate(load(file, format="muri"), "8x8", "themis", rules="muri").summary()
-    assert figures["avg_jct"] == pytest.approx(published[0], rel=within)
-    assert figures["makespan"] == pytest.approx(published[1], rel=0.03)
+    summary = simulate(load(file, format="muri"), "8x8", "themis", rules="muri").summary()
+    assert summary["avg_jct"] == pytest.approx(published[0], rel=within)
+    assert summary["makespan"] == pytest.approx(published[1], rel=0.03)
 
 
-def test_a_policy_travels_to_other_processes():
+def test_a_policy_can_be_pickled():
     for rules in ("pcs", "muri"):
         policy = make("themis", rules, lease=5.0)
         copy = pickle.loads(pickle.dumps(policy))

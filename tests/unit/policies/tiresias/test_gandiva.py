@@ -34,7 +34,8 @@ def jobs_that_queue(begin=0.0, sizes=(1, 2, 4, 8)):
     )
 
 
-def step_by_step(monkeypatch):
+def use_engine(monkeypatch):
+    """Simulate by the engine instead of compiled steps."""
     monkeypatch.setattr(Gandiva, "player", lambda policy, cluster: None)
 
 
@@ -42,17 +43,17 @@ def step_by_step(monkeypatch):
 @pytest.mark.parametrize(("begin", "slice_s"), [*PACES, (0.25, 45.0)])
 @pytest.mark.parametrize("form", ["paper", "simulator"])
 def test_steps_that_change_nothing_are_skipped(cluster, begin, slice_s, form, monkeypatch):
-    step_by_step(monkeypatch)
+    use_engine(monkeypatch)
     trace = jobs_that_queue(begin)
     policy = Gandiva(slice_s=slice_s, step_s=10.0, form=form)
     skipping = simulate(trace, cluster, policy, rules="tiresias")
     if form == "paper":
-        # no step is ever like the one before: the policy decides every 10 s
+        # counts that change at every step make the policy decide every 10 s
         decisions = itertools.count()
-        monkeypatch.setattr(gandiva._Slicer, "_sizes", lambda slicer: [next(decisions)])
+        monkeypatch.setattr(gandiva._Slicer, "_counts", lambda slicer: [next(decisions)])
     else:
-        every = lambda sets, now, slice_s, step_s: now + step_s  # noqa: E731
-        monkeypatch.setattr(_gandiva_simulator, "_next_change", every)
+        next_step = lambda sets, now, slice_s, step_s: now + step_s  # noqa: E731
+        monkeypatch.setattr(_gandiva_simulator, "_next_change", next_step)
     deciding = simulate(trace, cluster, policy, rules="tiresias")
     pd.testing.assert_frame_equal(skipping.jobs, deciding.jobs)
     pd.testing.assert_frame_equal(skipping.intervals, deciding.intervals)
@@ -62,14 +63,14 @@ def test_steps_that_change_nothing_are_skipped(cluster, begin, slice_s, form, mo
 @pytest.mark.parametrize("cluster", CLUSTERS)
 @pytest.mark.parametrize(("begin", "slice_s"), PACES)
 @pytest.mark.parametrize("sizes", [(1, 2, 4, 8), (3, 5, 7, 1)])
-def test_the_compiled_run_is_that_of_the_engine(cluster, begin, slice_s, sizes, monkeypatch):
+def test_the_compiled_run_equals_that_of_the_engine(cluster, begin, slice_s, sizes, monkeypatch):
     trace = jobs_that_queue(begin, sizes)
     policy = Gandiva(slice_s=slice_s)
     monkeypatch.setattr(
         gandiva, "simulate_steps", functools.partial(_gandiva_run.simulate_steps, at_once=50)
     )
     compiled = simulate(trace, cluster, policy, rules="tiresias")
-    step_by_step(monkeypatch)
+    use_engine(monkeypatch)
     engine = simulate(trace, cluster, policy, rules="tiresias")
     pd.testing.assert_frame_equal(compiled.jobs, engine.jobs)
     order = ["job_id", "start"]
@@ -81,7 +82,7 @@ def test_the_compiled_run_is_that_of_the_engine(cluster, begin, slice_s, sizes, 
     assert compiled.jobs["end_time"].notna().all()
 
 
-def test_sizes_that_the_public_simulator_knows_are_visited_first():
+def test_sizes_of_the_public_simulator_are_visited_first():
     trace = jobs_that_queue(sizes=(1, 2, 3, 7, 16))
     cluster = simulate(trace, "4x8", Gandiva(), rules="tiresias").meta["cluster"]
     widths = trace["num_gpus"].to_numpy(float)
@@ -101,13 +102,13 @@ def test_the_simulator_needs_a_step():
     pd.testing.assert_frame_equal(simulate(trace, "2x4", chosen).jobs, public)
 
 
-def test_a_step_so_short_that_the_run_would_never_end_is_refused():
+def test_a_step_that_is_too_short_is_refused():
     with pytest.raises(ParamError, match="step_s is 1e-06 s") as caught:
         simulate(jobs_that_queue(), "2x4", Gandiva(step_s=1e-6), rules="tiresias")
     assert "\n" not in str(caught.value)
 
 
-def test_a_subclass_with_decisions_of_its_own_is_asked():
+def test_a_subclass_with_its_own_session_runs_in_the_engine():
     @dataclasses.dataclass(frozen=True)
     class Counted(Gandiva):
         def session(self, view):
@@ -128,9 +129,9 @@ def test_a_subclass_with_decisions_of_its_own_is_asked():
 
 def test_a_run_that_stops_early_is_simulated_by_the_engine():
     trace = jobs_that_queue()
-    whole = simulate(trace, "2x4", Gandiva(), rules="tiresias").jobs
-    half = simulate(trace, "2x4", Gandiva(), rules="tiresias", stop_time=2000.0).jobs
-    ended = whole["end_time"] <= 2000.0
-    assert 0 < ended.sum() < len(whole)
-    pd.testing.assert_series_equal(half["end_time"][ended], whole["end_time"][ended])
-    assert half["end_time"][~ended].isna().all()
+    full = simulate(trace, "2x4", Gandiva(), rules="tiresias").jobs
+    stopped = simulate(trace, "2x4", Gandiva(), rules="tiresias", stop_time=2000.0).jobs
+    has_ended = full["end_time"] <= 2000.0
+    assert 0 < has_ended.sum() < len(full)
+    pd.testing.assert_series_equal(stopped["end_time"][has_ended], full["end_time"][has_ended])
+    assert stopped["end_time"][~has_ended].isna().all()

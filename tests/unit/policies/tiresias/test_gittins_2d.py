@@ -28,25 +28,25 @@ def test_total_service_index_is_the_ratio_over_every_quantum():
             assert index(a) == pytest.approx(best)
 
 
-def test_remaining_reading_is_the_definition():
+def test_the_remaining_reading_equals_the_definition():
     rng = np.random.default_rng(1)
     samples = rng.integers(1, 40, 7).astype(float)
     index = INDICES["remaining"](samples)
     quanta = np.arange(0.5, 41, 0.5)
-    fixed = make("gittins-2d", history=tuple(samples), delta=6.0).ranking()
+    fixed_quantum = make("gittins-2d", history=tuple(samples), delta=6.0).ranking()
     for a in range(40):
         assert index(float(a)) == pytest.approx(gittins_by_definition(samples, a, quanta))
-        assert fixed(float(a)) == pytest.approx(gittins_by_definition(samples, a, 6.0))
+        assert fixed_quantum(float(a)) == pytest.approx(gittins_by_definition(samples, a, 6.0))
 
 
 @pytest.mark.parametrize("index", sorted(INDICES))
-def test_every_job_ends_whatever_the_reading(index):
+def test_every_job_completes_with_each_reading(index):
     policy = make("gittins-2d", history=(20, 40, 80), index=index, quantum=2.0)
     result = simulate(small_trace(), "1x4", policy)
     assert result.summary()["n_finished"] == 6
 
 
-def test_nothing_beyond_the_longest_sample():
+def test_the_index_is_0_beyond_the_longest_sample():
     assert [INDICES[name](SAMPLES)(12.0) for name in INDICES] == [0.0, 0.0, 0.0]
 
 
@@ -59,6 +59,6 @@ def test_nothing_beyond_the_longest_sample():
         ({"delta": 4.0, "index": "mean"}, "only with 'remaining'"),
     ],
 )
-def test_wrong_settings(settings, message):
+def test_wrong_settings_are_refused(settings, message):
     with pytest.raises(ParamError, match=message):
         make("gittins-2d", history=(4, 8), **settings)

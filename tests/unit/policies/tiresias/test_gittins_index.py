@@ -14,11 +14,11 @@ SAMPLES = st.lists(st.integers(1, 60), min_size=1, max_size=25)
 
 def ratio(samples, attained, delta):
     """P(S - a <= D | S > a) / E[min(S - a, D) | S > a], each by its definition."""
-    left = [s - attained for s in samples if s > attained]
-    if not left:
+    remaining = [s - attained for s in samples if s > attained]
+    if not remaining:
         return 0.0
-    ends = sum(value <= delta for value in left) / len(left)
-    return ends / (sum(min(value, delta) for value in left) / len(left))
+    probability = sum(service <= delta for service in remaining) / len(remaining)
+    return probability / (sum(min(service, delta) for service in remaining) / len(remaining))
 
 
 def supremum(samples, attained):
@@ -27,37 +27,37 @@ def supremum(samples, attained):
 
 @given(samples=SAMPLES, attained=st.integers(0, 70))
 @settings(max_examples=300, deadline=None)
-def test_supremum(samples, attained):
+def test_the_index_equals_the_supremum(samples, attained):
     index = GittinsIndex(np.array(samples, float))
     assert index(attained) == pytest.approx(supremum(samples, attained))
 
 
 @given(samples=SAMPLES, attained=st.floats(0, 70))
 @settings(max_examples=200, deadline=None)
-def test_supremum_between_the_samples(samples, attained):
+def test_the_index_equals_the_supremum_between_samples(samples, attained):
     index = GittinsIndex(np.array(samples, float))
     assert index(attained) == pytest.approx(supremum(samples, attained), rel=1e-6)
 
 
 @given(samples=SAMPLES, attained=st.integers(0, 70), delta=st.integers(1, 80))
 @settings(max_examples=200, deadline=None)
-def test_fixed_quantum(samples, attained, delta):
+def test_an_index_of_one_quantum_equals_the_ratio(samples, attained, delta):
     index = GittinsIndex(np.array(samples, float), float(delta))
     assert index(attained) == pytest.approx(ratio(samples, attained, delta))
 
 
 @given(samples=SAMPLES, attained=st.integers(0, 70))
 @settings(deadline=None)
-def test_an_infinite_quantum_is_the_mean_residual_service(samples, attained):
-    left = [s - attained for s in samples if s > attained]
-    expected = 1 / np.mean(left) if left else 0.0
+def test_an_infinite_quantum_gives_the_inverse_of_the_mean_remaining_service(samples, attained):
+    remaining = [s - attained for s in samples if s > attained]
+    expected = 1 / np.mean(remaining) if remaining else 0.0
     index = GittinsIndex(np.array(samples, float), float("inf"))
     assert index(attained) == pytest.approx(expected)
 
 
 @given(samples=SAMPLES, attained=st.integers(0, 70))
 @settings(deadline=None)
-def test_mean_service(samples, attained):
+def test_the_mean_index_is_the_inverse_of_the_mean_service(samples, attained):
     longer = [s for s in samples if s > attained]
     expected = 1 / np.mean(longer) if longer else 0.0
     assert MeanServiceIndex(np.array(samples, float))(attained) == pytest.approx(expected)
@@ -75,10 +75,10 @@ def test_a_large_history_is_built_and_read_quickly():
 
 
 def test_an_increasing_hazard_raises_the_index_and_a_decreasing_one_lowers_it():
-    steady = GittinsIndex(np.array([10.0] * 5))
-    assert steady(0) < steady(5) < steady(9)
-    heavy = GittinsIndex(np.array([1.0, 2, 4, 8, 16, 32, 64, 128, 256]))
-    assert heavy(0) > heavy(4) > heavy(64)
+    equal_services = GittinsIndex(np.array([10.0] * 5))
+    assert equal_services(0) < equal_services(5) < equal_services(9)
+    heavy_tail = GittinsIndex(np.array([1.0, 2, 4, 8, 16, 32, 64, 128, 256]))
+    assert heavy_tail(0) > heavy_tail(4) > heavy_tail(64)
 
 
 def test_the_table_of_one_sample():

@@ -1,0 +1,124 @@
+"""Runs in one compiled call: of orders in numbers, policies with own loops, and divisible GPUs.
+
+Tests compare these runs with the same runs event by event, to the last bit.
+"""
+
+import numpy as np
+
+from repro.base.typing import Flags
+from repro.engine.run_errors import naming_the_policy
+from repro.engine.run_records import AddedRecords
+from repro.engine.select.ranked import RankedDriver
+from repro.engine.setup import Setup
+from repro.model.elastic import Elastic
+from repro.model.performance import Curves, Renewing
+from repro.model.policy import speaks_for
+
+#: Methods by which a policy decides; `Policy.player` replaces them only if it is as specific.
+_DECISIONS = ("decide", "session", "completions")
+
+
+def simulate_compiled(setup: Setup) -> AddedRecords | None:
+    """Simulate a run in one compiled call; None: the run needs the engine, event by event."""
+    if setup.settings.processes:
+        return None
+    if isinstance(setup.driver, RankedDriver):
+        return AddedRecords() if _simulate_order(setup, setup.driver) else None
+    if _simulate_own_loops(setup):
+        return AddedRecords()
+    return _simulate_divided(setup)
+
+
+def _is_nominal(setup: Setup) -> bool:
+    """Whether jobs run at nominal speed, start for free, and need no nodes or grid of decisions."""
+    settings = setup.settings
+    return (
+        settings.perf is None
+        and settings.overhead is None
+        and settings.interval is None
+        and not setup.placer.tracks_nodes
+    )
+
+
+def _simulate_order(setup: Setup, driver: RankedDriver) -> bool:
+    """Simulate an `Order` whose keys follow from numbers; False: the run needs the engine."""
+    if driver.steady is None or not _is_nominal(setup) or setup.policy.completions().tie_s:
+        return False
+    from repro.engine.select.whole_run import simulate_order
+
+    setup.holdings.gangs.placement_used = True
+    simulate_order(
+        setup.table,
+        driver.steady,
+        setup.cluster.num_gpus,
+        driver.quantum,
+        setup.holdings.intervals,
+        setup.settings,
+        setup.awaited,
+    )
+    return True
+
+
+def _simulate_own_loops(setup: Setup) -> bool:
+    """Simulate a policy by its own compiled loops; False: the run needs the engine."""
+    policy = setup.policy
+    if not _is_nominal(setup) or setup.settings.ends_early:
+        return False
+    player = policy.player(setup.cluster)
+    if player is None or not speaks_for(policy, "player", _DECISIONS):
+        return False
+    setup.holdings.gangs.placement_used = True
+    intervals = setup.holdings.intervals if setup.settings.keep_intervals else None
+    player(setup.table, setup.cluster, intervals)
+    return True
+
+
+def _simulate_divided(setup: Setup) -> AddedRecords | None:
+    """Simulate divisible GPUs by the compiled clock; None: the run needs the engine."""
+    policy = setup.policy
+    if division_hindrance(setup) or not isinstance(policy, Elastic):
+        return None
+    from repro.engine.elastic import simulate_divided
+
+    settings = setup.settings
+    with naming_the_policy(policy, setup.view, setup.table):
+        columns, held_s = simulate_divided(
+            setup.table,
+            policy,
+            setup.view,
+            setup.holdings.intervals if settings.keep_intervals else None,
+            grid=settings.rules.grid,
+            predicted=sampled_jobs(setup.table.count, settings.predict, settings.seed),
+        )
+    return AddedRecords(columns, held_s)
+
+
+def division_hindrance(setup: Setup) -> str:
+    """Reason why a run cannot go by the compiled clock of divisible GPUs; empty: it can."""
+    settings = setup.settings
+    policy = setup.policy
+    if not isinstance(policy, Elastic) or policy.rule is None:
+        return f"policy {policy.name!r} has no compiled rule to divide GPUs by"
+    no_curves = not isinstance(settings.perf, Curves | None)
+    hindrances = {
+        "processes are added": bool(settings.processes),
+        "starts cost time": settings.overhead is not None,
+        "decisions are made at intervals": settings.interval is not None,
+        "the placement tells nodes apart": setup.placer.tracks_nodes,
+        "the run ends before all jobs do": settings.ends_early,
+        "the performance model knows no speed-up curves": no_curves,
+        "rates change during a run": isinstance(settings.perf, Renewing),
+    }
+    return next((reason for reason, applies in hindrances.items() if applies), "")
+
+
+def sampled_jobs(num_jobs: int, number: int | None, seed: int) -> Flags:
+    """Whether each job is predicted: ``number`` jobs sampled by the seed, or all jobs (None).
+
+    >>> int(sampled_jobs(4, 2, seed=0).sum())
+    2
+    """
+    chosen = np.zeros(num_jobs, np.bool_)
+    order = np.random.default_rng([seed, num_jobs]).permutation(num_jobs)
+    chosen[order[:number]] = True
+    return chosen

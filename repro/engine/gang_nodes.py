@@ -1,0 +1,102 @@
+"""Nodes of the gangs that hold GPUs."""
+
+from collections.abc import Mapping
+
+from repro.base.errors import PolicyError
+from repro.model.cluster.spec import Cluster
+from repro.model.decision import Run
+from repro.model.jobs import JobTable
+from repro.model.records import Nodes
+from repro.placement.base import Placer
+
+
+class GangNodes:
+    """Nodes of every gang that holds GPUs, chosen by the placement rule.
+
+    Parameters
+    ----------
+    table : JobTable
+        Jobs of the run.
+    cluster : Cluster
+        Cluster of the run.
+    policy : str
+        Name of the policy, for messages.
+    placer : Placer
+        Placement rule on the whole cluster.
+    typed : mapping of str to Placer
+        Placement rule on the nodes of each GPU type, for policies that name GPU types.
+    counts_only : bool
+        GPUs of a type are interchangeable and starts are free, so that no gang needs nodes.
+    """
+
+    def __init__(
+        self,
+        table: JobTable,
+        cluster: Cluster,
+        policy: str,
+        placer: Placer,
+        typed: Mapping[str | None, Placer],
+        *,
+        counts_only: bool,
+    ) -> None:
+        self.placer = placer
+        self.counts_only = counts_only
+        #: whether the placement rule had a part in the run
+        self.placement_used = False
+        self._table = table
+        self._cluster = cluster
+        self._policy = policy
+        self._typed = typed
+        self._nodes: dict[int, Nodes] = {}
+
+    def of(self, leader: int) -> Nodes:
+        """(Node, GPUs there) of the gang of a leader, by ascending node."""
+        return self._nodes.get(leader, ())
+
+    def of_start(self, run: Run) -> Nodes:
+        """Nodes of a gang that starts; the placement rule chooses them unless it has done so.
+
+        They are empty for a gang without own GPUs or with a fraction of a GPU.
+        """
+        charged = run.gpus - run.shared
+        if self.counts_only or not charged or charged != int(charged):
+            return ()
+        self.placement_used = True
+        leader = run.jobs[0]
+        # a placement rule that only counts GPUs is not asked: the decision has been counted already
+        if leader not in self._nodes and (self.placer.tracks_nodes or run.tasks):
+            self.place(run)
+        return self._nodes.get(leader, ())
+
+    def place(self, run: Run) -> None:
+        """Let the placement rule choose the nodes of a gang."""
+        placer = self._typed.get(run.gpu_type, self.placer)
+        leader = run.jobs[0]
+        self.placement_used = True
+        if not run.tasks:
+            model = self._table.models[leader] if placer.reads_model else None
+            self._nodes[leader] = placer.take(leader, int(run.gpus - run.shared), model)
+            return
+        if len(run.tasks) != run.gpus:
+            raise PolicyError(
+                f"policy {self._policy!r} names nodes for {len(run.tasks)} tasks of job "
+                f"{self._table.ids[leader]!r} that holds {run.gpus:g} GPUs; one GPU per task"
+            )
+        self._nodes[leader] = placer.claim(leader, run.tasks)
+
+    def give_back(self, run: Run) -> None:
+        """Free the nodes of a gang that has ended or stopped."""
+        leader = run.jobs[0]
+        if leader in self._nodes:
+            del self._nodes[leader]
+            self._typed.get(run.gpu_type, self.placer).give_back(leader)
+
+    def idle(self) -> list[int] | None:
+        """Idle GPUs of every node; None if the placement rule only counts GPUs."""
+        if not self.placer.tracks_nodes:
+            return None
+        idle = [node.gpus for node in self._cluster.nodes]
+        for placer in (self.placer, *self._typed.values()):
+            for node, gpus in placer.taken():
+                idle[node] -= gpus
+        return idle

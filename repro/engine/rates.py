@@ -1,0 +1,86 @@
+"""Rates of the members of a run, as the performance model has them."""
+
+from collections.abc import Sequence
+
+from repro.base.errors import ParamError, PolicyError
+from repro.model.cluster.spec import Cluster
+from repro.model.decision import Run
+from repro.model.jobs import JobTable
+from repro.model.performance import Paced, Performance
+from repro.model.records import Nodes
+from repro.model.speeds import ByType
+
+
+class RunRates:
+    """Rates of runs under the performance model of a simulation.
+
+    Parameters
+    ----------
+    table : JobTable
+        Jobs of the run.
+    cluster : Cluster
+        Cluster of the run.
+    policy : str
+        Name of the policy, for messages.
+    perf : Performance or None
+        The performance model; None: jobs run at nominal speed.
+    exact_units : bool
+        Ask a model that is `Paced` for the seconds of a unit of work instead of the rates.
+    """
+
+    def __init__(
+        self,
+        table: JobTable,
+        cluster: Cluster,
+        policy: str,
+        perf: Performance | None,
+        *,
+        exact_units: bool,
+    ) -> None:
+        self._table = table
+        self._cluster = cluster
+        self._policy = policy
+        self._perf = perf
+        self._paced = perf if exact_units and isinstance(perf, Paced) else None
+        self._by_type = isinstance(perf, ByType)
+
+    def of(self, run: Run, nodes: Nodes) -> tuple[Sequence[float], Sequence[float]]:
+        """Speed of every member relative to running alone, and seconds per unit of its work.
+
+        The seconds are empty unless the model is asked for them.
+        """
+        table = self._table
+        if self._perf is None:
+            if len(run.jobs) > 1:
+                raise PolicyError(
+                    f"policy {self._policy!r} groups jobs; simulate it with a performance model "
+                    f"(perf=...) that says how fast the members run"
+                )
+            return (run.gpus / table.gpus[run.jobs[0]],), ()
+        if self._by_type and run.gpu_type is None:
+            raise self._untyped()
+        if self._paced is None:
+            return self._perf.rates(table, run, nodes), ()
+        unit_s = self._paced.paces(table, run, nodes)
+        pairs = zip(run.jobs, unit_s, strict=True)
+        return [table.solo[job] / seconds for job, seconds in pairs], unit_s
+
+    def positive(self, job: int, rate: float) -> float:
+        """``rate``, after a check that it is a positive number."""
+        if not rate > 0:
+            raise PolicyError(
+                f"policy {self._policy!r} runs job {self._table.ids[job]!r} at rate {rate:g}"
+            )
+        return rate
+
+    def _untyped(self) -> ParamError:
+        """Error of a run without a GPU type under a throughput table."""
+        if not self._cluster.gpu_types:
+            return ParamError(
+                f"a throughput table knows speeds by GPU type, {self._cluster} names no types; "
+                f"give a cluster of types (such as 2xv100,2xk80), or leave the table out"
+            )
+        return ParamError(
+            f"policy {self._policy!r} does not choose GPU types, which a throughput table needs; "
+            f"take one that does (such as gavel-las), or a cluster without types"
+        )

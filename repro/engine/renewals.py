@@ -1,0 +1,75 @@
+"""Renewals: instants at which the performance model gives a run new rates."""
+
+import math
+from collections.abc import Iterator, Mapping
+from heapq import heappop, heappush
+
+from repro.base.errors import ParamError, PolicyError
+from repro.model.decision import Run
+from repro.model.jobs import JobTable
+from repro.model.performance import Renewing
+from repro.model.records import Nodes
+
+
+class Renewals:
+    """Future renewals of all runs under a performance model with `renew`.
+
+    Parameters
+    ----------
+    table : JobTable
+        Jobs of the run.
+    model : Renewing
+        The performance model.
+    runs : mapping of int to Run
+        Run of every job that holds GPUs; it changes as the simulation goes on.
+    """
+
+    def __init__(self, table: JobTable, model: Renewing, runs: Mapping[int, Run]) -> None:
+        self._table = table
+        self._model = model
+        self._runs = runs
+        #: heap of (instant in s, leader of a run, number of the leader's start)
+        self._heap: list[tuple[float, int, int]] = []
+        self._start_number = [0] * table.count
+
+    def note_start(self, run: Run) -> None:
+        """Count the start of a run; renewals of earlier starts are outdated."""
+        self._start_number[run.jobs[0]] += 1
+
+    def plan(self, run: Run, nodes: Nodes, begin: float) -> None:
+        """Add the next renewal of a run that progresses from ``begin`` (s) on."""
+        seconds = self._model.renew(self._table, run, nodes)
+        if not seconds > 0:
+            raise PolicyError(
+                f"the performance model asks for new rates after {seconds:g} s; `renew` returns "
+                f"seconds above 0, or infinity"
+            )
+        if seconds < math.inf:
+            leader = run.jobs[0]
+            heappush(self._heap, (begin + seconds, leader, self._start_number[leader]))
+
+    def next_instant(self) -> float:
+        """Instant of the next renewal (s); infinity if there is none."""
+        while self._heap:
+            instant, leader, number = self._heap[0]
+            if leader in self._runs and number == self._start_number[leader]:
+                return instant
+            heappop(self._heap)
+        return math.inf
+
+    def due(self, now: float) -> Iterator[Run]:
+        """Remove and yield the runs whose renewal is due.
+
+        The caller may `plan` the next renewal of a run before it takes the next run.
+        """
+        while self.next_instant() <= now:
+            _, leader, _ = heappop(self._heap)
+            yield self._runs[leader]
+
+
+def renewals_refused() -> ParamError:
+    """Error of a performance model with `renew` where jobs do not progress event by event."""
+    return ParamError(
+        "rates that change during a run (`renew` of the performance model) need jobs that progress "
+        "from event to event: choose rules other than muri, and a policy that returns no shares"
+    )

@@ -1,0 +1,66 @@
+"""Errors that name the policy of a run: exceptions in its code, jobs that never run."""
+
+import contextlib
+import traceback
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import FrameType
+
+from repro.base.errors import PolicyError, ReproError
+from repro.model.decision import Run
+from repro.model.jobs import JobTable
+from repro.model.policy import Policy
+from repro.model.view import View
+
+
+@contextlib.contextmanager
+def naming_the_policy(policy: Policy, view: View, table: JobTable) -> Iterator[None]:
+    """Turn an exception from the code of a policy into a PolicyError with policy, time and job."""
+    try:
+        yield
+    except ReproError:
+        raise
+    except Exception as error:
+        # SimPy raises a copy of the exception of a process
+        cause = error.__cause__ or error
+        last = _last_frame(cause, policy)
+        if last is None:
+            raise
+        frame, line = last
+        job = frame.f_locals.get("job")
+        ids = table.ids
+        about = f", job {ids[job]!r}" if isinstance(job, int) and 0 <= job < len(ids) else ""
+        raise PolicyError(
+            f"policy {policy.name!r} fails at {view.now:g} s{about}: "
+            f"{type(cause).__name__}: {cause} ({Path(frame.f_code.co_filename).name}:{line} in "
+            f"{frame.f_code.co_name})"
+        ) from error
+
+
+def _last_frame(error: BaseException, policy: Policy) -> tuple[FrameType, int] | None:
+    """Innermost frame and line in the modules of a policy; None: the policy has no part in it."""
+    modules = {cls.__module__ for cls in type(policy).__mro__ if issubclass(cls, Policy)}
+    modules.discard(Policy.__module__)
+    frames = [
+        (frame, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if frame.f_globals.get("__name__") in modules
+    ]
+    return frames[-1] if frames else None
+
+
+def never_ends(policy: str, now: float, table: JobTable, runs: Mapping[int, Run]) -> PolicyError:
+    """Error of a run without future events although jobs are unfinished."""
+    partial = [job for job, run in runs.items() if run.waits]
+    if partial:
+        gpus = sum(runs[job].gpus for job in partial)
+        return PolicyError(
+            f"policy {policy!r}: deadlock at {now:g} s; {len(partial)} jobs, first "
+            f"{table.ids[partial[0]]!r}, hold {gpus:g} GPUs, each waits for more, and none is left "
+            f"to run; use a policy that places whole gangs, or a larger cluster"
+        )
+    first = next(iter(table.active))
+    return PolicyError(
+        f"policy {policy!r} leaves {len(table.active)} jobs waiting for ever at {now:g} s, first "
+        f"{table.ids[first]!r}; every decision must run a job or name a wake-up"
+    )

@@ -1,0 +1,44 @@
+"""Records of a finished run."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from repro.base.typing import Flags, Floats, Ints
+from repro.engine.setup import Setup
+from repro.model.records import Result, collect
+
+
+class AddedRecords(NamedTuple):
+    """Records of a compiled run beyond the job table and the intervals."""
+
+    #: more columns of the job records, in order of submission
+    columns: Mapping[str, Floats | Ints | Flags] = {}
+    #: GPU-seconds held by all jobs, for runs without intervals
+    held_s: float | None = None
+
+
+def records_of(setup: Setup, added: AddedRecords, **meta: Any) -> Result:
+    """Collect the records of a finished run; ``meta`` is added to their ``meta``."""
+    table = setup.table
+    holdings = setup.holdings
+    run_meta = {
+        "policy": setup.policy.name,
+        "settings": repr(setup.policy),
+        "trace": table.frame.attrs.get("name", "trace"),
+        "cluster": str(setup.cluster),
+        "placement": repr(setup.settings.placement),
+        "num_gpus": setup.cluster.num_gpus,
+        "overhead_s": holdings.overhead_s,
+        "held_s": added.held_s,
+    }
+    columns = dict(added.columns)
+    rounds = setup.driver.rounds
+    if rounds is not None and rounds.settings.gang_tries:
+        columns["given_up"] = rounds.rule.lost >= rounds.settings.gang_tries
+    result = collect(table, holdings.intervals, table.positions, run_meta | meta)
+    order = np.argsort(table.positions.to_numpy())
+    in_trace_order = {name: values[order] for name, values in columns.items()}
+    return dataclasses.replace(result, jobs=result.jobs.assign(**in_trace_order))

@@ -1,0 +1,41 @@
+"""Options of one run, with names and defaults resolved."""
+
+import math
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from repro.engine.rounds.settings import RoundSettings
+from repro.model.performance import Overhead, Performance
+from repro.model.rules import Rules
+from repro.placement.base import Placement
+
+#: Makes a SimPy process of an `Engine`; the process runs next to the scheduler.
+Process = Callable[[Any], Generator[Any, Any, Any]]
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """The options of `repro.simulate` other than trace, cluster and policy."""
+
+    placement: Placement
+    rules: Rules = field(default_factory=Rules)
+    rounds: RoundSettings = field(default_factory=RoundSettings)
+    perf: Performance | None = None
+    overhead: Overhead | None = None
+    #: seconds between decisions; None: a decision at every event
+    interval: float | None = None
+    seed: int = 0
+    #: ids of the jobs that the run waits for; None: all jobs
+    until: Iterable[object] | None = None
+    #: instant (s) at which the run ends even if jobs are unfinished
+    stop_time: float = math.inf
+    keep_intervals: bool = True
+    #: number of jobs whose completion is predicted at their arrival; None: all jobs
+    predict: int | None = 0
+    processes: Sequence[Process] = ()
+
+    @property
+    def ends_early(self) -> bool:
+        """Whether the run may end before all jobs have finished."""
+        return self.until is not None or self.stop_time < math.inf

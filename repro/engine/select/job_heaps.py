@@ -1,0 +1,117 @@
+"""Heaps of the jobs of one run, filled from keys in Python and searched in compiled code."""
+
+from typing import Any
+
+import numpy as np
+
+from repro.base.errors import PolicyError
+from repro.base.typing import Ints
+from repro.engine.select import queues
+from repro.model.jobs import JobTable
+
+#: Heaps of running jobs that are made at first; more are added when needed.
+FIRST_RUNNING_HEAPS = 64
+
+
+class JobHeaps:
+    """Waiting jobs in a heap for each demand, running jobs in a heap for each drift of the key.
+
+    Changes are collected in Python. They reach the heaps in one compiled call.
+
+    Parameters
+    ----------
+    table : JobTable
+        Jobs of the run.
+    policy : str
+        Name of the policy, for messages.
+    """
+
+    def __init__(self, table: JobTable, policy: str) -> None:
+        self._table = table
+        self._policy = policy
+        self._gpus = np.array(table.gpus, dtype=np.int64)
+        demands, demand_index = np.unique(self._gpus, return_inverse=True)
+        #: heap of each job while it waits
+        self._waiting_heap: list[int] = demand_index.tolist()
+        self._num_waiting_heaps = len(demands)
+        #: drift of the key (per second) -> heap of the running jobs with this drift
+        self._running_heap: dict[float, int] = {}
+        #: the heaps and views of their keys and drifts, made when the first key is known
+        self._queues: queues.Queues
+        self._keys: Any
+        self._slopes: Any
+        #: numbers of a key; 0: no key is known yet
+        self._key_length = 0
+        #: jobs that change their heap, and their next heaps (-1: none)
+        self._moved: list[int] = []
+        self._next_heaps: list[int] = []
+
+    @property
+    def changed(self) -> bool:
+        """Whether a job changes its heap."""
+        return bool(self._moved)
+
+    def wait(self, job: int, key: Any) -> None:
+        """Move a job to the heap of waiting jobs of its demand."""
+        self._put(job, key, 0.0, 0.0, self._waiting_heap[job])
+
+    def run(self, job: int, key: Any, slope: float, now: float) -> None:
+        """Move a job to the heap of running jobs whose key drifts by ``slope`` per second."""
+        heap = self._running_heap.get(slope)
+        if heap is None:
+            heap = self._num_waiting_heaps + len(self._running_heap)
+            self._running_heap[slope] = heap
+            if heap == len(self._queues.top):
+                top = np.append(self._queues.top, np.full(heap, -1))
+                self._queues = self._queues._replace(top=top)
+        self._put(job, key, slope, now, heap)
+
+    def remove(self, job: int) -> None:
+        """Remove a job from its heap."""
+        self._moved.append(job)
+        self._next_heaps.append(-1)
+
+    def best_waiting(self) -> list[int]:
+        """Best waiting job of each demand, best first."""
+        best: list[int] = queues.best_waiting_after(self._queues, *self._changes()).tolist()
+        return best
+
+    def select(self, idle: int, now: float) -> tuple[int, list[int]]:
+        """Idle GPUs after a selection, and its choices: a start is a job, a stop is -1 - job."""
+        jobs, heaps = self._changes()
+        idle, choices = queues.select_after(self._queues, jobs, heaps, idle, now)
+        return idle, choices.tolist()
+
+    def _changes(self) -> tuple[Ints, Ints]:
+        """Jobs that change their heap, and their next heaps; both lists are cleared."""
+        changes = np.array(self._moved, np.int64), np.array(self._next_heaps, np.int64)
+        self._moved.clear()
+        self._next_heaps.clear()
+        return changes
+
+    def _put(self, job: int, key: Any, slope: float, now: float, heap: int) -> None:
+        """Store the key that a job has now, and move the job to a heap."""
+        numbers = key if isinstance(key, tuple) else (key,)
+        if not self._key_length:
+            self._key_length = len(numbers)
+            self._queues = queues.empty(
+                self._gpus, self._key_length, self._num_waiting_heaps, FIRST_RUNNING_HEAPS
+            )
+            columns: tuple[Any, Any] = self._queues.key, self._queues.slope
+            self._keys = memoryview(columns[0])
+            self._slopes = memoryview(columns[1])
+        try:
+            if slope:
+                numbers = (*numbers[:-1], numbers[-1] - slope * now)
+            for column, value in enumerate(numbers):
+                self._keys[job, column] = value
+        except (TypeError, ValueError, IndexError):
+            numbers = ()
+        if not 0 < len(numbers) == self._key_length:
+            raise PolicyError(
+                f"policy {self._policy!r}: the key of job {self._table.ids[job]!r} is "
+                f"{key!r}; give a number or a tuple, always of as many numbers"
+            )
+        self._slopes[job] = slope
+        self._moved.append(job)
+        self._next_heaps.append(heap)

@@ -1,0 +1,88 @@
+"""Setup of a run: its jobs, cluster, policy and placement, checked and connected."""
+
+import dataclasses
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from repro.engine import checks
+from repro.engine.holdings import Holdings
+from repro.engine.make_rounds import make_rounds
+from repro.engine.run_errors import naming_the_policy
+from repro.engine.run_settings import RunSettings
+from repro.engine.select.ranked import RankedDriver
+from repro.engine.whole_decisions import DecisionDriver
+from repro.model.cluster.spec import Cluster, gpus_by_type
+from repro.model.jobs import JobTable
+from repro.model.policy import Order, Policy
+from repro.model.speeds import Speeds
+from repro.model.view import View
+from repro.placement.by_type import by_type
+
+
+class Setup:
+    """Everything that one run consists of, before the first event.
+
+    Parameters
+    ----------
+    trace : DataFrame
+        A validated trace.
+    cluster : Cluster
+        Cluster of the run.
+    policy : Policy
+        Policy with the values of the rule set.
+    settings : RunSettings
+        Options of the run; ``stop_time`` is an instant of the trace.
+
+    Raises
+    ------
+    TraceError, PolicyError, ParamError
+        If a job can never run, the policy fails, or an option is out of range.
+    """
+
+    def __init__(
+        self, trace: pd.DataFrame, cluster: Cluster, policy: Policy, settings: RunSettings
+    ) -> None:
+        self.table = JobTable(trace, settings.rules)
+        stop_time = settings.stop_time - self.table.clock_start_s
+        self.settings = dataclasses.replace(settings, stop_time=stop_time)
+        self.cluster = cluster
+        self.policy = policy
+        self._rng = np.random.default_rng(settings.seed)
+        self._first_state = self._rng.bit_generator.state
+        self.placer = settings.placement.bind(cluster, self._rng)
+        is_order = isinstance(policy, Order)
+        typed = {} if is_order else by_type(settings.placement, cluster, self._rng)
+        self.speeds = Speeds(self.table, settings.perf, gpus_by_type(cluster))
+        self.view = View(self.table, cluster, policy.needs, policy.name, self.speeds, settings.seed)
+        self.holdings = Holdings(
+            self.table, cluster, policy.name, self.placer, typed, self.settings
+        )
+        self.view.places = self.holdings
+        with naming_the_policy(policy, self.view, self.table):
+            self.driver = self._driver()
+        #: jobs that the run waits for; None: all jobs
+        self.awaited = checks.awaited_jobs(self.table, settings.until)
+        checks.check_demands(self.table, cluster, policy, self.placer)
+        checks.check_decision_times(self.table, cluster, policy, self.settings)
+
+    def _driver(self) -> RankedDriver | DecisionDriver:
+        """Driver of the policy: it turns keys or decisions into starts and stops."""
+        policy = self.policy
+        holdings = self.holdings
+        if isinstance(policy, Order):
+            return RankedDriver(self.table, policy, self.view, self.placer, holdings.take)
+        rounds = partial(make_rounds, self.table, policy, self.speeds, holdings, self.settings)
+        return DecisionDriver(self.table, policy, self.view, holdings, rounds)
+
+    @property
+    def used_seed(self) -> bool:
+        """Whether placement, policy, rounds or sampled predictions read the seed so far."""
+        rounds = self.driver.rounds
+        return (
+            self._rng.bit_generator.state != self._first_state
+            or self.view.seed_read
+            or 0 < (self.settings.predict or 0) < self.table.count
+            or (rounds is not None and rounds.shuffles)
+        )

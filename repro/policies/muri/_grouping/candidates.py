@@ -1,0 +1,136 @@
+"""Candidates: the jobs of highest priority that fill the cluster in groups of k.
+
+Muri, SIGCOMM 2022, Algorithm 1, section 4.2. A bucket holds the jobs of one GPU count. In order of
+priority, a job reserves GPUs on an empty cluster for itself and for the next jobs of its bucket, up
+to k jobs in all.
+
+Ties: the smaller row comes first. With ``wide_first``, the wider job comes first, and jobs that
+arrived just now come last.
+"""
+
+import heapq
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sortedcontainers import SortedList
+
+from repro.base.typing import Floats, Ints
+from repro.model.cluster.spec import Cluster
+from repro.placement.first_fit import FirstFit
+
+#: Priority (smaller first), rank among equal priorities, row of the job.
+Entry = tuple[float, int, int]
+
+
+class Candidates:
+    """Waiting jobs in buckets by GPU count, and the choice of candidates.
+
+    The priority of a waiting job is constant. ``wide_first`` orders equal priorities as the list of
+    the public simulator does.
+    """
+
+    def __init__(
+        self, widths: Sequence[int], cluster: Cluster, max_group: int, wide_first: bool
+    ) -> None:
+        self._empty_cluster = FirstFit(cluster, set(widths))
+        self._num_gpus = cluster.num_gpus
+        #: GPUs of every job, shape (jobs,)
+        self.widths = np.array(widths, dtype=np.int64)
+        self._width_of = widths
+        self._max_group = max_group
+        self._wide_first = wide_first
+        #: width -> waiting jobs in order of priority
+        self._buckets: dict[int, SortedList[Entry]] = {}
+        #: waiting job -> its entry
+        self.waiting: dict[int, Entry] = {}
+        #: rank of each job among equal priorities, smaller first
+        self._rank = np.arange(len(widths))
+        #: last priority of each job while it waited or ran; NaN before its first start
+        self._last_priority = np.full(len(widths), np.nan)
+        #: all ranks are from the first of these to below the second
+        self._lowest_rank = 0
+        self._next_rank = 1 << 40
+
+    def add(self, jobs: Iterable[int], priorities: Iterable[float]) -> None:
+        """Add waiting jobs to their buckets."""
+        for job, priority in zip(jobs, priorities, strict=True):
+            entry = (priority, int(self._rank[job]), job)
+            self.waiting[job] = entry
+            self._buckets.setdefault(self._width_of[job], SortedList()).add(entry)
+
+    def remove(self, jobs: Iterable[int]) -> None:
+        """Remove jobs that start from their buckets."""
+        for job in jobs:
+            entry = self.waiting.pop(job)
+            self._buckets[self._width_of[job]].remove(entry)
+            self._last_priority[job] = entry[0]
+
+    def ranked(self, rows: Ints, priorities: Floats) -> dict[int, list[Entry]]:
+        """Entries of running jobs at their present priorities, by width, best first."""
+        buckets: dict[int, list[Entry]] = {
+            width: [] for width in dict.fromkeys(self.widths[rows].tolist())
+        }
+        last = priorities
+        if self._wide_first:
+            last = self._last_priority[rows]
+            last = np.where(np.isnan(last), priorities, last)
+        order = np.lexsort((self._rank[rows], last, priorities))
+        rows = rows[order]
+        priorities = priorities[order]
+        ranks = self._updated_ranks(rows, priorities - last[order])
+        self._last_priority[rows] = priorities
+        entries = zip(priorities.tolist(), ranks.tolist(), rows.tolist(), strict=True)
+        for width, entry in zip(self.widths[rows].tolist(), entries, strict=True):
+            buckets[width].append(entry)
+        return buckets
+
+    def _updated_ranks(self, rows: Ints, change: Floats) -> Ints:
+        """Set and get the ranks of running jobs, in order, after a change of their priorities."""
+        # The public simulator sorts its list in place, and equal priorities keep their order. A job
+        # whose priority rose to that of others therefore stays ahead of them. A job whose priority
+        # fell to that of others comes behind them.
+        position = np.arange(len(rows))
+        self._lowest_rank -= len(rows)
+        moved = np.where(change > 0, self._lowest_rank, self._next_rank) + position
+        self._next_rank += len(rows)
+        ranks = np.where(change == 0, self._rank[rows], moved)
+        self._rank[rows] = ranks
+        return ranks
+
+    def choose(self, running: Mapping[int, list[Entry]], fresh: range) -> dict[int, list[Entry]]:
+        """Candidates among running and waiting jobs, by width, best first.
+
+        ``fresh`` has the rows of the jobs that arrived just now.
+        """
+        size = self._max_group
+        buckets = {}
+        for width in running.keys() | self._buckets.keys():
+            # the cluster has no GPUs for more candidates of a bucket
+            most = size * (self._num_gpus // width)
+            waiting = itertools.islice(self._buckets.get(width, ()), most)
+            if bucket := sorted([*running.get(width, ()), *waiting]):
+                buckets[width] = bucket
+        width_of = self._width_of
+        # every size-th job of a bucket reserves GPUs for itself and for the next jobs
+        leaders = (bucket[::size] for bucket in buckets.values())
+        ranked = heapq.merge(*leaders, key=self._sort_key(fresh))
+        placed = self._empty_cluster.scan(ranked, lambda entry: width_of[entry[2]])
+        reservations = Counter([width_of[job] for _, _, job in placed])
+        return {width: buckets[width][: size * count] for width, count in reservations.items()}
+
+    def _sort_key(self, fresh: range) -> Callable[[Entry], Any] | None:
+        """Sort key of entries of all widths; None: the entry itself."""
+        if not self._wide_first:
+            return None
+        width_of = self._width_of
+
+        def key(entry: Entry) -> tuple[float, bool, int, int]:
+            priority, rank, job = entry
+            if job in fresh:
+                return priority, True, 0, rank
+            return priority, False, -width_of[job], rank
+
+        return key
