@@ -84,9 +84,12 @@ class FigureSpec(Strict):
 def _check_form(name: str, value: Any, usual: Any) -> None:
     """Refuse a value of another form than that of the parameter file."""
     wanted = _form(usual)
+    accepted = [wanted]
     # a whole number is a number; a parameter file's null says nothing about the form
-    accepted = {"a number": ("a number", "a whole number")}.get(wanted, (wanted,))
-    accepted += {"a list of numbers": ("a list of whole numbers",)}.get(wanted, ())
+    if wanted == "a number":
+        accepted.append("a whole number")
+    if wanted == "a list of numbers":
+        accepted.append("a list of whole numbers")
     if usual is not None and _form(value) not in accepted:
         shown = str(usual) if len(str(usual)) <= 60 else f"{str(usual)[:60]}…"
         raise ParamError(f"{name} is {value!r:.60}; give {wanted}, such as {shown}")
