@@ -1,6 +1,7 @@
 """Verdicts follow from the claim and the value of the run, and from nothing else."""
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -286,3 +287,25 @@ def test_texts():
         "7",
         "inf",
     ]
+
+
+@pytest.mark.parametrize("entry", params.discover(), ids=lambda entry: entry.id)
+def test_the_text_of_a_claim_stands_alone(entry):
+    for claim in entry.load().claims:
+        words = claim.what.split()
+        assert len(words) <= 12, claim.what
+        assert not re.match(r"(?i)(the same|those|likewise|the others?)\b", claim.what), claim.what
+        assert " the same" not in claim.what or claim.kind == "check", claim.what
+
+
+@pytest.mark.parametrize("entry", params.discover(), ids=lambda entry: entry.id)
+def test_no_number_is_a_distance_to_zero(entry):
+    zeros = {
+        claim.id
+        for claim in entry.load().claims
+        if claim.kind == "number"
+        and claim.series is None
+        and not any(item for item in flat(claim.published))
+    }
+    # the paper itself says that jobs of this size have no error
+    assert zeros <= ({"small_exact"} if entry.id == "pcs/fig11a_size_and_error" else set())
