@@ -12,6 +12,7 @@ import marks
 
 from repro.batch.check import Stored, headline_lines, stored
 from repro.figures import params
+from repro.figures.claims import is_own_check
 from repro.figures.points import shares
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -21,6 +22,11 @@ KINDS = ("number", "order", "example", "check")
 OTHER = ("partial", "missed", "not comparable")
 
 
+def kind_of(claim: dict[str, Any]) -> str:
+    """Kind of a claim; an example derived by this package is a check."""
+    return "check" if is_own_check(claim["kind"], claim["certainty"]) else str(claim["kind"])
+
+
 def cells(claims: list[dict[str, Any]]) -> list[str]:
     """Cells of a row: claims reproduced of those judged for each kind, then the other verdicts."""
     shown = []
@@ -28,7 +34,7 @@ def cells(claims: list[dict[str, Any]]) -> list[str]:
         judged = [
             claim["verdict"] == "reproduced"
             for claim in claims
-            if claim["kind"] == kind and claim["verdict"] != "not comparable"
+            if kind_of(claim) == kind and claim["verdict"] != "not comparable"
         ]
         shown.append(f"{sum(judged)} of {len(judged)}" if judged else "")
     tally = Counter(claim["verdict"] for claim in claims)

@@ -181,8 +181,8 @@ def headline_lines(figures: Sequence[Stored]) -> list[str]:
     groups = {ORIGIN_WORDS[origin]: group for origin, group in points["by_origin"].items()}
     simulated = points["available_by_origin"].get("simulation")
     if simulated and simulated["judged"] != points["by_origin"]["simulation"]["judged"]:
-        groups["of these on available data"] = simulated
-        first = [ORIGIN_WORDS["simulation"], "of these on available data"]
+        first = [ORIGIN_WORDS["simulation"], "simulated, on available data"]
+        groups[first[1]] = simulated
         groups = {name: groups[name] for name in dict.fromkeys([*first, *groups])}
     by_paper = {paper_name(paper): group for paper, group in points["by_paper"].items()}
     shown = []
