@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,9 @@ import pandas as pd
 from repro.base.typing import Floats
 from repro.model.jobs import JobTable
 from repro.model.rules import RULES
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Nodes = tuple[tuple[int, int], ...]
 
@@ -89,6 +93,33 @@ class Result:
     jobs: pd.DataFrame
     intervals: pd.DataFrame
     meta: dict[str, Any] = field(default_factory=dict)
+
+    def _repr_html_(self) -> str:
+        """Summary as a table, as JupyterLab shows it."""
+        rows = {name: value for name, value in self.summary().items() if value not in ({}, [])}
+        shown = {
+            name: f"{value:,.6g}" if isinstance(value, float) else str(value)
+            for name, value in rows.items()
+        }
+        return str(pd.DataFrame({"result": shown}).to_html(border=0, justify="left"))
+
+    def plot(self, chart: str = "jct", **window: float) -> Figure:
+        """Draw the run: ``jct`` (distribution), ``utilisation`` or ``gantt``.
+
+        ``start`` and ``end`` (s) are the window of the last two.
+
+        Examples
+        --------
+        >>> import repro
+        >>> from repro.testing import small_trace
+        >>> result = repro.simulate(small_trace(), "2x4", "srtf")
+        >>> result.plot("gantt").axes[0].get_xlabel()
+        'time (s)'
+        """
+        # charts are a floor above and take a second to import
+        charts = importlib.import_module("repro.plot.result_charts")
+        figure: Figure = charts.plot_result(self, chart, **window)
+        return figure
 
     def summary(self) -> dict[str, Any]:
         """Headline numbers, as ``repro simulate --json`` prints them.

@@ -1,0 +1,49 @@
+"""A result shows itself: a table in JupyterLab, three charts."""
+
+from __future__ import annotations
+
+import pytest
+
+import repro
+from repro.base.errors import ParamError
+from repro.testing import small_trace
+
+
+@pytest.fixture(scope="module")
+def result():
+    return repro.simulate(small_trace(), "2x4", "srtf")
+
+
+def test_jupyter_shows_the_summary(result):
+    shown = result._repr_html_()
+    assert "avg_jct" in shown and "srtf" in shown and "ignored" not in shown
+
+
+def test_distribution_of_jct_ends_at_one(result):
+    (axes,) = result.plot().axes
+    assert axes.lines[0].get_ydata()[-1] == 1 and axes.get_title(loc="left") == "srtf on 2x4"
+
+
+def test_gpus_in_use_never_exceed_the_cluster(result):
+    (axes,) = result.plot("utilisation").axes
+    percent = axes.lines[0].get_ydata()
+    assert 0 < max(percent) <= 100 + 1e-9 and percent[-1] == pytest.approx(0, abs=1e-9)
+
+
+def test_a_window_cuts_the_lanes(result):
+    last = result.intervals["end"].max()
+    (axes,) = result.plot("gantt", start=0.25 * last, end=0.5 * last).axes
+    ends = [bar.get_x() + bar.get_width() for bar in axes.patches]
+    assert ends and max(ends) <= 0.5 * last
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"chart": "pie"}, "chart is 'pie'; give jct, utilisation, gantt"),
+        ({"chart": "gantt", "start": 1e9}, "no job runs between"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(result, arguments, message):
+    with pytest.raises(ParamError, match=message):
+        result.plot(**arguments)
