@@ -91,6 +91,33 @@ def read_points(frame: pd.DataFrame, **default: str) -> list[Point]:
     return points
 
 
+def as_points(table: pd.DataFrame, **fields: Any) -> pd.DataFrame:
+    """Points of the rows of a table that have a published value, as `FigureRun.save` takes them.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Published values next to ours, a row per point.
+    **fields
+        For each field of a point the name of its column, or one value for all rows. ``published``
+        and ``ours`` are columns of these names by default.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"policy": ["srtf"], "published": [9.0], "value": [9.5]})
+    >>> facts = {"series": "policy", "ours": "value", "quantity": "average JCT", "unit": "s"}
+    >>> as_points(table, **facts, certainty="artifact").iloc[0]["ours"]
+    9.5
+    """
+    named = {"published": "published", "ours": "ours", **fields}
+    columns = {
+        name: table[source] if isinstance(source, str) and source in table else source
+        for name, source in named.items()
+    }
+    rows = pd.DataFrame(columns, index=table.index)
+    return rows[rows["published"].notna()]
+
+
 def point_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """Table of rows of points, with the columns of the points file."""
     rows = list(rows)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from repro.base import paths
 from repro.base.errors import refuse_unknown
-from repro.figures.points import with_counted
+from repro.figures.points import as_points, with_counted
 from repro.papers.tiresias.production import falls
 from repro.perf.throughput_files import is_stand_in
 
@@ -131,16 +131,11 @@ def quantiles(
         np.quantile(by_series.get_group(series), fraction, method="inverted_cdf")
         for series, fraction in zip(published["series"], published["fraction"], strict=True)
     ]
-    return pd.DataFrame(
-        {
-            "series": published["series"] + ", distribution",
-            "x": published["fraction"],
-            "quantity": f"{quantity} of this fraction of the jobs, seed 0",
-            "published": published[value],
-            "ours": simulated if compare else None,
-            "unit": unit,
-            "certainty": "artifact",
-        }
+    fields = {"x": "fraction", "published": value, "ours": simulated if compare else None}
+    name = published["series"] + ", distribution"
+    about = f"{quantity} of this fraction of the jobs, seed 0"
+    return as_points(
+        published, series=name, quantity=about, unit=unit, certainty="artifact", **fields
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from repro.figures.points import as_points
 from repro.model.records import Result, by_index
 
 #: Metrics of the paper, all in seconds.
@@ -63,27 +64,18 @@ def compare(
 
 def points(table: pd.DataFrame) -> pd.DataFrame:
     """Points of the rows of `compare` that have a published value, in s."""
-    rows = table[table["published"].notna()]
-    return rows.rename(columns={"policy": "series", "trace": "x", "value": "ours"}).assign(
-        quantity=rows["metric"].map(LABELS), unit="s", certainty="artifact"
-    )[["series", "x", "quantity", "published", "ours", "unit", "certainty"]]
+    quantity = table["metric"].map(LABELS)
+    fields = {"series": "policy", "x": "trace", "ours": "value", "quantity": quantity}
+    return as_points(table, **fields, unit="s", certainty="artifact")
 
 
 def bar_points(table: pd.DataFrame, reference: str) -> pd.DataFrame:
     """Points of the bars of `compare`, ratios to the reference; they follow from the seconds."""
-    rows = table[table["published_ratio"].notna() & (table["policy"] != reference)]
-    return pd.DataFrame(
-        {
-            "series": rows["policy"],
-            "x": rows["trace"],
-            "quantity": rows["metric"].map(LABELS) + f" relative to {reference}",
-            "published": rows["published_ratio"],
-            "ours": rows["ratio"],
-            "unit": "x",
-            "certainty": "artifact",
-            "uncounted": True,
-        }
-    )
+    rows = table[table["policy"] != reference]
+    quantity = rows["metric"].map(LABELS) + f" relative to {reference}"
+    fields = {"series": "policy", "x": "trace", "published": "published_ratio", "ours": "ratio"}
+    facts = {"quantity": quantity, "unit": "x", "certainty": "artifact", "uncounted": True}
+    return as_points(rows, **fields, **facts)
 
 
 def over_noise(results: Mapping[tuple[float, str, int], Result]) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from repro.figures.points import as_points
 from repro.files.tables import ModelTable
 from repro.model.policy import Policy, make
 from repro.policies.pcs.pcs import class_thresholds, decaying_weights
@@ -83,9 +84,9 @@ def with_published(
 def points(table: pd.DataFrame, comparable: pd.Series | bool = True) -> pd.DataFrame:
     """Points of the published rows of `with_published`; ours is NaN where not ``comparable``."""
     kept = pd.Series(comparable, index=table.index)
-    compared = table.assign(ours=table["ours"].where(kept))
-    columns = ["series", "x", "quantity", "published", "ours", "unit", "certainty"]
-    return compared.loc[compared["published"].notna(), columns]
+    names = ("series", "x", "quantity", "unit", "certainty")
+    fields = {name: name for name in names}
+    return as_points(table, **fields, ours=table["ours"].where(kept))
 
 
 def _text(x: object) -> str:

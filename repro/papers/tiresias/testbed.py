@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from repro.figures.points import as_points
 from repro.model.metrics import bins, busy_gpus, statistics
 from repro.model.records import Result, durations, makespan
 
@@ -78,11 +78,8 @@ def points(table: pd.DataFrame, judged: str, **columns: str) -> pd.DataFrame:
 
     ``columns`` maps a point's field to a column of the table or to one value for all rows.
     """
-    columns = {"published": "published", "certainty": "certainty", "unit": "", **columns}
-    values: dict[str, Any] = {name: table.get(source, source) for name, source in columns.items()}
-    values |= {"rules": table["rules"], "aside": table["rules"] != judged}
-    rows = pd.DataFrame(values, index=table.index)
-    return rows[rows["published"].notna()]
+    fields = {"certainty": "certainty", "unit": "", **columns, "rules": "rules"}
+    return as_points(table, **fields, aside=table["rules"] != judged)
 
 
 def count_bins(traces: Mapping[int, pd.DataFrame], small_gpus: int, short_s: float) -> pd.DataFrame:
