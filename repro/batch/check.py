@@ -279,10 +279,12 @@ def lines(figures: Sequence[Stored]) -> list[str]:
             shown.append(f"  failed          {figure.error['error']}")
         shown += [f"  damaged         {figure.folder}/{line}" for line in figure.damage]
         for row in figure.claims:
-            published, ours = map(_short, shown_values(row))
+            published, ours, point = map(_short, shown_values(row))
+            where = f" ({point})" if point else ""
+            source = f"{row['tolerance']}; {row['certainty']}, {row['source']}"
             shown.append(
                 f"  {verdict_word(row):<15} {row['kind']:<7} {row['id']}: ours {ours}, "
-                f"published {published} ({row['tolerance']}; {row['certainty']}, {row['source']})"
+                f"published {published}{where} ({source})"
             )
             if row.get("deviation"):
                 shown.append(f"  {'':<15} deviation: {row['deviation']}")

@@ -289,12 +289,11 @@ def _judge_series(claim: Claim, points: Sequence[Point], reason: Reason) -> Verd
     # a value that this run does not have is farther than any other
     ranks = [-distance if math.isfinite(distance) else -math.inf for distance in distances]
     farthest = chosen[ranks.index(min(ranks))]
-    named = ["x"]
-    named += [
-        name for name in ("series", "quantity") if len({getattr(p, name) for p in chosen}) > 1
-    ]
-    where = {name: getattr(farthest, name) for name in sorted(named)}
-    where = {name: value for name, value in where.items() if value is not None}
+    where: dict[str, Any] = {} if farthest.x is None else {"x": farthest.x}
+    if len({point.series for point in chosen}) > 1:
+        where["series"] = farthest.series
+    if len({point.quantity for point in chosen if point.series == farthest.series}) > 1:
+        where["quantity"] = farthest.quantity
     return Verdict(claim, farthest.ours, outcome, None, farthest, len(chosen), where)
 
 

@@ -247,9 +247,10 @@ class Verdicts(pd.DataFrame):
         columns = ["verdict", "claim", "published", "ours", "tolerance", "certainty", "source"]
         rows = [verdict.row() for verdict in verdicts]
         for row in rows:
-            published, ours = shown_values(row)
+            published, ours, point = shown_values(row)
             word = verdict_word(row)
-            row |= {"claim": row["what"], "published": published, "ours": ours, "verdict": word}
+            claim = f"{row['what']} ({point})" if point else row["what"]
+            row |= {"claim": claim, "published": published, "ours": ours, "verdict": word}
         frame = cls(rows, columns=[*columns, "kind"])
         frame.attrs["sentence"] = summary(verdicts, points, notes)
         return frame
@@ -290,24 +291,23 @@ def _tone(verdict: Any) -> str:
     return f"background-color: {color}; color: #111" if color else ""
 
 
-def shown_values(row: Mapping[str, Any]) -> tuple[str, str]:
-    """Texts of the published value and ours in a claim's row; of a series, at its farthest point.
+def shown_values(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Texts of a claim's published value, of ours, and of the point of its series they belong to.
 
     >>> farthest = {"x": 4.4, "unit": "h"}
     >>> shown_values({"published": 25.7, "ours": 29.71, "farthest": farthest, "judged": 11})
-    ('25.7 h at 4.4 (farthest of 11)', '29.71 h')
+    ('25.7 h', '29.71 h', 'at 4.4, farthest of 11')
     """
     published = show(row["published"])
     ours = show(row["ours"])
     farthest = row.get("farthest")
     if not farthest:
-        return published, ours
+        return published, ours, ""
     unit = f" {farthest['unit']}" if farthest["unit"] else ""
-    position = f" at {show(farthest['x'])}" if "x" in farthest else ""
-    facts = [farthest[name] for name in ("series", "quantity") if name in farthest]
+    facts = [f"at {show(farthest['x'])}"] if "x" in farthest else []
+    facts += [farthest[name] for name in ("series", "quantity") if name in farthest]
     facts += [f"farthest of {row['judged']}"] if row["judged"] > 1 else []
-    remark = f" ({', '.join(facts)})" if facts else ""
-    return f"{published}{unit}{position}{remark}", f"{ours}{unit}"
+    return f"{published}{unit}", f"{ours}{unit}", ", ".join(facts)
 
 
 def verdict_word(row: Mapping[str, Any]) -> str:
