@@ -177,7 +177,7 @@ def test_pictures_have_their_size_and_verdicts_a_sign_beside_the_colour(root):
     for picture in Reader(page).pictures:
         assert (picture["width"], picture["height"]) == ("700", "350")
         assert picture["loading"] == "lazy" and "alt" in picture
-    assert '<b class="chip miss">missed</b>' in page and '<b class="chip good">holds</b>' in page
+    assert '<b class="chip miss">missed</b>' in page and '<b class="chip own">holds</b>' in page
     for tone, sign in (("good", "✓"), ("part", "◐"), ("miss", "✗"), ("none", "○")):
         assert f'.{tone}::before {{ content: "{sign} "; }}' in page
 
@@ -186,7 +186,7 @@ def test_a_page_per_paper_says_what_did_not_come_out_and_why(root):
     page = written(root)[Path("tiresias/index.html")]
     words = " ".join(re.sub("<[^>]*>", " ", page).split())
     assert "1 misses at least one published value" in words
-    assert "published 5.5, ours 5.4 (−1.8 %); tolerance ±10 %." in words
+    assert "published 5.5, ours 5.4, −1.8 % off; tolerance ±10 %." in words
     assert "&lt;b&gt;other&lt;/b&gt; jobs." in words and "jobs..." not in words
     assert "1 other claim of this figure is reproduced." in words
 

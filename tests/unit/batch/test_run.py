@@ -40,7 +40,8 @@ def test_a_run_writes_everything_and_a_second_one_skips(project):
     project.add("tiresias/fig01_one")
     project.add("gavel/tab02_two", big=3)
     first = project.cli("run", "--all", "-j", "2")
-    assert "verdicts: 3 reproduced, 1 missed (1 without a recorded deviation)" in first.stdout
+    counts = "verdicts: 3 of 4 claims reproduced, 1 missed; 1 missed without a recorded deviation"
+    assert counts in first.stdout
     assert f"gallery:  {project.root / 'build/figures/index.html'}" in first.stdout
     folder = project.folder("tiresias/fig01_one")
     assert sorted(p.name for p in folder.iterdir()) == [
@@ -113,7 +114,7 @@ def test_a_notebook_that_kills_its_kernel_fails_alone(project):
     project.add("tiresias/fig01_dead", before="import os; os._exit(7)")
     project.add("tiresias/fig02_good")
     done = project.cli("run", "--all", "-j", "2", code=1)
-    assert "Kernel died" in done.stdout and "fig02_good: 2 reproduced" in done.stdout
+    assert "Kernel died" in done.stdout and "fig02_good: 2 of 2 claims reproduced" in done.stdout
 
 
 def test_a_notebook_that_saves_nothing_fails(project):
@@ -174,7 +175,8 @@ def test_a_damaged_cache_entry_is_computed_again_with_a_warning(project):
     whole = entry.read_bytes()
     entry.write_bytes(whole[: len(whole) // 2])
     done = project.cli("run", "--all", "--force")
-    assert "warning: damaged cache entry" in done.stdout and "2 reproduced" in done.stdout
+    assert "warning: damaged cache entry" in done.stdout
+    assert "2 of 2 claims reproduced" in done.stdout
     assert "warning" not in project.cli("run", "--all", "--force").stdout
 
 
@@ -209,7 +211,7 @@ def test_more_notebooks_than_dask_workers_give_the_same_results(project):
         project.add(name, before=GIVES_WORK)
     project.cli("run", "--all", "--out", "local")
     done = project.cli("run", "--all", "-j", "2", "--backend", "dask", "--out", "dask")
-    assert "10 reproduced" in done.stdout and "failed" not in done.stdout
+    assert "10 of 10 claims reproduced" in done.stdout and "failed" not in done.stdout
     for name in names:
         assert contents(project.folder(name, "local")) == contents(project.folder(name, "dask"))
         local, dask = (without_wall(project.result(name, out)) for out in ("local", "dask"))
@@ -255,7 +257,7 @@ def test_a_killed_dask_worker_loses_nothing(project, dask):
     workers[0].kill()
     out, err = batch.communicate(timeout=120)
     assert batch.returncode == 0, out + err
-    assert all(f"{name}: 2 reproduced" in out for name in names)
+    assert all(f"{name}: 2 of 2 claims reproduced" in out for name in names)
     project.cli("run", "--all", "--out", "local")
     for name in names:
         assert contents(project.folder(name)) == contents(project.folder(name, "local"))
@@ -329,7 +331,8 @@ def test_a_broken_figure_fails_alone_in_a_batch_and_is_refused_by_name(project, 
         for one in done.stdout.splitlines()
         if "gavel/tab02_bad: failed: " in one and line in one
     ]
-    assert "tiresias/fig01_one: 2 reproduced" in done.stdout and "1 figure failed" in done.stdout
+    assert "tiresias/fig01_one: 2 of 2 claims reproduced" in done.stdout
+    assert "1 figure failed" in done.stdout
     assert "1 of 2 figures are current" in project.cli("run", "--all", code=1).stdout
     project.add("gavel/tab02_bad")
     project.cli("run", "--all")
@@ -375,4 +378,4 @@ def test_a_terminal_shows_what_runs_and_how_far_it_is(project):
     assert batch.wait() == 0
     text = shown.decode()
     assert "12/231 simulations" in text and text.count("tiresias/fig01_one") > 3
-    assert text.split("\n")[-3].rstrip().endswith("2 reproduced")
+    assert text.split("\n")[-3].rstrip().endswith("2 of 2 claims reproduced")

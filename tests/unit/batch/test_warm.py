@@ -24,7 +24,7 @@ def test_a_kernel_has_what_it_needs_and_nothing_of_the_others(project):
     for number in range(3):
         project.add(f"tiresias/fig0{number}_x", before=LOOK)
     done = project.cli("run", "--all", "-j", "2", MPLBACKEND="pdf")
-    assert done.stdout.count(": 2 reproduced (") == 3
+    assert done.stdout.count(": 2 of 2 claims reproduced (") == 3
 
 
 def test_an_interrupt_reaches_the_cell(project):

@@ -275,23 +275,23 @@ def test_check_fails_on_an_unexplained_miss_and_on_an_error(
 def test_check_reads_the_committed_results_when_nothing_was_run(root, capsys):
     assert "no results in" in refused(capsys, "check")
     put(root, "tiresias/fig10_testbed", out="figures")
-    assert f"1 figures in {root / 'figures'}: 1 reproduced" in run(capsys, "check").out
+    assert f"1 figures in {root / 'figures'}: 1 of 1 claims reproduced" in run(capsys, "check").out
     put(root, "tiresias/fig10_testbed", "partial")
     build = root / "build/figures"
     # A figure run by hand is told of and changes nothing; a batch leaves its gallery page.
     shown = run(capsys, "check").out
-    assert f"1 figures in {root / 'figures'}: 1 reproduced" in shown
+    assert f"1 figures in {root / 'figures'}: 1 of 1 claims reproduced" in shown
     assert f"not judged: results of tiresias/fig10_testbed in {build}; --out {build}" in shown
     assert run(capsys, "report").err.startswith("repro: not judged: results of tiresias/fig10")
     (build / "index.html").write_text("")
-    assert f"1 figures in {build}: 1 partial" in run(capsys, "check").out
+    assert f"1 figures in {build}: 0 of 1 claims reproduced, 1 partial" in run(capsys, "check").out
     assert (
         f"not judged: results of tiresias/fig10_testbed in {root / 'figures'}"
         in run(capsys, "check").out
     )
     assert json.loads(run(capsys, "check", "--json").out)["results"] == str(build)
     shown = run(capsys, "check", "--out", root / "figures").out
-    assert "1 reproduced" in shown and "not judged" not in shown
+    assert "1 of 1 claims reproduced" in shown and "not judged" not in shown
     both = ("check", "gavel/fig10", "tiresias/fig10")
     assert "no result of gavel/fig10_ftf" in refused(capsys, *both)
     assert "no results in" in refused(capsys, "check", "--paper", "gavel")
@@ -327,7 +327,7 @@ def test_a_damaged_result_is_named_and_the_others_go_on(root, capsys, change, li
     file.write_text(change)
     shown = run(capsys, "check", code=1).out
     assert f"  damaged         {file.parent}/{line}" in shown
-    assert "2 figures in" in shown and ": 1 reproduced, 1 figure damaged" in shown
+    assert "2 figures in" in shown and ": 1 of 1 claims reproduced; 1 figure damaged" in shown
     assert "Traceback" not in shown
     found = json.loads(run(capsys, "check", "--json", code=1).out)
     assert not found["ok"] and found["counts"] == {"reproduced": 1}
@@ -346,7 +346,8 @@ def test_a_damaged_error_file_still_says_that_the_last_run_failed(root, capsys):
         (folder / "error.json").write_text(text)
         shown = run(capsys, "check", code=1).out
         assert f"  damaged         {folder}/error.json: damaged (" in shown
-        assert "the last run failed" in shown and "1 reproduced, 1 figure damaged" in shown
+        assert "the last run failed" in shown
+        assert "1 of 1 claims reproduced; 1 figure damaged" in shown
         run(capsys, "report")
 
 

@@ -17,7 +17,7 @@ def test_a_damaged_result_is_run_again_and_the_others_go_on(project):
     assert "1 figure damaged" in project.cli("check", code=1).stdout
     again = project.cli("run", "--all")
     assert "1 of 2 figures are current" in again.stdout
-    assert "fig01_one: 2 reproduced" in again.stdout
+    assert "fig01_one: 2 of 2 claims reproduced" in again.stdout
     assert json.loads(file.read_bytes())["claims"] == json.loads(whole)["claims"]
     project.cli("check")
 
