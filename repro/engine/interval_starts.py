@@ -62,7 +62,7 @@ class IntervalStarts:
         progress = now - state.since[jobs] - self._start_s[jobs]
         progresses = progress > 0
         begun = jobs[progresses]
-        state.left[begun] -= progress[progresses] / self._unit_s[begun]
+        state.work_left[begun] -= progress[progresses] / self._unit_s[begun]
         state.since[jobs] = now
         starts_s: list[float] = self._start_s[begun].tolist()
         return starts_s
@@ -77,7 +77,7 @@ class IntervalStarts:
         alone, because all completions are predicted anew before the second comes.
         """
         rows = np.fromiter(self._runs, np.int64, len(self._runs))
-        ends = now + self._table.state.left[rows] * self._unit_s[rows]
+        ends = now + self._table.state.work_left[rows] * self._unit_s[rows]
         jobs = rows.tolist()
         seconds = ends.tolist()
         first = min(seconds, default=math.inf)

@@ -210,7 +210,7 @@ class Engine:
         now = self.view.now = self.env.now
         holdings = self.holdings
         rounds = self.driver.rounds
-        foreseen = rounds is not None and rounds.foresees
+        foreseen = rounds is not None and rounds.predicts_ends
         if not holdings.gangs.placer.tracks_nodes or holdings.interval_starts or foreseen:
             raise ParamError(
                 "nodes can fail only under a placement that tells them apart, such as "

@@ -68,7 +68,7 @@ class RoundConstants(NamedTuple):
     #: a flag per job, all false between calls
     scratch: Flags
     #: rounds that each job has lost, changed in place
-    lost: Ints
+    lost_rounds: Ints
     #: lost rounds at which a job is given up; 0: no round is lost
     gang_tries: int
     #: holds are written into the state here; otherwise the engine writes them
@@ -244,24 +244,24 @@ def initial_deficits(
 
 
 @njit()
-def ranks(x: Floats, time: Floats, total: Floats, counts_rounds: bool) -> Floats:
+def priorities(x: Floats, time: Floats, total: Floats, counts_rounds: bool) -> Floats:
     """Priorities, shape (rows, types); 0 where X is 0.
 
     With ``counts_rounds`` the priority is X / time, infinite if the time is 0. Otherwise it is
     X / f with f = time / total, or 1e9 X if f is 0. ``time`` is the time or the number of rounds
     that a row received, shape (rows, types), and ``total`` its sum over all rows, shape (types,).
     """
-    priorities = np.zeros_like(x)
+    priority = np.zeros_like(x)
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             if x[i, j] <= 0.0:
                 continue
             if counts_rounds:
-                priorities[i, j] = x[i, j] / time[i, j] if time[i, j] > 0.0 else np.inf
+                priority[i, j] = x[i, j] / time[i, j] if time[i, j] > 0.0 else np.inf
             else:
                 fraction = time[i, j] / total[j] if total[j] > 0.0 else 0.0
-                priorities[i, j] = x[i, j] / fraction if fraction > 0.0 else x[i, j] * 1e9
-    return priorities
+                priority[i, j] = x[i, j] / fraction if fraction > 0.0 else x[i, j] * 1e9
+    return priority
 
 
 @njit(no_cpython_wrapper=True)
@@ -309,18 +309,18 @@ def _count_jobs(members: Ints, scratch: Flags) -> int:
 
 
 @njit()
-def walk(
+def choose_greedily(
     members: Ints,
     widths: Ints,
-    able: Flags,
-    rank: Floats,
+    runnable: Flags,
+    priority: Floats,
     deficit: Floats,
     x: Floats,
     capacity: Ints,
     order: Ints,
     whole_queue: bool,
     idle_ok: bool,
-    taken: Flags,
+    scratch: Flags,
 ) -> tuple[Ints, Ints]:
     """Rows and GPU types of a round, chosen greedily by (priority, deficit, X), each job once.
 
@@ -332,9 +332,9 @@ def walk(
         Jobs of each row, -1 for no second job.
     widths : ndarray, shape (jobs,)
         GPUs of each job.
-    able : ndarray of bool, shape (rows, types)
+    runnable : ndarray of bool, shape (rows, types)
         Entries that may be chosen.
-    rank, deficit, x : ndarray, shape (rows, types)
+    priority, deficit, x : ndarray, shape (rows, types)
         Priorities, deficits (s) and shares.
     capacity : ndarray, shape (types,)
         GPUs of each type.
@@ -344,7 +344,7 @@ def walk(
         One queue over all types; otherwise one queue per type, one after the other.
     idle_ok : bool
         GPUs idle rather than run entries of priority 0.
-    taken : ndarray of bool, shape (jobs,)
+    scratch : ndarray of bool, shape (jobs,)
         Scratch, all false before and after.
 
     Returns
@@ -362,7 +362,7 @@ def walk(
     row_of = np.empty(max_entries, dtype=np.int64)
     position_of = np.empty(max_entries, dtype=np.int64)
     # a queue is read only while a job waits
-    waiting_jobs = _count_jobs(members, taken)
+    waiting_jobs = _count_jobs(members, scratch)
     chosen = 0
     queues = 1 if whole_queue else types
     # entries of priority 0 follow all others in a pass of their own, which is seldom needed
@@ -378,11 +378,11 @@ def walk(
             position = type_in_queue if whole_queue else queue
             j = order[position]
             for i in range(row_count):
-                if not able[i, j] or (rank[i, j] > 0.0) != positive:
+                if not runnable[i, j] or (priority[i, j] > 0.0) != positive:
                     continue
-                if taken[members[i, 0]] or (members[i, 1] >= 0 and taken[members[i, 1]]):
+                if scratch[members[i, 0]] or (members[i, 1] >= 0 and scratch[members[i, 1]]):
                     continue
-                keys[size, 0] = rank[i, j]
+                keys[size, 0] = priority[i, j]
                 keys[size, 1] = deficit[i, j]
                 keys[size, 2] = x[i, j]
                 row_of[size] = i
@@ -400,12 +400,12 @@ def walk(
             j = order[position_of[entry]]
             job = members[i, 0]
             partner = members[i, 1]
-            if taken[job] or (partner >= 0 and taken[partner]) or widths[job] > idle[j]:
+            if scratch[job] or (partner >= 0 and scratch[partner]) or widths[job] > idle[j]:
                 continue
-            taken[job] = True
+            scratch[job] = True
             waiting_jobs -= 1
             if partner >= 0:
-                taken[partner] = True
+                scratch[partner] = True
                 waiting_jobs -= 1
             idle[j] -= widths[job]
             idle_in_queue -= widths[job]
@@ -413,20 +413,20 @@ def walk(
             columns[chosen] = j
             chosen += 1
     for n in range(chosen):
-        taken[members[rows[n], 0]] = False
+        scratch[members[rows[n], 0]] = False
         if members[rows[n], 1] >= 0:
-            taken[members[rows[n], 1]] = False
+            scratch[members[rows[n], 1]] = False
     return rows[:chosen], columns[:chosen]
 
 
 @njit()
 def choose(
-    rows: Rows, on_type: Ints, partner_of: Ints, constants: RoundConstants, order: Ints
+    rows: Rows, type_column: Ints, partner_of: Ints, constants: RoundConstants, order: Ints
 ) -> Choice:
-    """Rows of a round, by priority; ``on_type`` and ``partner_of`` are columns of the `State`."""
-    priorities = ranks(rows.x, rows.received, rows.total_received, constants.counts_rounds)
-    chosen, columns = walk(
-        rows.members, constants.widths, rows.runnable, priorities, rows.deficit, rows.x,
+    """Rows of a round, by priority; ``type_column`` and ``partner_of`` are arrays of `State`."""
+    priority = priorities(rows.x, rows.received, rows.total_received, constants.counts_rounds)
+    chosen, columns = choose_greedily(
+        rows.members, constants.widths, rows.runnable, priority, rows.deficit, rows.x,
         constants.capacity, order, constants.whole_queue, constants.idle_ok, constants.scratch,
     )  # fmt: skip
     starts = np.empty(len(chosen), np.bool_)
@@ -438,7 +438,7 @@ def choose(
         if constants.drops_unallocated and not rows.allocated[i]:
             continue
         job = rows.members[i, 0]
-        stays = on_type[job] == j and partner_of[job] == rows.members[i, 1]
+        stays = type_column[job] == j and partner_of[job] == rows.members[i, 1]
         chosen[kept] = i
         columns[kept] = j
         starts[kept] = not constants.renews_leases or not stays
@@ -455,7 +455,7 @@ def record_round(
     The time received counts from the end of the previous round: an idle gap counts as received.
     """
     for n in range(len(last.jobs)):
-        state.left[last.jobs[n]] -= last.steps[n]
+        state.work_left[last.jobs[n]] -= last.steps[n]
         state.since[last.jobs[n]] = round_end
     for n in range(len(last.rows)):
         seconds = last.ends[n] - previous_end
@@ -473,18 +473,18 @@ def close_holds(state: State, jobs: Ints, solo: Floats, now: float) -> Floats:
     for n in range(len(jobs)):
         job = jobs[n]
         partner = state.partner[job]
-        seconds = now - state.hold[job]
+        seconds = now - state.held_since[job]
         holds[0, n] = job
         holds[1, n] = job if partner < 0 else min(job, partner)
-        holds[2, n] = state.hold[job]
+        holds[2, n] = state.held_since[job]
         holds[3, n] = now
-        holds[4, n] = state.held[job] / (1 if partner < 0 else 2)
-        holds[5, n] = state.held[job]
+        holds[4, n] = state.held_gpus[job] / (1 if partner < 0 else 2)
+        holds[5, n] = state.held_gpus[job]
         holds[6, n] = state.rate[job] * solo[job]
-        holds[7, n] = state.on_type[job]
-        state.seconds[job] += seconds
-        state.service[job] += seconds * state.held[job]
-        state.hold[job] = now
+        holds[7, n] = state.type_column[job]
+        state.held_s[job] += seconds
+        state.service[job] += seconds * state.held_gpus[job]
+        state.held_since[job] = now
     return holds
 
 
@@ -524,7 +524,7 @@ def apply_choice(
         for n in range(len(chosen)):
             partner = rows.members[chosen[n], 1]
             for job in (rows.members[chosen[n], 0], partner):
-                if not starts[n] or job < 0 or state.on_type[job] < 0:
+                if not starts[n] or job < 0 or state.type_column[job] < 0:
                     continue
                 if stays_alone == (partner < 0 and state.partner[job] < 0):
                     changed[changes] = job
@@ -533,7 +533,7 @@ def apply_choice(
             continue
         moved = changes
         for job in previous_jobs:
-            if not constants.scratch[job] and state.on_type[job] >= 0:
+            if not constants.scratch[job] and state.type_column[job] >= 0:
                 changed[changes] = job
                 changes += 1
         stopped = changes
@@ -546,12 +546,12 @@ def apply_choice(
     if constants.writes_holds:
         for job in changed[:changes]:
             work_done = max(0.0, now - state.since[job]) * state.rate[job]
-            state.left[job] = max(0.0, state.left[job] - work_done)
+            state.work_left[job] = max(0.0, state.work_left[job] - work_done)
     for job in changed[moved:stopped]:
         if constants.writes_holds:
             state.running[job] = False
             state.preemptions[job] += 1
-        state.on_type[job] = -1
+        state.type_column[job] = -1
         state.partner[job] = -1
     for n in range(len(chosen)):
         if not starts[n]:
@@ -563,15 +563,15 @@ def apply_choice(
             if job < 0:
                 continue
             if constants.writes_holds:
-                if state.on_type[job] < 0:
+                if state.type_column[job] < 0:
                     state.running[job] = True
-                    state.hold[job] = now
-                    state.held[job] = constants.widths[job]
+                    state.held_since[job] = now
+                    state.held_gpus[job] = constants.widths[job]
                     state.first_start[job] = min(state.first_start[job], now)
                 state.since[job] = now
                 relative_speed = rows.throughputs[i, member, j] / constants.reference[job]
                 state.rate[job] = relative_speed / constants.solo[job]
-            state.on_type[job] = j
+            state.type_column[job] = j
             state.partner[job] = rows.members[i, 1 - member]
     return jobs, ended_holds
 
@@ -604,14 +604,14 @@ def _begin_round(
             if max_steps <= 0:
                 # where no step fits into a round, a part of a step counts
                 max_steps = throughput * length
-            made = min(max_steps, state.left[job])
+            made = min(max_steps, state.work_left[job])
             # the members of a pair hold their GPUs until the later one is done
             end = max(end, begin + made / throughput)
             if constants.gang_tries and made < constants.widths[job]:
                 # a GPU of the gang has no step: the round is lost, or the job is given up
-                constants.lost[job] += 1
-                given_up = constants.lost[job] >= constants.gang_tries
-                made = state.left[job] if given_up else 0.0
+                constants.lost_rounds[job] += 1
+                given_up = constants.lost_rounds[job] >= constants.gang_tries
+                made = state.work_left[job] if given_up else 0.0
             slot = n if member == 0 else second_slot
             steps[slot] = made
         ends[n] = end
@@ -652,7 +652,7 @@ def simulate_rounds(
     pairs = 0
     rounds = 0
     while True:
-        choice = choose(rows, state.on_type, state.partner, constants, orders[rounds])
+        choice = choose(rows, state.type_column, state.partner, constants, orders[rounds])
         chosen, columns, starts = choice
         jobs, ended_holds = apply_choice(rows, state, constants, choice, previous_jobs, now)
         last = _begin_round(rows, state, constants, choice, jobs, now)
@@ -668,7 +668,7 @@ def simulate_rounds(
         last_end = last.ends.max() if len(chosen) else -np.inf
         event = not len(chosen) or last_end >= limit or rounds == len(orders)
         for n in range(len(last.jobs)):
-            event = event or last.steps[n] >= state.left[last.jobs[n]] or last.steps[n] == 0
+            event = event or last.steps[n] >= state.work_left[last.jobs[n]] or last.steps[n] == 0
         if event or pairs + len(rows.members) > max_pairs:
             return last, SimulatedRounds(
                 rounds, last_end, previous_end, starts, new_pairs[:pairs], ended_holds

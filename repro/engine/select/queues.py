@@ -294,7 +294,7 @@ def _queue(q: Queues, state: State, run: OrderRun, job: int, now: float, runs: b
     if len(run.limits):
         q.key[job, last] = state.first_start[job]
     else:
-        left = state.left[job] * run.solo[job]
+        left = state.work_left[job] * run.solo[job]
         q.key[job, last] = run.per_second[job] * left + run.per_service[job] * state.service[job]
     q.slope[job] = run.drift[job] if runs else 0.0
     if q.slope[job] != 0.0:
@@ -308,16 +308,16 @@ def _plan_demotion(demotions: Queues, q: Queues, state: State, run: OrderRun, jo
     if len(run.limits):
         limit = run.limits[int(q.key[job, 0])]
         if limit < np.inf:
-            left = limit / q.gpus[job] - state.seconds[job]
-            demotions.key[job, 0] = state.hold[job] + left
+            left = limit / q.gpus[job] - state.held_s[job]
+            demotions.key[job, 0] = state.held_since[job] + left
             insert(demotions, job, 0)
 
 
 @njit(inline="always")
 def _give_back(state: State, ends: Queues, demotions: Queues, job: int, now: float) -> None:
     """Book the service of a job that gives its GPUs back."""
-    state.service[job] += (now - state.hold[job]) * state.held[job]
-    state.seconds[job] += now - state.hold[job]
+    state.service[job] += (now - state.held_since[job]) * state.held_gpus[job]
+    state.held_s[job] += now - state.held_since[job]
     state.running[job] = False
     remove(ends, job)
     if demotions.heap[job] >= 0:
@@ -380,13 +380,13 @@ def simulate_events(
         while ends.top[0] >= 0 and ends.key[ends.top[0], 0] <= now:
             job = ends.top[0]
             spans[0, count] = job
-            spans[1, count] = state.hold[job]
+            spans[1, count] = state.held_since[job]
             spans[2, count] = now
             count += 1
             _give_back(state, ends, demotions, job, now)
             remove(q, job)
             idle += q.gpus[job]
-            state.left[job] = 0.0
+            state.work_left[job] = 0.0
             state.end[job] = now
             unfinished -= run.awaited[job]
         # arrivals
@@ -414,13 +414,13 @@ def simulate_events(
             job = -1 - choice
             waiting += 1
             spans[0, count] = job
-            spans[1, count] = state.hold[job]
+            spans[1, count] = state.held_since[job]
             spans[2, count] = now
             count += 1
             _give_back(state, ends, demotions, job, now)
-            state.left[job] -= (now - state.since[job]) * state.rate[job]
+            state.work_left[job] -= (now - state.since[job]) * state.rate[job]
             _queue(q, state, run, job, now, False)
-            state.left[job] = max(0.0, state.left[job])
+            state.work_left[job] = max(0.0, state.work_left[job])
             state.preemptions[job] += 1
         for job in choices:
             if job < 0:
@@ -429,10 +429,10 @@ def simulate_events(
             state.first_start[job] = min(state.first_start[job], now)
             _queue(q, state, run, job, now, True)
             state.running[job] = True
-            state.held[job] = q.gpus[job]
-            state.hold[job] = state.since[job] = state.clean[job] = now
+            state.held_gpus[job] = q.gpus[job]
+            state.held_since[job] = state.since[job] = state.free_from[job] = now
             state.rate[job] = 1.0 / run.solo[job]
-            ends.key[job, 0] = now + state.left[job] / state.rate[job]
+            ends.key[job, 0] = now + state.work_left[job] / state.rate[job]
             insert(ends, job, 0)
             _plan_demotion(demotions, q, state, run, job)
     return Clock(now, arrived, unfinished, idle, waiting), True, count
