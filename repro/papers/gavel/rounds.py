@@ -27,16 +27,16 @@ def choose(
     jobs, types = x.shape
     chosen = walk(
         members=np.column_stack([np.arange(jobs), np.full(jobs, -1)]),
-        widths=np.asarray(widths, dtype=np.int64),
-        able=np.ones(x.shape, dtype=np.bool_),
-        rank=priorities(x, rounds),
+        demands=np.asarray(widths, dtype=np.int64),
+        may_run=np.ones(x.shape, dtype=np.bool_),
+        priority=priorities(x, rounds),
         deficit=np.zeros_like(x),
         x=x,
         capacity=np.asarray(capacity, dtype=np.int64),
         order=np.arange(types),
         whole_queue=True,
         idle_ok=True,
-        taken=np.zeros(jobs, dtype=np.bool_),
+        scratch=np.zeros(jobs, dtype=np.bool_),
     )
     return list(zip(*(column.tolist() for column in chosen), strict=True))
 

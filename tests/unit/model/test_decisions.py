@@ -41,9 +41,9 @@ class Returns(Policy):
 @pytest.mark.parametrize(
     ("decision", "message"),
     [
-        (RunSet([0, 1], "exact"), "job 1: gives it 4 GPUs where 0 are left"),
-        (RunSet([0, 0]), "job 0: names it twice"),
-        (RunSet([2]), "job 2: names it which is not waiting or running"),
+        (RunSet([0, 1], "exact"), "job 1: gives it 4 GPUs, but only 0 are free"),
+        (RunSet([0, 0]), "job 0: names the job twice"),
+        (RunSet([2]), "job 2: names a job that is neither waiting nor running"),
         (RunSet([17]), "17"),
         (RunSet([Run((0,), 0)]), "job 0: gives it 0 GPUs"),
         (RunSet([Run((0,), 4, "tpu")]), "job 0: asks for unknown GPU type 'tpu'"),
