@@ -125,7 +125,7 @@ class Resort:
         return stops, starts
 
     def _scan(self) -> tuple[list[int], list[int]]:
-        """List the stops and starts of a scan in list order; a demand that does not fit is skipped."""
+        """List the stops and starts of a scan in list order; jobs that do not fit are skipped."""
         gpus = self.table.gpus
         held = self._held
         free = self.capacity

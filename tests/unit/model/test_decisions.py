@@ -47,7 +47,7 @@ class Returns(Policy):
         (RunSet([17]), "17"),
         (RunSet([Run((0,), 0)]), "job 0: gives it 0 GPUs"),
         (RunSet([Run((0,), 4, "tpu")]), "job 0: asks for unknown GPU type 'tpu'"),
-        (RunSet([Run((0,), 2)]), "job 0: gives it 2 GPUs but it asks for 4"),
+        (RunSet([Run((0,), 2)]), "job 0: gives it 2 GPUs, but its demand is 4"),
         ([0, 1], r"returned list at 0 s; decide\(\) returns a RunSet or Shares"),
         (None, "returned NoneType"),
     ],
