@@ -20,32 +20,32 @@ if TYPE_CHECKING:
 def make_rounds(
     table: JobTable, policy: Policy, speeds: Speeds, holdings: Holdings, settings: RunSettings
 ) -> RoundMechanism:
-    """Make the round mechanism of a run: rounds on a grid, of whole steps, or ideal execution.
+    """Round mechanism of a simulation: rounds of fixed length or whole steps, or ideal execution.
 
     Parameters
     ----------
     table : JobTable
-        Jobs of the run.
+        Jobs of the simulation.
     policy : Policy
         A policy that returns shares.
     speeds : Speeds
         Steps per second by GPU type.
     holdings : Holdings
-        Jobs that hold GPUs; its record of intervals is shared.
+        Jobs that hold GPUs. Rounds append to its record of intervals.
     settings : RunSettings
-        Options of the run.
+        Options of the simulation.
 
     Raises
     ------
     ParamError
-        If an option does not go with rounds.
+        If an option has no meaning in rounds.
     """
     if settings.interval is not None:
         raise ParamError(
             f"interval is {settings.interval:g} s, but policy {policy.name!r} returns shares, "
             f"whose rounds have a length of their own; set round_s={settings.interval:g} instead"
         )
-    # compiled loops take longer to import than most runs without rounds
+    # importing the compiled loops takes longer than most simulations without rounds
     from repro.engine.rounds.ideal import Ideal
     from repro.engine.rounds.mechanism import GridRounds
     from repro.engine.rounds.whole_steps import WholeSteps
@@ -59,8 +59,8 @@ def make_rounds(
     if rounds.ideal:
         if settings.overhead is not None:
             raise ParamError(
-                "in ideal execution no job starts or stops, so no overhead can be paid; leave "
-                "out the overhead, or choose rules without one"
+                "in ideal execution no job starts or stops, so no overhead can be charged; leave "
+                "out the overhead, or choose rules without overheads"
             )
         return Ideal(
             table,
@@ -71,9 +71,10 @@ def make_rounds(
             interval_blocks=interval_blocks,
             perf=None if knows_rates else perf,
         )
-    # without intervals, whole steps need no rates
+    # rounds of whole steps use rates only to record intervals
     knows_rates = knows_rates or (rounds.whole_steps and interval_blocks is None)
-    return (WholeSteps if rounds.whole_steps else GridRounds)(
+    mechanism = WholeSteps if rounds.whole_steps else GridRounds
+    return mechanism(
         table,
         speeds,
         policy,

@@ -72,10 +72,10 @@ def test_one_renewal(benchmark):
     x = np.full((len(members), 3), 0.01)
     speeds = np.ones((len(members), 2, 3))
     ledger = Ledger(5000, 3, 180.0)
-    ledger.renew(members, x, speeds, 0.0)
-    ledger.renew(members, x, speeds, 360.0)
+    ledger.replace_x(members, x, speeds, 0.0)
+    ledger.replace_x(members, x, speeds, 360.0)
     cost, _ = measure(
-        benchmark, "renewal of 5050 rows of pairs", 9, ledger.renew, members, x, speeds, 360.0
+        benchmark, "renewal of 5050 rows of pairs", 9, ledger.replace_x, members, x, speeds, 360.0
     )
     assert ledger.rows.deficit.shape == x.shape
     assert cost <= 0.008

@@ -11,24 +11,24 @@ from repro.model.decision import NO_CHANGE, RunSet
 
 
 class WholeSteps(RoundMechanism):
-    """Rounds of as many whole steps as fit into ``round_s``; a round begins as the last one ends.
+    """Rounds of as many whole steps as fit into ``round_s``. The end of a round begins the next.
 
-    Where holds are written here and intervals are not recorded, one call of the kernel simulates
-    all rounds up to the next event.
+    If holds are written here and intervals are not recorded, one call of the kernel simulates all
+    rounds up to the next event.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.predicts_ends = True
-        self.takes_late_events = self.writes_holds and self.interval_blocks is None
-        #: end of the round before the present one (s)
+        self.events_after_call = self.writes_holds and self.interval_blocks is None
+        #: end of the previous round (s)
         self._previous_end = 0.0
-        #: the present round, whose progress is not recorded; None if no job runs
+        #: the present round, whose progress is not recorded yet; None if no job runs
         self._round: kernel.Round | None = None
         self._round_jobs = np.empty(0, dtype=np.int64)
 
     def record_round(self, now: float) -> bool:
-        """Record the round that has ended; whether X is too old or a gang lost its round."""
+        """Record the round that has ended; True if X is too old or a gang lost its round."""
         if self._round is None:
             return super().record_round(now)
         has_lost_round = bool((self._round.steps == 0).any())
@@ -36,7 +36,7 @@ class WholeSteps(RoundMechanism):
             self.ledger.rows, self.table.state, self._round, self._previous_end, now
         )
         if len(self._round.rows):
-            # the time received counts from here, idle gaps included
+            # the time received in the next round counts from here, idle gaps included
             self._previous_end = self._round_end
         self._round = None
         self._round_end = -math.inf
@@ -49,8 +49,8 @@ class WholeSteps(RoundMechanism):
         table = self.table
         state = self.table.state
         previous_jobs = self._round_jobs[state.type_column[self._round_jobs] >= 0]
-        orders = self._orders[: ROUNDS_PER_CALL if self.takes_late_events else 1]
-        # an event that float rounding puts just after the end of a round counts as inside it
+        orders = self._orders[: ROUNDS_PER_CALL if self.events_after_call else 1]
+        # an event that rounding puts just after the end of a round counts as inside the round
         limit = self._next_event(changed) * (1 - 1e-9)
         last, simulated = kernel.simulate_rounds(
             self.ledger.rows,
@@ -81,7 +81,7 @@ class WholeSteps(RoundMechanism):
         return self._changes(last.rows[starts], last.columns[starts], previous_jobs)
 
     def _next_event(self, changed: bool) -> float:
-        """Instant of the next arrival, or at which X is due if that is earlier (s)."""
+        """Instant (s) of the next arrival, or of the next computation of X if it is earlier."""
         table = self.table
         settings = self.settings
         event = table.submit[table.arrived] if table.arrived < table.count else math.inf

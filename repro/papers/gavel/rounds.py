@@ -27,7 +27,7 @@ def choose(
     jobs, types = x.shape
     chosen = kernel.choose_greedily(
         members=np.column_stack([np.arange(jobs), np.full(jobs, -1)]),
-        widths=np.asarray(widths, dtype=np.int64),
+        demands=np.asarray(widths, dtype=np.int64),
         runnable=np.ones(x.shape, dtype=np.bool_),
         priority=priorities(x, rounds),
         deficit=np.zeros_like(x),

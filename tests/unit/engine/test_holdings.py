@@ -169,17 +169,20 @@ def test_capacity_counts_only_what_a_guest_does_not_share():
     charged = result.intervals.set_index("job_id")["gpus"]
     assert charged.to_dict() == {0: 2.0, 1: 1.0, 2: 1.0}
     more = (*runs[:2], Run((2,), 2))
-    with pytest.raises(PolicyError, match="job 2: gives it 2 GPUs where 1 are left"):
+    with pytest.raises(PolicyError, match="job 2: gives it 2 GPUs, but only 1 are free"):
         simulate(trace((0, 10, 2), (0, 10, 2), (0, 10, 2)), "1x4", Returns(runs=more))
 
 
 @pytest.mark.parametrize(
     ("runs", "message"),
     [
-        ((Run((1,), 2, hosts=(0,), shared=2),), "job 1: shares GPUs with row 0, which does not"),
+        (
+            (Run((1,), 2, hosts=(0,), shared=2),),
+            "job 1: shares GPUs with job 0, which the decision",
+        ),
         (
             (Run((1,), 2, hosts=(0,), shared=2), Run((0,), 2)),
-            "job 1: shares GPUs with row 0, which does not run",
+            "job 1: shares GPUs with job 0, which the decision does not name",
         ),
         (
             (Run((0,), 2), Run((1,), 2, hosts=(0,), shared=3)),

@@ -104,7 +104,7 @@ def test_where_jobs_do_not_progress_by_events_it_is_refused(policy, options):
     trace = jobs([0.0], [100.0], [1]).assign(
         iterations=100.0, iteration_time=1.0, model="vgg16", batch_size=16
     )
-    with pytest.raises(ParamError, match="rates that change during a run"):
+    with pytest.raises(ParamError, match="rates that change while jobs run"):
         simulate(trace, "1x4", policy, perf=Goodput(), **options)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from repro.engine.rounds.kernel import choose_greedily, priorities
 
 
-def naive(members, widths, runnable, priority, deficit, x, capacity, order, whole_queue, idle_ok):
+def naive(members, demands, runnable, priority, deficit, x, capacity, order, whole_queue, idle_ok):
     """Choose from sorted lists, one over all types or one per type."""
     free = list(capacity)
     taken = set()
@@ -25,9 +25,9 @@ def naive(members, widths, runnable, priority, deficit, x, capacity, order, whol
         ]
         for _, a, j in sorted(entries):
             jobs = {job for job in members[a] if job >= 0}
-            if not jobs & taken and widths[a] <= free[j]:
+            if not jobs & taken and demands[a] <= free[j]:
                 taken |= jobs
-                free[j] -= widths[a]
+                free[j] -= demands[a]
                 chosen.append((a, j))
     return chosen
 
@@ -52,7 +52,7 @@ def instances(draw):
 
     return {
         "members": np.array(rows, dtype=np.int64),
-        "widths": np.array([gangs[job] for job, _ in rows], dtype=np.int64),
+        "demands": np.array([gangs[job] for job, _ in rows], dtype=np.int64),
         "runnable": values([True, True, False]),
         # few values, so that ties are common
         "priority": values([0.0, 0.5, 1.0, np.inf]),
@@ -66,7 +66,7 @@ def instances(draw):
 
 
 def chosen_greedily(case):
-    scratch = np.zeros(len(case["widths"]), dtype=np.bool_)
+    scratch = np.zeros(len(case["demands"]), dtype=np.bool_)
     rows, columns = choose_greedily(**case, scratch=scratch)
     assert not scratch.any(), "the scratch array must be left all false"
     return list(zip(rows.tolist(), columns.tolist(), strict=True))
@@ -87,7 +87,7 @@ def test_a_job_at_most_once_within_the_gpus_of_each_type(case):
     used = np.zeros(len(case["capacity"]))
     for a, j in chosen:
         assert case["runnable"][a, j]
-        used[j] += case["widths"][a]
+        used[j] += case["demands"][a]
     assert (used <= case["capacity"]).all()
     if case["idle_ok"]:
         assert all(case["priority"][a, j] > 0 for a, j in chosen)
@@ -95,7 +95,7 @@ def test_a_job_at_most_once_within_the_gpus_of_each_type(case):
         # work conserving: no waiting job would fit
         for a, (job, partner) in enumerate(case["members"].tolist()):
             if job not in jobs and partner not in jobs:
-                fits = case["runnable"][a] & (case["widths"][a] <= case["capacity"] - used)
+                fits = case["runnable"][a] & (case["demands"][a] <= case["capacity"] - used)
                 assert not fits.any()
 
 
@@ -108,7 +108,7 @@ def small(priorities, **changes):
     count = len(priorities)
     case = {
         "members": np.column_stack([np.arange(count), np.full(count, -1)]),
-        "widths": np.ones(count, dtype=np.int64),
+        "demands": np.ones(count, dtype=np.int64),
         "runnable": np.ones((count, 1), dtype=np.bool_),
         "priority": column(*priorities),
         "deficit": np.zeros((count, 1)),
@@ -138,7 +138,7 @@ def test_one_queue_over_all_types_or_one_after_the_other():
     """The job with the highest priority on the type filled last loses it in separate queues."""
     case = {
         "members": np.array([[0, -1], [1, -1]]),
-        "widths": np.ones(2, dtype=np.int64),
+        "demands": np.ones(2, dtype=np.int64),
         "runnable": np.ones((2, 2), dtype=np.bool_),
         "priority": np.array([[1.0, 9.0], [0.5, 5.0]]),
         "deficit": np.zeros((2, 2)),
@@ -157,7 +157,7 @@ def test_one_queue_over_all_types_or_one_after_the_other():
 
 
 def test_a_gang_that_does_not_fit_is_passed_over():
-    case = {"widths": np.array([3, 1, 1]), "capacity": np.array([2])}
+    case = {"demands": np.array([3, 1, 1]), "capacity": np.array([2])}
     assert small([3.0, 2.0, 1.0], **case) == [(1, 0), (2, 0)]
 
 
@@ -168,7 +168,7 @@ def test_a_pair_takes_both_of_its_jobs():
 
 
 @pytest.mark.parametrize(
-    ("counts_rounds", "expected"),
+    ("ranks_by_time", "expected"),
     [
         # X over rounds received: infinite before the first round
         (True, [[0.5 / 2, np.inf], [0.0, 0.25 / 4]]),
@@ -176,10 +176,10 @@ def test_a_pair_takes_both_of_its_jobs():
         (False, [[0.5 / (2 / 8), 0.5e9], [0.0, 0.25 / (4 / 4)]]),
     ],
 )
-def test_priorities(counts_rounds, expected):
+def test_priorities(ranks_by_time, expected):
     x = np.array([[0.5, 0.5], [0.0, 0.25]])
     time = np.array([[2.0, 0.0], [6.0, 4.0]])
     total = np.array([8.0, 4.0])
-    np.testing.assert_allclose(priorities(x, time, total, counts_rounds), expected)
-    before_any_round = priorities(x, 0 * time, 0 * total, counts_rounds)
+    np.testing.assert_allclose(priorities(x, time, total, ranks_by_time), expected)
+    before_any_round = priorities(x, 0 * time, 0 * total, ranks_by_time)
     assert before_any_round[1, 0] == 0 and before_any_round[0, 0] >= 0.5e9

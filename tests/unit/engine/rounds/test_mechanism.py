@@ -289,7 +289,9 @@ def test_whole_steps_predict_completions_once():
 def test_ideal_execution_is_not_for_pairs():
     rounds = mechanism(jobs([80, 80], model=["even", "slow"]), ideal="fluid")
     rounds.set_allocation(shares((0, 1, (0, 1)), [[0, 0], [0, 0], [0, 1.0]]), 0.0)
-    with pytest.raises(PolicyError, match="lets jobs share GPUs; ideal execution takes jobs alone"):
+    with pytest.raises(
+        PolicyError, match="lets jobs share GPUs; ideal execution takes single jobs"
+    ):
         rounds.next_round(0.0)
 
 
