@@ -39,7 +39,7 @@ def test_imports_of_the_last_release_work(line):
         check=True,
     )
     assert done.stdout == "repro.model.policy\n"
-    assert "the old name goes with the next release" in done.stderr
+    assert "the next release removes the old name" in done.stderr
 
 
 def test_other_names_did_not_move():
