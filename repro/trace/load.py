@@ -16,7 +16,7 @@ from repro.files import public
 from repro.files.checks import BadRows
 from repro.files.guess import add_format, is_gavel
 from repro.files.spreadsheet import safe_cells
-from repro.files.table import Document, header_of, no_job_left
+from repro.files.table import Document, header_of, no_jobs_error
 from repro.files.whole import write_whole
 from repro.trace.formats import FORMATS, required_columns
 from repro.trace.schema import COLUMNS, REQUIRED, validate
@@ -97,7 +97,7 @@ def load(
         try:
             parsed = read(document, **options)
             if parsed.frame.empty:
-                raise no_job_left(document, parsed.dropped)
+                raise no_jobs_error(document, parsed.dropped)
             frame = validate(parsed.frame, parsed.origin, cluster_gpus)
             break
         except BadRows as error:
@@ -109,7 +109,7 @@ def load(
             if error.reasons.keys() <= document.left_out.keys():
                 raise
             # read again, as the values of a row may depend on other rows
-            document = document.without(error.reasons)
+            document = document.leaving_out(error.reasons)
     dropped = Counter(parsed.dropped)
     dropped.update(document.left_out.values())
     frame.attrs |= {

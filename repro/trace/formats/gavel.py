@@ -103,7 +103,7 @@ def _per_job(parsed: Parsed, gpus: Floats, speed: ThroughputTable) -> Floats:
             continue
         rates[index] = rate
     if faults:
-        raise BadRows.together(faults)
+        raise BadRows.joined(faults)
     if single:
         parsed.notes.append(
             f"{single} of {len(gpus)} durations from one-GPU throughputs: the table does not have "

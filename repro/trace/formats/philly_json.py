@@ -17,13 +17,14 @@ from repro.files.checks import BadRows, Origin, is_plain, shown
 from repro.files.strict_json import elements
 from repro.files.table import (
     DATE,
-    DATE_LOOKS,
+    DATE_ADVICE,
     DATE_YEARS,
     NO_DATE,
+    WRONG_YEAR,
     Document,
     Parsed,
-    date_looks,
-    no_job_left,
+    date_advice,
+    no_jobs_error,
 )
 from repro.trace.formats import FORMATS
 from repro.trace.runs import NO_GPU, Attempt, Attempts, is_unset, note_unset, take_runs
@@ -80,11 +81,10 @@ class _Dates:
         try:
             date = datetime.fromisoformat(text if DATE.fullmatch(text) else "")
         except (TypeError, ValueError):
-            hint = date_looks(text)
+            hint = date_advice(text)
             raise self.origin.error(row, column, "not a date", value, hint) from None
         if not DATE_YEARS[0] <= date.year <= DATE_YEARS[1]:
-            rule = "a year that no trace is from"
-            raise self.origin.error(row, column, rule, value, DATE_LOOKS)
+            raise self.origin.error(row, column, WRONG_YEAR, value, DATE_ADVICE)
         self.by_offset[date.tzinfo is not None] += 1
         return date
 
@@ -172,9 +172,9 @@ def _read_entries(document: Document) -> tuple[dict[int, dict[str, Any]], list[i
         else:
             entries[row] = entry
     if faults:
-        raise BadRows.together(faults)
+        raise BadRows.joined(faults)
     if not entries and document.left_out:
-        raise no_job_left(document, {})
+        raise no_jobs_error(document, {})
     if not entries:
         raise TraceError(f"{document.name}: no jobs; a trace holds at least one")
     return entries, lines
@@ -201,7 +201,7 @@ def _jobs(entries: dict[int, dict[str, Any]], origin: Origin, dates: _Dates) -> 
         except BadRows as error:
             faults.append(error)
     if faults:
-        raise BadRows.together(faults)
+        raise BadRows.joined(faults)
     return jobs
 
 

@@ -92,11 +92,11 @@ def test_download_once_then_cache(offline, item, tmp_path):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (DATA[:-9], f"gave truncated: {len(DATA) - 9} of {len(DATA)} bytes; check the network"),
-        (DATA.replace(b"120", b"121"), "gave wrong checksum: sha256 "),
-        (DATA + b"\n2,0,1,1,0", "gave wrong checksum"),
-        (b"<!DOCTYPE html><html><body>Not Found</body></html>", "gave an HTML page instead"),
-        (b"", "gave empty file (expected 69 bytes)"),
+        (DATA[:-9], f": truncated: {len(DATA) - 9} of {len(DATA)} bytes; check the network"),
+        (DATA.replace(b"120", b"121"), ": wrong checksum: sha256 "),
+        (DATA + b"\n2,0,1,1,0", ": wrong checksum"),
+        (b"<!DOCTYPE html><html><body>Not Found</body></html>", ": an HTML page instead"),
+        (b"", ": empty file (expected 69 bytes)"),
         (ConnectionError("no route to host"), "failed (no route to host); check the network"),
         (TimeoutError("timed out\nafter 30 s"), "failed (timed out after 30 s)"),
     ],
@@ -225,12 +225,12 @@ b,o/r,c,p,s,12,philly,MIT,"what, too"
     [
         (
             REGISTRY.replace("s,12,philly", "s,many,philly", 1),
-            ":2: not a row of the trace registry",
+            ":2: not a valid row",
         ),
         (REGISTRY.replace("s,12,philly", "s,１２,philly", 1), ":2: not a row"),
         (REGISTRY.replace("s,12,philly", "s,12,philly,x", 1), ":2: not a row"),
-        (REGISTRY.rsplit(",", 3)[0] + "\n", ":3: not a row of the trace registry"),
-        (REGISTRY.replace("b,o/r", "a,o/r"), ":3: not a row of the trace registry: a name of its"),
+        (REGISTRY.rsplit(",", 3)[0] + "\n", ":3: not a valid row"),
+        (REGISTRY.replace("b,o/r", "a,o/r"), ":3: not a valid row; give a unique name"),
         (REGISTRY.replace("sha256", "sum"), ":1: the trace registry has the columns name, "),
         ("", ":1: the trace registry has the columns"),
         (REGISTRY + "x" * 200_000 + "\n", ":4: not a readable row (field larger"),
