@@ -160,7 +160,7 @@ SACCT = "JobID    JobName  Partition\n------- -------- ----------\n1   a  b\n"
         ),
         (SACCT, "repro", "1: looks like the output of sacct (Slurm) in columns of fixed width"),
         ('{"a":1}\n{"a":2}\n', "repro", "1: JSON lines, not a table"),
-        ('{"a":1}\n{"a":2}\n', "philly-json", "1:1: JSON lines; wrap them in one list, commas "),
+        ('{"a":1}\n{"a":2}\n', "philly-json", "1:1: JSON lines; write one list with commas: "),
         ('{"jobs":[]}', "philly-json", "1:1: not a JSON list"),
     ],
 )
