@@ -146,8 +146,8 @@ class JobTable:
         """
         for name in ("iterations", "iteration_time"):
             self._require(trace, name, "give iterations and iteration_time (s)")
-        # Muri's simulator multiplies milliseconds. The last bit of this product orders jobs of equal
-        # length.
+        # Muri's simulator multiplies milliseconds, and the last bit of the product orders jobs of
+        # equal length.
         solo = [
             round(float(seconds) * 1000.0, 6) * factor / 1000.0
             for seconds in self.column("iteration_time")

@@ -54,7 +54,7 @@ def read(
     """
     lines = (line for line in document.text.splitlines() if line.strip())
     widths = [line.count("\t") + 1 for line in itertools.islice(lines, _FIRST_LINES)]
-    # a truncated row has another number of fields
+    # a truncated row has a wrong number of fields
     width = next((width for width in widths if width in (len(_SHORT), len(_LONG))), widths[0])
     names = _SHORT if width <= len(_SHORT) else _LONG
     table = Table(document, names, text=_TEXT, delimiter="\t", headed=False)

@@ -181,7 +181,7 @@ def _read_entries(document: Document) -> tuple[dict[int, dict[str, Any]], list[i
 
 
 def _unread(entries: dict[int, dict[str, Any]]) -> list[str]:
-    """Keys of jobs and attempts that are not used."""
+    """Keys of jobs and attempts that the format does not read."""
     jobs: Sequence[dict[str, Any]] = list(entries.values())
     attempts = [attempt for job in jobs for attempt in job["attempts"]]
     details = [detail for attempt in attempts for detail in attempt.get("detail") or []]
@@ -192,7 +192,7 @@ def _unread(entries: dict[int, dict[str, Any]]) -> list[str]:
 
 
 def _jobs(entries: dict[int, dict[str, Any]], origin: Origin, dates: _Dates) -> dict[int, _Job]:
-    """Read every job, by its row; one error names all rows that break a rule."""
+    """Read every job, by its row; one error lists all invalid rows."""
     jobs = {}
     faults = []
     for row, entry in entries.items():
@@ -217,7 +217,7 @@ def _without_epoch(jobs: dict[int, _Job], notes: list[str]) -> dict[int, _Job]:
 
 
 def _job(entry: dict[str, Any], row: int, origin: Origin, dates: _Dates) -> _Job:
-    """Read one job; an entry that breaks a rule raises."""
+    """Read one job; an invalid entry raises."""
     name = entry["jobid"]
     if not (isinstance(name, str) and is_plain(name)) and type(name) is not int:
         hint = "an id is printable text or a whole number"
