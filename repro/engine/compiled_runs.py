@@ -16,8 +16,8 @@ from repro.model.elastic import Elastic
 from repro.model.performance import Curves, Renewing
 from repro.model.policy import defined_with
 
-#: Methods by which a policy decides. `Policy.compiled_run` replaces them unless a subclass overrides
-#: one of them without overriding `compiled_run`.
+#: Methods by which a policy decides. `Policy.compiled_run` replaces them unless a subclass
+#: overrides one of them without overriding `compiled_run`.
 _DECISIONS = ("decide", "session", "completions")
 
 

@@ -18,9 +18,9 @@ MAX_GPUS_PER_JOB = 1_000_000
 
 
 class State(NamedTuple):
-    """State of all jobs of a run, the only copy: arrays with an entry per job.
+    """State of all jobs of a run: arrays with an entry per job, of which there is no other copy.
 
-    Compiled loops write the arrays in place. Instants are seconds of the clock of the run.
+    Compiled functions write the arrays in place. Instants are seconds of the clock of the run.
     """
 
     #: remaining work at the instant `since` (units); later progress is (now - since) * rate
@@ -28,7 +28,7 @@ class State(NamedTuple):
     since: Floats
     #: units of work per second
     rate: Floats
-    #: instant from which no earlier holder of the present GPUs uses them
+    #: instant at which the jobs that held the present GPUs before have saved and left
     free_from: Floats
     #: whether the job holds GPUs
     running: Flags
@@ -99,25 +99,25 @@ class JobTable:
         self._derived: dict[str, Any] = {}
         self.counts_iterations = rules.iterations is not None
         self.counts_steps = rules.steps
-        #: work of each job (units), and the time of a unit alone (s). A unit is a second at the
-        #: demand of GPUs, an iteration, or a training step.
+        #: work of each job (units), and the time of a unit alone (s). A unit is an iteration under
+        #: `Rules.iterations`, a training step under `Rules.steps`, or else a second on the demand.
         self.work, self.solo = self._work_and_solo(trace, rules)
         #: number of jobs that have arrived: rows 0 to ``arrived`` - 1
         self.arrived = 0
-        #: `models` for readers whose result does not depend on them
+        #: model of each job; reading it, unlike `models`, does not count as a use of the column
         self.unread_models: list[str | None] = [None] * self.count
         if "model" in self.frame:
             self.unread_models = self.frame["model"].tolist()
         self.gpus: list[int] = self.frame["num_gpus"].astype(int).tolist()
         self.state = State.of(self.work)
-        # entries of memory views are Python numbers, three times as fast as entries of arrays
+        # entries of memory views are Python numbers, read three times as fast as those of arrays
         arrays: tuple[Any, ...] = self.state
         columns = [cast(Numbers, memoryview(array)) for array in arrays]
         self.work_left, self.since, self.rate, self.free_from, self.running = columns[:5]
         self.held_since, self.held_gpus, self.type_column, self.partner = columns[5:9]
         self.held_s, self.service, self.first_start, self.end = columns[9:13]
         self.preemptions, self.promotions = columns[13:]
-        #: jobs that have arrived and not finished, in order of arrival
+        #: jobs that have arrived and not finished, in order of arrival: the keys of the dictionary
         self.active: dict[int, None] = {}
 
     def _work_and_solo(self, trace: pd.DataFrame, rules: Rules) -> tuple[list[float], list[float]]:
@@ -140,10 +140,14 @@ class JobTable:
         return steps, list(map(float, self.column("iteration_time")))
 
     def _in_iterations(self, trace: pd.DataFrame, factor: float) -> tuple[list[float], list[float]]:
-        """Count the iterations of each job, of ``factor`` times its solo iteration time (s)."""
+        """Count of iterations of each job, and time of an iteration alone (s).
+
+        The time is that of the trace, times ``factor``.
+        """
         for name in ("iterations", "iteration_time"):
             self._require(trace, name, "give iterations and iteration_time (s)")
-        # as a product in milliseconds, whose last bit decides between jobs of equal length
+        # Muri's simulator multiplies milliseconds, and the last bit of the product orders jobs of
+        # equal length.
         solo = [
             round(float(seconds) * 1000.0, 6) * factor / 1000.0
             for seconds in self.column("iteration_time")
@@ -170,12 +174,12 @@ class JobTable:
 
     @property
     def models(self) -> list[str | None]:
-        """Model of each job; None or NaN without one in the trace."""
+        """Model of each job; None or NaN where the trace has none."""
         self.read.add("model")
         return self.unread_models
 
     def named_models(self, reader: str) -> list[str]:
-        """Model of each job, for a ``reader`` that needs one for every job.
+        """Model of each job, for a ``reader`` that requires a model for every job.
 
         Parameters
         ----------
@@ -188,7 +192,7 @@ class JobTable:
             If the trace has no column of models, or a job has no model.
         """
         if not self.has("model"):
-            raise TraceError(f"{self.source} has no column model, which {reader} needs; fill one")
+            raise TraceError(f"{self.source} has no column 'model', which {reader} needs; add it")
         self.refuse_gaps("model", f"{reader} needs it: fill it or leave the job out")
         return cast(list[str], self.models)
 
@@ -206,7 +210,7 @@ class JobTable:
         name : str
             Name of the column.
         gaps : bool
-            Whether jobs may lack a value; otherwise the first gap is a TraceError.
+            True: jobs may lack a value. False: the first gap is a TraceError.
         """
         values = self._columns.get(name)
         if values is None:
