@@ -204,8 +204,8 @@ class DivisionRule(NamedTuple):
 
     ``memory`` has NamedTuple classes whose fields are the rows of the policy's memory. Fields of
     type `Floats` are rows of `ElasticState.own_floats`, and come first in a class. Fields of type
-    `Ints` are rows of `ElasticState.own_ints`. A row is long enough for an entry per job, or an entry per
-    class or kind.
+    `Ints` are rows of `ElasticState.own_ints`. A row is long enough for an entry per job, or an
+    entry per class or kind.
     """
 
     run: Callable[..., Any]

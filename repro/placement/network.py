@@ -1,6 +1,8 @@
 """Cost, Fitness and Score of a placement plan on nodes that are partly in use (Liquid).
 
-A plan has the node of each container of a job, parameter servers first. A container holds one GPU.
+A container runs one task of a job and holds one GPU. A plan (``tasks``) has the node of each
+container, parameter servers first. The artifact is Liquid's public code: its scheduler and its
+evaluator of plans.
 """
 
 from collections.abc import Sequence
@@ -15,12 +17,12 @@ from repro.base.typing import Flags, Floats, Ints
 from repro.model.cluster.spec import Cluster
 
 #: Assumed needs of a container before a model estimates them: GPU memory (MB) and bandwidth (MB/s).
-#: Values of the public scheduler.
+#: Values of the artifact.
 DEFAULT_GPU_MEM_MB = 8192.0
 DEFAULT_BANDWIDTH_MB_S = 100.0
 #: Scores that differ by less are equal; the first node is chosen.
 TIE = 1e-9
-#: The public evaluator's cost of two containers in one rack, and in one domain.
+#: The artifact's cost of two containers in one rack, and in one domain.
 _RACK = 1.0
 _DOMAIN = 4.0
 
@@ -29,7 +31,7 @@ Formula = Literal["paper", "artifact"]
 
 @dataclass(frozen=True)
 class Gang:
-    """The containers of one job: numbers by role, and needs of each container.
+    """The containers of one job: number in each role, and needs of each container.
 
     Examples
     --------
@@ -49,17 +51,17 @@ class Gang:
 
     @property
     def units(self) -> int:
-        """Bandwidth of a container in whole units of 100 MB/s, as in the public scheduler."""
+        """Bandwidth of a container in whole units of 100 MB/s, as in the artifact."""
         return max(1, int(np.ceil(self.bandwidth_mb_s / 100.0)))
 
 
 @dataclass(frozen=True)
 class Scoring:
-    """Formula of the score of a plan; the least score is best.
+    """Formula of the score of a plan. The least score is best.
 
     ``paper``: lambda * Cost + (1 - lambda) * sum of Fitness over the nodes of the plan, with
-    Fitness = -(requested + used) / total GPUs (Liquid, TPDS 2022, Eqs 2 to 6). ``artifact``: the
-    public evaluator's score, see `NodeResources.score`. ``weight`` is lambda.
+    Fitness = -(requested + used) / total GPUs (Liquid, TPDS 2022, Eqs 2 to 6). ``artifact``: see
+    `NodeResources.score`. ``weight`` is lambda.
     """
 
     weight: float = 0.5
@@ -80,7 +82,8 @@ class NodeResources:
     cluster : Cluster
         Nodes under one switch are a rack; the racks of one domain are a domain.
     idle : sequence of int, optional
-        Idle GPUs of each node; default: all GPUs that jobs can get.
+        Idle GPUs of each node. Default: ``node.gpus``, the GPUs that jobs can get. ``node.total``
+        also counts GPUs that are in use from outside.
 
     Examples
     --------
@@ -134,7 +137,7 @@ class NodeResources:
         """Cost(n1, n2) of nodes, entry by entry.
 
         0 on one node, else the number of nodes in the rack or domain that both share, infinite
-        between domains (Liquid, section 5.1). The public evaluator counts 1 and 4.
+        between domains (Liquid, section 5.1). The artifact has 1 in a rack and 4 in a domain.
         """
         in_rack: Floats | float = self._in_rack[n1] if formula == "paper" else _RACK
         in_domain: Floats | float = self._in_domain[n1] if formula == "paper" else _DOMAIN
@@ -153,7 +156,7 @@ class NodeResources:
     def score(self, tasks: Sequence[int], gang: Gang, scoring: Scoring) -> float:
         """Score of a plan on the nodes as they are now, infinite across domains.
 
-        The public evaluator's score is Cost * bandwidth + (nodes - sum of the loads) / containers.
+        The artifact's score is Cost * bandwidth + (nodes - sum of the loads) / containers.
         The load of a container is (used + 2) / total GPUs of its node.
         """
         cost = self.cost(tasks, gang.num_ps, scoring.formula)
@@ -200,8 +203,9 @@ class NodeResources:
     ) -> tuple[int, ...] | None:
         """Plan that places each container in order where it adds least to the score (Algorithm 1).
 
-        Ties go to the lowest node index. None: a container has no candidate. ``drop``: a node
-        leaves the candidates once it is full (``full``), or once chosen, as printed (``always``).
+        Ties go to the lowest node index. None: a container has no candidate. A node leaves the
+        candidates once it is full (``full``), or after one container, as Algorithm 1 is printed
+        (``always``).
         """
         index = np.arange(len(self.idle))
         tasks: list[int] = []
@@ -224,6 +228,7 @@ class NodeResources:
                 added = scoring.weight * cost + (1 - scoring.weight) * fitness
             else:
                 load = (self.used + 2) / self.total
+                # The artifact prefers idle nodes for servers and loaded nodes for workers.
                 signed_load = load if server else -load
                 added = cost * gang.units + (signed_load + ~chosen) / gang.size
             added = np.where(candidates, added, np.inf)
@@ -248,11 +253,11 @@ def _groups(keys: Sequence[object]) -> tuple[Ints, Floats]:
 
 @njit()
 def _objectives(plans: Ints, sizes: Ints, nodes: Any, weight: float) -> Floats:
-    """Compute `NodeResources.objectives`; ``sizes``: (servers, containers) of each job."""
+    """Compute `NodeResources.objectives`. ``sizes`` has (servers, containers) of each job."""
     used, total, rack, domain, in_rack, in_domain = nodes
     values = np.empty(len(plans))
-    for number in range(len(plans)):
-        plan = plans[number]
+    for index in range(len(plans)):
+        plan = plans[index]
         used_now = used.copy()
         value = 0.0
         begin = 0
@@ -278,5 +283,5 @@ def _objectives(plans: Ints, sizes: Ints, nodes: Any, weight: float) -> Floats:
                     value -= (1.0 - weight) * used_now[node] / total[node]
                     counted[node] = job
             begin = end
-        values[number] = value
+        values[index] = value
     return values

@@ -1,4 +1,4 @@
-"""AlloX's matching of waiting jobs to slots; a slot is a GPU and a position in its queue."""
+"""AlloX's matching of waiting jobs to slots. A slot is a GPU and a position in its queue."""
 
 import numpy as np
 

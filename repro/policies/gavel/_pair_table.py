@@ -75,7 +75,7 @@ class EstimatedPairs:
         return np.where(true_speeds > 0, estimates, 0.0)
 
     def observe(self, first: int, second: int, gpu_type: str | None) -> bool:
-        """Measure two jobs that have shared GPUs; True if both are one-GPU jobs."""
+        """Measure two jobs that have shared GPUs. True if both are one-GPU jobs."""
         first_match = self.match(first)
         second_match = self.match(second)
         if first_match is None or second_match is None:
@@ -140,7 +140,7 @@ class PairTable(KindTable):
         self._paired = paired
 
     def observe(self, pairs: Sequence[tuple[int, int, str | None]]) -> bool:
-        """Note pairs (job, job, GPU type) that have shared GPUs; True if an estimate changed."""
+        """Record pairs (job, job, GPU type) that have shared GPUs. True if an estimate changed."""
         changed = False
         if self._estimates is None:
             return changed

@@ -128,10 +128,12 @@ def retained_fractions(
     retained = np.zeros((len(models), len(gpu_types), len(models)))
     alone = _alone(table, models, gpu_types)
     for row, model in enumerate(models):
-        runs = alone[row] > 0
+        can_run = alone[row] > 0
         for column, partner in enumerate(models):
             together = table.pair_speeds(model, 1, partner, 1, gpu_types)[0]
-            retained[row, runs, column] = np.minimum(1.0, together[runs] / alone[row, runs])
+            retained[row, can_run, column] = np.minimum(
+                1.0, together[can_run] / alone[row, can_run]
+            )
     return retained
 
 
@@ -208,7 +210,7 @@ class PairEstimator:
         self._types_run: dict[frozenset[Match], Flags] = {}
 
     def match(self, job: Hashable, model: str) -> Match:
-        """Model of a job and the reference model that it resembles; the first call profiles it."""
+        """Model of a job and the reference model that it resembles. The first call profiles it."""
         if job not in self._matches:
             if model not in self._row_of_model:
                 raise ParamError(
@@ -249,7 +251,7 @@ class PairEstimator:
         return speed
 
     def _nearest(self, model_row: int) -> str | None:
-        """Profile a job; the reference model nearest to it, None without any measurement."""
+        """Profile a job, and find the nearest reference model. None without any measurement."""
         if self._fraction == 0:
             return None
         size = self._measured.shape[1]

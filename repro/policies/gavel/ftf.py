@@ -43,9 +43,9 @@ class GavelFtf(AwareOrAgnostic):
         Optimum among many: the analytic centre, a vertex found by bisection of the ratio, or the
         optimum of Gavel's own solver (extra ``ecos``).
     zeros : bool
-        Whether ECOS gets explicit zeros, as in Gavel's simulator. False: as in the copy of the
-        simulator behind Themis of Muri's Fig 10. Where optima are many, the zeros decide among
-        them.
+        Whether ECOS gets the zero entries of the constraint matrix, as in Gavel's simulator. False:
+        as in the copy of the simulator behind Themis of Muri's Fig 10. Where optima are many, the
+        zeros decide among them.
 
     Reference: Gavel, OSDI 2020, section 4.2 (finish-time fairness); Themis, NSDI 2020.
     """
@@ -62,7 +62,10 @@ class GavelFtf(AwareOrAgnostic):
     )
 
     def formula(self, view: View) -> Callable[[Kinds], Floats]:
-        """Allocation X of one run as a function; it remembers t^isolated. A row is one job."""
+        """Allocation X as a function of the jobs, which keeps t^isolated between calls.
+
+        Every row is one job.
+        """
         isolated = IsolatedTime()
 
         def shares(jobs: Kinds) -> Floats:
@@ -99,14 +102,14 @@ class IsolatedTime:
 
     def __init__(self) -> None:
         # Of the last call: jobs in ascending order, and their remaining steps, isolated speeds and
-        # isolated times. Job -1 stands in for a job that is not in the list.
+        # isolated times. Before the first call job -1 is there, so that look-ups find a row.
         self._jobs = np.array([-1])
         self._state = np.ones((3, 1))
 
     def update(self, jobs: Sequence[int], steps_left: Floats, isolated_speeds: Floats) -> Floats:
-        """Isolated time of each job (s), shape (jobs,); 0 at the first call of a job.
+        """Isolated time of each job (s), shape (jobs,). It is 0 at the first call with a job.
 
-        ``jobs`` are in ascending order. ``isolated_speeds`` (steps/s) count from now on.
+        ``jobs`` are in ascending order. ``isolated_speeds`` (steps/s) hold from now on.
         """
         rows = np.array(jobs)
         index = np.minimum(np.searchsorted(self._jobs, rows), len(self._jobs) - 1)
@@ -153,6 +156,7 @@ def ftf_shares(
     >>> shares.ravel().round(6).tolist(), round(ratio, 6)
     ([0.5, 0.5], 1.0)
     """
+    # These bounds keep the programme regular for jobs without remaining steps or isolated time.
     steps_left = np.maximum(steps_left, 1e-9 * max(float(steps_left.max()), 1e-300))
     isolated_s = np.maximum(isolated_s, 1e-9 * max(float(isolated_s.max()), 1e-300))
     answer = None

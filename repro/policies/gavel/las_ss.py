@@ -30,7 +30,7 @@ from repro.solve.pairs.programme import (
     programme,
     solved_shares,
     spread_evenly,
-    spread_thinly,
+    spread_over_few_pairs,
 )
 
 
@@ -76,7 +76,7 @@ class GavelLasSS(TypedShares):
     cache_size = 256
 
     def session(self, view: View) -> Callable[[View], Shares]:
-        """Decision function of one run; it remembers the solutions by kinds and counts."""
+        """Decision function of one simulation, which keeps solutions by kinds and counts."""
         estimates = None
         if self.profiled is not None:
             estimates = EstimatedPairs(view, self.profiled, self.references, self.artifact_index)
@@ -94,7 +94,9 @@ class GavelLasSS(TypedShares):
                 members, job_shares = spread_evenly(jobs, kind_of_job, counts, kind_shares)
             else:
                 fractions = 1.0 / counts[kind_of_job]
-                members, job_shares = spread_thinly(jobs, kind_of_job, fractions, kind_shares)
+                members, job_shares = spread_over_few_pairs(
+                    jobs, kind_of_job, fractions, kind_shares
+                )
             return Shares(members, view.gpu_types, job_shares)
 
         return decide

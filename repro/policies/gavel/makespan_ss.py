@@ -59,7 +59,7 @@ class GavelMakespanSS(TypedShares):
     rule_values: ClassVar = TOLERANCES
 
     def session(self, view: View) -> Callable[[View], Shares]:
-        """Decision function of one run; it passes the remaining steps of every job."""
+        """Decision function of one simulation, with the remaining steps of every job."""
         table = PairTable(self, view)
 
         def decide(view: View) -> Shares:

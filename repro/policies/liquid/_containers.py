@@ -77,12 +77,12 @@ class Containers(Policy):
 
     @abstractmethod
     def plan(self, site: NodeResources, gang: Gang, rng: np.random.Generator) -> Plan | None:
-        """Plan of one job; None: it has to wait."""
+        """Plan of one job. None: it has to wait."""
 
     def place(
         self, site: NodeResources, gangs: Sequence[Gang], rng: np.random.Generator
     ) -> list[Plan | None]:
-        """Plan of each job, in order, up to the first that has to wait; ``site`` holds them."""
+        """Plan of each job, in order, up to the first that has to wait, allocated on ``site``."""
         plans: list[Plan | None] = [None] * len(gangs)
         for number, gang in enumerate(gangs):
             plan = self.plan(site, gang, rng)
@@ -97,18 +97,18 @@ class Containers(Policy):
         return np.inf
 
     def generator(self, seed: int) -> np.random.Generator:
-        """Random generator of one run."""
+        """Random generator of one simulation."""
         return np.random.default_rng([seed, zlib.crc32(self.name.encode())])
 
     def session(self, view: View) -> Callable[[View], RunSet]:
-        """Decision function of one run."""
+        """Decision function of one simulation."""
         rng = self.generator(view.seed if self.is_random else 0)
         gang_of = _GangsOfTrace(view)
         choose = self.chooser(view)
         return lambda view: choose(view, _site_in_use(view, gang_of), gang_of, rng)
 
     def chooser(self, view: View) -> Chooser:
-        """Choose the function that takes the decisions of one run; by default `choose`."""
+        """Decision function of one simulation, by default `choose`."""
         return self.choose
 
     def choose(
@@ -131,10 +131,9 @@ class Containers(Policy):
     def in_one_domain(
         self, view: View, job: int, site: NodeResources, gang: Gang, rng: np.random.Generator
     ) -> Plan:
-        """Plan of a job within the first domain that holds it, on an empty cluster.
+        """Plan of a job within the first domain with room for it, on an empty cluster.
 
-        A policy that fills nodes of several domains may miss it. PolicyError if no domain holds the
-        job.
+        A policy that fills nodes of several domains may miss it. PolicyError if no domain has room.
         """
         for domain in np.unique(site.domain):
             part = NodeResources(
@@ -175,7 +174,7 @@ class _GangsOfTrace:
 
 
 def _site_in_use(view: View, gang_of: GangOf) -> NodeResources:
-    """Idle resources of the nodes next to the running jobs."""
+    """Nodes with the resources that the running jobs leave idle."""
     site = NodeResources(view.cluster)
     runs = {id(run): run for job in view.running if (run := view.run(job)) is not None}
     for run in runs.values():

@@ -32,12 +32,12 @@ class ByLoad(Containers):
 
     @abstractmethod
     def load(self, site: NodeResources) -> Floats:
-        """Load of each node, (nodes,); the node of least load is chosen."""
+        """Load of each node, (nodes,). The node of least load is chosen."""
 
     def extend(
         self, site: NodeResources, gang: Gang, placed: Sequence[int], rng: np.random.Generator
     ) -> list[int]:
-        """Nodes of the placed containers and of those that fit now; ``site`` holds the latter."""
+        """Nodes of the placed containers, and of those that fit now, which ``site`` allocates."""
         nodes = list(placed)
         while len(nodes) < gang.size and (candidates := site.candidates(gang, nodes)).any():
             load = np.where(candidates, self.load(site), np.inf)
@@ -46,7 +46,7 @@ class ByLoad(Containers):
         return nodes
 
     def plan(self, site: NodeResources, gang: Gang, rng: np.random.Generator) -> Plan | None:
-        """Plan container by container; None if a container fits no node."""
+        """Plan of a job, container by container. None if a container fits no node."""
         nodes = self.extend(site, gang, (), rng)
         site.free(nodes, gang)
         return tuple(nodes) if len(nodes) == gang.size else None

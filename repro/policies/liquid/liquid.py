@@ -33,11 +33,11 @@ class Liquid(OptimisedContainers):
     Parameters
     ----------
     lambda_ : float
-        Weight of the communication cost against the load of the nodes, 0 to 1; ``lambda`` in
-        settings. The paper gives no value.
+        Weight of the communication cost against the load of the nodes, 0 to 1. The setting is
+        called ``lambda``. The paper gives no value.
     score : {"paper", "artifact"}
-        The printed score, or that of the public evaluator. The latter sends parameter servers to
-        idle nodes and workers to used nodes.
+        The printed score, or the score of the artifact, which sends parameter servers to idle nodes
+        and workers to used nodes.
     drop : {"full", "always"}
         When a node leaves the candidates: once it is full, or once it is chosen (Algorithm 1, line
         18, as printed).
@@ -62,5 +62,5 @@ class Liquid(OptimisedContainers):
         return 1 if self.drop == "always" else super().per_node()
 
     def plan(self, site: NodeResources, gang: Gang, rng: np.random.Generator) -> Plan | None:
-        """Best-fit plan of one job; None: it has to wait."""
+        """Best-fit plan of one job. None: it has to wait."""
         return site.best_fit(gang, self.scoring(), self.drop)

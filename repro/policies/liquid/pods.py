@@ -50,7 +50,7 @@ class Pods(ByLoad):
     def place(
         self, site: NodeResources, gangs: Sequence[Gang], rng: np.random.Generator
     ) -> list[Plan | None]:
-        """Plan of each job whose pods all fit; ``site`` also holds the pods of the other jobs."""
+        """Plan of each job whose pods all fit. ``site`` also allocates the pods of other jobs."""
         return [self._complete_plan(gang, self.extend(site, gang, (), rng), rng) for gang in gangs]
 
     def choose(
@@ -85,7 +85,7 @@ class Kubernetes(Pods):
 @register("kubeflow")
 @dataclass(frozen=True)
 class Kubeflow(Kubernetes):
-    """Place pods as Kubernetes does, with other random samples; no gang scheduler is configured."""
+    """Place pods as Kubernetes does, with other random samples: no gang scheduler is configured."""
 
 
 @register("hived")

@@ -1,4 +1,4 @@
-"""AFS-L (Hwang et al., NSDI 2021; PCS, section 5.1): GPUs one by one, each to the best gain.
+"""AFS-L (Hwang et al., NSDI 2021; PCS, section 5.1): each GPU to the job that gains most.
 
 The inverse remaining time of job j with x GPUs, from its remaining work w_j and its speed-up S_j:
 
@@ -38,7 +38,7 @@ _EPSILON_S = 1e-7
 
 
 class Memory(NamedTuple):
-    """Memory by job, next to that of `repro.policies.pcs.in_order.Queue`."""
+    """Memory of the rule by job, in addition to `repro.policies.pcs.in_order.Queue`."""
 
     #: GPUs of this event so far, x
     gpus: Floats
@@ -63,7 +63,7 @@ def memory_of(s: ElasticState) -> Memory:
 
 @njit()
 def _inverse_time(jobs: ElasticJobs, job: int, work: float, gpus: float) -> float:
-    """r(gpus) of a job with this much work left (s on one GPU), 1/s."""
+    """r(gpus) of a job with this remaining work (s on one GPU), 1/s."""
     return float(1.0 / (work / speed(jobs, job, gpus) + _EPSILON_S))
 
 
@@ -90,8 +90,8 @@ def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
         queue.key[job] = -_inverse_time(jobs, job, s.work_left[job] * jobs.error[job], 1.0)
     present = s.tally[PRESENT]
     if present >= jobs.gpus:
-        sort_holders(s, True)
-        hand_out(jobs, s, True, False)
+        sort_holders(s, by_tie=True)
+        hand_out(jobs, s, single=True, holders_first=False)
         return
     while queue.waiting[0] > 0:
         s.holders[s.tally[HOLDERS]] = dequeue(s)
@@ -124,7 +124,7 @@ def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
         time[best], gain[best], gain_after[best] = _gains(jobs, best, work, gpus[best])
         unsatisfied -= gpus[best] == jobs.demand[best]
     for job in holders:
-        # where all gains are 0 or less, a job may win more GPUs than its demand
+        # Where all gains are 0 or less, a job may have got more GPUs than its demand.
         give(jobs, s, job, min(gpus[job], float(jobs.demand[job])))
 
 

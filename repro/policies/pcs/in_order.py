@@ -23,7 +23,7 @@ from repro.model.policy import register
 
 
 class Queue(NamedTuple):
-    """Memory of these policies: the waiting jobs, in a heap."""
+    """Memory of these rules: the waiting jobs, in a heap."""
 
     #: by job: key
     key: Floats
@@ -107,11 +107,11 @@ def sort_holders(s: ElasticState, by_tie: bool) -> None:
 
 
 @njit()
-def hand_out(jobs: ElasticJobs, s: ElasticState, single: bool, stable: bool) -> None:
+def hand_out(jobs: ElasticJobs, s: ElasticState, single: bool, holders_first: bool) -> None:
     """Hand out GPUs in order of keys: the demand of each job, or one GPU each if ``single``.
 
-    The jobs that hold GPUs are sorted already. If ``stable``, they come before waiting jobs of
-    equal keys, and stopped jobs come before jobs that waited already. Else ties decide.
+    The jobs that hold GPUs are sorted already. With ``holders_first``, among equal keys they come
+    first, then stopped jobs (latest stop first), then new jobs. Without it, ties decide.
     """
     queue = queue_of(s)
     key = queue.key
@@ -128,7 +128,7 @@ def hand_out(jobs: ElasticJobs, s: ElasticState, single: bool, stable: bool) -> 
             if not from_queue:
                 holder = s.holders[kept]
                 from_queue = key[waiting] < key[holder] or (
-                    not stable and key[waiting] == key[holder] and tie[waiting] < tie[holder]
+                    not holders_first and key[waiting] == key[holder] and tie[waiting] < tie[holder]
                 )
         elif from_queue:
             break
@@ -145,7 +145,7 @@ def hand_out(jobs: ElasticJobs, s: ElasticState, single: bool, stable: bool) -> 
     for stopped in range(num_holders - 1, kept - 1, -1):
         job = s.holders[stopped]
         s.gpus[job] = 0.0
-        if stable:
+        if holders_first:
             queue.last_tie[0] -= 1
             tie[job] = queue.last_tie[0]
         enqueue(s, job, key[job], tie[job])
@@ -155,14 +155,14 @@ def hand_out(jobs: ElasticJobs, s: ElasticState, single: bool, stable: bool) -> 
 
 @njit()
 def _admit_fifo(jobs: ElasticJobs, settings: int, s: ElasticState, job: int) -> None:
-    """Add a job to the queue; its key never changes."""
+    """Add a job to the queue. Its key never changes."""
     enqueue(s, job, float(job), job)
 
 
 @njit()
 def _share_fifo(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
     """Hand out demands in order of arrival."""
-    hand_out(jobs, s, False, True)
+    hand_out(jobs, s, single=False, holders_first=True)
 
 
 @njit()
@@ -173,7 +173,7 @@ def _remaining_service(jobs: ElasticJobs, s: ElasticState, job: int) -> float:
 
 @njit()
 def _admit_srsf(jobs: ElasticJobs, settings: int, s: ElasticState, job: int) -> None:
-    """Add a job to the queue; its key is constant while it waits."""
+    """Add a job to the queue. Its key is constant while it waits."""
     enqueue(s, job, _remaining_service(jobs, s, job), job)
 
 
@@ -183,8 +183,8 @@ def _share_srsf(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
     queue = queue_of(s)
     for job in s.holders[: s.tally[HOLDERS]]:
         queue.key[job] = _remaining_service(jobs, s, job)
-    sort_holders(s, False)
-    hand_out(jobs, s, False, True)
+    sort_holders(s, by_tie=False)
+    hand_out(jobs, s, single=False, holders_first=True)
 
 
 @register("fifo-elastic")
@@ -193,6 +193,7 @@ class FifoElastic(Elastic):
     """Each job in order of arrival gets its demand or the GPUs that are left (FIFO in PCS, 5.1)."""
 
     needs = frozenset({"duration"})
+    # The GPUs of a job do not depend on later arrivals, so its completion is known.
     foresees = True
     rule: ClassVar[Any] = compiled_rule(_admit_fifo, retire, _share_fifo, Queue)
 

@@ -157,6 +157,6 @@ class MaxMin(Elastic):
         return kind.ravel(), len(kinds)
 
     def settings(self, jobs: ElasticJobs) -> Any:
-        """Kinds of the run."""
+        """Kinds of the simulation."""
         sizes = np.bincount(jobs.group)
         return Kinds(np.append(0, np.cumsum(sizes)), bool(sizes.max() == 1))

@@ -39,7 +39,7 @@ _MAX_LEVELS = 1_000_000
 
 
 class Classes(NamedTuple):
-    """Classes of a run and the caps of their jobs."""
+    """Classes of a simulation and the caps of their jobs."""
 
     #: (classes,): weight
     weights: Floats
@@ -47,8 +47,8 @@ class Classes(NamedTuple):
     start: Ints
     #: (levels, curves): cap (GPUs) by level and speed-up curve; level 0 is zeta_min
     caps: Ints
-    #: whether jobs hold whole GPUs in turns
-    turns: bool
+    #: whether jobs hold whole GPUs and take turns in getting the pooled fractions
+    takes_turns: bool
 
 
 class Memory(NamedTuple):
@@ -68,8 +68,8 @@ class Memory(NamedTuple):
     demand: Ints
     #: by class: level of the cap
     level: Ints
-    #: entry 0: number of extra GPUs given out in turns so far
-    turn: Ints
+    #: entry 0: number of pooled GPUs given out so far
+    turns_taken: Ints
 
 
 @njit(inline="always")
@@ -83,7 +83,7 @@ def memory_of(s: ElasticState) -> Memory:
         num_holders=s.own_ints[3],
         demand=s.own_ints[4],
         level=s.own_ints[5],
-        turn=s.own_ints[6],
+        turns_taken=s.own_ints[6],
     )
 
 
@@ -175,7 +175,7 @@ def _share(jobs: ElasticJobs, classes: Classes, s: ElasticState) -> None:
         free = memory.class_gpus[k]
         number = memory.number[k]
         level = 0
-        # every job takes one GPU or more
+        # With as many jobs as GPUs or more, the first cap already uses all GPUs.
         if number + GPU_TOLERANCE < free:
             level = memory.level[k]
             last = len(classes.caps) - 1
@@ -206,13 +206,13 @@ def _share(jobs: ElasticJobs, classes: Classes, s: ElasticState) -> None:
             s.gpus[memory.queue[head + stopped]] = 0.0
         memory.num_holders[k] = served
     s.tally[HOLDERS] = count
-    if classes.turns:
+    if classes.takes_turns:
         _take_turns(jobs, s)
 
 
 @njit()
 def _take_turns(jobs: ElasticJobs, s: ElasticState) -> None:
-    """Round GPUs to whole ones: the fractions are pooled, and jobs take turns in getting the pool.
+    """Round to whole GPUs. Fractions are pooled, and jobs take turns in getting the pooled GPUs.
 
     A job without a fraction keeps its GPUs.
     """
@@ -225,7 +225,7 @@ def _take_turns(jobs: ElasticJobs, s: ElasticState) -> None:
         fractions = fractions + fraction
         num_fractional = num_fractional + (fraction > GPU_TOLERANCE)
     extra_gpus = int(np.round(fractions))
-    turn = memory.turn[0] % max(num_fractional, 1)
+    turn = memory.turns_taken[0] % max(num_fractional, 1)
     count = 0
     for job in holders:
         gpus = np.floor(s.gpus[job] + GPU_TOLERANCE)
@@ -237,7 +237,7 @@ def _take_turns(jobs: ElasticJobs, s: ElasticState) -> None:
             s.holders[count] = job
             count += 1
     s.tally[HOLDERS] = count
-    memory.turn[0] += max(extra_gpus, 1)
+    memory.turns_taken[0] += max(extra_gpus, 1)
 
 
 @register("pcs")
@@ -340,7 +340,7 @@ class Pcs(Elastic):
         return class_thresholds(work, self.c2)
 
     def class_weights(self, classes: int) -> Floats:
-        """Weights w_k of so many classes, of sum 1 (PCS, section 3.3).
+        """Weights w_k of the classes, normalised to sum 1 (PCS, section 3.3).
 
         Parameters
         ----------
@@ -368,13 +368,13 @@ class Pcs(Elastic):
         return np.searchsorted(bounds, jobs.work * jobs.error), len(bounds) + 1
 
     def settings(self, jobs: ElasticJobs) -> Classes:
-        """Classes of the run."""
+        """Classes of the simulation."""
         sizes = np.bincount(jobs.group, minlength=jobs.groups)
         return Classes(
             weights=self.class_weights(jobs.groups),
             start=np.append(0, np.cumsum(sizes)),
             caps=caps(jobs.curves, self.zeta_min, self.delta),
-            turns=self.turn > 0,
+            takes_turns=self.turn > 0,
         )
 
 
@@ -403,24 +403,24 @@ def class_thresholds(work: Floats, c2: float) -> Floats:
     """
     thresholds: list[int] = []
     sizes = np.sort(work).tolist()
-    number = 0
+    count = 0
     total = 0.0
     squares = 0.0
     for index, size in enumerate(sizes):
-        number = number + 1
+        count = count + 1
         total = total + size
         squares = squares + size * size
-        mean = total / number
-        if squares / number - mean * mean > c2 * mean * mean:
+        mean = total / count
+        if squares / count - mean * mean > c2 * mean * mean:
             thresholds.append(int(sizes[index - 1]))
-            number = 0
+            count = 0
             total = 0.0
             squares = 0.0
     return np.array(thresholds, dtype=float)
 
 
 def decaying_weights(classes: int, decay: float) -> Floats:
-    """Weights proportional to exp(-k decay), k = 0, 1, ..., of sum 1 (PCS, section 3.3).
+    """Weights proportional to exp(-k decay), k = 0, 1, ..., with sum 1 (PCS, section 3.3).
 
     Parameters
     ----------
@@ -437,7 +437,7 @@ def decaying_weights(classes: int, decay: float) -> Floats:
     Raises
     ------
     ParamError
-        A weight that rounds to 0.
+        If a weight rounds to 0.
 
     Examples
     --------
@@ -487,7 +487,7 @@ def caps(curves: Floats, zeta_min: float, delta: float) -> Ints:
     levels = np.subtract.accumulate(np.append(zeta_min, np.full(steps, delta)))
     level_caps = np.full((len(levels), len(curves)), _UNCAPPED)
     for curve, efficiency in enumerate(lowest, start=1):
-        # number of counts before the first whose lowest efficiency so far is below the level
+        # largest count up to which the efficiency never falls below the level
         cap = np.searchsorted(-efficiency, -levels, side="right")
         level_caps[:, curve] = np.where(cap < len(efficiency), cap, _UNCAPPED)
     changes = np.append(True, (np.diff(level_caps, axis=0) != 0).any(axis=1))

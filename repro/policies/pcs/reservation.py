@@ -72,10 +72,10 @@ def memory_of(s: ElasticState) -> Memory:
 
 @njit()
 def _earliest_start(jobs: ElasticJobs, s: ElasticState, gpus: int, length: float) -> float:
-    """Earliest instant from which so many GPUs are free for ``length`` (parts of a second).
+    """Earliest instant from which ``gpus`` GPUs are free for ``length`` (parts of a second).
 
-    A job late to start is assumed to start now. A job late to end is assumed to overrun by as much
-    again.
+    A job that is late to start is assumed to start now. A job that is late to end, by d, is assumed
+    to end d from now.
     """
     memory = memory_of(s)
     now = s.clock[NOW]
@@ -84,12 +84,12 @@ def _earliest_start(jobs: ElasticJobs, s: ElasticState, gpus: int, length: float
     times = np.empty(2 * num_jobs)
     change = np.empty(2 * num_jobs, np.int64)
     for index in range(num_jobs):
-        holds = index < num_holders
-        job = s.holders[index] if holds else memory.heap[index - num_holders]
+        is_holder = index < num_holders
+        job = s.holders[index] if is_holder else memory.heap[index - num_holders]
         begin = memory.start[job]
         end = memory.end[job]
         reserved = min(jobs.demand[job], jobs.gpus)
-        end = max(end, 2.0 * now - end) if holds else end + max(now - begin, 0.0)
+        end = max(end, 2.0 * now - end) if is_holder else end + max(now - begin, 0.0)
         times[2 * index] = max(begin, now)
         times[2 * index + 1] = end
         change[2 * index] = -reserved
@@ -170,10 +170,10 @@ class Reservation(Elastic):
     """Each job reserves its demand for the first free interval on arrival, and keeps it.
 
     This is conservative backfilling: a later job may start before an earlier one, and delays no
-    job. The end of the interval is the prediction. With exact sizes it is always right. With a
-    size error, a job that ends early leaves its GPUs to later arrivals. A late job keeps its GPUs
-    and delays the next reservations, in order. For new reservations it is assumed to overrun by as
-    much again.
+    job. The end of the interval is the prediction. With exact sizes it is always right. With a size
+    error, a job that ends early leaves its GPUs to later arrivals. A late job keeps its GPUs and
+    delays the next reservations, in order. New reservations assume that a job that is late by d
+    ends d from now.
 
     Reference: PCS, arXiv 2401.10354, discussion; Mu'alem, Feitelson, IEEE TPDS 12 (6), 2001.
     """

@@ -4,7 +4,7 @@ Form ``leases`` (PCS, section 5.1). At time t, R of G GPUs are left. Of job i:
 
     a_i, D_i   arrival (s), demand (GPUs)
     s_i, w_i   work, remaining work (s on one GPU)
-    N_i        mean number of jobs in the system over the events of the job's life
+    N_i        mean of the numbers of jobs in the system at the events since a_i
     rho_i    = (t - a_i + w_i / min(R, D_i)) / (s_i / min(G / N_i, D_i))
 
 The job of largest rho gets min(R, D_i) GPUs. Then R falls, and the next job is chosen.
@@ -71,9 +71,9 @@ class Memory(NamedTuple):
     worst: Ints
     #: slots of jobs with a demand of several GPUs
     wide: Ints
-    #: 1: the job has got an offer at this event
+    #: 1: the job has an offer at this event
     has_offer: Ints
-    #: slots of the jobs that have got an offer, in order of offers
+    #: slots of the jobs with an offer, in order of offers
     offers: Ints
     #: by entry of `ElasticState.holders`: slot of the job, -1 after its completion
     holder_slot: Ints
@@ -142,7 +142,7 @@ def _retire(jobs: ElasticJobs, settings: int, s: ElasticState, job: int) -> None
 
 
 @njit(error_model="numpy")
-def _rate_jobs(jobs: ElasticJobs, s: ElasticState, present: int) -> None:
+def _compute_rho(jobs: ElasticJobs, s: ElasticState, present: int) -> None:
     """Compute rho of each job as if it received min(all GPUs, demand)."""
     memory = memory_of(s)
     for holder in range(s.tally[HOLDERS]):
@@ -173,8 +173,8 @@ def _rate_jobs(jobs: ElasticJobs, s: ElasticState, present: int) -> None:
 
 
 @njit()
-def _is_worse(rho: Floats, slot: int, other: int) -> bool:
-    """Whether a job comes before another: larger rho, of equal ones the earlier arrival."""
+def _precedes(rho: Floats, slot: int, other: int) -> bool:
+    """Whether a job comes before another: larger rho, or equal rho and earlier arrival."""
     return bool(rho[slot] > rho[other] or (rho[slot] == rho[other] and slot < other))
 
 
@@ -186,9 +186,9 @@ def _replace_top(worst: Ints, rho: Floats, count: int, slot: int) -> None:
         child = 2 * position + 1
         if child >= count:
             break
-        if child + 1 < count and _is_worse(rho, worst[child], worst[child + 1]):
+        if child + 1 < count and _precedes(rho, worst[child], worst[child + 1]):
             child += 1
-        if _is_worse(rho, worst[child], slot):
+        if _precedes(rho, worst[child], slot):
             break
         worst[position] = worst[child]
         position = child
@@ -213,7 +213,7 @@ def _list_worst(
                 _replace_top(worst, rho, count, slot)
             continue
         position = count
-        while position > 0 and _is_worse(rho, worst[(position - 1) // 2], slot):
+        while position > 0 and _precedes(rho, worst[(position - 1) // 2], slot):
             worst[position] = worst[(position - 1) // 2]
             position = (position - 1) // 2
         worst[position] = slot
@@ -240,7 +240,7 @@ def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
     wide = memory.wide
     has_offer = memory.has_offer
     offers = memory.offers
-    _rate_jobs(jobs, s, present)
+    _compute_rho(jobs, s, present)
     has_offer[:present] = 0
     num_wide = 0
     largest_demand = 1.0
@@ -266,9 +266,10 @@ def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
                     elapsed = (s.clock[NOW] - memory.submit[slot]) / jobs.per_second
                     finish = elapsed + memory.remaining_work[slot] / free
                     rho[slot] = finish / memory.fair_duration[slot]
-                    if chosen < 0 or _is_worse(rho, slot, chosen):
+                    if chosen < 0 or _precedes(rho, slot, chosen):
                         chosen = slot
-        candidate += candidate < num_candidates and chosen == worst[candidate]
+        if candidate < num_candidates and chosen == worst[candidate]:
+            candidate += 1
         has_offer[chosen] = 1
         offers[num_offers] = chosen
         free -= min(free, int(demand[chosen]))
@@ -288,7 +289,7 @@ def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
     s.tally[HOLDERS] = num_offers
 
 
-#: Inputs that both forms need.
+#: Trace columns that both forms need.
 NEEDS = frozenset({"duration"})
 RULE = compiled_rule(_admit, _retire, _share, Memory)
 
@@ -299,18 +300,19 @@ class Themis(Elastic):
     """Largest finish-time fairness rho first; jobs are truthful, there is no auction.
 
     Form ``leases``, as PCS runs it: rho = (time in system + remaining work / GPUs offered) / (work
-    / min(G / N, D)). N is the mean number of jobs in the system over the events of the job's life.
+    / min(G / N, D)). N is the mean of the numbers of jobs in the system at the events since the
+    arrival of the job.
 
     Form ``shares``, as Muri's public simulator runs it: shares of time x that minimise the largest
-    finish-time fairness. In it a job has a cluster of its own with ceil(G / N) GPUs, for N jobs in
-    the system now. Jobs run on their demand or not at all, in order of x / time run.
+    finish-time fairness. Its denominator is the time of the job on ceil(G / N) GPUs of its own, for
+    N jobs in the system now. A job has its demand or no GPU, in order of x / time run.
 
     Parameters
     ----------
     form : {"leases", "shares"}, optional
         Form of the policy. None: that of the rule set.
     lease : float
-        Leases: seconds after the last event at which GPUs are handed out anew.
+        Leases: seconds from the last event until all GPUs are offered again.
     iterations_in_denominator : bool, optional
         Shares: count the denominator of rho in iterations and the numerator in seconds, an error of
         the public simulator. Jobs with long iterations then go first.
@@ -344,11 +346,11 @@ class Themis(Elastic):
 
     @property
     def lease_s(self) -> float:
-        """Seconds after the last event at which GPUs are handed out anew."""
+        """Seconds from the last event until all GPUs are offered again."""
         return self.lease
 
     def session(self, view: View) -> Callable[[View], Decision]:
-        """Decision function of one run."""
+        """Decision function of one simulation."""
         if self.form == SHARES:
             return FairShares(view, bool(self.iterations_in_denominator), self.initial_service)
         return super().session(view)

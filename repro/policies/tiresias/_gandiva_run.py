@@ -1,4 +1,4 @@
-"""A whole run of Gandiva in the steps of the public simulator, in compiled loops."""
+"""Whole simulations of Gandiva in the steps of the public simulator, in compiled loops."""
 
 import math
 from typing import NamedTuple
@@ -19,7 +19,7 @@ _HOLDERS, _ARRIVED, _UNFINISHED = range(3)
 
 
 class StepClock(NamedTuple):
-    """Progress of a run, written in place."""
+    """Progress of a simulation, written in place."""
 
     #: (1,): time of the next step (s)
     next: Floats
@@ -46,12 +46,12 @@ def simulate_steps(
 ) -> None:
     """Simulate until every job has finished.
 
-    A test compares the run with that of the engine, step by step.
+    A test compares the simulation with that of the engine, step by step.
 
     Parameters
     ----------
     table : JobTable
-        Jobs of the run; their state is written.
+        Jobs of the simulation; their state is written.
     cluster : Cluster
         Nodes with equally many GPUs.
     intervals : Intervals or None
@@ -75,7 +75,7 @@ def simulate_steps(
         is_chosen=np.zeros(count, np.bool_),
         finished=np.zeros(count, np.bool_),
     )
-    # one step closes at most one interval per GPU
+    # One step ends at most one interval per GPU.
     spans = np.empty((3, max(at_once, cluster.num_gpus) + cluster.num_gpus))
     while clock.tally[_UNFINISHED] > 0:
         num_spans = _steps(sets, clock, table.state, submit, slice_s, step_s, spans)
@@ -118,7 +118,7 @@ def _steps(
         step(s, clock.finished, completed > 0, rotates, first_new, tally[_ARRIVED])
         count += _apply(s, clock, state, now, spans[:, count:])
         arrival = submit[tally[_ARRIVED]] if tally[_ARRIVED] < len(submit) else math.inf
-        # without jobs no step changes anything
+        # Without jobs no step changes anything.
         idle = tally[_UNFINISHED] == len(submit) - tally[_ARRIVED]
         clock.next[0] = arrival if idle else min(now + step_s, arrival)
     return count

@@ -95,5 +95,5 @@ def test_the_model_decides_whatever_the_trace_says():
 
 @pytest.mark.parametrize("tasks", [(0, 0, 0), (9, 9, 9)])
 def test_wish_for_what_is_not_there(tasks):
-    with pytest.raises(PolicyError, match="wishes"):
+    with pytest.raises(PolicyError, match="names"):
         run(jobs(), MeasuredPlans({"vgg16": {"pww": 510.0}}), tasks=tasks, cluster="3x2")

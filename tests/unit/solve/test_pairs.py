@@ -16,7 +16,7 @@ from repro.solve.pairs.programme import (
     solve,
     solved_shares,
     spread_evenly,
-    spread_thinly,
+    spread_over_few_pairs,
 )
 
 
@@ -224,7 +224,7 @@ def test_both_ways_of_spreading_give_jobs_the_same(seed):
     answer = solved_shares(programme(job_kinds, counts))
     jobs = np.arange(len(kind_of))
     even = spread_evenly(jobs, kind_of, counts, answer)
-    thin = spread_thinly(jobs, kind_of, 1.0 / counts[kind_of], answer)
+    thin = spread_over_few_pairs(jobs, kind_of, 1.0 / counts[kind_of], answer)
     assert len(thin[0]) <= len(even[0])
     assert totals(thin, len(jobs)) == pytest.approx(totals(even, len(jobs)), abs=2e-5)
     for kind in range(5):
@@ -239,7 +239,7 @@ def test_both_ways_of_spreading_give_jobs_the_same(seed):
 def test_unequal_fractions_of_a_kind_paired_with_itself():
     fractions = np.array([0.5, 0.2, 0.2, 0.1])
     kind_shares = KindShares(np.zeros((1, 1)), np.array([0]), np.array([0]), np.array([[1.0]]), 1.0)
-    rows = spread_thinly(np.arange(4), np.zeros(4, dtype=int), fractions, kind_shares)
+    rows = spread_over_few_pairs(np.arange(4), np.zeros(4, dtype=int), fractions, kind_shares)
     assert totals(rows, 4).ravel() == pytest.approx(2 * fractions)
 
 

@@ -156,5 +156,5 @@ def test_bisection_ends_with_the_shares_of_a_step_by_step_filling(seed):
         return np.where(bottlenecked, 0.0, weight)
 
     step_by_step = (values * water_filling_shares(problem, weigh)).sum(axis=1)
-    bisected = (values * water_filling_shares(problem, weigh, steady=True)).sum(axis=1)
+    bisected = (values * water_filling_shares(problem, weigh, constant_weights=True)).sum(axis=1)
     assert bisected == pytest.approx(step_by_step, abs=1e-5)

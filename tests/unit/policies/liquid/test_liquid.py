@@ -133,7 +133,7 @@ def test_bad_settings(settings, line):
         ({"num_gpus": 4}, {"drop": "always"}, "can never be placed by 'liquid': 4 containers"),
         ({"gpu_mem_mb": 16000.0}, {}, "3 containers of 16000 MB of GPU memory"),
         ({"num_ps": 5}, {}, "num_ps is 5, but it asks for 3 GPUs"),
-        ({"model": "alexnet"}, {"times": "t4"}, "no parameters for model 'alexnet'"),
+        ({"model": "alexnet"}, {"times": "t4"}, "no iteration model for 'alexnet'"),
     ],
 )
 def test_jobs_that_can_never_be_placed(change, settings, line):
