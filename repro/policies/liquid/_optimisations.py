@@ -117,7 +117,7 @@ class OptimisedContainers(Containers):
 
 
 class _Session:
-    """State of `OptimisedContainers` in one simulation: estimates of all jobs, starts of running jobs."""
+    """State of one simulation: estimates of all jobs, starts of running jobs."""
 
     def __init__(self, policy: OptimisedContainers, view: View) -> None:
         self.policy = policy
