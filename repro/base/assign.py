@@ -1,4 +1,4 @@
-"""Assignment of arrays in compiled loops."""
+"""Assignment of arrays in compiled functions."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from repro.base.compiled import njit
 def assign(target: Any, source: Any) -> None:
     """Copy ``source`` into ``target``.
 
-    Numba takes two seconds longer to compile ``target[:] = source``, for its error messages.
+    Numba takes two seconds longer to compile ``target[:] = source``, because of its error messages.
     """
     for index in range(len(target)):
         target[index] = source[index]

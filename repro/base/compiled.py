@@ -1,4 +1,4 @@
-"""The ``njit`` of all compiled loops, with a cache of machine code that is never stale.
+"""`njit` for all compiled functions, with a cache of machine code that is never stale.
 
 Numba compares cached code with the file of the outermost function only. Here the machine code of a
 module lies in a folder named by a hash of the module and of all modules that it imports.
@@ -28,7 +28,7 @@ from repro.base.release import STARTED
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 ENV_FOLDER = "NUMBA_CACHE_DIR"
-#: Fast-math flags for loops in which the order of a sum does not matter.
+#: Fast-math flags that let the compiler reorder the sums of a function.
 SUMS = {"contract", "reassoc", "arcp"}
 #: An import statement. The parser of Python would take twenty times as long.
 _IMPORT = re.compile(
@@ -36,32 +36,39 @@ _IMPORT = re.compile(
     re.M,
 )
 _TYPE_CHECKING = re.compile(r"^if TYPE_CHECKING:\n(?:[ \t]+.*\n)+", re.M)
-#: Days without use after which the machine code of changed sources is removed.
+#: Machine code that was not used for so many days is removed.
 KEPT_DAYS = 30
+_NOT_CACHED = "compiled functions are not cached"
 
 
 def njit(home: str | None = None, **options: Any) -> Callable[[Function], Function]:
     """Compile a function by Numba on its first call, and cache the machine code.
 
-    That call imports Numba, so that modules with compiled loops are quick to import. The code is
-    cached in ``compiled`` below ``$NUMBA_CACHE_DIR``, or else below the cache folder. Without such
-    a folder there is one `CacheWarning`. ``options`` are those of ``numba.njit``. ``home`` is the
-    module whose sources decide whether cached code is stale, by default the module of the function.
-    A function that closes over other functions names the module of these.
+    Numba is imported on the first call only, so modules with compiled functions import quickly. The
+    code is cached in ``compiled`` below ``$NUMBA_CACHE_DIR``, or else below the cache folder. If
+    the folder cannot be used, there is one `CacheWarning`.
+
+    Parameters
+    ----------
+    home : str, optional
+        Module whose sources decide whether cached code is stale; by default the module of the
+        function. A function that closes over functions of another module needs that module.
+    **options
+        Options of ``numba.njit``.
     """
 
     def decorate(function: Function) -> Function:
         if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
             return function
-        # no loop is called from C
+        # no compiled function is called from C, so Numba need not build a C wrapper
         all_options = {"no_cfunc_wrapper": True, **options}
-        return Loop(function, home or function.__module__, all_options)  # type: ignore[return-value]
+        return CompiledFunction(function, home or function.__module__, all_options)  # type: ignore[return-value]
 
     return decorate
 
 
-class Loop:
-    """A function that compiles itself on its first call, also from other compiled loops."""
+class CompiledFunction:
+    """A function that compiles itself on its first call, also from other compiled functions."""
 
     def __init__(self, function: Callable[..., Any], home: str, options: dict[str, Any]) -> None:
         self.py_func = function
@@ -94,37 +101,39 @@ class Loop:
 
 @functools.cache
 def _numba() -> Any:
-    """Import Numba and let it compile calls of a `Loop` as calls of its kernel."""
+    """Numba, which compiles calls of a `CompiledFunction` as calls of its kernel."""
     import numba
     from numba.extending import typeof_impl
 
-    typeof_impl.register(Loop)(lambda loop, about: typeof_impl(loop.kernel, about))
+    typeof_impl.register(CompiledFunction)(
+        lambda function, context: typeof_impl(function.kernel, context)
+    )
     _listen()
     return numba
 
 
 class CompileWatch:
-    """Seconds that one thread spends on machine code, and the loops that it compiles.
+    """Seconds that one thread spends on machine code, and the functions that it compiles.
 
     Attributes
     ----------
     seconds : float
         Time (s) to import Numba, and to compile, read and write machine code.
     names : list of str
-        Compiled loops as ``module.function``, without the loops that they call.
+        Compiled functions as ``module.function``, without the functions that these call.
     """
 
-    def __init__(self, tell: Callable[[str], None] | None) -> None:
+    def __init__(self, on_compile: Callable[[str], None] | None) -> None:
         self.seconds = 0.0
         self.names: list[str] = []
-        self._tell = tell
+        self._on_compile = on_compile
         self._thread = threading.get_ident()
         self._depth = 0
         self._compiling = 0
         self._began = 0.0
 
     def enter(self) -> None:
-        """Start the clock, if this thread is watched and the clock does not run."""
+        """Start the clock of the watched thread, unless it runs already."""
         if threading.get_ident() == self._thread:
             if self._depth == 0:
                 self._began = time.perf_counter()
@@ -137,17 +146,17 @@ class CompileWatch:
             if self._depth == 0:
                 self.seconds += time.perf_counter() - self._began
 
-    def compile(self, name: str) -> None:
-        """Note the start of the compilation of a loop."""
+    def compilation_started(self, name: str) -> None:
+        """Note the start of the compilation of a function."""
         self.enter()
         if threading.get_ident() == self._thread:
             self._compiling += 1
             if self._compiling == 1:
                 self.names.append(name)
-                if self._tell is not None:
-                    self._tell(name)
+                if self._on_compile is not None:
+                    self._on_compile(name)
 
-    def compiled(self) -> None:
+    def compilation_ended(self) -> None:
         """Note the end of a compilation."""
         if threading.get_ident() == self._thread and self._compiling:
             self._compiling -= 1
@@ -158,22 +167,21 @@ _watches: list[CompileWatch] = []
 
 
 @contextlib.contextmanager
-def compile_watch(tell: Callable[[str], None] | None = None) -> Iterator[CompileWatch]:
+def compile_watch(on_compile: Callable[[str], None] | None = None) -> Iterator[CompileWatch]:
     """Count the seconds spent on machine code, separately from the seconds of the work itself.
 
-    Watches nest. Each counts for the thread that made it. Without a compiled loop inside, Numba is
-    not imported.
+    Watches nest. Each counts for the thread that made it. The watch itself does not import Numba.
 
     Parameters
     ----------
-    tell : callable, optional
-        Called with ``module.function`` when the compilation of a loop starts, but not when cached
-        code is read.
+    on_compile : callable, optional
+        Called with ``module.function`` when the compilation of a function starts. It is not called
+        when cached code is read.
 
     Yields
     ------
     CompileWatch
-        Up to date between two calls of compiled loops.
+        Its counts are complete whenever no compiled function is running.
 
     Examples
     --------
@@ -184,7 +192,7 @@ def compile_watch(tell: Callable[[str], None] | None = None) -> Iterator[Compile
     """
     if "numba" in sys.modules:
         _listen()
-    watch = CompileWatch(tell)
+    watch = CompileWatch(on_compile)
     _watches.append(watch)
     try:
         yield watch
@@ -194,7 +202,7 @@ def compile_watch(tell: Callable[[str], None] | None = None) -> Iterator[Compile
 
 @contextlib.contextmanager
 def _preparing() -> Iterator[None]:
-    """Count the time inside as time for machine code."""
+    """Add the seconds of the ``with`` block to all watches."""
     watches = list(_watches)
     for watch in watches:
         watch.enter()
@@ -207,31 +215,35 @@ def _preparing() -> Iterator[None]:
 
 @functools.cache
 def _listen() -> None:
-    """Report every further compilation to the watches; reading cached code does not count."""
+    """Report every further compilation to the watches; reading cached code is not reported."""
     from numba.core import event
 
     class Listener(event.Listener):  # type: ignore[misc,unused-ignore]
         def on_start(self, event: Any) -> None:
             function = event.data["dispatcher"].py_func
             for watch in _watches:
-                watch.compile(f"{function.__module__}.{function.__qualname__}")
+                watch.compilation_started(f"{function.__module__}.{function.__qualname__}")
 
         def on_end(self, event: Any) -> None:
             for watch in _watches:
-                watch.compiled()
+                watch.compilation_ended()
 
     event.register("numba:compile", Listener())  # type: ignore[no-untyped-call,unused-ignore]
 
 
 def sources(module: str) -> dict[str, Path]:
-    """Files, by module, of a module and of all that it imports from its package and ``repro``."""
+    """Source file of a module and of every module that it imports, by module name.
+
+    Indirect imports count as well. Modules outside the package of ``module`` and outside ``repro``
+    do not count.
+    """
     files: dict[str, Path] = {}
     packages = {"repro", module.partition(".")[0]}
     pending = [module]
     while pending:
         name = pending.pop()
         path = _module_file(name)
-        # The imports of this module find the folder and do not change machine code.
+        # Skip this module: its imports cannot change machine code. `_code_folder` adds its text.
         if path is None or name in files or name == __name__:
             continue
         files[name] = path
@@ -255,13 +267,13 @@ def _imports(module: str, path: Path) -> Iterator[str]:
     """Yield the modules that a file imports, except below ``if TYPE_CHECKING``."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     code = _TYPE_CHECKING.sub("", path.read_text(encoding="utf-8"))
-    for plain, home, names in _IMPORT.findall(code):
-        yield from (name.split()[0] for name in plain.split(",") if name)
-        if home:
-            home = importlib.util.resolve_name(home, package)
+    for imported, source, names in _IMPORT.findall(code):
+        yield from (name.split()[0] for name in imported.split(",") if name)
+        if source:
+            source = importlib.util.resolve_name(source, package)
             for name in re.findall(r"(\w+)(?: +as +\w+)?", names):
-                inner = f"{home}.{name}"
-                yield inner if _module_file(inner) else home
+                inner = f"{source}.{name}"
+                yield inner if _module_file(inner) else source
 
 
 def edited_since_start(files: Iterable[Path]) -> Path | None:
@@ -278,7 +290,7 @@ def _code_folder(module: str) -> Path | None:
         content = files[name].read_bytes()
         digest.update(f"{name}:{len(content)}:".encode() + content)
     if edited := edited_since_start(files.values()):
-        _warn_once(f"compiled loops are not cached: {edited} changed since this process began")
+        _warn_once(f"{_NOT_CACHED}: {edited} changed since this process began; restart the process")
         return None
     override = os.environ.get(ENV_FOLDER)
     top = Path(override).expanduser() if override else paths.cache_dir()
@@ -287,10 +299,10 @@ def _code_folder(module: str) -> Path | None:
     try:
         paths.private(folder, top, ENV_FOLDER if override else paths.ENV_CACHE)
     except ReproError as error:
-        _warn_once(f"compiled loops are not cached: {error}")
+        _warn_once(f"{_NOT_CACHED}: {error}")
         return None
     except OSError as error:
-        _warn_once(f"compiled loops are not cached: {top} ({error.strerror})")
+        _warn_once(f"{_NOT_CACHED}: {top} ({error.strerror}); {_remedy()}")
         return None
     if is_new:
         _remove_unused(folder.parent)
@@ -300,7 +312,7 @@ def _code_folder(module: str) -> Path | None:
 
 
 def _remove_unused(base: Path) -> None:
-    """Remove the folders of machine code that have not been used for `KEPT_DAYS`."""
+    """Remove the folders of machine code that were not used for `KEPT_DAYS`."""
     for folder in base.iterdir():
         with contextlib.suppress(OSError):
             idle_s = time.time() - folder.stat().st_mtime
@@ -310,7 +322,7 @@ def _remove_unused(base: Path) -> None:
 
 @functools.cache
 def _cache_class() -> Any:
-    """Cache class of Numba for which a damaged entry or a full disk is no error."""
+    """Cache class of Numba that compiles again after a damaged entry or a full disk."""
     from numba.core.caching import FunctionCache
 
     class TolerantCache(FunctionCache):  # type: ignore[misc,unused-ignore]
@@ -330,7 +342,7 @@ def _cache_class() -> Any:
                     super().save_overload(sig, data)  # type: ignore[no-untyped-call,unused-ignore]
             except OSError as error:
                 base = Path(self.cache_path).parent.parent
-                _warn_once(f"compiled loops are not cached: {base} ({error.strerror})")
+                _warn_once(f"{_NOT_CACHED}: {base} ({error.strerror}); {_remedy()}")
 
     return TolerantCache
 
@@ -347,11 +359,16 @@ def _cache_in(function: Callable[..., Any], folder: Path) -> Any:
         cache = None
     finally:
         config.CACHE_DIR = before
-    # Without write access Numba silently uses a folder that does not depend on the sources.
+    # Without write access Numba silently uses another folder, where code can be stale.
     if cache is not None and Path(cache.cache_path).is_relative_to(folder):
         return cache
-    _warn_once(f"compiled loops are not cached: no write access to {folder.parent}")
+    _warn_once(f"{_NOT_CACHED}: no write access to {folder.parent}; {_remedy()}")
     return None
+
+
+def _remedy() -> str:
+    variable = ENV_FOLDER if os.environ.get(ENV_FOLDER) else paths.ENV_CACHE
+    return f"set {variable} to another folder"
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 class ReproError(Exception):
     """Base of errors that users can cause; the command line prints the message and exits with 2.
 
-    The first argument is a one-line message; further arguments are items of a list below it.
+    The first argument is a one-line message. Further arguments are the items of a list below it.
 
     >>> print(ReproError("policies of that family:", "gavel-fifo", "yarn-cs"))
     policies of that family:
@@ -24,7 +24,7 @@ class ParamError(ReproError):
 
 
 class TraceError(ReproError):
-    """A trace or cluster file breaks a rule; the message names file, line and column."""
+    """A trace or cluster file has an invalid value; the message has file, line and column."""
 
 
 class PolicyError(ReproError):
@@ -40,7 +40,7 @@ class ClaimError(ReproError):
 
 
 class InputWarning(UserWarning):
-    """A property of the input changes the meaning of a result."""
+    """A reader of the result must know something about the input, such as an ignored column."""
 
 
 class StandInWarning(UserWarning):
@@ -52,11 +52,11 @@ class CacheWarning(UserWarning):
 
 
 class BrokenFileWarning(UserWarning):
-    """A file of a family cannot be imported; its members are left out and the run goes on."""
+    """A file that registers policies, placements or formats fails; its entries are left out."""
 
 
 def near(name: object, accepted: Iterable[object]) -> str:
-    """Words ``; did you mean 'seed'?`` with accepted names similar to ``name``; empty without any.
+    """Hint with the accepted names similar to ``name``; empty if no name is similar.
 
     >>> near("sede", ["seed", "jobs"])
     "; did you mean 'seed'?"
@@ -73,7 +73,7 @@ def refuse_unknown(subject: str, names: Iterable[str], accepted: Collection[str]
     Raises
     ------
     ParamError
-        Names similar names and all accepted names.
+        The message lists similar names and all accepted names.
     """
     for name in names:
         if name not in accepted:

@@ -1,4 +1,4 @@
-"""Old names of modules that moved since the last release; they work for one release and warn."""
+"""Old names of modules that moved since the last release. They work, with a warning."""
 
 import importlib
 import sys
@@ -35,12 +35,12 @@ class MovedFinder(MetaPathFinder):
         """Spec that imports a moved module by its new name; None for all other modules."""
         if name in GONE:
             return ModuleSpec(name, _EmptyPackage(), is_package=True)
-        new = new_name(name)
-        return ModuleSpec(name, _MovedModule(new)) if new else None
+        name_now = new_name(name)
+        return ModuleSpec(name, _MovedModule(name_now)) if name_now else None
 
 
 def new_name(name: str) -> str | None:
-    """Find the new name of a public module of the last release; None if it did not move.
+    """Present name of a public module of the last release; None if it did not move.
 
     >>> new_name("repro.core.policy")
     'repro.model.policy'
@@ -54,13 +54,13 @@ def new_name(name: str) -> str | None:
 class _MovedModule(Loader):
     """Loads a module by its new name."""
 
-    def __init__(self, new: str) -> None:
-        self._new = new
+    def __init__(self, name_now: str) -> None:
+        self._name_now = name_now
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Import the module by its new name; a copy would define its classes twice."""
-        module = importlib.import_module(self._new)
-        text = f"{spec.name} is {self._new} now; the old name goes with the next release"
+        module = importlib.import_module(self._name_now)
+        text = f"{spec.name} is now {self._name_now}; the next release removes the old name"
         warnings.warn(text, DeprecationWarning, stacklevel=2)
         # the import system overwrites these attributes with those of the old name
         self._attributes = {name: getattr(module, name) for name in ("__spec__", "__loader__")}
@@ -72,7 +72,7 @@ class _MovedModule(Loader):
 
 
 class _EmptyPackage(Loader):
-    """Loads a package all of whose modules moved."""
+    """Loads an empty package in place of a package whose modules all moved."""
 
     def create_module(self, spec: ModuleSpec) -> None:
         """Let the import system create an empty module."""

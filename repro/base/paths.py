@@ -1,4 +1,4 @@
-"""All folders of the package, and the environment variables that override them."""
+"""All folders that the package uses, and the environment variables that override them."""
 
 import os
 import stat
@@ -17,8 +17,8 @@ PACKAGE = Path(__file__).resolve().parent.parent
 def checkout() -> Path | None:
     """Project checkout: a folder with ``notebooks/`` and ``params/``; None if there is none.
 
-    ``$REPRO_HOME``, if set, must be a checkout. Else it is the nearest folder at or above the
-    working folder that is a checkout, or else the parent folder of the package.
+    ``$REPRO_HOME``, if set, must be a checkout. Without it, the nearest checkout at or above the
+    working folder is taken, or else the parent folder of the package.
     """
     if override := os.environ.get(ENV_HOME):
         candidates = [Path(override).expanduser().resolve()]
@@ -29,7 +29,7 @@ def checkout() -> Path | None:
         if (folder / "notebooks").is_dir() and (folder / "params").is_dir():
             return folder
     if override:
-        raise ParamError(_no_checkout(candidates[0]))
+        raise ParamError(_no_checkout_message(candidates[0]))
     return None
 
 
@@ -37,11 +37,11 @@ def project_root() -> Path:
     """Project checkout; ParamError with advice if there is none."""
     root = checkout()
     if root is None:
-        raise ParamError(_no_checkout(Path.cwd()))
+        raise ParamError(_no_checkout_message(Path.cwd()))
     return root
 
 
-def _no_checkout(folder: Path) -> str:
+def _no_checkout_message(folder: Path) -> str:
     """Message for a missing checkout at or above a folder."""
     return (
         f"no project checkout (a folder with notebooks/ and params/) at or above {folder}; get one "
@@ -56,22 +56,22 @@ def _table_folder(name: str) -> Path:
 
 
 def params_dir() -> Path:
-    """Folder ``params/``: tables of models, prices and curves."""
+    """Folder ``params/``: published numbers (YAML), and tables of models, prices and curves."""
     return _table_folder("params")
 
 
 def figures_dir() -> Path:
-    """Folder ``figures/``: the committed results of the paper profile."""
+    """Folder ``figures/``: committed results of the figures at the papers' own sizes."""
     return project_root() / "figures"
 
 
 def traces_dir() -> Path:
-    """Folder ``traces/``: the registry of public traces and the calibrated tables."""
+    """Folder ``traces/``: registry of public traces, and tables for generated traces."""
     return _table_folder("traces")
 
 
 def build_dir() -> Path:
-    """Folder ``build/figures``: the default folder of results."""
+    """Folder ``build/figures``, where results are written by default."""
     return project_root() / "build" / "figures"
 
 
@@ -82,33 +82,49 @@ def cache_dir() -> Path:
 
 
 def private(folder: Path, top: Path | None = None, variable: str = ENV_CACHE) -> Path:
-    """Make a folder that only this user may write to; raise if other users may write to it.
+    """Make a folder for the files of this user only.
 
     Files loaded from a cache can run code, so a user with write access could run programs as this
-    user. The check covers all folders from ``top`` down to ``folder``. The message names
-    ``variable``, which sets another folder. Windows has no such permissions and no check.
+    user. All folders from ``top`` down to ``folder`` are checked, except on Windows.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder to make.
+    top : Path, optional
+        First folder to check, at or above ``folder``; by default ``folder``.
+    variable : str
+        Environment variable that sets the folder, for the advice of the message.
+
+    Raises
+    ------
+    ParamError
+        If another user owns one of the folders or may write to it.
     """
     top = top or folder
-    between = folder.relative_to(top).parts
-    for depth in range(len(between) + 1):
-        parent = top.joinpath(*between[:depth])
-        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    parts_below_top = folder.relative_to(top).parts
+    for depth in range(len(parts_below_top) + 1):
+        checked = top.joinpath(*parts_below_top[:depth])
+        checked.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not hasattr(os, "getuid"):
             continue
-        status = parent.stat()
+        status = checked.stat()
         mode = stat.S_IMODE(status.st_mode)
         is_foreign = status.st_uid not in (os.getuid(), 0)
         if is_foreign or mode & (stat.S_IWGRP | stat.S_IWOTH):
             reason = f"belongs to user {status.st_uid}" if is_foreign else f"has mode {mode:o}"
             remedy = "" if is_foreign else f"`chmod -R go-w {top}`, or "
             raise ParamError(
-                f"cache folder {parent}: others can write to it (it {reason}), and files loaded "
+                f"cache folder {checked}: others can write to it (it {reason}), and files loaded "
                 f"from it can run code; {remedy}set {variable} to a folder of your own"
             )
     return folder
 
 
 def mirror_dir() -> Path | None:
-    """Off-line mirror ``$REPRO_TRACE_MIRROR`` (``<owner>+<repo>/<path>``), or None."""
+    """Folder ``$REPRO_TRACE_MIRROR`` with copies of public files; None if it is not set.
+
+    A file is at ``<owner>+<repo>/<path>`` below the folder.
+    """
     override = os.environ.get(ENV_MIRROR)
     return Path(override).expanduser() if override else None

@@ -1,4 +1,4 @@
-"""Rules on a whole column, and the one-line error that names the first cell that breaks one."""
+"""Checks of whole columns; the one-line error names the first invalid cell."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from repro.base.typing import Flags, Floats
 from repro.files.guess import ADD_COLUMNS, NO_UNITS, rename_hint
 
 # Control characters, zero-width characters, line ends, direction marks and lone surrogates.
-# The joiners U+200C and U+200D are not among them: scripts of Asia need these.
+# The joiners U+200C and U+200D are accepted, because scripts of Asia need them.
 _HIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
@@ -29,7 +29,7 @@ _NUMBER = re.compile(
 
 
 class BadRows(TraceError):
-    """Rows of the file ``source`` that break a rule; ``reasons`` maps row numbers to reasons."""
+    """Error for invalid rows of the file ``source``; ``reasons``: row number -> reason."""
 
     def __init__(
         self, message: str, reasons: Mapping[int, str] | None = None, source: str = ""
@@ -39,8 +39,8 @@ class BadRows(TraceError):
         self.source = source
 
     @classmethod
-    def together(cls, errors: Sequence[BadRows]) -> BadRows:
-        """Join the errors of single rows under the message of the first error."""
+    def joined(cls, errors: Sequence[BadRows]) -> BadRows:
+        """One error with the rows of all ``errors`` and the message of the first."""
         reasons = {row: reason for error in errors for row, reason in error.reasons.items()}
         more = len(reasons) - len(errors[0].reasons)
         message = f"{errors[0]}{f' ({more:,} more bad rows)' if more else ''}"
@@ -49,7 +49,11 @@ class BadRows(TraceError):
 
 @dataclass(frozen=True)
 class Origin:
-    """File that the rows of a table came from, so that an error can point into it."""
+    """Source file of the rows of a table, for errors with line and column.
+
+    ``columns`` maps names of the schema to names of the file. ``line`` gives the line of a row, and
+    ``cell`` the text of a cell.
+    """
 
     name: str
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -57,7 +61,7 @@ class Origin:
     cell: Callable[[int, str], str | None] | None = None
 
     def where(self, label: int) -> str:
-        """Line number of row ``label`` in the file, or ``row label`` where there are no lines."""
+        """Line number of row ``label`` in the file, or ``row label`` without a file."""
         return str(self.line(label)) if self.line else f"row {label}"
 
     def error(
@@ -71,7 +75,7 @@ class Origin:
     ) -> BadRows:
         """Error ``file:line:column: rule (value); accepted`` for row ``label``.
 
-        ``rows`` are all rows that break the rule, by default row ``label`` alone.
+        ``rows`` are all rows with this fault, by default row ``label`` alone.
         """
         name = self.columns.get(column, column)
         cell_text = self.cell(label, name) if self.cell else None
@@ -90,7 +94,7 @@ class Origin:
         units: Mapping[str, str] = NO_UNITS,
         line: int = 1,
     ) -> TraceError:
-        """Error for missing columns; ``advice`` is on columns that no present column resembles."""
+        """Error for missing columns; ``advice`` is for those that no present column resembles."""
         where = f"{line}:" if self.line else ""
         hint = _printable(rename_hint(columns, present, advice, units))
         return TraceError(
@@ -100,7 +104,7 @@ class Origin:
 
 
 def shown(value: object, limit: int = 60) -> str:
-    r"""Value as a message shows it: on one line, cut, hidden characters spelt out.
+    r"""Text of a value for a message: one line of at most ``limit`` characters, with escapes.
 
     >>> shown(" 7"), shown("7\u200b"), shown(" ")
     ("' 7'", '7\\u200b', 'empty')
@@ -117,7 +121,7 @@ def shown(value: object, limit: int = 60) -> str:
 
 
 def _printable(text: str) -> str:
-    """Put text on one line, with hidden characters and unusual blanks as escapes."""
+    """Text on one line, with hidden characters and unusual blanks as escapes."""
     escaped = _BLANK.sub(_escape, text)
     return _HIDDEN.sub(_escape, " ".join(escaped.split()))
 
@@ -127,7 +131,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def is_plain(text: str) -> bool:
-    """Whether a text is free of control characters and of marks that hide or reverse text."""
+    """Whether a text has no control characters and no marks that hide or reverse text."""
     return text.isprintable() or _HIDDEN.search(text) is None
 
 
@@ -164,7 +168,10 @@ def refuse(
 def numbers(
     series: pd.Series[Any], column: str, origin: Origin, accepted: str, *, required: bool = True
 ) -> Floats:
-    """Column as float64; text, infinite values and (if ``required``) gaps raise."""
+    """Column as float64.
+
+    Text and infinite values raise, and gaps if ``required``.
+    """
     if pd.api.types.is_bool_dtype(series.dtype) or pd.api.types.is_complex_dtype(series.dtype):
         refuse(np.ones(len(series), bool), series, column, origin, "not a number", accepted)
     if pd.api.types.is_numeric_dtype(series.dtype):
@@ -180,7 +187,7 @@ def numbers(
 
 
 def _as_float(value: object) -> float:
-    """Value as float; NaN unless it is a number or a plain decimal number in ASCII."""
+    """Value as float; NaN unless it is a number or the text of a decimal number in ASCII."""
     if isinstance(value, str):
         text = value.strip(" \t")
         return float(text) if _NUMBER.fullmatch(text) else math.nan

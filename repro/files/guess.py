@@ -1,4 +1,4 @@
-"""Guess what an unexpected file is: its compression, encoding, format and column names."""
+"""Guesses about an unexpected file: compression, encoding, format, meaning of its columns."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _BYTE_ORDER_MARKS = {
 _LFS = "version https://git-lfs.github.com/spec/"
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _HIGH = re.compile(rb"[\x80-\xff]+")
-#: Meaning -> names that logs and public traces give such a column, letters and digits only.
-_MEANINGS = {
+#: Meaning of a column -> its names in logs and public traces, letters and digits only.
+_NAMES_BY_MEANING = {
     "an id": "jobid id job jobname name appid uuid jobidraw jobkey sn machineid nodename node",
     "a submit time": "submittime submissiontime submittedtime submit submitted arrivaltime arrival "
     "timestamp time creationtime createtime created queuedtime",
@@ -40,11 +40,11 @@ _MEANINGS = {
     "an end time": "endtime end ended finishtime deletiontime completiontime",
 }
 #: Name of a column, letters and digits only -> its meaning.
-SENSES = {word: sense for sense, words in _MEANINGS.items() for word in words.split()}
+MEANINGS = {name: meaning for meaning, names in _NAMES_BY_MEANING.items() for name in names.split()}
 _NODE_IDS = ("sn", "machineid", "nodename", "node")
-#: `SENSES` for lists of jobs: without the ids of nodes.
-JOB_SENSES = {word: sense for word, sense in SENSES.items() if word not in _NODE_IDS}
-#: Unit -> its name in messages, its spellings in the singular, its length (s).
+#: `MEANINGS` without the ids of nodes, for lists of jobs.
+JOB_MEANINGS = {name: meaning for name, meaning in MEANINGS.items() if name not in _NODE_IDS}
+#: Unit -> name in messages, spellings in the singular, length (s).
 UNITS = {
     "s": ("seconds", ("s", "sec", "second"), 1.0),
     "ms": ("milliseconds", ("ms", "msec", "milli", "millisecond"), 1e-3),
@@ -54,7 +54,7 @@ UNITS = {
     "h": ("hours", ("h", "hr", "hrs", "hour"), 3600.0),
     "d": ("days", ("d", "day"), 86_400.0),
 }
-#: Seconds from 1970 to 2001, and from 1970 to 2100.
+#: Range of numbers that are taken for dates, in seconds since 1970: September 2001 to 2099.
 _EPOCH_S = (1e9, 4.1e9)
 NO_UNITS: Mapping[str, str] = MappingProxyType({})
 DATE_EXAMPLE = "2020-06-09 18:00:00"
@@ -79,13 +79,13 @@ ADD_COLUMNS = "add the missing columns"
 ADD_OR_FORMAT = f"{ADD_COLUMNS}, or name the format (--format; repro trace formats lists them)"
 
 
-def packed_as(raw: bytes) -> str | None:
-    """Name of the compressed or binary format that the first bytes of a file announce."""
+def binary_format(raw: bytes) -> str | None:
+    """Name of a binary or compressed format, by the first bytes of a file; None for others."""
     return next((name for magic, name in _MAGIC.items() if raw.startswith(magic)), None)
 
 
-def marked_as(raw: bytes) -> str | None:
-    """Name of the encoding, other than UTF-8, that the first bytes of a file announce."""
+def encoding_by_mark(raw: bytes) -> str | None:
+    """Name of the encoding UTF-16 or UTF-32, by the byte order mark of a file; None for others."""
     return next((name for mark, name in _BYTE_ORDER_MARKS.items() if raw.startswith(mark)), None)
 
 
@@ -106,7 +106,8 @@ def encoding_of(raw: bytes) -> str | None:
         return "UTF-16"
     if _CONTROLS.search(raw):
         return None
-    # A character of GBK takes two bytes. A character of Latin-1 often has ASCII neighbours.
+    # A character of GBK takes two bytes. A character of Latin-1 often has ASCII neighbours. So the
+    # encoding is GBK if all runs of bytes outside ASCII have an even length.
     paired = all(len(run) % 2 == 0 for run in _HIGH.findall(raw))
     try:
         raw.decode("gbk")
@@ -115,10 +116,10 @@ def encoding_of(raw: bytes) -> str | None:
     return "GBK" if paired else "Latin-1"
 
 
-def other_kind(text: str, required: Sequence[str]) -> str | None:
-    """Describe a text that is not a table, and the remedy; None for a table."""
+def foreign_format(text: str, required: Sequence[str]) -> str | None:
+    """Name of the format of a text that is not a table, with a remedy; None for other texts."""
     columns = ", ".join(required)
-    write = f"write a table with the columns {columns}"
+    advice = f"write a table with the columns {columns}"
     stripped = text.lstrip("\ufeff \t\r\n")
     first = stripped.split("\n", 1)[0].strip()
     if stripped[:1] in ("{", "["):
@@ -126,27 +127,27 @@ def other_kind(text: str, required: Sequence[str]) -> str | None:
         if '"jobid"' in head and '"attempts"' in head:
             return f"JSON, not a table; looks like the Philly job log: {add_format('philly-json')}"
         batsim = '"nb_res"' in head and '"jobs"' in head
-        named = " (looks like a workload of Batsim)" if batsim else ""
+        program = " (looks like a workload of Batsim)" if batsim else ""
         lines = " lines" if is_json_lines(stripped) else ""
-        return f"JSON{lines}, not a table{named}; {write}"
+        return f"JSON{lines}, not a table{program}; {advice}"
     if _is_swf(stripped):
         return (
-            "looks like SWF (Standard Workload Format), not a table; from its fields 1, 2, 4 and 8 "
-            f"(job, submit, run time, processors) {write}"
+            f"looks like SWF (Standard Workload Format), not a table; {advice} from its fields 1 "
+            "(job), 2 (submit), 4 (run time) and 8 (processors)"
         )
     if "|" in first and first.split("|")[0].strip() in _SLURM_IDS:
-        return f"looks like the output of sacct -P (Slurm), not a table; {write}"
+        return f"looks like the output of sacct -P (Slurm), not a table; {advice}"
     if _is_aligned(stripped):
         return (
             "looks like the output of sacct (Slurm) in columns of fixed width, not a table; call "
-            f"it with -P, and {write}"
+            f"it with -P, and {advice}"
         )
     if re.search(r"^(apiVersion|kind):", stripped[:2000], re.MULTILINE):
         kind = re.search(r"^kind:\s*([A-Za-z]+)", stripped, re.MULTILINE)
-        named = f" of kind {kind[1]}" if kind else ""
-        return f"looks like a Kubernetes object{named} (YAML), not a table; {write}"
+        of_kind = f" of kind {kind[1]}" if kind else ""
+        return f"looks like a Kubernetes object{of_kind} (YAML), not a table; {advice}"
     if re.match(r"(---\s*$|- |[A-Za-z_][\w.-]*:(\s|$))", first):
-        return f"looks like YAML, not a table; {write}"
+        return f"looks like YAML, not a table; {advice}"
     return None
 
 
@@ -188,12 +189,12 @@ def _is_swf(text: str) -> bool:
 
 
 def renames(
-    absent: Sequence[str], present: Collection[str], senses: Mapping[str, str] = JOB_SENSES
+    absent: Sequence[str], present: Collection[str], meanings: Mapping[str, str] = JOB_MEANINGS
 ) -> dict[str, str]:
-    """Map missing columns to present columns of the same meaning and unit.
+    """Missing column -> present column of the same meaning and unit.
 
-    Two names match if they have the same letters and digits, the same meaning in ``senses``, or
-    differ by a misspelling. Another resource, unit or qualifier makes another column.
+    Two names match if they have the same letters and digits, the same meaning in ``meanings``, or
+    differ by a misspelling. Names that differ in resource, unit or qualifier do not match.
 
     >>> renames(["num_gpus", "duration"], ["num_cpus", "duratoin"])
     {'duration': 'duratoin'}
@@ -202,11 +203,13 @@ def renames(
     for wanted in absent:
         free = [name for name in present if 0 < len(name.strip()) <= _LONGEST_NAME]
         free = [name for name in free if name not in renamed.values()]
-        sense = senses.get(_letters(wanted))
+        meaning = meanings.get(_letters(wanted))
         same_letters = [name for name in free if _letters(name) == _letters(wanted)]
-        same_sense = [name for name in free if sense and senses.get(_letters(name)) == sense]
+        same_meaning = [
+            name for name in free if meaning and meanings.get(_letters(name)) == meaning
+        ]
         misspelt = [name for name in free if _is_misspelt(wanted, name)]
-        if choices := same_letters or same_sense or misspelt:
+        if choices := same_letters or same_meaning or misspelt:
             renamed[wanted] = choices[0]
     return renamed
 
@@ -252,15 +255,17 @@ def rename_hint(
             unit_name = UNITS[unit][0]
             hints.append(f"{name} looks like {wanted} in {unit_name}: {change} and rename it")
     lacking = [name for name in absent if name not in renamed]
-    if "a run time" in {SENSES.get(_letters(name)) for name in lacking}:
-        hints.append("no column of a run time")
+    if "a run time" in {MEANINGS.get(_letters(name)) for name in lacking}:
+        hints.append("no column has a run time")
     if lacking:
         hints.append(advice)
     return "; ".join(hints)
 
 
 def epoch_unit(value: object) -> str | None:
-    """Name the unit in which a number since 1970 falls into the years 2001 to 2100, if any.
+    """Name the unit in which a number, counted from 1970, is a date of 2001 to 2099.
+
+    None if there is no such unit.
 
     >>> epoch_unit("1600000000000"), epoch_unit(1.6e9), epoch_unit(60)
     ('milliseconds', 'seconds', None)
@@ -276,7 +281,7 @@ def epoch_unit(value: object) -> str | None:
 
 
 def _in_unit(wanted: str, present: Sequence[str]) -> tuple[str, str] | None:
-    """Present column that is the wanted time in another unit, and that unit, from its name."""
+    """Present column whose name is that of the wanted time with a unit, and this unit."""
     if not _is_time(wanted):
         return None
     stems = {name: _stem(name) for name in present}
@@ -293,7 +298,7 @@ def _in_unit(wanted: str, present: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _is_time(name: str) -> bool:
-    return SENSES.get(_letters(name), "").endswith("time") or "time" in _name_words(name)
+    return MEANINGS.get(_letters(name), "").endswith("time") or "time" in _name_words(name)
 
 
 def _stem(name: str) -> tuple[str, str | None]:
@@ -304,7 +309,7 @@ def _stem(name: str) -> tuple[str, str | None]:
 
 
 def _conversion(unit: str, wanted: str) -> str | None:
-    """How to convert numbers of one unit to another; None if the units are the same."""
+    """Advice to convert numbers from one unit to another; None if the units are the same."""
     if wanted == "date":
         return f"write dates as {DATE_EXAMPLE}"
     factor = UNITS[unit][2] / UNITS[wanted][2]

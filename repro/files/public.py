@@ -1,4 +1,4 @@
-"""Public files: their commits and checksums, and how to fetch them into mirror or cache."""
+"""Public files: commits, checksums, and their download into the cache."""
 
 import csv
 import hashlib
@@ -48,7 +48,11 @@ class PublicFile:
 
 @cache
 def _read_registry(path: Path, changed_ns: int) -> dict[str, PublicFile]:
-    """Public files by name; another ``changed_ns`` makes an edited registry be read again."""
+    """Public files by name.
+
+    ``changed_ns`` (time of the last change) is part of the cache key, so an edited registry is read
+    again.
+    """
     text = read_small(path, _MOST_BYTES, TraceError)
     columns = [column.name for column in fields(PublicFile)]
     files: dict[str, PublicFile] = {}
@@ -61,8 +65,8 @@ def _read_registry(path: Path, changed_ns: int) -> dict[str, PublicFile]:
             size = values.get("bytes", "")
             if len(row) != len(columns) or not _SIZE.fullmatch(size) or row[0] in files:
                 raise TraceError(
-                    f"{path}:{reader.line_num}: not a row of the trace registry: a name of its "
-                    f"own, then {', '.join(columns[1:])}, with bytes a whole number"
+                    f"{path}:{reader.line_num}: not a valid row; give a unique name, then "
+                    f"{', '.join(columns[1:])}, where bytes is a whole number"
                 )
             files[row[0]] = PublicFile(**{**values, "bytes": int(size)})  # type: ignore[arg-type]
     except csv.Error as error:
@@ -85,7 +89,7 @@ def is_known(name: str) -> bool:
 
 
 def unknown(name: str) -> str:
-    """Words ``a public trace; did you mean …?`` for an error about ``name``."""
+    """End of a message about an unknown public trace ``name``: ``a public trace; did you …``."""
     return f"a public trace{near(name, entries())} (see repro trace list)"
 
 
@@ -98,37 +102,39 @@ def entry(name: str) -> PublicFile:
 
 def available(name: str) -> bool:
     """Whether a public file is in mirror or cache with the right checksum."""
-    item = entry(name)
-    return _fault(_in_mirror(item) or _in_cache(item), item) is None
+    file = entry(name)
+    return _fault(_in_mirror(file) or _in_cache(file), file) is None
 
 
 def fetch(name: str) -> Path:
-    """Path of a public file: from the mirror, the cache, or downloaded into the cache."""
-    item = entry(name)
-    mirrored = _in_mirror(item)
+    """Path of a public file in the mirror or the cache; downloads it if it is in neither."""
+    file = entry(name)
+    mirrored = _in_mirror(file)
     if mirrored is not None:
-        if fault := _fault(mirrored, item):
-            raise DataMissingError(f"{mirrored}: {fault}; repair the mirror or unset its variable")
+        if fault := _fault(mirrored, file):
+            raise DataMissingError(
+                f"{mirrored}: {fault}; repair the mirror or unset {paths.ENV_MIRROR}"
+            )
         return mirrored
-    cached = _in_cache(item)
+    cached = _in_cache(file)
     if cached.is_dir():
         raise DataMissingError(f"{cached}: a folder where {name!r} should be cached; remove it")
-    if _fault(cached, item):
-        _download(item, cached)
+    if _fault(cached, file):
+        _download(file, cached)
     return cached
 
 
-def _in_mirror(item: PublicFile) -> Path | None:
+def _in_mirror(file: PublicFile) -> Path | None:
     mirror = paths.mirror_dir()
-    path = mirror / item.relative_path if mirror else None
+    path = mirror / file.relative_path if mirror else None
     return path if path and path.exists() else None
 
 
-def _in_cache(item: PublicFile) -> Path:
-    return paths.cache_dir() / "traces" / item.relative_path
+def _in_cache(file: PublicFile) -> Path:
+    return paths.cache_dir() / "traces" / file.relative_path
 
 
-def _fault(path: Path, item: PublicFile) -> str | None:
+def _fault(path: Path, file: PublicFile) -> str | None:
     """Reason why a file is not the registered public file; None if it is."""
     if path.exists() and not path.is_file() and not path.is_dir():
         return "is a pipe or device, not a file"
@@ -137,42 +143,42 @@ def _fault(path: Path, item: PublicFile) -> str | None:
     except FileNotFoundError:
         return "no such file"
     except IsADirectoryError:
-        return f"is a folder, not the file {item.path}"
+        return f"is a folder, not the file {file.path}"
     except OSError as error:
         return f"cannot be read ({error.strerror})"
     checksum = hashlib.sha256(raw).hexdigest()
-    if checksum == item.sha256:
+    if checksum == file.sha256:
         return None
     if not raw:
-        return f"empty file (expected {item.bytes:,} bytes)"
+        return f"empty file (expected {file.bytes:,} bytes)"
     if raw.lstrip()[:1] == b"<":
         return "an HTML page instead of the data"
-    if len(raw) < item.bytes:
-        return f"truncated: {len(raw):,} of {item.bytes:,} bytes"
-    return f"wrong checksum: sha256 {checksum[:12]}…, registered {item.sha256[:12]}…"
+    if len(raw) < file.bytes:
+        return f"truncated: {len(raw):,} of {file.bytes:,} bytes"
+    return f"wrong checksum: sha256 {checksum[:12]}…, registered {file.sha256[:12]}…"
 
 
-def _download(item: PublicFile, target: Path) -> None:
-    """Download into the folder of ``target`` and move it there once it is verified."""
-    hint = f"check the network, or set {paths.ENV_MIRROR} to a folder with {item.relative_path}"
+def _download(file: PublicFile, target: Path) -> None:
+    """Download a public file to ``target``, which appears only if the checksum is right."""
+    hint = f"check the network, or set {paths.ENV_MIRROR} to a folder with {file.relative_path}"
     try:
         paths.private(paths.cache_dir())
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".unfinished-") as folder:
             unfinished = Path(folder) / target.name
-            _retrieve(item.url, unfinished)
-            if fault := _fault(unfinished, item):
-                raise DataMissingError(f"{item.name}: {item.url} gave {fault}; {hint}")
+            _retrieve(file.url, unfinished)
+            if fault := _fault(unfinished, file):
+                raise DataMissingError(f"{file.name}: {file.url}: {fault}; {hint}")
             os.replace(unfinished, target)
     except OSError as error:
         reason = " ".join(str(error).split())[:200]
         if "Max retries exceeded" in reason:
             reason = "no connection"
-        raise DataMissingError(f"{item.name}: {item.url} failed ({reason}); {hint}") from None
+        raise DataMissingError(f"{file.name}: {file.url} failed ({reason}); {hint}") from None
 
 
 def _retrieve(url: str, path: Path) -> None:
-    """Download ``url`` to ``path``; network errors are OSErrors, as those of requests are."""
+    """Download ``url`` to ``path``; errors of the network are `OSError`, as in `requests`."""
     import pooch  # slow to import, and needed for downloads only
 
     pooch.HTTPDownloader(progressbar=False, timeout=TIMEOUT_S)(url, str(path), None)

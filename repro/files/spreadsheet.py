@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 # Signs that begin a formula, also as wide characters, and the blanks that a spreadsheet strips.
+# Leading quotes count as well: a quoted text gets one more quote, so unquoting restores it.
 _BEGINS = r"'*[=+\-@＝＋－＠\t\r\n]"
 _FORMULA = re.compile(_BEGINS)
 _QUOTED = re.compile(f"'{_BEGINS}")
@@ -13,7 +14,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-](inf|nan)")
 
 
 def safe_cells(frame: pd.DataFrame) -> pd.DataFrame:
-    """Table with ``'`` before cells and column names that begin like a formula."""
+    """Table with ``'`` before text cells and column names that begin like a formula."""
     return _mapped(frame, _quote)
 
 

@@ -11,7 +11,8 @@ from repro.files.guess import is_json_lines
 from repro.files.table import Document
 
 _SPACE = re.compile(r"[ \t\r\n]*")
-_DIGITS = 300  # of a whole number; more are infinite as a float
+#: A whole number with more digits is read as a float.
+_DIGITS = 300
 
 
 def parse(document: Document) -> Any:
@@ -22,15 +23,18 @@ def parse(document: Document) -> Any:
 
 
 def elements(document: Document, kind: str) -> Iterator[tuple[int, Any]]:
-    """Yield (line, element) for each element of a JSON list; messages call an element ``kind``."""
+    """Yield (line, element) for each element of a JSON list.
+
+    Messages call an element ``kind``, such as "job".
+    """
     text = document.text
     line = 1
     last = 0
     at = _skip(document, 0)
     if text[at] != "[":
         if is_json_lines(text):
-            why = f"JSON lines; wrap them in one list, commas between: [{{{kind}}}, {{{kind}}}, …]"
-            raise _error(document, at, why)
+            reason = f"JSON lines; write one list with commas: [{{{kind}}}, {{{kind}}}, …]"
+            raise _error(document, at, reason)
         raise _error(document, at, f"not a JSON list; expected [{{{kind}}}, …]")
     at = _skip(document, at + 1)
     more = text[at : at + 1] != "]"
@@ -49,7 +53,7 @@ def elements(document: Document, kind: str) -> Iterator[tuple[int, Any]]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Object of these pairs; KeyError for a repeated key."""
+    """JSON object as a dictionary; KeyError for a repeated key."""
     by_key = dict(pairs)
     if len(by_key) < len(pairs):
         names = [name for name, _ in pairs]
@@ -69,13 +73,13 @@ def _value(document: Document, start: int) -> tuple[Any, int]:
     try:
         return _DECODER.raw_decode(document.text, start)
     except json.JSONDecodeError as error:
-        why = f"broken JSON ({error.msg}); fetch the file again"
-        raise _error(document, error.pos, why) from None
+        reason = f"broken JSON ({error.msg}); fetch the file again"
+        raise _error(document, error.pos, reason) from None
     except RecursionError:
         raise _error(document, start, "JSON nested too deeply; fetch the file again") from None
     except KeyError as error:
-        why = f"the key {shown(error.args[0])} is twice in one JSON object; give it once"
-        raise _error(document, start, why) from None
+        reason = f"the key {shown(error.args[0])} is twice in one JSON object; give it once"
+        raise _error(document, start, reason) from None
 
 
 def _skip(document: Document, start: int) -> int:

@@ -24,13 +24,13 @@ _LEADING_ZERO = re.compile(r"[-+]?0[0-9_]")
 
 @dataclass(frozen=True)
 class Located:
-    """A parsed document with the line of each key."""
+    """A parsed YAML document with the line of each key."""
 
     value: Any
     lines: Mapping[KeyPath, int]
 
     def line(self, keys: KeyPath) -> int:
-        """Line, from 1, of a key path, or of its longest beginning that the document has."""
+        """Line (from 1) of a key path, or of its longest prefix in the document."""
         for end in range(len(keys), -1, -1):
             if keys[:end] in self.lines:
                 return self.lines[keys[:end]]
@@ -90,7 +90,7 @@ _Loader.add_constructor(f"{_TAG}int", _whole_number)
 
 
 def parse_value(text: str) -> Any:
-    """Value of a command-line text by the rules of the parameter files."""
+    """Value of a command-line text, parsed like a value in a parameter file."""
     try:
         return _parse(text).value
     except _Refused as refused:
@@ -138,7 +138,7 @@ def _parse(text: str) -> Located:
 
 
 def _expanded_size(node: yaml.Node, sizes: dict[int, tuple[int, int] | None]) -> tuple[int, int]:
-    """Values and levels below a node with every alias written out; too many raise."""
+    """Count the values and levels below a node with aliases expanded; too many raise."""
     if id(node) not in sizes:
         # None marks a node whose size is being counted
         sizes[id(node)] = None
@@ -151,7 +151,7 @@ def _expanded_size(node: yaml.Node, sizes: dict[int, tuple[int, int] | None]) ->
         sizes[id(node)] = size, levels
         if size > MAX_NODES or levels > MAX_LEVELS:
             limits = f"{MAX_NODES:,} values or {MAX_LEVELS} levels"
-            raise _Refused(node.start_mark.line + 1, f"aliases written out make more than {limits}")
+            raise _Refused(node.start_mark.line + 1, f"expanded aliases exceed {limits}")
     expanded = sizes[id(node)]
     if expanded is None:
         raise _Refused(node.start_mark.line + 1, "not valid YAML: an alias refers to itself")
@@ -159,7 +159,7 @@ def _expanded_size(node: yaml.Node, sizes: dict[int, tuple[int, int] | None]) ->
 
 
 def _note_lines(loader: _Loader, node: yaml.Node, keys: KeyPath, lines: dict[KeyPath, int]) -> None:
-    """Enter the line of each key below a node into ``lines``; bad keys and scalars raise."""
+    """Record the line of each key below a node; an invalid key or scalar raises."""
     line = node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode):
         seen: dict[Any, int] = {}
@@ -170,7 +170,7 @@ def _note_lines(loader: _Loader, node: yaml.Node, keys: KeyPath, lines: dict[Key
             key = (*keys, key_node.value)
             _check_scalar(key_node, key)
             if key_node.tag != f"{_TAG}merge":
-                # 1, 1.0 and true are equal as keys of a dictionary
+                # Python would merge the keys 1, 1.0 and true, so they count as repeated
                 value = loader.construct_object(key_node)
                 if value in seen:
                     raise _Refused(line, f"given twice (first on line {seen[value]})", key)

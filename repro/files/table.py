@@ -1,4 +1,4 @@
-"""Delimited text files read once; each problem of encoding or shape is a one-line error."""
+"""Delimited text files as tables. A problem of encoding or shape raises a one-line error."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from repro.files.guess import (
     ADD_OR_FORMAT,
     DATE_EXAMPLE,
     NO_UNITS,
+    binary_format,
+    encoding_by_mark,
     encoding_of,
     epoch_unit,
+    foreign_format,
     is_lfs_pointer,
-    marked_as,
-    other_kind,
-    packed_as,
 )
 
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe", " ": "space"}
@@ -55,7 +55,8 @@ DATE = re.compile(
 NO_DATE = frozenset(["", "unknown", "none", "n/a", "na", "nan", "nat", "null", "<na>"])
 _DIGITS_TO_ZERO = str.maketrans("123456789", "0" * 9)
 DATE_YEARS = (1970, 2100)
-DATE_LOOKS = "a date looks like 2017-10-09 07:01:55, of {} to {}".format(*DATE_YEARS)
+DATE_ADVICE = "a date looks like 2017-10-09 07:01:55, of {} to {}".format(*DATE_YEARS)
+WRONG_YEAR = "year before {} or after {}".format(*DATE_YEARS)
 _DAY_FIRST = re.compile(r"[0-9]{1,4}[/.][0-9]{1,2}[/.][0-9]{2,4}\b.*|[0-9]{8}")
 
 
@@ -63,8 +64,8 @@ _DAY_FIRST = re.compile(r"[0-9]{1,4}[/.][0-9]{1,2}[/.][0-9]{2,4}\b.*|[0-9]{8}")
 class Document:
     """The unpacked bytes of a file, and its name for messages.
 
-    ``left_out`` maps rows that readers skip to their reasons. ``is_trace`` tells a trace, whose
-    format can be set by ``--format``, from other tables.
+    ``left_out`` has the rows that readers skip: row -> reason. ``is_trace`` is true for a trace,
+    whose format can be set by ``--format``.
     """
 
     name: str
@@ -78,7 +79,7 @@ class Document:
         """Read ``path``; TraceError unless it is a readable file of at most 2 GiB."""
         try:
             status = Path(path).stat()
-            # a pipe or device is not even opened, as it may never end
+            # a pipe or device may never end, so it is not opened
             if not stat.S_ISREG(status.st_mode):
                 if stat.S_ISDIR(status.st_mode):
                     raise TraceError(f"{path}: is a folder; give the trace file inside it")
@@ -99,24 +100,24 @@ class Document:
             return cls(str(path), _unzip(str(path), raw), packed_sha256, is_trace=is_trace)
         return cls(str(path), raw, is_trace=is_trace)
 
-    def without(self, rows: Mapping[int, str]) -> Document:
-        """Document whose ``left_out`` has further rows."""
+    def leaving_out(self, rows: Mapping[int, str]) -> Document:
+        """Copy of the document whose readers skip also these rows: row -> reason."""
         return replace(self, left_out={**self.left_out, **rows})
 
     @cached_property
     def text(self) -> str:
         """Content as text; TraceError for binary data and for encodings other than UTF-8."""
-        if encoding := marked_as(self.raw):
+        if encoding := encoding_by_mark(self.raw):
             raise TraceError(f"{self.name}: {encoding} text; save it as UTF-8")
-        if packed := packed_as(self.raw):
-            raise TraceError(f"{self.name}: {packed}; unpack it, or save it as CSV in UTF-8")
+        if binary := binary_format(self.raw):
+            raise TraceError(f"{self.name}: {binary}; unpack it, or save it as CSV in UTF-8")
         bad = self.raw.find(b"\0")
         try:
             text = self.raw.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             bad = error.start if bad < 0 else min(bad, error.start)
         if bad >= 0:
-            raise self._not_text(bad)
+            raise self._encoding_error(bad)
         if not text.strip():
             raise TraceError(f"{self.name}: empty file; fetch or write it again")
         if text.lstrip()[:1] == "<":
@@ -128,7 +129,7 @@ class Document:
             raise TraceError(f"{self.name}: a Git LFS pointer, not the file; run git lfs pull")
         return text
 
-    def _not_text(self, offset: int) -> TraceError:
+    def _encoding_error(self, offset: int) -> TraceError:
         """Error for the byte at ``offset``, which is not UTF-8 text."""
         byte = f"byte 0x{self.raw[offset]:02x} at offset {offset}"
         encoding = encoding_of(self.raw)
@@ -144,7 +145,7 @@ class Document:
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the file, still packed if it is, in hexadecimal."""
+        """SHA-256 of the file as stored, before unpacking (hexadecimal)."""
         return self.packed_sha256 or hashlib.sha256(self.raw).hexdigest()
 
 
@@ -165,8 +166,8 @@ def _unzip(name: str, packed: bytes) -> bytes:
 class Parsed:
     """Jobs of a file in the columns of the schema, in file order, before validation.
 
-    ``dropped`` counts rows by the reason for leaving them out. ``unread`` are the columns of the
-    file that no column of the schema uses.
+    ``dropped`` has the number of rows that were left out: reason -> rows. ``unread`` are the
+    columns of the file that no column of the schema uses.
     """
 
     frame: pd.DataFrame
@@ -179,7 +180,11 @@ class Parsed:
         self.rows = self.frame.index
 
     def drop(self, reasons: Mapping[str, Flags]) -> None:
-        """Leave out flagged rows and count each under its first reason; flags are of all rows."""
+        """Leave out flagged rows and count each under its first reason.
+
+        ``reasons`` maps a reason to a flag for every row of the file, also for rows that were left
+        out before.
+        """
         for reason, flags in reasons.items():
             marked = flags[self.rows.get_indexer(self.frame.index)]
             if marked.any():
@@ -190,8 +195,8 @@ class Parsed:
 class Table:
     """Columns of a delimited text file, and the line of each row.
 
-    Rows are labelled by their position in the file, from 0. Blank rows are left out, and so are
-    blank columns without a name, which spreadsheets write.
+    Rows are labelled by their position in the file, from 0. Blank rows are left out. Blank columns
+    without a name, which spreadsheets write, are left out as well.
     """
 
     def __init__(
@@ -212,11 +217,11 @@ class Table:
         document : Document
             The file.
         required : sequence of str
-            Columns that the file must have; all its columns if it has no header.
+            Columns that the file must have. A file without a header has exactly these columns.
         text : collection of str
             Columns of text.
         ids : str, optional
-            Column of ids; they become integers if all are written as whole numbers.
+            Column of ids. They become integers if every id is written like one (7, not 007).
         delimiter : str
             Character between two fields.
         headed : bool
@@ -229,9 +234,9 @@ class Table:
         self.units = units
         self.headed = headed
         self.quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if headed else csv.QUOTE_NONE
-        self.offsets: bool | None = None
+        self.dates_have_offset: bool | None = None
         self.blank_rows = 0
-        self.skipped = _naming_line(document) if headed else 0
+        self.sep_line_length = _sep_line_length(document) if headed else 0
         start, first = next(self._records(), (1, [""]))
         if len(first) > _MOST_COLUMNS:
             raise TraceError(
@@ -240,7 +245,7 @@ class Table:
             )
         names = (name.strip() or _unnamed(number) for number, name in enumerate(first, 1))
         self.header = list(names) if headed else list(required)
-        self._check_kind(first, required)
+        self._check_format(first, required)
         self._check_delimiter(start, first)
         if headed:
             self._check_header(start, required)
@@ -249,29 +254,29 @@ class Table:
         rows = self._read({*text, *([ids] if ids else [])} & set(self.header))
         if rows.empty:
             raise TraceError(f"{document.name}: header only, no jobs; a trace has at least one row")
-        self.every = rows
+        self.all_rows = rows
         self.frame = rows.drop(index=rows.index.intersection(list(document.left_out)))
         self._drop_blank_columns()
         if self.frame.empty:
-            raise no_job_left(document, {})
+            raise no_jobs_error(document, {})
         if ids is not None:
             self.frame[ids] = _as_integers(self.frame[ids])
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
-        return _records(self.document, self.delimiter, self.quoting, self.skipped)
+        return _records(self.document, self.delimiter, self.quoting, self.sep_line_length)
 
     def _rows(self) -> Iterator[tuple[int, int, list[str]]]:
-        """Yield (row, first line, fields) of each row below the header."""
+        """Yield (row, number of its first line, fields) of each row below the header."""
         for record, (line, fields) in enumerate(self._records()):
             if record >= self.headed:
                 yield record - self.headed, line, fields
 
-    def _check_kind(self, first: list[str], required: Sequence[str]) -> None:
-        """Raise for a file of another kind (JSON, SWF, YAML) if the header does not fit."""
+    def _check_format(self, first: list[str], required: Sequence[str]) -> None:
+        """Raise for a file of another format (JSON, SWF, YAML) if the header does not fit."""
         fits = set(required) <= set(self.header) if self.headed else len(first) == len(required)
-        kind = None if fits else other_kind(self.document.text, required)
-        if kind is not None:
-            raise TraceError(f"{self.document.name}:1: {kind}")
+        message = None if fits else foreign_format(self.document.text, required)
+        if message is not None:
+            raise TraceError(f"{self.document.name}:1: {message}")
 
     def _check_header(self, line: int, required: Sequence[str]) -> None:
         """Raise for columns that are missing, repeated, or named with control characters."""
@@ -294,7 +299,11 @@ class Table:
                 )
 
     def _check_width(self, line: int, fields: int) -> None:
-        """Raise if all rows have this wrong number of fields, or the first row is not left out."""
+        """Raise for a first row with a wrong number of fields.
+
+        A TraceError if every row has that number. Otherwise `BadRows`, unless the first row is
+        among the rows to leave out.
+        """
         error = self._fields_error({0: (line, fields)})
         if all(len(row_fields) == fields for _, _, row_fields in self._rows()):
             raise TraceError(str(error))
@@ -317,25 +326,30 @@ class Table:
         line, fields = next(iter(uneven.values()))
         rule = f"{fields} fields where {len(self.header)} are expected; one field per column"
         if not self.headed and fields == _SHOCKWAVE_FIELDS:
-            rule += " (looks like a trace of Shockwave: take out fields 8, mode, and 11, duration)"
+            rule += (
+                " (looks like a trace of Shockwave; remove field 8, mode, and field 11, duration)"
+            )
         if len(uneven) > 1:
             rule += f" ({len(uneven) - 1:,} more like it)"
-        reasons = dict.fromkeys(uneven, "another number of fields")
+        reasons = dict.fromkeys(uneven, "wrong number of fields")
         name = self.document.name
         return BadRows(f"{name}:{line}: {rule}", reasons, name)
 
     def _read(self, text: Collection[str]) -> pd.DataFrame:
-        """Read all rows, without blank ones and without left-out rows of another width."""
+        """Read the rows; ``text`` are the columns of text.
+
+        Blank rows are not read. Rows to leave out are not read if their number of fields is wrong.
+        """
         body = self.document.raw
-        if self.skipped:
-            body = self.document.text[self.skipped :].encode()
+        if self.sep_line_length:
+            body = self.document.text[self.sep_line_length :].encode()
         reason = ""
         try:
             frame = self._parse(body, text, headed=self.headed)
         except _UNREADABLE as error:
             reason = " ".join(str(error).split())
             if "EOF inside string" in reason:
-                # the open quote swallows all rows below, so the last record is named
+                # the record with the open quote contains all rows below, so it is the last
                 *_, (line, _) = self._records()
                 raise TraceError(
                     f"{self.document.name}:{line}: not a readable row (a quote that is not "
@@ -350,11 +364,11 @@ class Table:
         try:
             frame = self._parse(body, text, headed=False)
         except _UNREADABLE as error:
-            raise self._unreadable(reason or " ".join(str(error).split())) from None
+            raise self._table_error(reason or " ".join(str(error).split())) from None
         frame.index = pd.Index(labels)
         return frame
 
-    def _unreadable(self, reason: str) -> TraceError:
+    def _table_error(self, reason: str) -> TraceError:
         return TraceError(f"{self.document.name}: not a readable table ({reason})")
 
     def _parse(self, raw: bytes, text: Collection[str], *, headed: bool) -> pd.DataFrame:
@@ -387,13 +401,17 @@ class Table:
         return body.count(self.delimiter.encode()) == expected
 
     def _even_rows(self) -> tuple[bytes, list[int]]:
-        """Rewrite the rows with one field per column, and list their labels; other rows raise.
+        """Rows rewritten to one field per column, and their labels.
 
-        Blank rows are left out and counted. Blank fields beyond the last column are removed.
-        Fields missing below nameless last columns are filled with blanks.
+        A row that cannot be rewritten raises. Blank rows are left out and counted. Blank fields
+        beyond the last column are removed. A row may lack fields at its end where the header has no
+        names, and these become blank.
         """
         width = len(self.header)
-        least = max((n for n, name in enumerate(self.header, 1) if name != _unnamed(n)), default=0)
+        # number of the last column that has a name
+        min_fields = max(
+            (n for n, name in enumerate(self.header, 1) if name != _unnamed(n)), default=0
+        )
         stream = io.StringIO(newline="")
         writer = csv.writer(
             stream,
@@ -412,7 +430,7 @@ class Table:
             written = len(fields)
             while len(fields) > width and not fields[-1].strip():
                 fields.pop()
-            if least <= len(fields) < width:
+            if min_fields <= len(fields) < width:
                 fields += [""] * (width - len(fields))
             if len(fields) == width:
                 writer.writerow(fields)
@@ -426,7 +444,7 @@ class Table:
     def _drop_blank_columns(self) -> None:
         """Leave out columns that have neither a name nor content."""
         nameless = [name for number, name in enumerate(self.header, 1) if name == _unnamed(number)]
-        blank = [name for name in nameless if self.every[name].isna().all()]
+        blank = [name for name in nameless if self.all_rows[name].isna().all()]
         self.nameless = [name for name in nameless if name not in blank]
         self.frame = self.frame.drop(columns=blank)
 
@@ -438,7 +456,7 @@ class Table:
         return self._record(row)[0]
 
     def cell(self, row: int, column: str) -> str | None:
-        """Text of one field of the file, or None if it has no such column."""
+        """Text of one field of the file; None if the file has no such column."""
         if column not in self.header:
             return None
         fields = self._record(row)[1]
@@ -446,24 +464,27 @@ class Table:
         return fields[position] if position < len(fields) else ""
 
     def origin(self, columns: Mapping[str, str]) -> Origin:
-        """Origin of the rows of this file; ``columns`` maps names of the schema to its own."""
+        """Origin of the rows of this file.
+
+        ``columns`` maps names of the schema to names of the file.
+        """
         return Origin(self.document.name, columns, self.line, self.cell)
 
-    def parsed(self, *same: str, also: Collection[str] = (), **columns: str) -> Parsed:
-        """Jobs with those columns that the file has, under their names in the schema.
+    def parsed(self, *unrenamed: str, also_read: Collection[str] = (), **columns: str) -> Parsed:
+        """Jobs with the available columns, under their names in the schema.
 
         Parameters
         ----------
-        *same : str
+        *unrenamed : str
             Columns with the same name in schema and file.
-        also : collection of str
+        also_read : collection of str
             Further columns of the file that the format reads.
         **columns : str
             Name in the schema -> name in the file.
         """
-        columns = {name: name for name in same} | columns
+        columns = {name: name for name in unrenamed} | columns
         available = {name: self.frame[column] for name, column in columns.items() if column in self}
-        used = {*columns.values(), *also}
+        used = {*columns.values(), *also_read}
         unread = [str(name) for name in self.frame if name not in used]
         frame = pd.DataFrame(available, index=self.frame.index)
         notes = []
@@ -488,7 +509,10 @@ class Table:
         high: float = np.inf,
         required: bool = True,
     ) -> Floats:
-        """Column as float64; text, gaps if ``required``, and values out of bounds raise."""
+        """Column as float64.
+
+        Text and values out of bounds raise, and gaps if ``required``.
+        """
         values = numbers(self.frame[column], column, self.origin({}), accepted, required=required)
         if low is not None:
             self.refuse(values < low, column, "negative" if low == 0 else "too small", accepted)
@@ -498,7 +522,10 @@ class Table:
     def whole(
         self, column: str, least: int = 0, *, most: float = np.inf, required: bool = True
     ) -> Floats:
-        """Column of whole numbers as float64; fractions and numbers out of bounds raise."""
+        """Column of whole numbers from ``least`` to ``most`` as float64.
+
+        Fractions and numbers out of bounds raise, and gaps if ``required``.
+        """
         accepted = f"a whole number of {least} or more"
         if most < np.inf:
             accepted += f", at most {most:,}"
@@ -521,13 +548,13 @@ class Table:
         refuse(bad, self.frame[column], column, self.origin({}), rule, accepted)
 
     def times(self, column: str, *, required: bool = True) -> pd.Series[Any]:
-        """Column as UTC dates, NaT where missing; other text raises.
+        """Column as UTC dates, NaT where missing; text that is no date raises.
 
-        Dates without an offset from UTC are read as UTC. Either all dates of a file have an
-        offset, or none.
+        Dates without an offset from UTC are read as UTC. A file that has dates with an offset and
+        dates without raises.
         """
         series = self.frame[column]
-        # the dates of a file have few shapes, so matching shapes is quick
+        # the dates of a file have few shapes, so it is quick to match these
         shapes = _shapes(series)
         if not all(map(DATE.fullmatch, shapes)):
             series = series.str.strip()
@@ -537,58 +564,60 @@ class Table:
         if not all(map(DATE.fullmatch, shapes)):
             written = [isinstance(cell, str) and bool(DATE.fullmatch(cell)) for cell in series]
             strange = filled & ~np.array(written)
-            hint = date_looks(series.iloc[int(strange.argmax())])
+            hint = date_advice(series.iloc[int(strange.argmax())])
             self.refuse(strange, column, "not a date", hint)
         self._check_offsets(series, column, shapes)
         dates = pd.to_datetime(series, format="ISO8601", errors="coerce", utc=True)
         missing = dates.isna().to_numpy()
-        self.refuse(missing & filled, column, "not a date", DATE_LOOKS)
+        self.refuse(missing & filled, column, "not a date", DATE_ADVICE)
         if required:
-            self.refuse(missing, column, "missing value", DATE_LOOKS)
+            self.refuse(missing, column, "missing value", DATE_ADVICE)
         strange = ~dates.dt.year.between(*DATE_YEARS).to_numpy(bool) & filled
-        self.refuse(strange, column, "a year that no trace is from", DATE_LOOKS)
+        self.refuse(strange, column, WRONG_YEAR, DATE_ADVICE)
         return dates
 
     def _check_offsets(self, series: pd.Series[Any], column: str, shapes: set[str]) -> None:
         """Raise for a date with an offset from UTC among dates without, or the other way round."""
         with_offset = {bool(match[1]) for shape in shapes if (match := DATE.fullmatch(shape))}
-        if self.offsets is None and with_offset:
+        if self.dates_have_offset is None and with_offset:
             first = DATE.fullmatch(series.dropna().iloc[0])
-            self.offsets = bool(first and first[1])
-        if with_offset - {self.offsets}:
+            self.dates_have_offset = bool(first and first[1])
+        expected = self.dates_have_offset
+        if with_offset - {expected}:
             matches = (DATE.fullmatch(cell) if isinstance(cell, str) else None for cell in series)
-            other = [match is not None and bool(match[1]) != self.offsets for match in matches]
+            differs = [match is not None and bool(match[1]) != expected for match in matches]
+            rule = "no offset from UTC" if expected else "an offset from UTC"
             accepted = "the dates of a file all have an offset from UTC (+08:00), or none has"
-            self.refuse(np.array(other), column, "another sort of date", accepted)
+            self.refuse(np.array(differs), column, rule, accepted)
 
 
 def header_of(document: Document) -> tuple[int, list[str]]:
     """Line number and column names of the header of a table with commas."""
-    records = _records(document, ",", csv.QUOTE_MINIMAL, _naming_line(document))
+    records = _records(document, ",", csv.QUOTE_MINIMAL, _sep_line_length(document))
     line, first = next(records, (1, [""]))
     return line, [name.strip() for name in first]
 
 
-def _naming_line(document: Document) -> int:
-    """Length of a first line ``sep=,``, by which a spreadsheet names the delimiter; else 0."""
+def _sep_line_length(document: Document) -> int:
+    """Characters of a first line ``sep=,``, which spreadsheets write; 0 without such a line."""
     match = _SEP_LINE.match(document.text)
     return match.end() if match else 0
 
 
 def _records(
-    document: Document, delimiter: str, quoting: Literal[0, 3], skipped: int
+    document: Document, delimiter: str, quoting: Literal[0, 3], sep_line_length: int
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield (first line, fields) of each record that is not blank."""
+    """Yield (number of the first line, fields) of each record that is not blank."""
     stream = io.StringIO(document.text, newline="")
-    stream.seek(skipped)
+    stream.seek(sep_line_length)
     reader = csv.reader(stream, delimiter=delimiter, quoting=quoting)
-    before = 1 if skipped else 0
-    line = before + 1
+    lines_before = 1 if sep_line_length else 0
+    line = lines_before + 1
     try:
         for fields in reader:
             if len(fields) > 1 or (fields and fields[0].strip()):
                 yield line, fields
-            line = before + reader.line_num + 1
+            line = lines_before + reader.line_num + 1
     except csv.Error as error:
         raise TraceError(
             f"{document.name}:{line}: not a readable row ({error}); "
@@ -596,26 +625,26 @@ def _records(
         ) from None
 
 
-def no_job_left(document: Document, dropped: Mapping[str, int]) -> TraceError:
-    """Error for a file all rows of which were left out."""
+def no_jobs_error(document: Document, dropped: Mapping[str, int]) -> TraceError:
+    """Error for a file whose rows were all left out; ``dropped``: reason -> rows."""
     counts = Counter(document.left_out.values())
     counts.update(dropped)
     reasons = ", ".join(f"{reason}: {count:,}" for reason, count in counts.items())
     return TraceError(f"{document.name}: no job left ({reasons}); a trace holds at least one")
 
 
-def date_looks(value: object) -> str:
-    """How a date is written, and the remedy for a value that is not a date."""
+def date_advice(value: object) -> str:
+    """Advice for a value that is not a date."""
     unit = epoch_unit(value)
     if unit is not None:
         return f"looks like {unit} since 1970: write dates as {DATE_EXAMPLE}"
     if _DAY_FIRST.fullmatch(str(value).strip()):
         return f"write dates as {DATE_EXAMPLE}"
-    return DATE_LOOKS
+    return DATE_ADVICE
 
 
 def _shapes(series: pd.Series[Any]) -> set[str]:
-    """Distinct texts once every digit is 0."""
+    """Distinct texts after every digit is replaced by 0."""
     texts = series.dropna()
     if texts.empty:
         return set()
@@ -623,12 +652,12 @@ def _shapes(series: pd.Series[Any]) -> set[str]:
 
 
 def _unnamed(number: int) -> str:
-    """Name of a column without one, by its number from 1."""
+    """Name column ``number`` (from 1), which has no name in the file."""
     return f"column {number} (unnamed)"
 
 
 def _as_integers(texts: pd.Series[Any]) -> pd.Series[Any]:
-    """Ids as integers if all are written as integers are (7, not 007), else unchanged."""
+    """Ids as integers if every id is written like one (7, not 007); otherwise unchanged."""
     try:
         numbers = pd.to_numeric(texts)
     except (ValueError, TypeError, OverflowError):

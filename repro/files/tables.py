@@ -1,4 +1,4 @@
-"""Tables of the checkout, each read once: ``params/`` (facts), ``traces/`` (quantiles)."""
+"""Tables of the checkout, cached: ``params/`` (models, prices), ``traces/`` (quantiles)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ _REMEASURE = f"{_RESTORE} or write it anew with python -m tools.calibrate"
 
 @dataclass(frozen=True)
 class ModelTable:
-    """A table in ``params/``: a line about its sources, then a row per model or GPU type."""
+    """A table in ``params/``, with a row per model or GPU type below a line on its sources."""
 
     file: str
     columns: tuple[str, ...]
@@ -55,7 +55,10 @@ class ModelTable:
         return dict(zip(table["model"].astype(str), table[name].astype(float), strict=True))
 
     def lists(self, name: str, fits: Callable[[Floats], bool], accepted: str) -> list[Floats]:
-        """List of numbers of each cell; a cell not finite, or that ``fits`` refuses, raises."""
+        """Numbers in each cell of a column.
+
+        A cell raises if a number is not finite or ``fits`` refuses the numbers.
+        """
         cells = []
         for line, text in enumerate(self.frame[name].astype(str), start=3):
             try:
@@ -69,7 +72,7 @@ class ModelTable:
 
 
 def measured(name: str) -> pd.DataFrame:
-    """Table of ``traces/`` by its key in ``MEASURED``; callers share it, so it is read-only."""
+    """Table of ``traces/`` by its key in ``MEASURED``; callers share it and must not change it."""
     path = paths.traces_dir() / f"{name}.csv"
     if not path.is_file():
         raise DataMissingError(f"{path}: the calibrated table is missing; {_REMEASURE}")

@@ -1,4 +1,4 @@
-"""Read small text files whole, or raise one line; write files whole or not at all."""
+"""Read small text files completely; write files atomically."""
 
 import os
 import re
@@ -13,7 +13,10 @@ _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
 
 def read_small(path: Path, limit: int, error: type[ReproError], name: str | None = None) -> str:
-    """Read a UTF-8 text file of at most ``limit`` bytes; messages call it ``name``."""
+    """Text of a UTF-8 file of at most ``limit`` bytes, or a one-line ``error``.
+
+    Messages call the file ``name``.
+    """
     name = str(path) if name is None else name
     try:
         if not path.is_file():
@@ -35,7 +38,10 @@ def read_small(path: Path, limit: int, error: type[ReproError], name: str | None
 
 
 def write_whole(path: Path, data: bytes, *, parents: bool = True) -> None:
-    """Write a file: readers see the old or the new content, never a part, even after a kill."""
+    """Write a file atomically: readers see the old or the new content, even after a kill.
+
+    Open descriptors (``/dev/stdout``), pipes and character devices are written directly.
+    """
     try:
         if (descriptor := _open_descriptor(path)) is not None:
             _send(descriptor, data)
@@ -58,7 +64,10 @@ def write_whole(path: Path, data: bytes, *, parents: bool = True) -> None:
 
 
 def _write_and_rename(target: Path, data: bytes, mode: int | None) -> None:
-    """Write a temporary file in the folder of ``target`` and rename it; keep permissions."""
+    """Write a temporary file in the folder of ``target`` and rename it.
+
+    ``mode`` are the permissions of an existing target, which are kept.
+    """
     unfinished = target.with_name(f".{target.name[:100]}-{secrets.token_hex(8)}")
     try:
         handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
@@ -73,11 +82,11 @@ def _write_and_rename(target: Path, data: bytes, mode: int | None) -> None:
 
 
 def _stream(path: Path, mode: int, data: bytes) -> None:
-    """Write bytes into a character device or a pipe; refuse folders and disks."""
+    """Write bytes into a character device or a pipe; refuse folders and block devices."""
     if stat.S_ISDIR(mode):
         raise ReproError(f"{path}: is a folder; give a file inside it")
     if stat.S_ISBLK(mode):
-        raise ReproError(f"{path}: is a disk; give a file on it")
+        raise ReproError(f"{path}: is a block device; give a file on it")
     # No O_CREAT and no O_TRUNC: the device exists and cannot be emptied.
     descriptor = os.open(path, os.O_WRONLY)
     try:
@@ -94,7 +103,7 @@ def _send(descriptor: int, data: bytes) -> None:
 
 
 def _open_descriptor(path: Path) -> int | None:
-    """Descriptor of the open file that a path such as ``/dev/stdout`` names, if it does."""
+    """Descriptor of an open file with a path such as ``/dev/stdout``; None for other paths."""
     names = [os.path.abspath(path)]
     if path.is_symlink():
         names.append(os.path.join(os.path.dirname(names[0]), os.readlink(path)))

@@ -1,4 +1,4 @@
-"""Baseline of a policy: the policy that it equals without certain inputs."""
+"""Baseline of a policy: the policy that it equals if a run lacks certain inputs."""
 
 import dataclasses
 from typing import Any, NamedTuple
@@ -7,15 +7,18 @@ import pandas as pd
 
 
 class Baseline(NamedTuple):
-    """Policy that decides the same as another policy without these inputs.
+    """Policy whose decisions another policy makes if a run has none of certain inputs.
+
+    The other policy declares its baseline. It differs from the baseline as soon as a run has one of
+    the inputs.
 
     Parameters
     ----------
     policy : str, optional
-        Registered name of the baseline. None: no policy decides the same to the last digit, but
-        the policy still needs one of the inputs for its own behaviour.
+        Registered name of the baseline. None: without the inputs the declaring policy lacks what
+        its paper adds, but equals no other policy to the last digit.
     advice : str
-        Advice of the message: the inputs to give.
+        Advice of the warning, such as "give the column slo".
     parameters : tuple of str
         Parameters of the policy that count as inputs if they differ from their default.
     columns : tuple of str
@@ -41,7 +44,7 @@ class Baseline(NamedTuple):
         return self._replace(parameters=(*self.parameters, *parameters))
 
     def equals(self, policy: Any, trace: pd.DataFrame, *, modelled: bool) -> bool:
-        """Whether a run has none of the inputs, so that policy and baseline decide the same.
+        """Whether a run has none of the inputs, so that policy and baseline make equal decisions.
 
         Parameters
         ----------
@@ -59,7 +62,7 @@ class Baseline(NamedTuple):
         return not (has_parameter or has_column or has_model)
 
     def note(self, name: str) -> str:
-        """Warning for users of the policy ``name``, one line."""
+        """Warning of one line for users of the policy ``name``."""
         if self.policy is None:
-            return f"policy {name!r} lacks what sets it apart here: {self.advice}"
-        return f"policy {name!r} decides as {self.policy!r} here: {self.advice}"
+            return f"policy {name!r} cannot do what its paper adds in this run: {self.advice}"
+        return f"policy {name!r} makes the decisions of {self.policy!r} in this run: {self.advice}"

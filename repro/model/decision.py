@@ -14,7 +14,7 @@ Fill = Literal["skip", "block", "exact"]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A gang: a job, or a group of jobs that share the same GPUs.
+    """A gang: a job, or a group of jobs on the same GPUs.
 
     Parameters
     ----------
@@ -25,16 +25,16 @@ class Run:
     gpu_type : str, optional
         Demanded GPU type. None: any type, and the held type as long as its GPUs suffice.
     tasks : tuple of int
-        Node of each task, parameter servers first; as many tasks as GPUs. Only placement rules
-        that take such wishes accept it. Empty: the placement rule chooses the nodes.
+        Node of each task, parameter servers first. There are as many tasks as GPUs. Only some
+        placement rules accept nodes. Empty: the placement rule chooses the nodes.
     hosts : tuple of int
-        Running jobs, named earlier in the decision, whose GPUs the gang uses as well.
+        Running jobs, earlier in the decision, whose GPUs the gang uses as well.
     shared : float
         Number of GPUs among ``gpus`` that belong to ``hosts``. They do not count against the
         cluster.
     waits : bool
-        The job holds ``gpus``, fewer than its demand, and waits for the others. An example are the
-        placed pods of a gang without gang scheduling.
+        The job holds ``gpus``, fewer than its demand, and waits for the other GPUs. An example are
+        the placed pods of a gang without gang scheduling.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class RunSet:
     Parameters
     ----------
     runs : sequence of Run or int
-        Highest priority first. A row number is a gang of this job with its demand of GPUs.
+        Highest priority first. A row number is a gang of this job that holds its demand.
     fill : {"skip", "block", "exact"}
         Treatment of a gang that does not fit. ``skip``: it waits. ``block``: it waits, and so do
         all gangs after it. ``exact``: the decision is refused with a PolicyError.
@@ -75,8 +75,8 @@ class RunSet:
         Jobs in the order of the policy's list, if it differs from ``runs``. Under some rules this
         order decides which of nearly simultaneous completions sets the instant.
     keep : bool
-        All jobs that are neither in ``runs`` nor in ``stop`` keep their GPUs, so that a decision
-        names its changes only. If a group changes, the decision names all its remaining members.
+        All jobs that are neither in ``runs`` nor in ``stop`` keep their GPUs, so a decision has
+        its changes only. If a group changes, the decision has all its remaining members.
     stop : sequence of int
         Jobs that lose their GPUs, together with ``keep``.
 
@@ -144,6 +144,6 @@ class Shares:
 
 
 #: Every job keeps its GPUs.
-NOTHING = RunSet((), keep=True)
+NO_CHANGE = RunSet((), keep=True)
 
 Decision = RunSet | Shares

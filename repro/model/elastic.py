@@ -16,96 +16,108 @@ from repro.model.settings import AtLeast, Between
 from repro.model.view import View
 
 #: Idle GPUs up to this number count as none: sums of fractions have rounding errors.
-NO_GPUS = 1e-9
-#: Completions up to this multiple of an instant are at that instant, despite rounding errors.
+GPU_TOLERANCE = 1e-9
+#: Completions up to this multiple of the present instant happen now, as ends have rounding errors.
 SAME_INSTANT = 1.0 + 1e-13
-#: Entries of `ElasticState.tally`: number of jobs that hold GPUs (valid entries of
-#: `ElasticState.holders`); number of jobs present; number of events; sum over these events of the
-#: jobs present just before.
-HOLDERS, PRESENT, EVENTS, SHOWN = range(4)
-#: Entries of `ElasticState.clock`: present instant and end of the lease (parts of a second);
-#: GPU-seconds held so far; total demand of the jobs present (GPUs; of a rule that leaves GPUs idle,
-#: the GPUs held); instant at which the rule wants to divide GPUs again.
-NOW, LEASE_ENDS, HELD, ASKED, WAKE = range(5)
+#: Entries of `ElasticState.tally`, in order:
+#: - jobs that hold GPUs, the valid entries of `ElasticState.holders`,
+#: - jobs present,
+#: - events,
+#: - jobs present just before an event, summed over the events (for `mean_jobs`).
+HOLDERS, PRESENT, EVENTS, PRESENT_SUM = range(4)
+#: Entries of `ElasticState.clock`, in order:
+#: - present instant (parts of a second),
+#: - end of the lease (parts of a second),
+#: - GPU-seconds held so far,
+#: - total demand of the jobs present (GPUs). Jobs hold this number, or all GPUs if it is larger. A
+#:   rule that leaves GPUs idle writes the GPUs held in its place.
+#: - instant (parts of a second) at which the rule wants to divide GPUs again.
+NOW, LEASE_ENDS, HELD_GPU_S, DEMAND, WAKE = range(5)
 
 
-class Jobs(NamedTuple):
-    """Constants of a run of divisible GPUs: arrays with an entry per job, in order of arrival.
+class ElasticJobs(NamedTuple):
+    """Constants of a run of divisible GPUs: arrays with an entry per job, in order of arrival."""
 
-    ``work`` is in seconds on one GPU, ``asked`` is the demand. The scheduler assumes ``work *
-    error`` seconds.
-    """
-
+    #: submission time (parts of a second)
     submit: Floats
+    #: work (s on one GPU)
     work: Floats
+    #: factor of the work: the scheduler assumes ``work * error``
     error: Floats
-    asked: Ints
-    #: speed S(asked); row of the speed-up curve; all curves (row 0 is linear and has no values)
-    fastest: Floats
+    #: demand (GPUs)
+    demand: Ints
+    #: speed on the demanded GPUs, S(demand)
+    full_speed: Floats
+    #: row of the speed-up curve of each job in `curves`
     curve: Ints
+    #: speed-up curves. Row 0 stands for linear speed-up, and its entries are not read.
     curves: Floats
-    #: number that the policy gives to each job, such as its class or kind
+    #: class or kind of each job as a number, see `Elastic.groups`
     group: Ints
-    #: count of these numbers; GPUs of the cluster
+    #: number of classes or kinds
     groups: int
+    #: GPUs of the cluster
     gpus: int
-    #: equal completions are taken in order of arrival; otherwise in order of `ElasticState.holders`
+    #: true: jobs that complete together are taken in order of arrival. False: in order of
+    #: `ElasticState.holders`.
     by_arrival: bool
-    #: parts of a second in which instants are counted; whole numbers of parts if above 1
+    #: parts in a second. Instants are counted in parts, and in whole parts if this is above 1.
     per_second: float
-    #: parts without progress after the GPUs of a job changed
+    #: time without progress after the GPUs of a job changed (parts of a second)
     pause: float
-    #: parts from the last event until GPUs are divided again
+    #: time from the last event until GPUs are divided again (parts of a second)
     lease: float
 
 
 class ElasticState(NamedTuple):
-    """State of a run of divisible GPUs; a playout works on a copy.
+    """State of a run of divisible GPUs; a rollout works on a copy.
 
-    ``real`` (floats) and ``whole`` (integers) are the memory of the policy, with a row for each
+    ``own_floats`` and ``own_ints`` are the memory of the policy, with a row for each
     array of `DivisionRule.memory`.
     """
 
-    #: by job: remaining work (s on one GPU), GPUs held, speed on them, start of progress on them
-    left: Floats
+    #: by job: remaining work (s on one GPU), GPUs held, speed on these GPUs, and
+    #: instant from which it progresses on them (parts of a second)
+    work_left: Floats
     gpus: Floats
     rate: Floats
-    begins: Floats
+    progress_from: Floats
     holders: Ints
-    real: Floats
-    whole: Ints
+    own_floats: Floats
+    own_ints: Ints
     clock: Floats
     tally: Ints
-    #: by job, at its arrival: jobs present, number of events, sum of jobs present before these
-    seen: Ints
+    #: by job, at its arrival: jobs present, events, and jobs present summed over the events; see
+    #: `tally`, (3, jobs)
+    at_arrival: Ints
 
     @classmethod
-    def of(cls, jobs: Jobs, memory: Iterable[type]) -> "ElasticState":
-        """ElasticState before the first arrival; the memory of the policy is zero."""
+    def of(cls, jobs: ElasticJobs, memory: Iterable[type]) -> "ElasticState":
+        """State before the first arrival; the memory of the policy is zero."""
         n = len(jobs.work)
         width = max(n, jobs.groups)
         array_types = [hint for rows in memory for hint in get_type_hints(rows).values()]
         clock = np.zeros(5)
         clock[LEASE_ENDS] = clock[WAKE] = math.inf
         return cls(
-            left=jobs.work.copy(),
+            work_left=jobs.work.copy(),
             gpus=np.zeros(n),
             rate=np.zeros(n),
-            begins=np.zeros(n),
+            progress_from=np.zeros(n),
             holders=np.zeros(n, np.int64),
-            real=np.zeros((array_types.count(Floats), width)),
-            whole=np.zeros((array_types.count(Ints), width), np.int64),
+            own_floats=np.zeros((array_types.count(Floats), width)),
+            own_ints=np.zeros((array_types.count(Ints), width), np.int64),
             clock=clock,
             tally=np.zeros(4, np.int64),
-            seen=np.zeros((3, n), np.int64),
+            at_arrival=np.zeros((3, n), np.int64),
         )
 
 
 @njit()
-def speed(jobs: Jobs, job: int, gpus: float) -> float:
-    """Speed-up S(gpus), linear between whole numbers of GPUs, and S(demand) above the demand."""
-    if gpus >= jobs.asked[job]:
-        return float(jobs.fastest[job])
+def speed(jobs: ElasticJobs, job: int, gpus: float) -> float:
+    """Speed-up S(gpus), linear between whole numbers of GPUs; S(demand) above the demand."""
+    if gpus >= jobs.demand[job]:
+        return float(jobs.full_speed[job])
     curve = jobs.curve[job]
     if curve == 0:
         return gpus
@@ -115,20 +127,20 @@ def speed(jobs: Jobs, job: int, gpus: float) -> float:
 
 
 @njit()
-def give(jobs: Jobs, s: ElasticState, job: int, gpus: float) -> None:
+def give(jobs: ElasticJobs, s: ElasticState, job: int, gpus: float) -> None:
     """Give a job ``gpus`` GPUs from the present instant on."""
     if gpus != s.gpus[job]:
         s.gpus[job] = gpus
         s.rate[job] = speed(jobs, job, gpus)
-        s.begins[job] = s.clock[NOW] + jobs.pause
+        s.progress_from[job] = s.clock[NOW] + jobs.pause
 
 
 @njit()
-def in_parts(jobs: Jobs, seconds: float) -> float:
-    """Convert seconds to parts of the clock; a whole number if a second has several parts."""
+def clock_parts(jobs: ElasticJobs, seconds: float) -> float:
+    """Convert seconds to parts of a second, a whole number if a second has several parts."""
     if jobs.per_second == 1.0:
         return seconds
-    # rounded alone: far from time zero a sum of seconds has lost its microseconds
+    # The fraction is rounded alone, because a large float does not resolve microseconds.
     full_seconds = np.floor(seconds)
     fraction = seconds - full_seconds
     return float(full_seconds * jobs.per_second + np.rint(fraction * jobs.per_second))
@@ -137,12 +149,12 @@ def in_parts(jobs: Jobs, seconds: float) -> float:
 @njit()
 def mean_jobs(s: ElasticState, job: int) -> float:
     """Mean number of jobs present over the events of a job's life (N of PCS, section 2)."""
-    shown = s.seen[0, job] + s.tally[SHOWN] - s.seen[2, job]
-    return float(shown / (1 + s.tally[EVENTS] - s.seen[1, job]))
+    present_sum = s.at_arrival[0, job] + s.tally[PRESENT_SUM] - s.at_arrival[2, job]
+    return float(present_sum / (1 + s.tally[EVENTS] - s.at_arrival[1, job]))
 
 
 # Rounds and Themis have compiled heaps of their own. Numba does not cache a heap that gets its
-# order as a compiled function, and such a heap costs up to 1.6 times (docs/architecture.md).
+# order as a compiled function, and runs take up to 1.6 times as long (docs/architecture.md).
 @njit()
 def push(heap: Ints, key: Floats, tie: Ints, start: int, size: int, job: int) -> None:
     """Add a job to the binary heap of ``size`` jobs from ``start`` on; smallest key on top."""
@@ -185,13 +197,15 @@ def pop(heap: Ints, key: Floats, tie: Ints, start: int, size: int) -> int:
 class DivisionRule(NamedTuple):
     """Division rule of a policy: compiled functions, and the loop compiled around them.
 
-    ``admit(jobs, settings, s, job)`` records an arrival, ``retire(jobs, settings, s, job)`` a
-    completion. ``share(jobs, settings, s)`` updates `ElasticState.holders` and their GPUs. The
-    settings are the result of `Elastic.settings`. ``run`` is the loop.
+    ``admit(jobs, settings, s, job)`` updates the memory of the policy at an arrival, and
+    ``retire(jobs, settings, s, job)`` at a completion. ``share(jobs, settings, s)`` divides the
+    GPUs: it updates `ElasticState.holders` and their GPUs. The settings are the result of
+    `Elastic.settings`. ``run`` is the loop.
 
-    ``memory`` has NamedTuple classes that name the rows of the policy's memory. Each class has its
-    arrays of `Floats` (`ElasticState.real`) before its arrays of `Ints` (`ElasticState.whole`). A
-    row has an entry for every job and for every number of `Elastic.groups`.
+    ``memory`` has NamedTuple classes whose fields are the rows of the policy's memory. Fields of
+    type `Floats` are rows of `ElasticState.own_floats`, and come first in a class. Fields of type
+    `Ints` are rows of `ElasticState.own_ints`. A row is long enough for an entry per job, or an
+    entry per class or kind.
     """
 
     run: Callable[..., Any]
@@ -206,10 +220,10 @@ class DivisionRule(NamedTuple):
 class Elastic(Policy):
     """A policy that divides the GPUs of the cluster among all jobs, at every event.
 
-    A subclass defines `key` or `grants`. With `key`, jobs in order of their keys get their demand
-    or the idle GPUs. `grants` may also give fractions of GPUs. A performance model
-    (`repro.perf.SpeedUp`) has the speed of a job on fewer GPUs than its demand. A policy with a
-    compiled `rule` predicts completions by simulations without further arrivals.
+    A subclass defines `key` or `grants`. With `key`, each job in order of the keys gets its demand,
+    or the idle GPUs if these are fewer. `grants` may also give fractions of GPUs. A performance
+    model (`repro.perf.SpeedUp`) has the speed of a job on fewer GPUs than its demand. A policy with
+    a compiled `rule` predicts completions by simulations without further arrivals.
 
     Parameters
     ----------
@@ -243,27 +257,28 @@ class Elastic(Policy):
     elastic: ClassVar[bool] = True
     #: the compiled division rule; None: `grants` decides
     rule: ClassVar[DivisionRule | None] = None
-    #: the numbers of `groups` are classes of jobs, which the records show
-    classed: ClassVar[bool] = False
-    #: with exact job sizes, later arrivals do not change the completion of a job
+    #: true: the numbers of `groups` are classes of jobs, and the records have a column of them
+    has_classes: ClassVar[bool] = False
+    #: true: with exact job sizes, later arrivals do not change the completion of a job
     foresees: ClassVar[bool] = False
-    #: row of `ElasticState.real` with the reserved end of each job, which is its prediction
-    promised: ClassVar[int | None] = None
+    #: row of `ElasticState.own_floats` with the end that each job reserves at arrival. The policy
+    #: predicts this end. None: it reserves no ends.
+    reserved_end: ClassVar[int | None] = None
 
     @property
     def lease_s(self) -> float:
         """Time from the last event until GPUs are divided again (s)."""
         return math.inf
 
-    def groups(self, jobs: Jobs, *, alone: bool) -> tuple[Ints, int]:
-        """Class or kind of each job as a number, and count of these numbers.
+    def groups(self, jobs: ElasticJobs, *, alone: bool) -> tuple[Ints, int]:
+        """Class or kind of each job as a number, and number of classes or kinds.
 
-        ``alone``: give every job a number of its own.
+        With ``alone``, every job is a kind of its own.
         """
         return np.zeros(len(jobs.work), np.int64), 1
 
-    def settings(self, jobs: Jobs) -> Any:
-        """Further argument of the functions of the rule, after the jobs."""
+    def settings(self, jobs: ElasticJobs) -> Any:
+        """Parameters of the policy for its compiled functions, such as a tuple of weights."""
         return 0
 
     def key(self, view: View, job: int) -> Key:
@@ -291,7 +306,7 @@ class Elastic(Policy):
 
 
 class _RuleSession:
-    """Decision function that applies a compiled rule event by event."""
+    """Decision function of a policy with a compiled rule, called event by event."""
 
     def __init__(self, policy: Elastic, rule: DivisionRule, view: View) -> None:
         self.policy = policy
@@ -308,15 +323,15 @@ class _RuleSession:
         rule = self.rule
         if self.policy.size_error or self.policy.resize_s:
             raise ParamError(
-                f"{self.policy.name}: size_error and resize_s need the compiled clock, which has "
-                f"no intervals, overheads, nodes, added processes or early ends; leave these out"
+                f"{self.policy.name}: size_error and resize_s need a run without decision "
+                f"intervals, costs of starts, nodes, added processes and early end; leave these out"
             )
         finished = list(view.finished)
         s.clock[NOW] = view.now
         rows = s.holders[: s.tally[HOLDERS]]
         rows = rows[[view.is_unfinished(job) for job in rows.tolist()]]
-        # the remaining time is that on the demanded GPUs
-        s.left[rows] = view.remaining_of(rows) * jobs.fastest[rows]
+        # `remaining_of` is the time on the demanded GPUs
+        s.work_left[rows] = view.remaining_of(rows) * jobs.full_speed[rows]
         if not finished and view.now >= s.clock[LEASE_ENDS]:
             count_event(s)
         for job in finished:
@@ -336,31 +351,31 @@ class _RuleSession:
 
 @njit()
 def count_event(s: ElasticState) -> None:
-    """Count an event, and the jobs present just before it."""
+    """Count an event and the jobs present just before the event."""
     s.tally[EVENTS] += 1
-    s.tally[SHOWN] += s.tally[PRESENT]
+    s.tally[PRESENT_SUM] += s.tally[PRESENT]
 
 
 @njit()
-def arrive(s: ElasticState, jobs: Jobs, job: int) -> None:
+def arrive(s: ElasticState, jobs: ElasticJobs, job: int) -> None:
     """Record an arrival."""
     s.tally[PRESENT] += 1
-    s.clock[ASKED] += jobs.asked[job]
-    s.seen[0, job] = s.tally[PRESENT]
-    s.seen[1, job] = s.tally[EVENTS]
-    s.seen[2, job] = s.tally[SHOWN]
+    s.clock[DEMAND] += jobs.demand[job]
+    s.at_arrival[0, job] = s.tally[PRESENT]
+    s.at_arrival[1, job] = s.tally[EVENTS]
+    s.at_arrival[2, job] = s.tally[PRESENT_SUM]
 
 
 @njit()
-def depart(s: ElasticState, jobs: Jobs, job: int) -> None:
+def depart(s: ElasticState, jobs: ElasticJobs, job: int) -> None:
     """Record a completion."""
     s.tally[PRESENT] -= 1
-    s.clock[ASKED] -= jobs.asked[job]
-    s.gpus[job] = s.left[job] = 0.0
+    s.clock[DEMAND] -= jobs.demand[job]
+    s.gpus[job] = s.work_left[job] = 0.0
 
 
 def total_gpus(view: View) -> int:
-    """GPUs that an elastic policy divides; they must be of one type."""
+    """GPUs of the cluster, which must be of one type."""
     if len(view.capacity()) > 1:
         raise PolicyError(
             f"elastic policies divide GPUs of one type, the cluster has {dict(view.capacity())}; "
@@ -369,8 +384,11 @@ def total_gpus(view: View) -> int:
     return view.cluster.num_gpus
 
 
-def jobs_of(policy: Elastic, view: View, *, grid: float = 1.0, alone: bool = True) -> Jobs:
-    """Constants of all jobs for a compiled rule; see `Elastic.groups` for ``alone``."""
+def jobs_of(policy: Elastic, view: View, *, grid: float = 1.0, alone: bool = True) -> ElasticJobs:
+    """Constants of all jobs for a compiled rule.
+
+    ``grid`` is the number of parts in a second. ``alone`` is passed to `Elastic.groups`.
+    """
     demand = view.widths.astype(np.int64)
     n = len(demand)
     curves, curve = view.curves()
@@ -382,12 +400,12 @@ def jobs_of(policy: Elastic, view: View, *, grid: float = 1.0, alone: bool = Tru
         rng = np.random.default_rng([view.seed, n])
         error = 1 + rng.uniform(-policy.size_error, policy.size_error, n)
     submit = np.rint(submit * grid) if grid > 1 else submit
-    jobs = Jobs(
+    jobs = ElasticJobs(
         submit=submit,
         work=view.work(fastest),
         error=error,
-        asked=demand,
-        fastest=fastest,
+        demand=demand,
+        full_speed=fastest,
         curve=curve,
         curves=curves,
         group=np.zeros(n, np.int64),

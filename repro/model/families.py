@@ -46,7 +46,7 @@ def family(word: str, policies: Mapping[str, type]) -> list[str]:
 
 
 def explain(word: str, policies: Mapping[str, type]) -> list[str]:
-    """Message that lists the policies of a family, line by line; empty without members.
+    """Message that lists the policies of a family, line by line; empty if there are none.
 
     Parameters
     ----------

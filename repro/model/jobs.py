@@ -18,29 +18,29 @@ MAX_GPUS_PER_JOB = 1_000_000
 
 
 class State(NamedTuple):
-    """State of all jobs of a run, the only copy: arrays with an entry per job.
+    """State of all jobs of a run: arrays with an entry per job, of which there is no other copy.
 
-    Compiled loops write the arrays in place. Instants are seconds of the clock of the run.
+    Compiled functions write the arrays in place. Instants are seconds of the clock of the run.
     """
 
     #: remaining work at the instant `since` (units); later progress is (now - since) * rate
-    left: Floats
+    work_left: Floats
     since: Floats
     #: units of work per second
     rate: Floats
-    #: instant from which no earlier holder of the present GPUs uses them
-    clean: Floats
+    #: instant at which the jobs that held the present GPUs before have saved and left
+    free_from: Floats
     #: whether the job holds GPUs
     running: Flags
     #: start of the present interval of holding GPUs, and number of these GPUs
-    hold: Floats
-    held: Floats
+    held_since: Floats
+    held_gpus: Floats
     #: column of the GPU type held (-1: not chosen)
-    on_type: Ints
+    type_column: Ints
     #: job that shares the GPUs in rounds (-1: none)
     partner: Ints
     #: time (s) and attained service (GPU-seconds) of earlier intervals of holding GPUs
-    seconds: Floats
+    held_s: Floats
     service: Floats
     first_start: Floats
     end: Floats
@@ -52,10 +52,10 @@ class State(NamedTuple):
         """State before the run; ``work`` has the units of work of each job."""
         n = len(work)
         numbers = {name: np.zeros(n) for name in cls._fields}
-        indices = {name: np.full(n, -1) for name in ("on_type", "partner")}
+        indices = {name: np.full(n, -1) for name in ("type_column", "partner")}
         counts = {name: np.zeros(n, np.int64) for name in ("preemptions", "promotions")}
         return cls(**numbers | indices | counts)._replace(
-            left=np.array(work, dtype=float),
+            work_left=np.array(work, dtype=float),
             running=np.zeros(n, np.bool_),
             first_start=np.full(n, math.inf),
             end=np.full(n, math.nan),
@@ -66,7 +66,7 @@ class JobTable:
     """Jobs of one run as columns, by row number.
 
     Rows are in order of submission, and in the order of the trace for equal times. The attributes
-    named as fields of `State` read and write its entries, such as ``table.left[job]``.
+    named as fields of `State` read and write its entries, such as ``table.work_left[job]``.
     """
 
     def __init__(self, trace: pd.DataFrame, rules: Rules | None = None) -> None:
@@ -99,25 +99,25 @@ class JobTable:
         self._derived: dict[str, Any] = {}
         self.counts_iterations = rules.iterations is not None
         self.counts_steps = rules.steps
-        #: work of each job (units), and the time of a unit alone (s). A unit is a second at the
-        #: demand of GPUs, an iteration, or a training step.
+        #: work of each job (units), and the time of a unit alone (s). A unit is an iteration under
+        #: `Rules.iterations`, a training step under `Rules.steps`, or else a second on the demand.
         self.work, self.solo = self._work_and_solo(trace, rules)
         #: number of jobs that have arrived: rows 0 to ``arrived`` - 1
         self.arrived = 0
-        #: `models` for readers whose result does not depend on them
+        #: model of each job; reading it, unlike `models`, does not count as a use of the column
         self.unread_models: list[str | None] = [None] * self.count
         if "model" in self.frame:
             self.unread_models = self.frame["model"].tolist()
         self.gpus: list[int] = self.frame["num_gpus"].astype(int).tolist()
         self.state = State.of(self.work)
-        # entries of memory views are Python numbers, three times as fast as entries of arrays
+        # entries of memory views are Python numbers, read three times as fast as those of arrays
         arrays: tuple[Any, ...] = self.state
         columns = [cast(Numbers, memoryview(array)) for array in arrays]
-        self.left, self.since, self.rate, self.clean, self.running = columns[:5]
-        self.hold, self.held, self.on_type, self.partner = columns[5:9]
-        self.seconds, self.service, self.first_start, self.end = columns[9:13]
+        self.work_left, self.since, self.rate, self.free_from, self.running = columns[:5]
+        self.held_since, self.held_gpus, self.type_column, self.partner = columns[5:9]
+        self.held_s, self.service, self.first_start, self.end = columns[9:13]
         self.preemptions, self.promotions = columns[13:]
-        #: jobs that have arrived and not finished, in order of arrival
+        #: jobs that have arrived and not finished, in order of arrival: the keys of the dictionary
         self.active: dict[int, None] = {}
 
     def _work_and_solo(self, trace: pd.DataFrame, rules: Rules) -> tuple[list[float], list[float]]:
@@ -140,10 +140,14 @@ class JobTable:
         return steps, list(map(float, self.column("iteration_time")))
 
     def _in_iterations(self, trace: pd.DataFrame, factor: float) -> tuple[list[float], list[float]]:
-        """Count the iterations of each job, of ``factor`` times its solo iteration time (s)."""
+        """Count of iterations of each job, and time of an iteration alone (s).
+
+        The time is that of the trace, times ``factor``.
+        """
         for name in ("iterations", "iteration_time"):
             self._require(trace, name, "give iterations and iteration_time (s)")
-        # as a product in milliseconds, whose last bit decides between jobs of equal length
+        # Muri's simulator multiplies milliseconds, and the last bit of the product orders jobs of
+        # equal length.
         solo = [
             round(float(seconds) * 1000.0, 6) * factor / 1000.0
             for seconds in self.column("iteration_time")
@@ -170,12 +174,12 @@ class JobTable:
 
     @property
     def models(self) -> list[str | None]:
-        """Model of each job; None or NaN without one in the trace."""
+        """Model of each job; None or NaN where the trace has none."""
         self.read.add("model")
         return self.unread_models
 
     def named_models(self, reader: str) -> list[str]:
-        """Model of each job, for a ``reader`` that needs one for every job.
+        """Model of each job, for a ``reader`` that requires a model for every job.
 
         Parameters
         ----------
@@ -188,7 +192,7 @@ class JobTable:
             If the trace has no column of models, or a job has no model.
         """
         if not self.has("model"):
-            raise TraceError(f"{self.source} has no column model, which {reader} needs; fill one")
+            raise TraceError(f"{self.source} has no column 'model', which {reader} needs; add it")
         self.refuse_gaps("model", f"{reader} needs it: fill it or leave the job out")
         return cast(list[str], self.models)
 
@@ -206,7 +210,7 @@ class JobTable:
         name : str
             Name of the column.
         gaps : bool
-            Whether jobs may lack a value; otherwise the first gap is a TraceError.
+            True: jobs may lack a value. False: the first gap is a TraceError.
         """
         values = self._columns.get(name)
         if values is None:
@@ -249,22 +253,22 @@ class JobTable:
     def remaining(self, job: int, now: float) -> float:
         """Remaining work of a job (units)."""
         if not self.running[job]:
-            return self.left[job]
-        return self.left[job] - max(0.0, now - self.since[job]) * self.rate[job]
+            return self.work_left[job]
+        return self.work_left[job] - max(0.0, now - self.since[job]) * self.rate[job]
 
     def units_left(self, jobs: Sequence[int] | Ints, now: float) -> Floats:
         """Remaining work of several jobs (units), (jobs,)."""
         state = self.state
         rows = np.asarray(jobs, dtype=np.int64)
         progress = np.maximum(0.0, now - state.since[rows]) * state.rate[rows]
-        remaining: Floats = state.left[rows] - np.where(state.running[rows], progress, 0.0)
+        remaining: Floats = state.work_left[rows] - np.where(state.running[rows], progress, 0.0)
         return remaining
 
     def run_seconds(self, job: int, now: float) -> float:
         """Time for which a job has held GPUs (s)."""
-        return self.seconds[job] + (now - self.hold[job] if self.running[job] else 0.0)
+        return self.held_s[job] + (now - self.held_since[job] if self.running[job] else 0.0)
 
     def attained(self, job: int, now: float) -> float:
         """Attained service of a job (GPU-seconds)."""
-        present = (now - self.hold[job]) * self.held[job] if self.running[job] else 0.0
+        present = (now - self.held_since[job]) * self.held_gpus[job] if self.running[job] else 0.0
         return self.service[job] + present

@@ -77,7 +77,7 @@ def time_by_type(result: Result, until: float = np.inf) -> pd.DataFrame:
     result : Result
         Records on a cluster with GPU types.
     until : float
-        Instant at which the count ends (s).
+        Instant up to which the time is counted (s).
 
     Examples
     --------
@@ -104,7 +104,7 @@ def bins(jobs: pd.DataFrame, small_gpus: int, short_s: float) -> pd.Series[str]:
     small_gpus : int
         Largest demand of a small job (GPUs).
     short_s : float
-        Durations below are short (s).
+        Least duration of a long job (s).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Protocols of performance models (speed of jobs), and costs of starts and preemptions."""
+"""Protocols of performance models (speed of jobs), and the costs of starts and preemptions."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -18,7 +18,7 @@ class Performance(Protocol):
 
 @runtime_checkable
 class Paced(Performance, Protocol):
-    """A performance model that has the exact time of a unit of work."""
+    """A performance model with the exact time of a unit of work."""
 
     def paces(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
         """Seconds of a unit of work for each member of ``run``, (members,)."""
@@ -26,14 +26,14 @@ class Paced(Performance, Protocol):
 
 @runtime_checkable
 class Renewing(Performance, Protocol):
-    """A performance model whose rates change during a run, such as goodput by epoch."""
+    """A performance model whose rates change while a gang runs, such as goodput by epoch."""
 
     def renew(self, table: JobTable, run: Run, nodes: Nodes) -> float:
         """Time until the rates of ``run`` are computed again (s of progress); infinity: never.
 
-        ``table.left`` has the remaining work of the members at the present instant. The engine
-        calls this when the run starts and at every renewal. A renewal is an event: the policy
-        decides.
+        ``table.work_left`` has the remaining work of the members at the present instant. The engine
+        calls this when the gang starts and at every renewal. A renewal is an event at which the
+        policy decides.
         """
 
 
@@ -50,11 +50,11 @@ class Curves(Protocol):
 class Overhead:
     """Costs of starts and preemptions, all 0 s; subclasses override them."""
 
-    #: every running job pays its start after every decision
+    #: true: every running job pays its start again after every decision
     every_interval: bool = False
-    #: a job runs on if its group changes; otherwise all members of the group start again
+    #: true: a job runs on if its group changes. False: all members of the group start again.
     stays: bool = False
-    #: a job with hosts starts while they run, and progresses after they have left
+    #: true: a job with hosts starts while the hosts run, and progresses after these have left
     follows: bool = False
 
     def start_s(self, table: JobTable, job: int) -> float:
@@ -66,7 +66,7 @@ class Overhead:
         return 0.0
 
     def handover_s(self, table: JobTable, job: int) -> float:
-        """Time from the last step of its hosts until a job progresses (s)."""
+        """Time from the last step of the hosts of a job until the job progresses (s)."""
         return 0.0
 
     def pause_s(self, table: JobTable, job: int) -> float:

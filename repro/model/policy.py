@@ -27,18 +27,18 @@ Key = Any
 P = TypeVar("P", bound="Policy")
 T = TypeVar("T")
 #: Argument of `register`: a class of policies or a key function.
-D = TypeVar("D", bound=Callable[..., Any])
+Definition = TypeVar("Definition", bound=Callable[..., Any])
 
 policies: Registry[type[Policy]] = Registry(
     "policy", "repro.policies", PolicyError, group="repro.policies", explain=explain
 )
 
-#: Compiled loops that simulate a whole run at nominal speed and write `JobTable.state`. Without
-#: `Intervals` they record no intervals.
-Play = Callable[[JobTable, Cluster, Intervals | None], None]
+#: Compiled functions that simulate a whole run at nominal speed (durations as in the trace) and
+#: write `JobTable.state`. Without `Intervals` they record no intervals.
+CompiledRun = Callable[[JobTable, Cluster, Intervals | None], None]
 
 
-def register(name: str, needs: Iterable[str] = ()) -> Callable[[D], D]:
+def register(name: str, needs: Iterable[str] = ()) -> Callable[[Definition], Definition]:
     """Register a policy, as a decorator of a class or of a key function.
 
     Parameters
@@ -47,7 +47,7 @@ def register(name: str, needs: Iterable[str] = ()) -> Callable[[D], D]:
         Name for ``repro simulate --policy`` and for parameter files.
     needs : iterable of str
         Inputs that a key function reads beyond the information-agnostic part of the view, such as
-        ``"duration"``. A class names them in its own ``needs``.
+        ``"duration"``. A class declares them in its own ``needs``.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def register(name: str, needs: Iterable[str] = ()) -> Callable[[D], D]:
     6
     """
 
-    def keep(definition: D) -> D:
+    def keep(definition: Definition) -> Definition:
         cls: type[Policy]
         if not isinstance(definition, type):
             cls = _order_by(definition, frozenset(needs))
@@ -90,7 +90,8 @@ def _order_by(key: Callable[[View, int], Key], needs: frozenset[str]) -> type[Or
         "__qualname__": key.__qualname__,
         "needs": needs,
         "key": lambda policy, view, job: key(view, job),
-        # pickled by its registered name, as the module has the function in place of the class
+        # The module has the key function under this name, not the class. So pickle finds the class
+        # by its registered name.
         "__reduce__": lambda policy: (make, (policy.name,)),
     }
     return dataclass(frozen=True)(type(key.__name__, (Order,), members))
@@ -100,8 +101,8 @@ def _order_by(key: Callable[[View, int], Key], needs: frozenset[str]) -> type[Or
 class Policy:
     """A scheduling policy: it reads a `View` and returns a `Decision`.
 
-    Subclasses are frozen dataclasses, and their fields are their parameters. `rule_values` fills a
-    field whose default is None, so that the same class follows the paper or a public simulator.
+    Subclasses are frozen dataclasses, and their fields are their parameters. `rule_values` has the
+    values of fields that are None, so the same class follows the paper or a public simulator.
 
     Examples
     --------
@@ -119,17 +120,17 @@ class Policy:
     name: ClassVar[str] = "unnamed"
     #: inputs that the policy reads beyond the information-agnostic part of `View`
     needs: ClassVar[frozenset[str]] = frozenset()
-    #: other names of the idea, under which ``--policy WORD`` lists the policy
+    #: families of the policy, such as fifo: ``--policy fifo`` lists their members
     families: ClassVar[tuple[str, ...]] = ()
     #: default placement
     placement: ClassVar[str] = "count"
     #: rule set -> values of the fields that are None
     rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    #: parameters in seconds or GPU-seconds
+    #: names of the parameters in seconds or GPU-seconds
     time_fields: ClassVar[tuple[str, ...]] = ()
-    #: may give a job a number of GPUs that differs from its demand
+    #: true: the policy may give a job fewer or more GPUs than its demand
     elastic: ClassVar[bool] = False
-    #: policy that decides the same without certain inputs
+    #: policy whose decisions this policy makes when a run lacks certain inputs
     baseline: ClassVar[Baseline | None] = None
 
     def __post_init__(self) -> None:
@@ -140,11 +141,11 @@ class Policy:
         raise PolicyError(f"policy {self.name!r} defines neither `decide` nor `key`")
 
     def session(self, view: View) -> Callable[[View], Decision]:
-        """Decision function of one run; a policy with memory makes a new function for each run."""
+        """Decision function of one run. A policy with memory keeps it in this function."""
         return self.decide
 
-    def player(self, cluster: Cluster) -> Play | None:
-        """Compiled loops with the same result as the engine with `session`, or None.
+    def compiled_run(self, cluster: Cluster) -> CompiledRun | None:
+        """Compiled functions with the same result as the engine with `session`, or None.
 
         The engine ignores them for a subclass that changes the decisions.
         """
@@ -155,12 +156,12 @@ class Policy:
         return None
 
     def overhead(self) -> Overhead | None:
-        """Default costs of starts, if neither caller nor rules set them; None: no costs."""
+        """Default costs of starts, unless the caller or the rules set them; None: no costs."""
         return None
 
     @property
     def interval(self) -> float | None:
-        """Time between decisions (s), at multiples of it; None: a decision at every event."""
+        """Decisions are made at multiples of this time (s); None: at every event."""
         return None
 
     def completions(self) -> Completions:
@@ -168,7 +169,7 @@ class Policy:
         return Completions()
 
     def under(self: P, rules: str) -> P:
-        """Copy with the values of the rule set ``rules`` in all fields that are None."""
+        """Copy in which fields that are None have the values of the rule set ``rules``."""
         values = self.rule_values.get(rules, self.rule_values.get("paper", {}))
         changes = {name: value for name, value in values.items() if getattr(self, name) is None}
         return dataclasses.replace(self, **changes) if changes else self
@@ -192,10 +193,10 @@ class FromSettings(Generic[T]):
         return self.of_class if policy is None else self.of_instance(policy)
 
 
-def speaks_for(policy: Policy, name: str, others: Iterable[str]) -> bool:
-    """Whether ``name`` is defined in the same class as each of ``others``, or in a subclass of it.
+def defined_with(policy: Policy, name: str, others: Iterable[str]) -> bool:
+    """Whether no subclass overrides one of ``others`` below the class that defines ``name``.
 
-    Then no subclass has changed one of ``others`` without ``name``.
+    If one did, ``name`` might no longer agree with the overriding method.
     """
     definer = {
         attribute: next(cls for cls in type(policy).__mro__ if attribute in vars(cls))
@@ -222,20 +223,20 @@ class Selection(Protocol):
         """Remove a finished job."""
 
     def move(self, job: int, now: float) -> None:
-        """Read the key of a job again after a jump."""
+        """Read the key of a job again, because it has jumped, such as after a demotion."""
 
     def select(self, now: float) -> tuple[list[int], list[int]]:
-        """Jobs that lose their GPUs, and jobs that get GPUs, in order of decision."""
+        """Jobs that lose their GPUs, and jobs that get GPUs, each in order of decision."""
 
 
-class Steady(NamedTuple):
+class LinearKey(NamedTuple):
     """Numbers that determine the keys of an `Order` while jobs run at nominal speed.
 
     key = ``per_second`` * remaining time (s) + ``per_service`` * attained service (GPU-seconds).
     Each factor is a number, or an array with an entry per job.
 
-    With ``limits`` (GPU-seconds, the last is infinity) the key is a pair: number of limits that the
-    attained service has crossed, then the first start.
+    With ``limits`` the key is the pair (queue of the job, its first start). ``limits`` are the
+    upper limits of the queues (GPU-seconds of attained service), and the last is infinity.
     """
 
     per_second: float | Floats = 0.0
@@ -244,14 +245,14 @@ class Steady(NamedTuple):
 
 
 #: Function that makes the selection of a run.
-Select = Callable[[JobTable, "Ordering", Cluster], Selection]
+SelectionFactory = Callable[[JobTable, "Ordering", Cluster], Selection]
 
 
 @dataclass(frozen=True)
 class Order(Policy):
     """A policy that ranks jobs: the smallest key runs first, and gangs that do not fit wait.
 
-    A key may change when the job starts, stops or moves to another queue. While the job runs, its
+    A key may jump when the job starts, stops or moves to another queue. While the job runs, its
     key may also change linearly in time (`slope`).
 
     Ties: order of submission, then order in the trace.
@@ -285,26 +286,27 @@ class Order(Policy):
         """Time between decisions while jobs wait (s); infinity: decisions at events only."""
         return math.inf
 
-    def steady(self, view: View) -> Steady | None:
-        """Numbers that determine `key`, for compiled loops; None: the engine calls `key`.
+    def linear_key(self, view: View) -> LinearKey | None:
+        """Numbers that determine `key`, for compiled functions; None: the engine calls `key`.
 
         The engine ignores them for a subclass that changes `key` or `ordering`.
         """
         return None
 
     def ordering(self, view: View) -> Ordering:
-        """State of one run; policies with queues override it."""
+        """Ranking of the jobs of one run; policies with queues override it."""
         return Ordering(self, view)
 
 
 class Ordering:
-    """State of an `Order` in one run: hooks that the engine calls. The base has no state."""
+    """State of an `Order` in one run, with hooks that the engine calls. The base has no state."""
 
     def __init__(self, policy: Order, view: View) -> None:
         self.policy = policy
         self.view = view
-        #: selection for keys that do not change linearly; None: the incremental selection
-        self.selection: Select | None = None
+        #: makes the selection, if keys change in another way than linearly; None: the selection
+        #: of `repro.engine.select` for linear keys
+        self.selection: SelectionFactory | None = None
 
     def key(self, job: int, now: float) -> Key:
         """Key of ``job`` at the present instant."""
@@ -327,7 +329,7 @@ class Ordering:
         """React to a completion."""
 
     def moves(self, now: float) -> list[int]:
-        """Jobs whose key jumps at this instant (demotions, promotions), in order."""
+        """Jobs whose key jumps at this instant (demotions, promotions), in order of updates."""
         return []
 
     def wake(self, now: float) -> float:
@@ -335,12 +337,12 @@ class Ordering:
         return math.inf
 
 
-def spellings(cls: type[Policy]) -> list[str]:
+def parameter_names(cls: type[Policy]) -> list[str]:
     """Names of the parameters of a policy, for users.
 
-    A field ``lambda_`` is the parameter ``lambda``, which is a keyword of Python.
+    A field ``lambda_`` is the parameter ``lambda``, because this word is a keyword of Python.
 
-    >>> "lambda" in spellings(policies["liquid"])
+    >>> "lambda" in parameter_names(policies["liquid"])
     True
     """
     return [field.name.rstrip("_") for field in dataclasses.fields(cls)]
@@ -372,7 +374,7 @@ def make(name: str, rules: str = "paper", **settings: Any) -> Policy:
     """
     cls = policies[name]
     names = [key.rstrip("_") for key in settings]
-    refuse_unknown(f"policy {name!r} has no parameter", names, spellings(cls))
+    refuse_unknown(f"policy {name!r} has no parameter", names, parameter_names(cls))
     values = {
         f"{key}_" if keyword.iskeyword(key) else key: value for key, value in settings.items()
     }

@@ -24,8 +24,8 @@ Nodes = tuple[tuple[int, int], ...]
 class Intervals:
     """Intervals in which jobs hold GPUs, as rows of eight numbers.
 
-    A row is job, leader of its group, start, end, GPUs charged, GPUs used, rate, and the number of
-    the GPU type in `types`.
+    A row is job, first job of its group, start, end, GPUs that count against the cluster, GPUs that
+    the job runs on, rate, and number of the GPU type in `types`.
     """
 
     def __init__(
@@ -33,17 +33,17 @@ class Intervals:
     ) -> None:
         #: intervals of the engine, one after another
         self.rows = array("d")
-        #: intervals of compiled loops, (8, intervals)
+        #: intervals of compiled functions, (8, intervals)
         self.blocks = list[Floats]()
         #: nodes of each interval; None if the placement does not track nodes
         self.nodes: list[Nodes] | None = [] if tracks_nodes else None
-        #: node of each task by interval, parameter servers first; None without placement wishes
+        #: node of each task by interval, parameter servers first; None unless policies choose nodes
         self.tasks: list[tuple[int, ...]] | None = [] if takes_wishes else None
         names = [*sorted(gpu_types), None]
         self.types = dict(zip(names, [*range(len(names) - 1), -1], strict=True))
 
     def frame(self, ids: np.ndarray[Any, Any]) -> pd.DataFrame:
-        """`Result.intervals`; ``ids`` are the names of the jobs."""
+        """Frame of `Result.intervals`; ``ids``: job ids by row number."""
         columns = [np.array(self.rows).reshape(-1, 8).T, *self.blocks]
         job, leader, *numbers, gpu_type = np.concatenate(columns, axis=1)
         times = dict(zip(("start", "end", "gpus", "used", "rate"), numbers, strict=True))
@@ -51,7 +51,7 @@ class Intervals:
             {"job_id": ids[job.astype(np.int64)], **times, "group": ids[leader.astype(np.int64)]}
         )
         if self.nodes is not None:
-            # intervals of compiled loops have no nodes
+            # intervals of compiled functions have no nodes
             nodes = self.nodes + [()] * (len(spans) - len(self.nodes))
             spans["nodes"] = pd.Series(nodes, dtype=object)
         if self.tasks is not None:
@@ -70,24 +70,24 @@ class Result:
     ----------
     jobs : DataFrame
         A row per job, in order of the trace. Times are seconds. Columns: job_id, submit_time,
-        start_time, end_time, jct, num_gpus, duration (alone, on the demand of GPUs), queueing
+        start_time, end_time, jct, num_gpus, duration (alone, on the demand), queueing
         (jct - duration), preemptions, promotions, and model if the trace has it.
 
         Further columns for divisible GPUs: fair_jct (in a fair share of the cluster; PCS, section
         2), predicted_jct (at arrival; NaN without a prediction), predicted_jct_low and
-        predicted_jct_high (bounds of its interval, on request), and job_class (from 0, under a
-        policy with classes).
+        predicted_jct_high (bounds of the prediction interval, on request), and job_class (from 0,
+        under a policy with classes).
     intervals : DataFrame
         A row per interval. Columns: job_id, start, end (s), gpus (its share of GPUs that several
         jobs use), used (all GPUs it runs on), rate (speed relative to running alone), group (id of
         the first job of its group).
 
         Further columns: nodes (if the placement tracks nodes), tasks (node of each task, parameter
-        servers first, if policies have placement wishes), gpu_type (if the cluster has types; None
+        servers first, if policies choose nodes), gpu_type (if the cluster has types; None
         for several types at once, or no chosen type).
     meta : dict
         policy, trace, cluster, num_gpus, rules, placement, overhead_s, and wall_s (time of the run
-        without compilation of its loops).
+        without compilation).
     """
 
     jobs: pd.DataFrame
@@ -134,24 +134,24 @@ class Result:
             public data).
 
             Divisible GPUs add avg_pred_err, p99_pred_err, avg_unfairness and max_unfairness (%).
-            Intervals of predictions add interval_coverage (share of intervals with the JCT in
-            them), interval_width (median of width over prediction) and without_interval (predicted
+            Prediction intervals add interval_coverage (fraction of intervals that contain the
+            JCT), interval_width (median of width over prediction) and without_interval (predicted
             jobs without an interval).
         """
         jobs = self.jobs
         meta = self.meta
         jct = jobs["jct"].dropna().to_numpy()
-        span = makespan(self)
-        # runs without intervals count the GPU-seconds themselves
+        makespan_s = makespan(self)
+        # a run without intervals has the sum of its GPU-seconds in `meta`
         held_gpu_s = meta.get("held_s") or float((self.intervals["gpus"] * durations(self)).sum())
-        is_used_known = held_gpu_s > 0 and len(jct) == len(jobs)
+        all_finished = len(jct) == len(jobs)
         utilisation = np.nan
-        if span > 0 and is_used_known:
-            utilisation = held_gpu_s / (meta["num_gpus"] * span)
+        if makespan_s > 0 and held_gpu_s > 0 and all_finished:
+            utilisation = held_gpu_s / (meta["num_gpus"] * makespan_s)
         percentiles = np.percentile(jct, [50, 95, 99]) if len(jct) else [np.nan] * 3
         if len(jct) and RULES[meta.get("rules", "paper")].p99_by_index:
-            percentiles[2] = by_index(jct, 0.99)
-            span = float(jobs["end_time"].max())
+            percentiles[2] = percentile_by_index(jct, 0.99)
+            makespan_s = float(jobs["end_time"].max())
         return {
             "policy": meta["policy"],
             "trace": meta["trace"],
@@ -162,12 +162,12 @@ class Result:
             "median_jct": float(percentiles[0]),
             "p95_jct": float(percentiles[1]),
             "p99_jct": float(percentiles[2]),
-            "makespan": span,
+            "makespan": makespan_s,
             "avg_queueing": float(jobs["queueing"].mean()),
             "preemptions": int(jobs["preemptions"].sum()),
             "utilisation": utilisation,
             **(_predictability(jobs) if "fair_jct" in jobs else {}),
-            **(_intervals(jobs) if "predicted_jct_low" in jobs else {}),
+            **(_prediction_intervals(jobs) if "predicted_jct_low" in jobs else {}),
             "wall_s": meta["wall_s"],
             "ignored": meta.get("ignored", {}),
             "notes": meta.get("notes", []),
@@ -210,8 +210,8 @@ def _predictability(jobs: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def _intervals(jobs: pd.DataFrame) -> dict[str, float]:
-    """Summary of the intervals of predictions."""
+def _prediction_intervals(jobs: pd.DataFrame) -> dict[str, float]:
+    """Summary of the prediction intervals."""
     low, high, predicted = (jobs[f"predicted_jct{end}"] for end in ("_low", "_high", ""))
     # instants are exact to a microsecond
     covered = jobs["jct"].between(low - 1e-6, high + 1e-6)[low.notna()]
@@ -222,7 +222,7 @@ def _intervals(jobs: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def by_index(values: pd.Series[float] | Floats, share: float) -> float:
+def percentile_by_index(values: pd.Series[float] | Floats, share: float) -> float:
     """Element floor(share * N) of the ascending list, the percentile of Muri's artifact."""
     data = np.sort(np.asarray(values, dtype=float))
     return float(data[int(share * len(data))])

@@ -21,12 +21,12 @@ class Registry(Generic[T]):
 
     A look-up imports the module of the package ``home``, at any depth, whose source registers the
     name. A list of all names imports all modules, and the entry points ``group`` of installed
-    packages. So does a name that no source registers. A module that cannot be imported causes a
-    warning.
+    packages. A look-up of a name that no source registers does the same. A module that cannot be
+    imported causes a warning.
 
     An unknown name raises ``error``, and ``kind`` is the noun of the message, such as "policy".
-    ``explain`` maps an unknown name and all items to the lines of a better message; an empty list
-    keeps the usual message.
+    ``explain`` maps an unknown name and all items to the lines of a better message. If it returns
+    an empty list, the usual message is raised.
 
     >>> shapes: Registry[type] = Registry("shape")
     >>> @shapes.register("square")
@@ -97,7 +97,7 @@ class Registry(Generic[T]):
             warnings.warn(f"{fault}{effect}", BrokenFileWarning, stacklevel=2)
 
     def _import_all(self, package: str, faults: dict[str, list[str]]) -> None:
-        """Import the modules of a package; collect the names that each fault makes unavailable."""
+        """Import the modules of a package. ``faults`` collects fault -> unavailable names."""
         for module in _modules(package):
             try:
                 importlib.import_module(module.name)
@@ -108,7 +108,7 @@ class Registry(Generic[T]):
                 faults.setdefault(_error_line(error, module.name), []).extend(names)
 
     def _load(self, point: metadata.EntryPoint, faults: dict[str, list[str]]) -> None:
-        """Import an entry point; collect its name if it cannot be imported."""
+        """Import an entry point. ``faults`` collects its name if it cannot be imported."""
         owner = f"{point.dist.name} {point.dist.version}" if point.dist else "an installed package"
         try:
             point.load()
@@ -126,7 +126,7 @@ class Registry(Generic[T]):
                 del self._items[name]
 
     def __getitem__(self, name: str) -> T:
-        """Item of ``name``; an error with similar names and all names for an unknown name."""
+        """Item of ``name``. The error for an unknown name lists similar names and all names."""
         self._import_module_of(name)
         if name in self._items:
             return self._items[name]
@@ -181,7 +181,7 @@ def _registered(path: Path) -> list[str]:
 
 
 def _error_line(error: BaseException, module: str) -> str:
-    """``file:line: error``, for the last frame in the folder of the module."""
+    """Text ``file:line: error`` of the last frame in the folder of the module."""
     frames = [
         (Path(frame.filename), frame.lineno or 1)
         for frame in traceback.extract_tb(error.__traceback__)

@@ -1,7 +1,8 @@
 """Named rule sets: the event rules that `--rules` chooses.
 
 ``paper`` follows the papers. Each other rule set follows the public simulator of one paper. The
-table lists every rule that differs from ``paper``. All other rules are those of ``paper``.
+table lists every rule that differs from ``paper``. All other rules are those of ``paper``. `Rules`,
+the docstrings of the policies and the pages ``docs/rules*.md`` explain the rules.
 
 =========================== ========= ============== ============== ======================
 rule                        paper     rule sets      value          where
@@ -65,11 +66,11 @@ from repro.base.errors import refuse_unknown
 class Completions(NamedTuple):
     """When the engine notices completions, set by a policy (`Policy.completions`)."""
 
-    #: a completion at most so many seconds from the next arrival is one event with it
+    #: a completion within this time (s) of the next arrival is one event with the arrival
     tie_s: float = 0.0
     #: completions within this relative distance are one event; None: `Rules.tie_rel`
     tie_rel: float | None = None
-    #: completions are noticed every so many seconds, counted from the last decision. 0: at once.
+    #: period (s), counted from the last decision, at which completions are noticed. 0: at once.
     #: Infinity: at decisions only.
     poll_s: float = 0.0
 
@@ -78,23 +79,25 @@ class Completions(NamedTuple):
 class Rules:
     """Event rules of the papers, or of one public simulator."""
 
-    #: submission times and durations are cut to whole seconds
+    #: true: submission times and durations are cut to whole seconds
     whole_seconds: bool = False
-    #: the clock starts at 0 of the trace; otherwise it starts at the first submission
+    #: true: the clock starts at 0 of the trace. False: it starts at the first submission.
     trace_clock: bool = False
-    #: work is counted in iterations, each of this factor times its solo iteration time
+    #: a factor: work is counted in iterations, and an iteration alone takes this factor times the
+    #: iteration time of the trace. None: work is not counted in iterations.
     iterations: float | None = None
-    #: every running job pays its start after every event (`StartOverhead`)
+    #: true: every running job pays its start again after every event (`StartOverhead`)
     start_overhead: bool = False
     #: completions within this relative distance are one event
     tie_rel: float = 0.0
-    #: the 99th percentile is element floor(0.99 N) of the ascending list, and the makespan counts
-    #: from time 0; otherwise it counts from the first submission
+    #: true: the 99th percentile is element floor(0.99 N) of the ascending list, and the makespan
+    #: is the time of the last completion. False: percentiles interpolate, and the makespan counts
+    #: from the first submission.
     p99_by_index: bool = False
-    #: work is counted in training steps
+    #: true: work is counted in training steps, the column iterations
     steps: bool = False
-    #: a value above 1 rounds instants to multiples of 1 / grid seconds. It needs a policy of
-    #: divisible GPUs.
+    #: instants per second. Above 1, instants are rounded to multiples of 1 / grid seconds, and the
+    #: policy must divide GPUs.
     grid: float = 1.0
     #: settings of `repro.engine.rounds.settings.RoundSettings`
     rounds: Mapping[str, Any] = field(default_factory=dict)
@@ -120,6 +123,6 @@ RULES: dict[str, Rules] = {
 
 
 def rules_named(name: str) -> Rules:
-    """Rule set of a name; ParamError with the accepted names for any other."""
+    """Rule set ``name``; a ParamError lists the accepted names if it is unknown."""
     refuse_unknown("unknown rules", [name], RULES)
     return RULES[name]

@@ -1,8 +1,8 @@
-"""Checks of parameters against the annotations of their fields.
+"""Checks of parameters, which are the fields of dataclasses, against their annotations.
 
 The annotation of a field declares its values, such as ``Annotated[float, Between(0, 1)]`` or
-``Literal["best", "worst"] | None``. Policies, rounds and placements check their fields when they
-are constructed.
+``Literal["best", "worst"] | None``. Policies, rounds and placements check their parameters when
+they are constructed.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ class Bound:
     low: float
     high: float = math.inf
     unit: str = ""
-    #: whether ``low`` and ``high`` themselves are accepted
+    #: whether ``low`` itself and ``high`` itself are accepted
     with_low: bool = True
     with_high: bool = True
 
@@ -67,7 +67,7 @@ def AtLeast(low: float, unit: str = "", *, finite: bool = False) -> Bound:
 
 
 def Between(low: float, high: float, unit: str = "", *, below: bool = False) -> Bound:
-    """Numbers from ``low`` to ``high``; ``below`` excludes ``high``."""
+    """Numbers from ``low`` to ``high``; ``below`` excludes ``high`` itself."""
     return Bound(low, high, unit, with_high=not below)
 
 
@@ -82,9 +82,9 @@ _LISTS = (tuple, Sequence)
 
 
 def check_settings(owner: str, instance: Any) -> None:
-    """Raise ParamError for a field of a dataclass instance whose value is not accepted.
+    """Raise ParamError for a parameter of a dataclass instance whose value is not accepted.
 
-    Defaults are not checked. ``owner`` begins the message, such as "policy 'pcs':".
+    Default values are not checked. ``owner`` begins the message, such as "policy 'pcs':".
     """
     values = {
         field.name: value
@@ -95,9 +95,9 @@ def check_settings(owner: str, instance: Any) -> None:
 
 
 def check_values(owner: str, cls: type, values: Mapping[str, Any]) -> None:
-    """Raise ParamError for a value that the annotation of its field does not accept.
+    """Raise ParamError for a parameter whose annotation does not accept the value.
 
-    A list of a single element may be given as that element.
+    A single element is accepted in place of a list.
     """
     if not values:
         return
@@ -117,21 +117,22 @@ def _annotations(cls: type) -> dict[str, tuple[Any, ...]]:
         try:
             hints = typing.get_type_hints(base, include_extras=True)
         except (NameError, TypeError):
-            # annotations of a class inside a function may use names of that function
+            # A class inside a function may use names of the function in its annotations. These
+            # cannot be resolved, so only fields of its bases are checked.
             continue
         return {name: _members(hint) for name, hint in hints.items()}
     return {}
 
 
 def _members(hint: Any) -> tuple[Any, ...]:
-    """Members of a union and of the unions inside it; any other type is its only member."""
+    """Members of a union and of the unions inside it; a tuple of the type itself for others."""
     if typing.get_origin(hint) in (Union, types.UnionType):
         return tuple(member for inner in typing.get_args(hint) for member in _members(inner))
     return (hint,)
 
 
 def _fits(value: Any, choice: Any) -> bool:
-    """Whether a value fits a type, bounds of numbers, a list of a type, or a choice of words."""
+    """Whether a value fits ``choice``: a type, bounds, a list of a type, or a choice of words."""
     origin = typing.get_origin(choice)
     if origin is Annotated:
         base, *bounds = typing.get_args(choice)
@@ -170,7 +171,7 @@ def _words(choice: Any) -> str:
     if origin is Literal:
         return " or ".join(map(str, typing.get_args(choice)))
     if origin in _LISTS:
-        return f"{_words(typing.get_args(choice)[0])}, several by commas"
+        return f"{_words(typing.get_args(choice)[0])}, or several separated by commas"
     return _NOUNS.get(choice, f"a {getattr(choice, '__name__', choice)} (in Python only)")
 
 

@@ -13,7 +13,7 @@ class ShareTraits(NamedTuple):
     tells_types: bool = True
     #: any two jobs of equal demand may share GPUs
     pairs_up: bool = False
-    #: leftover GPUs stay idle; otherwise jobs without a share get them
+    #: leftover GPUs stay idle; otherwise jobs without a share get these GPUs
     idle_ok: bool = False
 
 
@@ -43,7 +43,7 @@ class SharePolicy(Policy):
 
     @property
     def idle_ok(self) -> bool:
-        """Whether leftover GPUs stay idle; otherwise jobs without a share get them."""
+        """Whether leftover GPUs stay idle; otherwise jobs without a share get these GPUs."""
         return False
 
 

@@ -17,7 +17,7 @@ READER = "a throughput table (--throughputs)"
 
 @runtime_checkable
 class ByType(Protocol):
-    """A performance model that has the throughput on each GPU type."""
+    """A performance model with the throughput of a job on each GPU type."""
 
     #: GPU type to which the durations of a trace refer
     reference: str
@@ -39,7 +39,7 @@ class ByType(Protocol):
 class Speeds:
     """Throughput of jobs on the GPU types of a cluster (steps/s); 1 without a performance model.
 
-    ``perf`` counts if it is `ByType` and ``capacity`` (GPUs of each type) has named GPU types.
+    ``perf`` is used if it is `ByType` and the GPU types in ``capacity`` (GPUs of each) have names.
     """
 
     def __init__(
@@ -51,8 +51,8 @@ class Speeds:
         self.perf: ByType | None = None
         if isinstance(perf, ByType) and None not in capacity:
             self.perf = perf
-        #: whether throughputs by GPU type are known
-        self.known = self.perf is not None
+        #: whether there are throughputs by GPU type
+        self.has_throughputs = self.perf is not None
         #: the performance model of the run, of any class
         self.model = perf
         self._table = table
@@ -62,9 +62,9 @@ class Speeds:
     def kind(self, job: int) -> tuple[str | None, int]:
         """Kind of a job, equal for jobs of equal speed: (model, demand in GPUs)."""
         table = self._table
-        # without throughputs the model has no effect, so the run does not count as its reader
+        # Without throughputs the model has no effect, so its column does not count as an input.
         models: Sequence[str | None] = table.unread_models
-        if self.known:
+        if self.has_throughputs:
             models = table.named_models(READER)
         return models[job], table.gpus[job]
 
@@ -76,8 +76,8 @@ class Speeds:
         return np.array([numbers.setdefault(kind, len(numbers)) for kind in kinds], dtype=np.int64)
 
     @cached_property
-    def alone(self) -> Floats:
-        """Throughput of each kind alone (steps/s), (kinds, GPU types); NaN where `of` raises."""
+    def single(self) -> Floats:
+        """Throughput of each kind alone (steps/s), (kinds, types); NaN where `speeds_of` raises."""
         first_jobs = np.unique(self.codes, return_index=True)[1]
         speeds = np.full((len(first_jobs), len(self.gpu_types)), np.nan)
         for number, job in enumerate(first_jobs.tolist()):
@@ -90,8 +90,8 @@ class Speeds:
     def pairs(self) -> Floats:
         """Throughput of two kinds a and b on the same GPUs (steps/s), (kinds, kinds, 2, GPU types).
 
-        Entry [a, b, 0] is that of a, and entry [a, b, 1] that of b. It is 0 if a and b cannot share
-        GPUs of the type.
+        Entry [a, b, 0] is the throughput of a, and entry [a, b, 1] the throughput of b. Both are 0
+        if a and b cannot share GPUs of the type.
         """
         count = self.codes.max(initial=-1) + 1
         shape = count, count, 2, len(self.gpu_types)
@@ -106,7 +106,7 @@ class Speeds:
         speeds.setflags(write=False)
         return speeds
 
-    def of(self, job: int) -> Floats:
+    def speeds_of(self, job: int) -> Floats:
         """Throughput of a job on each GPU type (steps/s), (GPU types,); 0 if it cannot run there.
 
         Raises
@@ -114,7 +114,7 @@ class Speeds:
         TraceError
             If the job can run on no GPU type of the cluster.
         """
-        speeds: Floats = self.alone[self.codes[job]]
+        speeds: Floats = self.single[self.codes[job]]
         return self._look_up(job) if np.isnan(speeds[0]) else speeds
 
     def _look_up(self, job: int) -> Floats:
@@ -137,7 +137,7 @@ class Speeds:
         return speeds
 
     def steps_per_unit(self, jobs: Sequence[int]) -> Floats | float:
-        """Training steps per unit of work of each job, (jobs,); seconds without throughputs."""
+        """Factor from units of work to training steps, (jobs,); to seconds without throughputs."""
         table = self._table
         if self.perf is None:
             return np.array([table.solo[job] for job in jobs])
@@ -145,7 +145,7 @@ class Speeds:
             return 1.0
         speeds: Floats = self.on_reference[list(jobs)]
         for index in np.flatnonzero(np.isnan(speeds))[:1].tolist():
-            # raises an error that names the missing throughput
+            # this look-up raises an error with the missing throughput
             self.perf.speeds(*self.kind(jobs[index]), (self.perf.reference,))
         return speeds
 
@@ -162,9 +162,9 @@ class Speeds:
                 speed[kind] = np.nan
         return np.array([speed[kind] for kind in kinds], dtype=float)
 
-    def tell_rates(self, perf: object | None) -> bool:
-        """Whether these speeds determine the rate of every job under a performance model."""
-        return perf is None or (self.known and bool((self.on_reference > 0).all()))
+    def determine_rates(self, perf: object | None) -> bool:
+        """Whether these throughputs determine the rate of every job under ``perf``."""
+        return perf is None or (self.has_throughputs and bool((self.on_reference > 0).all()))
 
     def _never_fits(self, job: int) -> TraceError:
         """Error for a job that can run on no GPU type of the cluster."""

@@ -17,34 +17,35 @@ from repro.model.view import View
 
 T = TypeVar("T")
 
-#: Functions of the row number of a job: kind, throughput (steps/s), priority weight.
-Key = Callable[[int], Hashable]
+#: Functions of the row number of a job: key of its kind, throughput (steps/s), priority weight.
+KeyOf = Callable[[int], Hashable]
 SpeedsOf = Callable[[int], Floats]
 WeightOf = Callable[[int], float]
 
 
 class KindNumbers:
-    """Numbers the kinds of jobs by a key; the order of kinds does not depend on that of jobs.
+    """Gives each kind of job a number. Jobs of a kind have equal keys.
 
-    ``codes``, if given, has a number for each job of the run; equal numbers mean equal keys.
+    `present` sorts the kinds by their keys, so the order of the jobs has no effect. ``codes``, if
+    given, has a number for each job of the run, and jobs with equal numbers have equal keys.
     """
 
-    def __init__(self, key: Key, codes: Ints | None = None) -> None:
+    def __init__(self, key: KeyOf, codes: Ints | None = None) -> None:
         self._key = key
         #: key and first job of each kind, by number of the kind, in order of first appearance
         self.keys: list[Any] = []
-        self.examples: list[int] = []
+        self.first_jobs: list[int] = []
         self._order: Ints = np.empty(0, dtype=np.int64)
         self._number: dict[Hashable, int] = {}
         self._of_job: Ints = np.full(64, -1)
         if codes is not None:
             _, first_jobs, code_ranks = np.unique(codes, return_index=True, return_inverse=True)
-            self.examples = np.sort(first_jobs).tolist()
-            self.keys = list(map(key, self.examples))
+            self.first_jobs = np.sort(first_jobs).tolist()
+            self.keys = list(map(key, self.first_jobs))
             self._of_job = np.argsort(np.argsort(first_jobs))[code_ranks]
 
     def numbers(self, jobs: Sequence[int] | Ints) -> Ints:
-        """Kind of each job as a number, (jobs,); the key of a job is read once."""
+        """Kind of each job as a number, (jobs,). The key of a job is computed only once."""
         rows = np.array(jobs, dtype=np.int64)
         try:
             numbers: Ints = self._of_job.take(rows)
@@ -58,13 +59,16 @@ class KindNumbers:
                 number = self._number.setdefault(key, len(self.keys))
                 if number == len(self.keys):
                     self.keys.append(key)
-                    self.examples.append(job)
+                    self.first_jobs.append(job)
                 self._of_job[job] = number
                 numbers[index] = number
         return numbers
 
     def present(self, jobs: Sequence[int] | Ints) -> tuple[Ints, Floats, Ints]:
-        """Numbers of the kinds present, their counts of jobs, and the row of each job in them."""
+        """Numbers of the kinds present, (kinds,), jobs of each, (kinds,), and index, (jobs,).
+
+        The index is the position of the kind of each job in the other arrays.
+        """
         numbers = self.numbers(jobs)
         if len(self._order) < len(self.keys):
             names = list(map(repr, self.keys))
@@ -78,7 +82,7 @@ class KindNumbers:
 
 @dataclass
 class Kinds:
-    """Kinds of jobs at a decision, the argument of a formula of shares."""
+    """Kinds of jobs at a decision, the argument of `TypedShares.shares`."""
 
     #: throughput of a job (steps/s), (kinds, GPU types); 0 if it cannot run there
     speeds: Floats
@@ -92,20 +96,20 @@ class Kinds:
     weights: Floats
     #: row number of a job of each kind
     jobs: Sequence[int] = ()
-    #: function row of a kind -> key of the kind
+    #: maps the row of a kind to its key
     key: Callable[[int], Any] = int
     #: view of the run, for `steps_left`
     view: View | None = field(default=None, repr=False)
 
     @cached_property
     def equal_speeds(self) -> Floats:
-        """Speed of each kind under an equal split of time over all GPUs (steps/s), (kinds,)."""
+        """Throughput of each kind under an equal split of time over all GPUs, (kinds,) steps/s."""
         equal: Floats = self.speeds @ self.gpus / self.gpus.sum()
         return equal
 
     @cached_property
     def steps_left(self) -> Floats:
-        """Remaining training steps of `jobs`, (kinds,); needs "duration"."""
+        """Remaining work of `jobs`, (kinds,), as `View.steps_left`; input "duration"."""
         assert self.view is not None
         return self.view.steps_left(self.jobs)
 
@@ -114,10 +118,10 @@ class Kinds:
         return f"job kind {self.key(row)}"
 
     def merged(self, keys: Sequence[Hashable]) -> tuple[Kinds, Ints]:
-        """Kinds made of the rows with equal keys, and the new row of each present row."""
+        """Kinds merged where ``keys`` are equal, and the new row of each old row."""
         by_key = KindNumbers(keys.__getitem__)
         numbers, counts, row = by_key.present(range(len(keys)))
-        first_rows = [by_key.examples[number] for number in numbers.tolist()]
+        first_rows = [by_key.first_jobs[number] for number in numbers.tolist()]
         kinds = Kinds(
             speeds=self.speeds[first_rows],
             gpus=self.gpus,
@@ -132,47 +136,50 @@ class Kinds:
 
 
 class KindTable(KindNumbers):
-    """Kinds of jobs of one run, with their speeds, demands and weights."""
+    """Kinds of jobs of one run, with their speeds, demands and weights.
 
-    def __init__(self, policy: TypedShares, view: View, like: Key | None = None) -> None:
+    ``second_key``, if given, splits the kinds further: jobs of a kind are equal in both keys.
+    """
+
+    def __init__(self, policy: TypedShares, view: View, second_key: KeyOf | None = None) -> None:
         key = policy.key(view)
-        if like is None:
+        if second_key is None:
             super().__init__(key, policy.codes(view))
         else:
-            super().__init__(lambda job: (key(job), like(job)))
+            super().__init__(lambda job: (key(job), second_key(job)))
         self._view = view
         self._widths = np.empty(0)
         self._weights = np.empty(0)
         self._speeds_of = policy.speeds(view)
         self._weight_of = policy.weight(view)
         self._speeds = np.empty((0, len(view.gpu_types)))
-        self.learn()
+        self.add_new_kinds()
 
-    def of(self, numbers: Ints, counts: Floats, jobs: Sequence[int] = ()) -> Kinds:
-        """Kinds of these numbers; ``jobs`` are by default the first jobs of the kinds."""
-        self.learn()
+    def kinds(self, numbers: Ints, counts: Floats, jobs: Sequence[int] = ()) -> Kinds:
+        """Kinds with these numbers. ``jobs`` are by default the first jobs of the kinds."""
+        self.add_new_kinds()
         return Kinds(
             speeds=self._speeds.take(numbers, axis=0),
             gpus=self._view.gpu_counts,
             counts=counts,
             widths=self._widths.take(numbers),
             weights=self._weights.take(numbers),
-            jobs=jobs or [self.examples[number] for number in numbers.tolist()],
+            jobs=jobs or [self.first_jobs[number] for number in numbers.tolist()],
             key=lambda row: self.keys[numbers[row]],
             view=self._view,
         )
 
-    def learn(self) -> None:
+    def add_new_kinds(self) -> None:
         """Add speeds, demands and weights of new kinds."""
-        new = self.examples[len(self._widths) :]
+        new = self.first_jobs[len(self._widths) :]
         if new:
             self._speeds = np.append(self._speeds, [self._speeds_of(job) for job in new], axis=0)
             self._widths = np.append(self._widths, list(map(self._view.gpus, new)))
             self._weights = np.append(self._weights, list(map(self._weight_of, new)))
 
 
-class Solved(Generic[T]):
-    """LRU cache of at most ``limit`` solutions, by kinds and their counts of jobs."""
+class SolutionCache(Generic[T]):
+    """Cache of the ``limit`` solutions used last, by kinds and jobs of each kind."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -180,11 +187,11 @@ class Solved(Generic[T]):
 
     def __call__(self, numbers: Ints, counts: Floats, solve: Callable[[], T]) -> T:
         """Solution for these kinds and counts; ``solve`` computes it if it is not cached."""
-        mix = (numbers.tobytes(), counts.tobytes())
+        key = (numbers.tobytes(), counts.tobytes())
         cache = self._solved
-        solution = cache.pop(mix) if mix in cache else solve()
+        solution = cache.pop(key) if key in cache else solve()
         # the most recently used solution is the last
-        cache[mix] = solution
+        cache[key] = solution
         if len(cache) > self._limit:
             del cache[next(iter(cache))]
         return solution
@@ -198,8 +205,8 @@ class Solved(Generic[T]):
 class TypedShares(SharePolicy):
     """A policy that gives each kind of job a share of time on each GPU type (X of Gavel).
 
-    A subclass defines its formula, `shares`. The base collects equal jobs into kinds and caches the
-    shares of each mix of kinds. Every job gets the shares of its kind.
+    A subclass defines its formula, `shares`. The base collects equal jobs into kinds and caches
+    shares by kinds and number of jobs of each. Every job gets the shares of its kind.
 
     Jobs of a kind have the same demand. If `needs` names "throughput", they also have the same
     model. If it names "priority_weight", they have the same weight.
@@ -223,37 +230,39 @@ class TypedShares(SharePolicy):
     6
     """
 
-    #: largest number of mixes of kinds in the cache
-    remembered: ClassVar[int] = 4096
+    #: largest number of solutions in the cache
+    cache_size: ClassVar[int] = 4096
 
     def shares(self, kinds: Kinds) -> Floats | None:
         """Share of time of a job of each kind in [0, 1], (kinds, GPU types).
 
-        A row sums to at most 1. None, if no feasible shares exist, ends the run.
+        A row sums to at most 1. If no feasible shares exist, the result is None, and the run ends
+        with a PolicyError.
         """
         raise PolicyError(f"policy {self.name!r} defines no `shares`")
 
     def formula(self, view: View) -> Callable[[Kinds], Floats | None]:
-        """Shares as a function of kinds for one run; a policy that reads the view overrides it."""
+        """`shares` as a function for one run. A policy that reads the view overrides it."""
         return self.shares
 
-    def apart(self) -> bool:
-        """Whether every job is a kind of its own, in order of arrival, without a cache.
+    def jobs_are_kinds(self) -> bool:
+        """Whether every job is a kind of its own.
 
-        By default, if `needs` names "duration".
+        The kinds are then in order of arrival, and their shares are not cached. By default this
+        holds if `needs` has "duration".
         """
         return "duration" in self.needs
 
-    def key(self, view: View) -> Key:
+    def key(self, view: View) -> KeyOf:
         """Key of the kind of a job, as a function of its row number."""
-        kind: Key = view.kind if "throughput" in self.needs else view.gpus
+        kind: KeyOf = view.kind if "throughput" in self.needs else view.gpus
         if "priority_weight" not in self.needs:
             return kind
         weight = self.weight(view)
         return lambda job: (kind(job), weight(job))
 
     def codes(self, view: View) -> Ints | None:
-        """Kind of each job as a number, (jobs of the run,); None if a subclass overrides `key`."""
+        """Kind of each job of the run as a number, (jobs,); None if a subclass overrides `key`."""
         if type(self).key is not TypedShares.key:
             return None
         codes = view.kind_codes if "throughput" in self.needs else view.widths.astype(np.int64)
@@ -279,17 +288,20 @@ class TypedShares(SharePolicy):
         return lambda job: np.ones(len(view.gpu_types))
 
     def session(self, view: View) -> Callable[[View], Shares]:
-        """Decision function of one run, with a cache of the shares of mixes of kinds."""
+        """Decision function of one run, with a cache of shares."""
         formula = self.formula(view)
-        apart = self.apart()
+        jobs_are_kinds = self.jobs_are_kinds()
         table = KindTable(self, view)
-        solved = Solved[Floats](self.remembered)
+        solved = SolutionCache[Floats](self.cache_size)
 
         def checked(kinds: Kinds) -> Floats:
             shares = formula(kinds)
             if shares is None:
                 jobs = f"{kinds.counts.sum():g} jobs"
-                raise PolicyError(f"{self.name}: no shares for {jobs} were found")
+                raise PolicyError(
+                    f"{self.name}: no feasible shares for {jobs}; relax the constraints of the "
+                    f"policy"
+                )
             if shares.shape != kinds.speeds.shape:
                 raise PolicyError(
                     f"{self.name}: `shares` returned an array of shape {shares.shape}; give one "
@@ -303,11 +315,11 @@ class TypedShares(SharePolicy):
             if not jobs:
                 return Shares(jobs, types, np.zeros((0, len(types))))
             rows = np.array(jobs)
-            if apart:
-                single_jobs = table.of(table.numbers(rows), np.ones(len(jobs)), jobs)
+            if jobs_are_kinds:
+                single_jobs = table.kinds(table.numbers(rows), np.ones(len(jobs)), jobs)
                 return Shares(rows, types, checked(single_jobs))
             numbers, counts, row = table.present(rows)
-            shares = solved(numbers, counts, lambda: checked(table.of(numbers, counts)))
+            shares = solved(numbers, counts, lambda: checked(table.kinds(numbers, counts)))
             return Shares(rows, types, shares[row])
 
         return decide

@@ -30,7 +30,8 @@ class HeldGpus(Protocol):
 class View:
     """Read-only view of a run for a policy. Jobs are row numbers, and times are seconds.
 
-    A word in brackets must be in `needs` of the policy. ``policy`` is its name for messages.
+    A word in brackets is an input that the policy must declare in `needs`. The argument ``policy``
+    is the name of the policy, for messages.
 
     Time and events
         - ``now``: present instant
@@ -50,11 +51,11 @@ class View:
         - ``attained(job)``: attained service (GPU-seconds)
         - ``duration(job)``: true duration [duration]
         - ``remaining(job)``, ``remaining_of(jobs)``: true remaining time alone [duration]
-        - ``work(fastest)``: work of all jobs on one GPU, given their speed-ups [duration]
+        - ``work(full_speed)``: work of all jobs on one GPU, by their S(demand) [duration]
         - ``iteration_s(job)``: time of an iteration alone [iteration_time]
-        - ``steps_left(jobs)``: remaining training steps [duration]
-        - ``step_s(jobs)``: time of a step without a throughput table [duration]
-        - ``column(name)``, ``has_column(name)``: column of the trace [name of the column]
+        - ``steps_left(jobs)``: remaining training steps, or seconds [duration]
+        - ``step_s(jobs)``: divisor that turns ``steps_left`` into steps [duration]
+        - ``column(name)``, ``has_column(name)``: column of the trace [the column]
         - ``job_id(job)``, ``row(job)``, ``source``: names for messages
         - ``note_promotion(job)``: counts a promotion of a starved job in the records
 
@@ -67,8 +68,8 @@ class View:
     Speed
         - ``rate(job)``: present speed relative to running alone
         - ``curves()``: speed-up curves, and the curve of each job
-        - ``speeds(job)``: steps/s on each GPU type [throughput]
-        - ``pair_speeds(one, other)``, ``pairs``: steps/s on the same GPUs [throughput]
+        - ``speeds(job)``: throughput on each GPU type (steps/s) [throughput]
+        - ``pair_speeds(one, other)``, ``pairs``: the same of two jobs on shared GPUs [throughput]
         - ``kind(job)``, ``kind_codes``: kind of a job, equal for equal speeds [throughput]
         - ``model(job)``: model that the job trains [throughput]
         - ``throughputs``: throughput table of the run [throughput]
@@ -78,7 +79,7 @@ class View:
         - ``held(job)``: number of GPUs that the job holds
         - ``run(job)``: gang of the job
         - ``nodes(job)``: nodes of the job, with its GPUs there
-        - ``together``: pairs that began to share GPUs since the last decision
+        - ``new_pairs``: pairs that began to share GPUs since the last decision
     """
 
     def __init__(
@@ -97,20 +98,20 @@ class View:
         self._speeds = speeds or Speeds(table, None, gpus_by_type(cluster))
         self._seed = seed
         #: GPUs that jobs hold, set by the engine
-        self.places: HeldGpus | None = None
+        self.holdings: HeldGpus | None = None
         #: whether the policy has read the seed
         self.seed_read = False
         self.now = 0.0
         #: whether an event happened since the last decision
         self.changed = True
         #: (job, job, GPU type) of pairs that began to share GPUs since the last decision
-        self.together: list[tuple[int, int, str | None]] = []
+        self.new_pairs: list[tuple[int, int, str | None]] = []
         #: jobs that finished, and jobs that arrived, since the last decision
         self.finished: list[int] = []
         self.fresh = range(0)
 
     def _require(self, need: str) -> None:
-        """Raise PolicyError unless the policy declares an input."""
+        """Raise PolicyError unless the policy declares the input ``need``."""
         if need not in self.needs:
             raise PolicyError(
                 f"policy {self._policy!r} reads {need!r} which it does not declare; "
@@ -165,15 +166,15 @@ class View:
         """Submission time of each job of the trace (s), (jobs,)."""
         return np.array(self._table.submit)
 
-    def work(self, fastest: Floats) -> Floats:
-        """Work of each job (s on one GPU), (jobs,), by its speed-up S(demand); needs "duration".
+    def work(self, full_speed: Floats) -> Floats:
+        """Work of each job (s on one GPU), (jobs,); input "duration".
 
-        Work is duration times speed-up. The column ``service`` of the trace, if there is one, is
-        the same product before rounding.
+        Work is duration times ``full_speed``, the speed-up S(demand) of each job. The column
+        ``service`` of the trace, if there is one, is the same product before rounding.
         """
         self._require("duration")
         table = self._table
-        product = np.array(table.duration) * fastest
+        product = np.array(table.duration) * full_speed
         if "service" not in table.frame:
             return product
         service = np.array(table.column("service", gaps=True), dtype=float)
@@ -189,27 +190,27 @@ class View:
     def held(self, job: int) -> float:
         """GPUs that the job holds."""
         table = self._table
-        return table.held[job] if table.running[job] else 0.0
+        return table.held_gpus[job] if table.running[job] else 0.0
 
     def run(self, job: int) -> Run | None:
         """Gang of the job, with its GPU type and the nodes of its tasks.
 
-        None while the job waits, and in rounds of shares that record no gangs.
+        None while the job waits, and under `Shares` if the rounds record no gangs.
         """
-        return self.places.runs.get(job) if self.places else None
+        return self.holdings.runs.get(job) if self.holdings else None
 
     def nodes(self, job: int) -> tuple[tuple[int, int], ...]:
         """Nodes of the job, as (node, GPUs there); empty if it waits or nodes are not tracked."""
-        return self.places.nodes(job) if self.places else ()
+        return self.holdings.nodes(job) if self.holdings else ()
 
     @property
     def idle_gpus(self) -> list[int]:
-        """Idle GPUs of each node of `cluster`; needs a placement that tracks nodes."""
-        idle = self.places.idle() if self.places else None
+        """Idle GPUs of each node of `cluster`. The placement must track nodes."""
+        idle = self.holdings.idle() if self.holdings else None
         if idle is None:
             raise PolicyError(
                 f"policy {self._policy!r} reads idle GPUs by node, but the placement only counts "
-                f"GPUs; give one that tells nodes apart, such as placement='yarn'"
+                f"GPUs; give one that tracks nodes, such as placement='yarn'"
             )
         return idle
 
@@ -218,7 +219,7 @@ class View:
         return self._table.submit[job]
 
     def rate(self, job: int) -> float:
-        """Speed relative to running alone: 1 while the job waits, 0 during its start."""
+        """Speed relative to running alone. A waiting job has 1, a job that starts has 0."""
         table = self._table
         if not table.running[job]:
             return 1.0
@@ -231,8 +232,8 @@ class View:
     def run_seconds_of(self, jobs: Ints) -> Floats:
         """Time for which each of ``jobs`` has held GPUs (s), (jobs,)."""
         state = self._table.state
-        present = np.where(state.running[jobs], self.now - state.hold[jobs], 0.0)
-        seconds: Floats = state.seconds[jobs] + present
+        present = np.where(state.running[jobs], self.now - state.held_since[jobs], 0.0)
+        seconds: Floats = state.held_s[jobs] + present
         return seconds
 
     def attained(self, job: int) -> float:
@@ -240,23 +241,23 @@ class View:
         return self._table.attained(job, self.now)
 
     def duration(self, job: int) -> float:
-        """Duration of the job in the trace (s); needs "duration"."""
+        """Duration of the job in the trace (s); input "duration"."""
         self._require("duration")
         return self._table.duration[job]
 
     def remaining(self, job: int) -> float:
-        """Remaining time of the job, alone on its demand of GPUs (s); needs "duration"."""
+        """Remaining time of the job if it runs alone on its demand (s); input "duration"."""
         self._require("duration")
         return self._table.remaining(job, self.now) * self._table.solo[job]
 
     def remaining_of(self, jobs: Ints) -> Floats:
-        """Remaining time of each of ``jobs``, alone (s), (jobs,); needs "duration"."""
+        """Remaining time of ``jobs`` if each runs alone (s), (jobs,); input "duration"."""
         self._require("duration")
         solo: Floats = self._table.derived("solo", lambda: np.array(self._table.solo))
         return self._table.units_left(jobs, self.now) * solo[jobs]
 
     def iteration_s(self, job: int) -> float:
-        """Time of an iteration alone (s), NaN if unknown; needs "iteration_time"."""
+        """Time of an iteration alone (s), NaN if unknown; input "iteration_time"."""
         self._require("iteration_time")
         return self._table.iteration_s(job)
 
@@ -266,7 +267,7 @@ class View:
         return self._table.source
 
     def has_column(self, name: str) -> bool:
-        """Whether the trace has values in the column; needs the name of the column."""
+        """Whether the trace has values in the column, which `needs` must name."""
         self._require(name)
         return self._table.has(name)
 
@@ -277,7 +278,7 @@ class View:
     def column(
         self, name: str, default: object = None, *, gaps: bool = False
     ) -> np.ndarray[Any, Any]:
-        """Column of the trace, (jobs,), or ``default`` for every job; needs the name of the column.
+        """Column of the trace, (jobs,), or ``default`` for every job. `needs` must name the column.
 
         Parameters
         ----------
@@ -286,7 +287,7 @@ class View:
         default : object, optional
             Value of every job if the trace lacks the column; None: an error.
         gaps : bool
-            Whether jobs may lack a value; otherwise the first gap is an error.
+            True: jobs may lack a value. False: the first gap is an error.
 
         Raises
         ------
@@ -326,42 +327,42 @@ class View:
 
     @property
     def kind_codes(self) -> Ints:
-        """Kind of each job of the run as a number, (jobs,); needs "throughput"."""
+        """Kind of each job of the run as a number, (jobs,); input "throughput"."""
         self._require("throughput")
         return self._speeds.codes
 
     @property
     def pairs(self) -> Floats:
-        """Throughput of two kinds on the same GPUs, see `Speeds.pairs`; needs "throughput"."""
+        """Throughput of two kinds on the same GPUs, see `Speeds.pairs`; input "throughput"."""
         self._require("throughput")
         return self._speeds.pairs
 
     def kind(self, job: int) -> tuple[str | None, int]:
-        """Kind of a job, equal for equal throughputs: (model, demand); needs "throughput"."""
+        """Kind of a job, equal for equal throughputs: (model, demand); input "throughput"."""
         self._require("throughput")
         return self._speeds.kind(job)
 
     def model(self, job: int) -> str | None:
-        """Model of the job, for a throughput table of the policy; needs "throughput"."""
+        """Model of the job, for a throughput table of the policy; input "throughput"."""
         self._require("throughput")
         return self._table.named_models(f"the throughput table of policy {self._policy!r}")[job]
 
     @property
     def throughputs(self) -> object | None:
-        """Throughput table of the run, None if there is none; needs "throughput"."""
+        """Throughput table of the run, None if there is none; input "throughput"."""
         self._require("throughput")
         return self._speeds.perf
 
     def speeds(self, job: int) -> Floats:
-        """Throughput on each GPU type (steps/s), (GPU types,); needs "throughput".
+        """Throughput on each GPU type (steps/s), (GPU types,); input "throughput".
 
         It is 0 if the job cannot run on the type, and 1 without a throughput table.
         """
         self._require("throughput")
-        return self._speeds.of(job)
+        return self._speeds.speeds_of(job)
 
     def pair_speeds(self, one: int, other: int) -> Floats:
-        """Throughput of two jobs on the same GPUs (steps/s), (2, GPU types); needs "throughput".
+        """Throughput of two jobs on the same GPUs (steps/s), (2, GPU types); input "throughput".
 
         It is 0 if the two jobs cannot share GPUs of the type.
         """
@@ -369,21 +370,21 @@ class View:
         return self._speeds.pair(one, other)
 
     def steps_left(self, jobs: Sequence[int]) -> Floats:
-        """Remaining training steps of ``jobs``, (jobs,); needs "duration".
+        """Remaining work of ``jobs``, (jobs,); input "duration".
 
-        Seconds, if the run does not count steps.
+        With a throughput table: training steps. Without one: seconds alone on the demand.
         """
         self._require("duration")
         return self._table.units_left(jobs, self.now) * self._speeds.steps_per_unit(jobs)
 
     def step_s(self, jobs: Sequence[int]) -> Floats | float:
-        """Time of a step of each of ``jobs`` (s), (jobs,); needs "duration".
+        """Divisor that turns `steps_left` of ``jobs`` into steps, (jobs,); input "duration".
 
-        1 with a throughput table.
+        With a throughput table: 1. Without one: the time of a step (s).
         """
         self._require("duration")
-        return 1.0 if self._speeds.known else self._speeds.steps_per_unit(jobs)
+        return 1.0 if self._speeds.has_throughputs else self._speeds.steps_per_unit(jobs)
 
     def capacity(self) -> Mapping[str | None, int]:
-        """GPUs of each type; all GPUs under the key None in a cluster without types."""
+        """GPUs of each type. A cluster without types has one entry, with the key None."""
         return gpus_by_type(self.cluster)

@@ -1,4 +1,4 @@
-"""Histories: total GPU-time of past jobs (GPU-seconds), which Gittins-style policies read."""
+"""Histories: total GPU-time of past jobs (GPU-seconds), read by policies with a Gittins index."""
 
 import warnings
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ PUBLIC_SAMPLE = "tiresias-history-1000"
 
 
 def history(source: str | Sequence[float]) -> Floats:
-    """Total service times of past jobs, ascending (GPU-seconds), from a public name or numbers."""
+    """Total GPU-time of past jobs, ascending (GPU-seconds), from a public name or from numbers."""
     if isinstance(source, str):
         return _public_history(source)
     values = np.sort(np.atleast_1d(np.asarray(source, dtype=float)))

@@ -1,4 +1,4 @@
-"""Read traces in any published format, write them in the package's own, describe them."""
+"""Read traces in published formats, write traces in the package's own format, describe traces."""
 
 import inspect
 import os
@@ -16,7 +16,7 @@ from repro.files import public
 from repro.files.checks import BadRows
 from repro.files.guess import add_format, is_gavel
 from repro.files.spreadsheet import safe_cells
-from repro.files.table import Document, header_of, no_job_left
+from repro.files.table import Document, header_of, no_jobs_error
 from repro.files.whole import write_whole
 from repro.trace.formats import FORMATS, required_columns
 from repro.trace.schema import COLUMNS, REQUIRED, validate
@@ -37,7 +37,7 @@ def load(
     drop_bad_rows: bool = False,
     **options: Any,
 ) -> pd.DataFrame:
-    r"""Read and validate a trace; a broken rule raises ``file:line:column: rule (value)``.
+    r"""Read and validate a trace; an invalid value raises ``file:line:column: rule (value)``.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def load(
     cluster_gpus : int, optional
         GPUs of the cluster; a job that needs more is an error.
     drop_bad_rows : bool
-        Leave out rows that break a rule and count them in ``dropped``, instead of an error.
+        True: invalid rows are left out and counted in ``dropped``. False: they raise.
     **options
         Passed to the format, such as ``throughputs`` of ``gavel``.
 
@@ -57,9 +57,9 @@ def load(
     -------
     DataFrame
         Columns of the schema, sorted by submit time; jobs with equal times keep the order of the
-        file. ``attrs`` hold name, format, sha256 (of the file, still packed if it is), synthetic
-        (False), dropped ({reason: rows}), notes, unread (columns of the file that are not used),
-        and the entries of the format.
+        file. ``attrs`` hold name, format, sha256 (of the file as stored), synthetic (False),
+        dropped ({reason: rows}), notes, unread (columns of the file that are not used), and the
+        entries of the format.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def load(
         try:
             parsed = read(document, **options)
             if parsed.frame.empty:
-                raise no_job_left(document, parsed.dropped)
+                raise no_jobs_error(document, parsed.dropped)
             frame = validate(parsed.frame, parsed.origin, cluster_gpus)
             break
         except BadRows as error:
@@ -109,7 +109,7 @@ def load(
             if error.reasons.keys() <= document.left_out.keys():
                 raise
             # read again, as the values of a row may depend on other rows
-            document = document.without(error.reasons)
+            document = document.leaving_out(error.reasons)
     dropped = Counter(parsed.dropped)
     dropped.update(document.left_out.values())
     frame.attrs |= {
@@ -130,7 +130,7 @@ def _format_of(document: Document) -> str:
     Raises
     ------
     TraceError
-        Names the formats that fit, or else the error of the package's own format.
+        The message lists the formats that fit. Without any, it is that of format ``repro``.
     """
     line, header = header_of(document)
     if set(REQUIRED) <= set(header):
@@ -161,7 +161,7 @@ def _fitting(document: Document, header: list[str]) -> list[str]:
 
 
 def write(frame: pd.DataFrame, path: str | Path) -> Path:
-    """Write a trace as the package's own CSV (format ``repro``), all of it or nothing.
+    """Write a trace atomically as the package's own CSV (format ``repro``).
 
     Text that a spreadsheet would run as a formula gets a ``'`` in front. :func:`load` removes it.
 
@@ -262,7 +262,7 @@ def describe(
 
 
 def _case_notes(frame: pd.DataFrame, gpus_by_type: Mapping[str, int]) -> list[str]:
-    """Note on GPU types of trace and cluster that differ in upper and lower case alone."""
+    """Note on GPU types of trace and cluster that differ only in upper and lower case."""
     if "gpu_type" not in frame:
         return []
     demanded = {gpu for name in frame["gpu_type"].dropna().unique() for gpu in name.split("|")}
@@ -278,7 +278,7 @@ def _case_notes(frame: pd.DataFrame, gpus_by_type: Mapping[str, int]) -> list[st
 
 
 def _wider(frame: pd.DataFrame, gpus: int | None) -> int | None:
-    """Count the jobs that ask for more than ``gpus`` GPUs; None without a number."""
+    """Count the jobs with a demand above ``gpus``; None if ``gpus`` is None."""
     return None if gpus is None else int((frame["num_gpus"] > gpus).sum())
 
 

@@ -1,7 +1,7 @@
-"""Run times (end - start) from recorded dates, in one way for the job logs of every format.
+"""Run times (end - start) from recorded dates, for the job logs of all formats.
 
-Rows without a run are dropped and counted by reason. Attempts of one job are joined, which
-conserves their GPU-seconds. Notes count contradictions.
+Rows without a run time are dropped and counted by reason. Attempts of one job are joined, which
+conserves their GPU-seconds. Notes have the number of contradictions.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Rigid(NamedTuple):
 
 @dataclass
 class Attempts:
-    """Joins the attempts of jobs, and counts attempts left out and contradictions."""
+    """Joins the attempts of jobs, and counts omitted attempts and contradictions."""
 
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -86,7 +86,7 @@ class Attempts:
         return Rigid(*self._run(with_gpus))
 
     def _run(self, attempts: Sequence[Attempt]) -> tuple[int, float, float]:
-        """Most used number of GPUs, first start (s), GPU-seconds over that number (s)."""
+        """GPUs held for the longest time, first start (s), GPU-seconds over these GPUs (s)."""
         ordered = sorted(attempts, key=lambda attempt: attempt.start)
         widths = {len(attempt.gpus) for attempt in ordered}
         disjoint = all(earlier.end <= later.start for earlier, later in pairwise(ordered))
@@ -104,7 +104,7 @@ class Attempts:
         return gpus, start, work / gpus
 
     def notes(self) -> list[str]:
-        """One line for each kind of contradiction."""
+        """Lines for the records, with the number of jobs or attempts of each contradiction."""
         texts = {
             "untimed": "{} without start or end time left out",
             "backwards": "{} left out because the end is before the start",
@@ -117,8 +117,8 @@ class Attempts:
         ]
         if jobs := self.counts["overlapping"]:
             notes.append(
-                f"{_quantity(jobs, 'job')} with overlapping attempts: these are merged, the time "
-                "of a GPU counts once"
+                f"{_quantity(jobs, 'job')} with overlapping attempts: these are merged, and the "
+                "time of a GPU counts once"
             )
         if jobs := self.counts["of several widths"]:
             notes.append(
@@ -129,7 +129,7 @@ class Attempts:
 
 
 def _seconds_by_width(attempts: Sequence[Attempt]) -> dict[int, float]:
-    """Seconds for which each number of different GPUs was held."""
+    """Time (s) for which exactly so many different GPUs were held, by number of GPUs."""
     changes = [(attempt.start, 1, attempt.gpus) for attempt in attempts]
     changes += [(attempt.end, -1, attempt.gpus) for attempt in attempts]
     changes.sort(key=lambda change: change[0])
@@ -165,7 +165,7 @@ def without_epoch(dates: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
 
 
 def is_unset(seconds: Floats) -> Flags:
-    """Flag the times on 1970-01-01 if all other times are decades later."""
+    """Flag times on 1970-01-01 that mean a missing date: all other times are decades later."""
     epoch = (seconds >= 0) & (seconds < DAY_S)
     others = seconds[~epoch & ~np.isnan(seconds)]
     decades_later = len(others) > 0 and others.min() >= EPOCH_GAP_S
@@ -185,7 +185,7 @@ def take_runs(
     *,
     attempts: str | None = None,
 ) -> None:
-    """Set submit times and durations of a log, drop rows without a run, note contradictions.
+    """Set submit times and durations of a log, drop rows without a run time, note contradictions.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ def take_runs(
 
 
 def _in_state(states: pd.Series[Any], names: Collection[str]) -> Flags:
-    """Flag rows in one of these states; the first word counts, as in CANCELLED by 1000."""
+    """Flag rows whose state begins with one of these words, as CANCELLED by 1000 does."""
     matching = [
         state
         for state in states.dropna().unique()

@@ -1,4 +1,4 @@
-"""Columns of a trace with their types and limits, and the function that enforces them."""
+"""Columns of a trace with types and limits, and the function that checks them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from repro.files.checks import Origin, numbers, refuse, refuse_strange, shown
 from repro.files.guess import epoch_unit
 from repro.model.jobs import MAX_GPUS_PER_JOB
 
-MAX_EXACT = 2**53  # whole numbers beyond are not exact as float64
-MAX_TIME_S = 2.0**33  # beyond, a float64 does not resolve a microsecond
+MAX_EXACT = 2**53  # larger whole numbers are not exact as float64
+MAX_TIME_S = 2.0**33  # a float64 does not resolve a microsecond of a later time
 MIN_DURATION_S = 1e-6
 _RESOLUTION = 1e-6  # largest rounding error of the end of a job, in durations
 _ID = "an id is a whole number or text, used once"
 _NO_ID = "neither whole number nor text"
 _WHOLE = (int, np.integer)
-#: Code of a NumPy dtype -> sort of dates in a column.
+#: Code of a NumPy dtype -> form of the dates in a column.
 _DATE_DTYPES = {"M": "date", "m": "span"}
-#: Sort of dates -> classes of its objects.
+#: Form of dates -> classes of the objects.
 _DATE_CLASSES: dict[str, tuple[type, ...]] = {
     "date": (date, np.datetime64),
     "span": (timedelta, np.timedelta64),
@@ -96,12 +96,12 @@ def validate(
     *,
     keep_order: bool = False,
 ) -> pd.DataFrame:
-    """Trace with typed columns, sorted by submit time; the first broken rule raises.
+    """Trace with typed columns, sorted by submit time; the first invalid value raises.
 
     With ``keep_order``, rows keep their order.
 
-    Optional columns (see ``COLUMNS``) are checked where present. Columns of text and floats may
-    have gaps, columns of whole numbers may not. Columns outside the schema are not changed.
+    Optional columns (see ``COLUMNS``) are checked if they are present. Columns of text and floats
+    may have gaps. Columns of whole numbers may not. Columns outside the schema are not changed.
     """
     origin = source if isinstance(source, Origin) else Origin(source)
     if not frame.columns.is_unique:
@@ -133,7 +133,7 @@ def validate(
 
 
 def refuse_dates(frame: pd.DataFrame, name: str) -> None:
-    """Raise for dates and time spans in a column of the schema, with their conversion.
+    """Raise for dates and time spans in a column of the schema; the message has the conversion.
 
     Parameters
     ----------
@@ -144,8 +144,8 @@ def refuse_dates(frame: pd.DataFrame, name: str) -> None:
     """
     for column, rule in COLUMNS.items():
         values = frame.get(column)
-        sort = _sort_of_dates(values) if isinstance(values, pd.Series) else None
-        if values is None or sort is None:
+        form = _form_of_dates(values) if isinstance(values, pd.Series) else None
+        if values is None or form is None:
             continue
         cells = f"trace[{column!r}]"
         if rule.value_type in ("id", "text"):
@@ -153,15 +153,15 @@ def refuse_dates(frame: pd.DataFrame, name: str) -> None:
         elif rule.value_type == "int":
             hint = f"whole numbers ({rule.accepts})"
         else:
-            hint = f"seconds: {_to_seconds(cells, sort, values.dtype == object)}"
+            hint = f"seconds: {_to_seconds(cells, form, values.dtype == object)}"
         type_name = str(values.dtype)
         if values.dtype == object:
             type_name = type(values.dropna().iloc[0]).__name__
         raise TraceError(f"{name}: column {column!r} holds {type_name}; give {hint}")
 
 
-def _sort_of_dates(values: pd.Series[Any]) -> str | None:
-    """``date``, ``span`` or ``period`` if a column holds such objects, else None."""
+def _form_of_dates(values: pd.Series[Any]) -> str | None:
+    """Form ``date``, ``span`` or ``period`` of the objects in a column; None for others."""
     if values.dtype.kind in _DATE_DTYPES:
         return _DATE_DTYPES[values.dtype.kind]
     if isinstance(values.dtype, pd.PeriodDtype):
@@ -169,19 +169,19 @@ def _sort_of_dates(values: pd.Series[Any]) -> str | None:
     if values.dtype != object:
         return None
     cell_types = values.dropna().map(type).unique().tolist()
-    for sort, classes in _DATE_CLASSES.items():
+    for form, classes in _DATE_CLASSES.items():
         if any(issubclass(cell_type, classes) for cell_type in cell_types):
-            return sort
+            return form
     return None
 
 
-def _to_seconds(cells: str, sort: str, objects: bool) -> str:
+def _to_seconds(cells: str, form: str, objects: bool) -> str:
     """Python expression that converts dates, time spans or periods into seconds."""
-    if sort == "span":
+    if form == "span":
         spans = f"pd.to_timedelta({cells})" if objects else cells
         return f"{spans}.dt.total_seconds()"
     dates = cells
-    if sort == "period":
+    if form == "period":
         dates = f"{cells}.map(pd.Period.to_timestamp)"
     elif objects:
         dates = f"pd.to_datetime({cells})"
@@ -189,7 +189,7 @@ def _to_seconds(cells: str, sort: str, objects: bool) -> str:
 
 
 def check_fits(frame: pd.DataFrame, source: str | Origin, cluster_gpus: int) -> None:
-    """Raise for the first job that asks for more GPUs than the cluster has."""
+    """Raise for the first job whose demand exceeds the GPUs of the cluster."""
     origin = source if isinstance(source, Origin) else Origin(source)
     over = (frame["num_gpus"] > cluster_gpus).to_numpy()
     if over.any():
@@ -230,7 +230,7 @@ def _typed(series: pd.Series[Any], name: str, column: Column, origin: Origin) ->
 
 
 def _since_epoch(unit: str | None) -> str:
-    """Advice to convert submit times in a unit since 1970; empty without a known unit."""
+    """Advice to convert submit times in ``unit`` since 1970; empty for seconds and None."""
     divisor = {"milliseconds": "1000", "microseconds": "1e6", "nanoseconds": "1e9"}.get(unit or "")
     return f"; looks like {unit} since 1970: divide by {divisor}" if divisor else ""
 
@@ -262,7 +262,7 @@ def _ids(series: pd.Series[Any], name: str, origin: Origin) -> pd.Series[Any]:
 
 
 def _is_id(cell_type: type) -> bool:
-    """Whether a type is a whole number or text; bool is neither."""
+    """Whether a type is a whole number or text. A bool is neither."""
     return issubclass(cell_type, (str, *_WHOLE)) and not issubclass(cell_type, bool)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from repro.base.errors import TraceError, near
-from repro.files.guess import SENSES, renames
+from repro.files.guess import MEANINGS, renames
 from repro.files.strict_yaml import MAX_BYTES as MAX_YAML_BYTES
 from repro.files.strict_yaml import parse_yaml
 from repro.files.whole import read_small
@@ -22,7 +22,7 @@ MAX_NUMBER = 10**12 - 1
 TIRESIAS = ("num_switch", "num_node_p_switch", "num_gpu_p_node"), ("num_cpu_p_node", "mem_p_node")
 OPENB = ("sn", "gpu", "model"), ("cpu_milli", "memory_mib")
 #: Meaning of the columns of node lists, by name.
-_NODE_SENSES = SENSES | dict.fromkeys(("model", "gpumodel", "gputype", "gpuspec"), "a GPU type")
+_NODE_MEANINGS = MEANINGS | dict.fromkeys(("model", "gpumodel", "gputype", "gpuspec"), "a GPU type")
 YAML_KEYS = (
     "count",
     "gpus",
@@ -121,7 +121,7 @@ def _check_header(
 def _rename_hint(header: list[str]) -> str:
     """Advice to rename columns as in openb; empty without a column of GPUs."""
     absent = [name for name in OPENB[0] if name not in header]
-    renamed = renames(absent, [name for name in header if name not in OPENB[0]], _NODE_SENSES)
+    renamed = renames(absent, [name for name in header if name not in OPENB[0]], _NODE_MEANINGS)
     if "gpu" not in renamed and "gpu" not in header:
         return ""
     hint = [f"rename {name} to {accepted}" for accepted, name in renamed.items()]

@@ -11,7 +11,7 @@ MAX_GPUS_PER_NODE = 1024
 class Node:
     """A machine. Nodes under one switch make a rack, and racks make a domain.
 
-    Jobs can get ``gpus``. Work outside the trace holds ``used`` further GPUs. Memory of a GPU
+    Jobs of the trace can get ``gpus``. Other work holds ``used`` further GPUs. Memory of a GPU
     (``gpu_mem_mb``, MB) and link of the node (``bandwidth_mb_s``, MB/s) are infinite by default.
     """
 
@@ -25,5 +25,5 @@ class Node:
 
     @property
     def total(self) -> int:
-        """All GPUs of the node, used ones included."""
+        """All GPUs of the node, also the ``used`` GPUs."""
         return self.gpus + self.used

@@ -82,9 +82,9 @@ class Cluster:
         spec : str, path or Cluster
             Sets of equal nodes, joined by commas: ``8x8`` (nodes x GPUs), ``8x4:v100`` (of a type),
             ``5x32x8`` (switches x nodes per switch x GPUs), ``36xv100`` (nodes with one GPU of a
-            type). Or a CSV or YAML file, see `repro.model.cluster.files`. Sets without a number
-            of switches share a switch, all others have switches of their own. A Cluster is
-            returned unchanged.
+            type). Sets without a number of switches share one switch. All other sets have switches
+            of their own. The spec may also be a CSV or YAML file, see
+            `repro.model.cluster.files`, or a Cluster, which is returned unchanged.
 
         Examples
         --------
@@ -118,7 +118,7 @@ def _is_file_name(text: str) -> bool:
 
 
 class _EqualNodes(NamedTuple):
-    """Equal nodes of a spec; ``switches`` 0: under the shared switch."""
+    """Equal nodes of a spec. With ``switches`` 0 they are under the shared switch."""
 
     switches: int
     nodes_per_switch: int
@@ -176,7 +176,7 @@ def _check_types(names: list[str], text: str) -> None:
         if len(spellings) > 1:
             raise ParamError(
                 f"cluster {_short(text)!r}: the GPU types {' and '.join(map(repr, spellings))} "
-                "differ only in case; spell one type one way"
+                "differ only in case; write each type in one way"
             )
         if len(name) > MAX_TYPE_NAME:
             raise ParamError(
@@ -186,7 +186,7 @@ def _check_types(names: list[str], text: str) -> None:
 
 
 def _count(digits: str, word: str, text: str) -> int:
-    """Positive number from its digits; the message names the word and the spec."""
+    """Positive number from its digits; messages show the word and the spec."""
     # int() refuses thousands of digits, and twelve digits are above every limit
     value = int(digits.lstrip("0")[:12] or "0")
     if value == 0:
@@ -203,7 +203,7 @@ def _short(text: str) -> str:
 
 
 def gpus_by_type(cluster: Cluster) -> dict[str | None, int]:
-    """GPUs of each type; all GPUs under the key None in a cluster without types."""
+    """GPUs of each type. A cluster without types has one entry, with the key None."""
     counts: dict[str | None, int] = {}
     counts.update(cluster.gpu_types)
     return counts or {None: cluster.num_gpus}

@@ -41,7 +41,7 @@ def read(document: Document, running: str = "keep") -> Parsed:
     gpus = table.numbers("num_gpu", "a pod asks for 0 or more GPUs", low=0)
     share = table.numbers("gpu_milli", "thousandths of a GPU, 0 to 1000", low=0) / 1000.0
     parsed = table.parsed(
-        also=("scheduled_time", "pod_phase"),
+        also_read=("scheduled_time", "pod_phase"),
         job_id="name",
         submit_time="creation_time",
         duration="deletion_time",

@@ -54,7 +54,7 @@ def read(
     """
     lines = (line for line in document.text.splitlines() if line.strip())
     widths = [line.count("\t") + 1 for line in itertools.islice(lines, _FIRST_LINES)]
-    # a truncated row has another number of fields
+    # a truncated row has a wrong number of fields
     width = next((width for width in widths if width in (len(_SHORT), len(_LONG))), widths[0])
     names = _SHORT if width <= len(_SHORT) else _LONG
     table = Table(document, names, text=_TEXT, delimiter="\t", headed=False)
@@ -103,7 +103,7 @@ def _per_job(parsed: Parsed, gpus: Floats, speed: ThroughputTable) -> Floats:
             continue
         rates[index] = rate
     if faults:
-        raise BadRows.together(faults)
+        raise BadRows.joined(faults)
     if single:
         parsed.notes.append(
             f"{single} of {len(gpus)} durations from one-GPU throughputs: the table does not have "

@@ -47,7 +47,7 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
         *("job_id", "submit_time", "user", "vc"),
         num_gpus="gpu_num",
         duration="duration",
-        also=("state", "start_time", "end_time"),
+        also_read=("state", "start_time", "end_time"),
     )
     gpus = table.whole("gpu_num", most=MAX_GPUS_PER_JOB)
     dates = pd.DataFrame(

@@ -45,7 +45,7 @@ def read(document: Document, case: str | None = None, times: str = "t4") -> Pars
         "num_ps",
         "gpu_mem_mb",
         job_id="index",
-        also=("case", "job", "num_batches", "num_workers"),
+        also_read=("case", "job", "num_batches", "num_workers"),
     )
     counts = ("num_ps", "num_workers")
     servers, workers = (table.whole(name, most=MAX_GPUS_PER_JOB) for name in counts)

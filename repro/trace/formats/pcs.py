@@ -44,7 +44,7 @@ def read(document: Document, speedups: str | Path | None = None) -> Parsed:
     )
     table.numbers("sleep_time", _GAP, low=0, high=MAX_TIME_S)
     # the gap of a row that is left out still counts, unless the gap itself is wrong
-    gaps = pd.to_numeric(table.every["sleep_time"], errors="coerce")
+    gaps = pd.to_numeric(table.all_rows["sleep_time"], errors="coerce")
     gaps = gaps.astype(float).where(gaps.between(0, MAX_TIME_S), 0.0)
     service = table.numbers("service", "service is GPU-seconds above 0")
     parsed.frame["submit_time"] = gaps.cumsum()[parsed.frame.index]

@@ -1,6 +1,6 @@
 """The flat Philly CSV: one row per job of the 2017 trace."""
 
-from repro.files.table import DATE_LOOKS, Document, Parsed, Table, elapsed
+from repro.files.table import DATE_ADVICE, Document, Parsed, Table, elapsed
 from repro.trace.formats import FORMATS
 from repro.trace.runs import without_epoch
 
@@ -23,7 +23,7 @@ def read(document: Document) -> Parsed:
     parsed = table.parsed("duration", "num_gpus", submit_time="timestamp", vc="cluster")
     dates = table.times("timestamp")
     unset = without_epoch(dates.to_frame(), [])["timestamp"].isna().to_numpy(bool)
-    accepted = f"all others are decades later; {DATE_LOOKS}"
+    accepted = f"all others are decades later; {DATE_ADVICE}"
     table.refuse(unset, "timestamp", "a date that is not set", accepted)
     parsed.frame["submit_time"] = elapsed(dates)
     parsed.frame.insert(0, "job_id", parsed.frame.index.to_numpy())

@@ -17,13 +17,14 @@ from repro.files.checks import BadRows, Origin, is_plain, shown
 from repro.files.strict_json import elements
 from repro.files.table import (
     DATE,
-    DATE_LOOKS,
+    DATE_ADVICE,
     DATE_YEARS,
     NO_DATE,
+    WRONG_YEAR,
     Document,
     Parsed,
-    date_looks,
-    no_job_left,
+    date_advice,
+    no_jobs_error,
 )
 from repro.trace.formats import FORMATS
 from repro.trace.runs import NO_GPU, Attempt, Attempts, is_unset, note_unset, take_runs
@@ -80,11 +81,10 @@ class _Dates:
         try:
             date = datetime.fromisoformat(text if DATE.fullmatch(text) else "")
         except (TypeError, ValueError):
-            hint = date_looks(text)
+            hint = date_advice(text)
             raise self.origin.error(row, column, "not a date", value, hint) from None
         if not DATE_YEARS[0] <= date.year <= DATE_YEARS[1]:
-            rule = "a year that no trace is from"
-            raise self.origin.error(row, column, rule, value, DATE_LOOKS)
+            raise self.origin.error(row, column, WRONG_YEAR, value, DATE_ADVICE)
         self.by_offset[date.tzinfo is not None] += 1
         return date
 
@@ -172,16 +172,16 @@ def _read_entries(document: Document) -> tuple[dict[int, dict[str, Any]], list[i
         else:
             entries[row] = entry
     if faults:
-        raise BadRows.together(faults)
+        raise BadRows.joined(faults)
     if not entries and document.left_out:
-        raise no_job_left(document, {})
+        raise no_jobs_error(document, {})
     if not entries:
         raise TraceError(f"{document.name}: no jobs; a trace holds at least one")
     return entries, lines
 
 
 def _unread(entries: dict[int, dict[str, Any]]) -> list[str]:
-    """Keys of jobs and attempts that are not used."""
+    """Keys of jobs and attempts that the format does not read."""
     jobs: Sequence[dict[str, Any]] = list(entries.values())
     attempts = [attempt for job in jobs for attempt in job["attempts"]]
     details = [detail for attempt in attempts for detail in attempt.get("detail") or []]
@@ -192,7 +192,7 @@ def _unread(entries: dict[int, dict[str, Any]]) -> list[str]:
 
 
 def _jobs(entries: dict[int, dict[str, Any]], origin: Origin, dates: _Dates) -> dict[int, _Job]:
-    """Read every job, by its row; one error names all rows that break a rule."""
+    """Read every job, by its row; one error lists all invalid rows."""
     jobs = {}
     faults = []
     for row, entry in entries.items():
@@ -201,7 +201,7 @@ def _jobs(entries: dict[int, dict[str, Any]], origin: Origin, dates: _Dates) -> 
         except BadRows as error:
             faults.append(error)
     if faults:
-        raise BadRows.together(faults)
+        raise BadRows.joined(faults)
     return jobs
 
 
@@ -217,7 +217,7 @@ def _without_epoch(jobs: dict[int, _Job], notes: list[str]) -> dict[int, _Job]:
 
 
 def _job(entry: dict[str, Any], row: int, origin: Origin, dates: _Dates) -> _Job:
-    """Read one job; an entry that breaks a rule raises."""
+    """Read one job; an invalid entry raises."""
     name = entry["jobid"]
     if not (isinstance(name, str) and is_plain(name)) and type(name) is not int:
         hint = "an id is printable text or a whole number"

@@ -185,7 +185,7 @@ def test_without_a_folder_everything_is_compiled_anew_after_one_warning(pack, tm
     for _ in range(2):
         printed, said = shown(pack, NUMBA_CACHE_DIR=str(tmp_path / "file"))
         assert printed == "41 0"
-        assert said.count("CacheWarning: compiled loops are not cached") == 1
+        assert said.count("CacheWarning: compiled functions are not cached") == 1
     assert not list(pack.rglob("*.nbi"))
 
 
@@ -217,7 +217,7 @@ def test_a_full_disk_costs_the_code_not_the_run(pack):
         "FunctionCache.save_overload = save\n"
     )
     printed, said = shown(pack, full + SHOW)
-    assert printed == "41 0" and said.count("CacheWarning: compiled loops are not cached") == 1
+    assert printed == "41 0" and said.count("CacheWarning: compiled functions are not cached") == 1
 
 
 def test_code_nobody_used_for_a_month_is_removed_when_new_code_comes(pack):

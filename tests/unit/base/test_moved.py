@@ -12,7 +12,7 @@ from repro.base.moved import MOVED, new_name
 @pytest.mark.parametrize("old", sorted(MOVED))
 def test_an_old_name_is_the_module_of_the_new_one(old, monkeypatch):
     monkeypatch.delitem(sys.modules, old, raising=False)
-    with pytest.warns(DeprecationWarning, match=f"{old} is {MOVED[old]} now"):
+    with pytest.warns(DeprecationWarning, match=f"{old} is now {MOVED[old]}"):
         module = importlib.import_module(old)
     assert module is importlib.import_module(MOVED[old])
     assert module.__name__ == module.__spec__.name == MOVED[old]
@@ -39,7 +39,7 @@ def test_imports_of_the_last_release_work(line):
         check=True,
     )
     assert done.stdout == "repro.model.policy\n"
-    assert "the old name goes with the next release" in done.stderr
+    assert "the next release removes the old name" in done.stderr
 
 
 def test_other_names_did_not_move():

@@ -62,7 +62,7 @@ def test_bad_rows_are_left_out_and_counted_on_request(simulated):
 def test_a_policy_that_is_its_baseline_says_so_once(simulated):
     done = simulated(HEAD + "1,0,10,1\n2,0,30,4\n", "--json", policy="pcs")
     assert done.code == 0
-    assert done.err.count("decides as 'fifo-elastic' here") == 1
+    assert done.err.count("makes the decisions of 'fifo-elastic' in this run") == 1
     assert "repro front" in done.err and "--set c2=" in done.err
     assert any("fifo-elastic" in note for note in done.json["notes"])
 

@@ -175,7 +175,9 @@ def test_whole_seconds_that_leave_jobs_nothing_are_counted_or_refused():
     ],
 )
 def test_a_policy_that_is_its_baseline_says_so(policy, baseline, names):
-    with pytest.warns(InputWarning, match=f"decides as '{baseline}' here") as said:
+    with pytest.warns(
+        InputWarning, match=f"makes the decisions of '{baseline}' in this run"
+    ) as said:
         result = simulate(small_trace(), "1x4", policy)
     assert names in str(said[0].message)
     assert (
@@ -194,7 +196,7 @@ def test_a_policy_that_is_its_baseline_says_so(policy, baseline, names):
 )
 def test_a_column_without_any_value_counts_as_absent(policy, columns):
     ends = simulated_quietly(small_trace(), policy).jobs["end_time"].tolist()
-    with pytest.warns(InputWarning, match="decides as"):
+    with pytest.warns(InputWarning, match="makes the decisions of"):
         result = simulate(small_trace().assign(**columns), "1x4", policy)
     assert result.jobs["end_time"].tolist() == ends
 
@@ -209,7 +211,7 @@ def test_a_column_without_any_value_counts_as_absent(policy, columns):
 )
 def test_a_policy_without_what_sets_it_apart_says_so(policy, names):
     with pytest.warns(
-        InputWarning, match="lacks what sets it apart here: .*nobody shares GPUs"
+        InputWarning, match="cannot do what its paper adds in this run: .*nobody shares GPUs"
     ) as said:
         simulate(small_trace(), "1x4", policy)
     assert names in str(said[0].message)

@@ -112,7 +112,7 @@ def test_columns_without_a_name_are_named_by_their_place(read):
             "repro",
             "1:job_id,submit_time,duration,num_gpus: missing column (found name, time, application,"
             " num_replicas, batch_size); name looks like job_id, time looks like submit_time, "
-            "num_replicas looks like num_gpus: rename them; no column of a run time; add "
+            "num_replicas looks like num_gpus: rename them; no column has a run time; add "
             "the missing columns, or name the format (--format; repro trace formats lists them)",
         ),
         (
@@ -160,7 +160,7 @@ SACCT = "JobID    JobName  Partition\n------- -------- ----------\n1   a  b\n"
         ),
         (SACCT, "repro", "1: looks like the output of sacct (Slurm) in columns of fixed width"),
         ('{"a":1}\n{"a":2}\n', "repro", "1: JSON lines, not a table"),
-        ('{"a":1}\n{"a":2}\n', "philly-json", "1:1: JSON lines; wrap them in one list, commas "),
+        ('{"a":1}\n{"a":2}\n', "philly-json", "1:1: JSON lines; write one list with commas: "),
         ('{"jobs":[]}', "philly-json", "1:1: not a JSON list"),
     ],
 )

@@ -135,5 +135,5 @@ def test_the_command_line_replaces_no_device(tmp_path):
         "link 0 symbolic link ",
         "full 2 character special file "
         "repro: full: cannot be written (No space left on device); check the path",
-        "disk 2 block special file repro: disk: is a disk; give a file on it",
+        "disk 2 block special file repro: disk: is a block device; give a file on it",
     ]

@@ -44,7 +44,7 @@ def test_a_parameter_is_taken_or_refused_in_one_line(name, parameter, value):
         (
             "tiresias-l",
             {"thresholds": ("a",)},
-            "give a number of GPU-seconds above 0, several by commas",
+            "give a number of GPU-seconds above 0, or several separated by commas",
         ),
     ],
 )
@@ -134,7 +134,7 @@ class Sample:
         ({"count": 1.5}, "sample: count is 1.5; give a whole number of 1 or more"),
         (
             {"weights": (1, 0)},
-            "sample: weights is (1, 0); give a number above 0, several by commas",
+            "sample: weights is (1, 0); give a number above 0, or several separated by commas",
         ),
         ({"form": "c"}, "sample: form is 'c'; give a or b or none"),
         ({"by_name": 3}, "sample: by_name is 3; give a Mapping (in Python only)"),

@@ -42,8 +42,8 @@ CASES = {
             "j0,5,60,1": "job_id: duplicate id",
             "d,5,,1": "duration: missing value",
             "e,5,soon,1": "duration: not a number",
-            "f,5,60": "another number of fields",
-            "g,5,60,1,9": "another number of fields",
+            "f,5,60": "wrong number of fields",
+            "g,5,60,1,9": "wrong number of fields",
             "h,-5,60,1": "submit_time: negative",
         },
     ),
@@ -114,7 +114,7 @@ CASES = {
                 "job_type: no throughput on v100 for this job type on 1 GPUs"
             ),
             "A3C\tmain.py\trl\t--n\t0\t0\t1\t1\t-1\t0": "steps: too small",
-            "A3C\tmain.py": "another number of fields",
+            "A3C\tmain.py": "wrong number of fields",
         },
     ),
 }

@@ -263,9 +263,9 @@ LATE = "8,1,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-09 18:42:01,60\n"
         ("2017-10-09 07:01:55+8", "not a date"),
         ("２０１７-10-09 07:01:55", "not a date"),
         ("2017-02-30 07:01:55", "not a date"),
-        ("0001-10-09 07:01:55", "a year that no trace is from"),
-        ("1969-12-31", "a year that no trace is from"),
-        ("2101-01-01 00:00", "a year that no trace is from"),
+        ("0001-10-09 07:01:55", "year before 1970 or after 2100"),
+        ("1969-12-31", "year before 1970 or after 2100"),
+        ("2101-01-01 00:00", "year before 1970 or after 2100"),
     ],
 )
 def test_dates(fails, date, rule):
@@ -320,7 +320,7 @@ def test_blanks_beside_dates_are_no_part_of_them(tmp_path):
 def test_dates_with_and_without_an_offset_in_one_file(fails):
     plain = "2020-06-09 18:41:01"
     zoned = "2020-06-09 18:41:01+08:00"
-    rule = f"another sort of date ({zoned}); the dates of a file all have an offset from UTC"
+    rule = f"an offset from UTC ({zoned}); the dates of a file all have an offset from UTC"
     text = f"timestamp,duration,num_gpus\n{plain},6,1\n{zoned},6,1\n"
     assert fails(text, "philly").startswith(f"3:timestamp: {rule}")
     text = f"{HELIOS}{LATE}7,1,{plain},{zoned},{plain},60\n"
