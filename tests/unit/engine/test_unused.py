@@ -183,7 +183,10 @@ def test_half_gpus_and_gpu_types_of_pods_are_named(tmp_path, run_cli):
         ("--policy tiresias-l --set thresholds=,", "thresholds=,: has no value"),
         ("--policy tiresias-l --set thresholds=1e999", "1e999 is too large"),
         ("--policy tiresias-l --set thresholds=3," + "9" * 400, "9… is too large"),
-        ("--policy tiresias-g --set history=philly", "'philly' is no history but 'philly'"),
+        (
+            "--policy tiresias-g --set history=philly",
+            "'philly' is a file of format philly, not a history",
+        ),
         ("--interval 1e-300", "more than 10,000,000 decisions"),
         ("--policy las-2d --set quantum=1e-9", "quantum is 1e-09 s"),
         ("--policy gavel-las --set round_s=1e-6", "round_s is 1e-06 s"),
