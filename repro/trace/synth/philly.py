@@ -53,8 +53,9 @@ def philly_like(
     109 days and the demand grows with ``jobs``, unless ``load`` scales the time axis.
 
     Options: ``load`` is total work / (GPUs x time from first to last submission), reached by
-    multiplying all gaps by one factor. Jobs wider than ``num_gpus`` (needed with ``load``) are left out. So are jobs
-    shorter than ``min_duration`` (s; the Tiresias paper keeps jobs of at least 60 s).
+    multiplying all gaps by one factor. Jobs that demand more than ``num_gpus`` GPUs (needed with
+    ``load``) are left out. So are jobs shorter than ``min_duration`` (s; the Tiresias paper keeps
+    jobs of at least 60 s).
 
     Jeon et al., "Analysis of Large-Scale Multi-Tenant GPU Clusters for DNN Training Workloads",
     ATC 2019; measured tables ``traces/philly_*.csv``, written by ``tools.calibrate``.
