@@ -170,9 +170,9 @@ def test_half_gpus_and_gpu_types_of_pods_are_named(tmp_path, run_cli):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--throughputs nofile", "--throughputs nofile: has no use here"),
+        ("--throughputs nofile", "--throughputs nofile: needs a cluster with GPU types"),
         ("--throughputs=", "--throughputs: is empty"),
-        ("--reference-gpu x", "--reference-gpu x: has no use here"),
+        ("--reference-gpu x", "--reference-gpu x: needs a cluster with GPU types"),
         ("--placement=", "--placement: is empty"),
         ("--policy gavel-las --set lease_renewal=x", "lease_renewal is 'x'; give true or false"),
         ("--policy gavel-las --set lease_renewal=2", "lease_renewal is 2; give true or false"),

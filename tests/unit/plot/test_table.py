@@ -137,7 +137,7 @@ def test_what_cannot_be_drawn_is_refused_with_one_line():
         "needs 14.* has 3.2": (wide,),
         "published column 'p95 \\(h\\)' is not in the table": (OURS, wrong),
         "published row 'theirs'": (OURS, KNOWN.rename({"mine": "theirs"})),
-        "a row, a column": (OURS.iloc[:0],),
+        "at least one row and one column": (OURS.iloc[:0],),
         "its names must differ": (pd.concat([OURS, OURS]),),
     }
     for message, frames in refused.items():
