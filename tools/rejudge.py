@@ -1,14 +1,15 @@
 """Judge stored results again, without running anything: `python tools/rejudge.py [FOLDER]`.
 
-For changes of claims that no run depends on: texts, tolerances, which points a claim judges, the
-origin of points. Pictures name counts of verdicts; a figure whose counts change is listed and has
-to run again.
+For edits of claims that need no new run: texts, tolerances, choice of the points that a claim
+judges, origin of points. A picture's caption has counts of verdicts. A figure whose counts change
+is printed and must run again.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,52 +18,68 @@ import pandas as pd
 from repro.base import paths
 from repro.base.errors import ReproError
 from repro.figures import params
-from repro.figures.claims import Reason, figure_verdict, judge_all, points_of
+from repro.figures.claims import NOT_COMPARABLE, Reason, figure_verdict, judge_all, points_of
+from repro.figures.data import STAND_IN
 from repro.figures.params import FigureEntry, FigureSpec
 from repro.figures.points import point_table, read_points
 from repro.figures.saved import RESULT, checksum, table_bytes, to_json, verdict_counts
+from repro.files import public
 from repro.files.whole import write_whole
 
 
 def as_number(stored: Any) -> Any:
-    """Stored value with infinities, which JSON holds as texts, as numbers."""
+    """Stored value, its texts "inf" and "-inf" as numbers."""
     if isinstance(stored, list):
         return [as_number(item) for item in stored]
     return float(stored) if stored in ("inf", "-inf") else stored
 
 
 def rejudged(spec: FigureSpec, result: dict[str, Any]) -> dict[str, Any]:
-    """Judge the stored values of a result by the claims of its parameter file."""
+    """Judge the stored values of a result by the claims of its parameter file.
+
+    A claim that is not comparable keeps the stored reason of its id.
+    """
     data = "stand-in" if result["stand_in"] else spec.data
     rules = params.judged_rules(result["params"])
     stored = [{**row, "ours": as_number(row["ours"])} for row in result["points"]]
-    of_claims = {(row["id"], row["what"]) for row in result["claims"]}
-    own = [
+    claim_points = {(row["id"], row["what"]) for row in result["claims"]}
+    figure_points = [
         {**row, "origin": row.get("origin", spec.origin)}
         for row in stored
-        if (row["series"], row["quantity"]) not in of_claims
+        if (row["series"], row["quantity"]) not in claim_points
     ]
-    points = read_points(pd.DataFrame(own)) if own else []
+    points = read_points(pd.DataFrame(figure_points)) if figure_points else []
     values = {row["id"]: as_number(row["ours"]) for row in result["claims"]}
     about_values = {claim.id: values[claim.id] for claim in spec.claims if claim.series is None}
-    reason = _reason(result)
-    verdicts = judge_all(spec.claims, about_values, points, reason=reason)
+    stored_reasons = {row["id"]: row["reason"] for row in result["claims"] if row.get("reason")}
+    verdicts = [
+        replace(verdict, reason=stored_reasons.get(verdict.claim.id, verdict.reason))
+        if verdict.outcome == NOT_COMPARABLE
+        else verdict
+        for verdict in judge_all(spec.claims, about_values, points, reason=_reason(result))
+    ]
     facts = {"data": data, "rules": rules, "origin": spec.origin}
-    every = [*points, *points_of(verdicts, points, **facts)]
+    all_points = [*points, *points_of(verdicts, points, **facts)]
     rows = [verdict.row() for verdict in verdicts]
     verdict = figure_verdict(rows)
-    return {**result, "verdict": verdict, "claims": rows, "points": [p.row() for p in every]}
+    return {**result, "verdict": verdict, "claims": rows, "points": [p.row() for p in all_points]}
 
 
 def _reason(result: dict[str, Any]) -> Reason:
-    """Why claims without a value were not comparable in a stored run of the paper's size."""
+    """Reason for claims without a value and without a stored reason, as in `FigureRun`."""
+    replaced = [used["name"] for used in result["data"] if used["kind"] == STAND_IN]
+    if any(map(public.is_known, replaced)):
+        return "data not available here"
     if result["profile"] != "paper":
         return "not at this profile"
     return "data not public" if result["stand_in"] else "not published"
 
 
 def rewrite(entry: FigureEntry, folder: Path) -> str:
-    """Rewrite a figure's result and points; return what keeps the picture from being current."""
+    """Rewrite a figure's result and points.
+
+    Returns a line if the counts in the picture's caption changed, else an empty text.
+    """
     result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
     again = rejudged(entry.load(), result)
     name = f"{entry.stem}.points.csv"
@@ -77,7 +94,7 @@ def rewrite(entry: FigureEntry, folder: Path) -> str:
 
 
 def main() -> int:
-    """Rewrite all results of a folder, by default the committed figures."""
+    """Rewrite all results of a folder, by default the committed figures; print changed counts."""
     out = Path(sys.argv[1]) if len(sys.argv) > 1 else paths.figures_dir()
     stale = []
     for entry in params.discover():

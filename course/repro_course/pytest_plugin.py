@@ -79,7 +79,7 @@ class _Run:
         """Run one cell within its time; return what stopped it."""
         try:
             held: list[checks.Wrong] = []
-            checks.held = held if self.cells[place].points else None
+            checks.collected = held if self.cells[place].points else None
             # again every second, should an answer swallow the first
             signal.setitimer(signal.ITIMER_REAL, self.seconds, 1.0)
             code = compile(self.cells[place].source, f"{_CELL}{self.cells[place].id}>", "exec")

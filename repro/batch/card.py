@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from repro.batch.check import Stored
+from repro.batch.check import StoredFigure
 from repro.figures import data
 from repro.figures.claims import OUTCOMES
+from repro.figures.points import is_counted
 from repro.figures.saved import paper_name, seeds_text
 from repro.figures.tolerance import flat, is_number
 
@@ -30,7 +31,7 @@ _COMMON = ("quantity", "unit", "certainty", "data", "rules", "aside")
 class Card:
     """Content of a figure's card in the gallery, from its stored result."""
 
-    stored: Stored
+    stored: StoredFigure
 
     @property
     def anchor(self) -> str:
@@ -49,7 +50,10 @@ class Card:
 
     @property
     def short(self) -> str:
-        """Short reference: ``Fig 8``, ``Section 5.2.4``; ``On Fig 4`` for a figure not in print."""
+        """Short reference: ``Fig 8``, ``Section 5.2.4``.
+
+        ``On Fig 4`` is a figure of ours about Fig 4 that the paper does not have.
+        """
         reference = str(self.stored.result.get("reference", ""))
         part = _PAPER_PART.match(reference)
         if part and _NOT_PRINTED.search(reference):
@@ -88,7 +92,7 @@ class Card:
 
     @property
     def rank(self) -> int:
-        """Place in the order of a paper: figures, tables, all others."""
+        """Rank in the order of a paper: figures, tables, all others."""
         return {"figure": 0, "table": 1}.get(self.kinds[0], 2)
 
     @property
@@ -137,38 +141,44 @@ class Card:
         return [(dict(zip(_COMMON, key, strict=True)), rows) for key, rows in tables.items()]
 
 
-def in_order(figures: Iterable[Stored]) -> list[Card]:
+def in_order(figures: Iterable[StoredFigure]) -> list[Card]:
     """Cards paper by paper, first figures, then tables."""
     return sorted(map(Card, figures), key=lambda card: (card.stored.entry.paper, card.rank))
 
 
 def farthest(cards: Iterable[Card], most: int = 12) -> list[tuple[Card, dict[str, Any]]]:
-    """Judged points farthest from their published value, each by more than 10 %."""
+    """Counted points farthest from their published value, each by more than 10 %."""
     far = [
         (card, point)
         for card in cards
         for point in card.stored.result.get("points", [])
-        if not point.get("aside") and abs(point["distance"] or 0) > 0.1
+        if is_counted(point) and abs(point["distance"]) > 0.1
     ]
     return sorted(far, key=lambda pair: -abs(pair[1]["distance"]))[:most]
 
 
-def off(published: Any, ours: Any) -> str:
-    """Distance of ours from published: ``+0.3 %``; of several values the largest, ``≤ 9.6 %``.
+def distance_text(published: Any, ours: Any) -> str:
+    """Distance of ours from published: ``+0.3 %``.
 
-    Empty if a value is no number or a published value is 0.
+    For several values it is ``≤`` and the largest distance: ``≤ 9.6 %``. It is empty if a value is
+    no number or a published value is 0.
 
-    >>> off(3.46, 3.47), off([2.0, 4.0], [2.0, 4.4]), off(0.0, 0.1), off("below", 0.7)
-    ('+0.3 %', '≤ 10.0 %', '', '')
+    >>> distance_text(3.46, 3.47), distance_text([2.0, 4.0], [2.0, 4.4])
+    ('+0.3 %', '≤ 10.0 %')
+    >>> distance_text(0.0, 0.1), distance_text("below", 0.7)
+    ('', '')
     """
     published_values = list(flat(published))
     our_values = list(flat(ours))
     if len(published_values) == 1:
         published_values *= len(our_values)
     pairs = list(zip(published_values, our_values, strict=False))
-    if not all(is_number(theirs) and is_number(own) and theirs for theirs, own in pairs):
+    if not all(
+        is_number(published_value) and is_number(our_value) and published_value
+        for published_value, our_value in pairs
+    ):
         return ""
-    distances = [own / theirs - 1 for theirs, own in pairs]
+    distances = [our_value / published_value - 1 for published_value, our_value in pairs]
     if len(distances) == 1:
         return percent(distances[0])
     largest = percent(max(map(abs, distances))).lstrip("+")
@@ -176,6 +186,6 @@ def off(published: Any, ours: Any) -> str:
 
 
 def percent(distance: float) -> str:
-    """Write a relative distance in per cent, signed, to one decimal."""
+    """Relative distance in per cent, signed, to one decimal."""
     text = f"{100 * distance:+,.1f} %".replace("-", "−")
     return text[1:] if text[1:] == "0.0 %" else text

@@ -37,8 +37,8 @@ INDEX = "index.html"
 
 
 @dataclass(frozen=True)
-class Stored:
-    """Content of a figure's folder: its result, its last error, a line per damaged file."""
+class StoredFigure:
+    """Content of a figure's folder: its result, its last error, and a line per damaged file."""
 
     entry: FigureEntry
     folder: Path
@@ -52,13 +52,13 @@ class Stored:
         return list(self.result.get("claims", []))
 
     @property
-    def unexplained(self) -> list[dict[str, Any]]:
+    def without_deviation(self) -> list[dict[str, Any]]:
         """Missed claims without a recorded deviation."""
         return [row for row in self.claims if row["verdict"] == MISSED and not row.get("deviation")]
 
 
-def stored(entries: Sequence[FigureEntry], out: Path) -> list[Stored]:
-    """Read the figures that have a result or an error in ``out``, in input order."""
+def stored(entries: Sequence[FigureEntry], out: Path) -> list[StoredFigure]:
+    """Figures that have a result or an error in ``out``, in input order."""
     figures = []
     for entry in entries:
         folder = out / entry.id
@@ -67,12 +67,14 @@ def stored(entries: Sequence[FigureEntry], out: Path) -> list[Stored]:
         damage = [*filter(None, (result_fault, error_fault))]
         damage += damaged(folder, entry.stem, result) if result else []
         if result or error or damage:
-            figures.append(Stored(entry, folder, result, error, tuple(damage)))
+            figures.append(StoredFigure(entry, folder, result, error, tuple(damage)))
     return figures
 
 
-def last_results(entries: Sequence[FigureEntry], out: Path | None) -> tuple[Path, list[Stored]]:
-    """Read the last results; also return their folder, ``build/figures`` if a batch ended there."""
+def last_results(
+    entries: Sequence[FigureEntry], out: Path | None
+) -> tuple[Path, list[StoredFigure]]:
+    """Folder of the last results, and the results; see `_usual_folders` for the order."""
     folders = _usual_folders() if out is None else [out]
     for folder in folders:
         figures = stored(entries, folder)
@@ -82,11 +84,11 @@ def last_results(entries: Sequence[FigureEntry], out: Path | None) -> tuple[Path
     raise ReproError(f"no results in {tried}; `repro run` makes them")
 
 
-def elsewhere(entries: Sequence[FigureEntry], judged: Path) -> str:
-    """Line on results in the usual folder that was not judged; empty without such results."""
+def line_on_other_folder(entries: Sequence[FigureEntry], shown_folder: Path) -> str:
+    """Line on results in the usual folder that is not shown; empty without such results."""
     for other in _usual_folders():
         ids = [entry.id for entry in entries if (other / entry.id / RESULT).exists()]
-        if ids and other != judged:
+        if ids and other != shown_folder:
             which = ids[0] if len(ids) == 1 else f"{len(ids)} figures"
             return f"not judged: results of {which} in {other}; --out {other} judges them"
     return ""
@@ -108,12 +110,12 @@ def counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     return {outcome: tally[outcome] for outcome in OUTCOMES if tally[outcome]}
 
 
-def tally_line(figures: Sequence[Stored]) -> str:
+def tally_line(figures: Sequence[StoredFigure]) -> str:
     """Write ``12 of 13 claims reproduced, 1 missed; 2 of 2 own checks hold; 1 figure failed``."""
     texts = verdict_counts(_rows(figures))
-    open_misses = sum(len(figure.unexplained) for figure in figures)
-    if open_misses:
-        texts.append(f"{open_misses} missed without a recorded deviation")
+    without_deviation = sum(len(figure.without_deviation) for figure in figures)
+    if without_deviation:
+        texts.append(f"{without_deviation} missed without a recorded deviation")
     failed = sum(bool(figure.error) for figure in figures)
     broken = sum(bool(figure.damage) for figure in figures)
     for number, fault in ((failed, "failed"), (broken, "damaged")):
@@ -122,8 +124,8 @@ def tally_line(figures: Sequence[Stored]) -> str:
     return "; ".join(texts) or "no claims"
 
 
-def headline(figures: Sequence[Stored]) -> dict[str, Any]:
-    """Shares of judged points by distance, and verdicts of claims by kind.
+def headline(figures: Sequence[StoredFigure]) -> dict[str, Any]:
+    """Shares of counted points by distance, and verdicts of claims by kind.
 
     Points are grouped by paper, by data, and by how their published numbers came to be.
     """
@@ -134,8 +136,8 @@ def headline(figures: Sequence[Stored]) -> dict[str, Any]:
     order = {str(origin): number for number, origin in enumerate(ORIGINS)}
     by_origin = sorted(grouped["by_origin"].items(), key=lambda item: order[item[0]])
     grouped["by_origin"] = dict(by_origin)
-    available = [point for point in points if point["data"] not in _OTHER_DATA]
-    grouped["available_by_origin"] = _by(available, itemgetter("origin"))
+    on_authors_data = [point for point in points if point["data"] not in _OTHER_DATA]
+    grouped["available_by_origin"] = _by(on_authors_data, itemgetter("origin"))
     groups = {
         name: {key: shares(group) for key, group in by_key.items()}
         for name, by_key in grouped.items()
@@ -162,7 +164,7 @@ ORIGIN_WORDS = {
 def _by(
     points: Sequence[dict[str, Any]], key: Callable[[dict[str, Any]], str]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Group points by a key, keys in order of the alphabet."""
+    """Points by key, keys sorted."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for point in points:
         groups.setdefault(key(point), []).append(point)
@@ -174,36 +176,40 @@ def _paper(point: Mapping[str, Any]) -> str:
     return str(point["figure"].split("/")[0])
 
 
-def headline_lines(figures: Sequence[Stored]) -> list[str]:
+def headline_lines(figures: Sequence[StoredFigure]) -> list[str]:
     """Headline as lines: published numbers by origin and by paper, then claims by kind."""
     summary = headline(figures)
     points = summary["points"]
     groups = {ORIGIN_WORDS[origin]: group for origin, group in points["by_origin"].items()}
     simulated = points["available_by_origin"].get("simulation")
     if simulated and simulated["judged"] != points["by_origin"]["simulation"]["judged"]:
-        first = [ORIGIN_WORDS["simulation"], "simulated, on available data"]
-        groups[first[1]] = simulated
-        groups = {name: groups[name] for name in dict.fromkeys([*first, *groups])}
+        # the simulated numbers on available data follow all simulated numbers
+        all_simulated = ORIGIN_WORDS["simulation"]
+        first_groups = {
+            all_simulated: groups[all_simulated],
+            "simulated, on available data": simulated,
+        }
+        groups = {**first_groups, **groups}
     by_paper = {paper_name(paper): group for paper, group in points["by_paper"].items()}
     shown = []
     for name, group in {**groups, **by_paper}.items():
         if group["judged"]:
-            near = ", ".join(
+            within = ", ".join(
                 f"{share:.0%} within {limit}" for limit, share in group["within"].items()
             )
-            shown.append(f"published numbers, {name}: {group['judged']} judged, {near}")
+            shown.append(f"published numbers, {name}: {group['judged']} judged, {within}")
     for kind, tally in summary["claims"].items():
         if tally:
             total = sum(tally.values())
             noun = "own check" if kind == "check" else kind
             success = "hold" if kind == "check" else "reproduced"
-            rest = [f"{n} {outcome}" for outcome, n in tally.items() if outcome != REPRODUCED]
-            texts = [f"{tally.get(REPRODUCED, 0)} of {total} {success}", *rest]
+            others = [f"{n} {outcome}" for outcome, n in tally.items() if outcome != REPRODUCED]
+            texts = [f"{tally.get(REPRODUCED, 0)} of {total} {success}", *others]
             shown.append(f"{noun}s: {', '.join(texts)}")
     return shown
 
 
-def missing_data(figures: Sequence[Stored]) -> tuple[list[str], int]:
+def missing_data(figures: Sequence[StoredFigure]) -> tuple[list[str], int]:
     """Names of public files that are not available here, and the claims that this concerns."""
     names = {
         used["name"]
@@ -215,8 +221,8 @@ def missing_data(figures: Sequence[Stored]) -> tuple[list[str], int]:
     return sorted(names), sum(row.get("reason") == DATA_NOT_AVAILABLE for row in rows)
 
 
-def missing_data_line(figures: Sequence[Stored]) -> str:
-    """Line on public files that are missing, with the command that fetches them; or empty."""
+def missing_data_line(figures: Sequence[StoredFigure]) -> str:
+    """Line on missing public files and the command that fetches them; empty if none is missing."""
     names, claims = missing_data(figures)
     if not names:
         return ""
@@ -227,20 +233,20 @@ def missing_data_line(figures: Sequence[Stored]) -> str:
     )
 
 
-def not_comparable_line(figures: Sequence[Stored]) -> str:
-    """Line with the reasons why claims are not comparable; or empty."""
+def not_comparable_line(figures: Sequence[StoredFigure]) -> str:
+    """Line with the reasons why claims are not comparable; empty if all are."""
     rows = _rows(figures)
     tally = Counter(row["reason"] for row in rows if row.get("reason"))
     reasons = ", ".join(f"{n} {reason}" for reason, n in tally.most_common())
     return f"not comparable: {reasons}" if reasons else ""
 
 
-def is_fine(figures: Sequence[Stored]) -> bool:
-    """Tell whether no figure failed or is damaged and every miss has a recorded deviation."""
-    return not any(figure.error or figure.damage or figure.unexplained for figure in figures)
+def is_fine(figures: Sequence[StoredFigure]) -> bool:
+    """Whether no figure failed or is damaged, and every missed claim has a recorded deviation."""
+    return not any(figure.error or figure.damage or figure.without_deviation for figure in figures)
 
 
-def as_json(out: Path, figures: Sequence[Stored]) -> dict[str, Any]:
+def as_json(out: Path, figures: Sequence[StoredFigure]) -> dict[str, Any]:
     """Content of ``repro check --json``."""
     rows = []
     for figure in figures:
@@ -263,7 +269,7 @@ def as_json(out: Path, figures: Sequence[Stored]) -> dict[str, Any]:
     }
 
 
-def lines(figures: Sequence[Stored]) -> list[str]:
+def lines(figures: Sequence[StoredFigure]) -> list[str]:
     """Verdicts as aligned lines, a figure's claims under its id."""
     shown: list[str] = []
     for figure in figures:
@@ -291,7 +297,7 @@ def lines(figures: Sequence[Stored]) -> list[str]:
     return shown
 
 
-def _rows(figures: Sequence[Stored], key: str = "claims") -> list[dict[str, Any]]:
+def _rows(figures: Sequence[StoredFigure], key: str = "claims") -> list[dict[str, Any]]:
     """Rows of all results under a key, with the id of their figure."""
     return [
         {"figure": figure.entry.id, **row}

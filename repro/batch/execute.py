@@ -30,9 +30,9 @@ def run(
 ) -> Iterator[Outcome]:
     """Execute ``jobs`` notebooks at a time; yield each outcome as its notebook ends.
 
-    None as ``jobs`` is one per CPU, or with the backend ``dask`` one per thread of the workers. A
-    notebook whose dask worker dies begins again on another. ``watch`` gets the running figures five
-    times a second; without it, lines of progress are printed.
+    By default ``jobs`` is one per CPU, or with the backend ``dask`` one per thread of the workers.
+    A notebook whose dask worker dies begins again on another worker. ``watch`` gets the running
+    figures five times a second. Without ``watch``, lines of progress are printed.
     """
     begun: Begun = {}
     running: dict[Future[Outcome], Task] = {}
@@ -68,7 +68,7 @@ def run(
 
 
 def progress_lines(tasks: Sequence[Task], every_s: float = _REPORT_EVERY_S) -> Iterator[list[str]]:
-    """Yield lines on notebooks that have done more simulations than ``every_s`` seconds ago."""
+    """Yield lines on the progress of notebooks, for each at most once in ``every_s`` seconds."""
     reported = {task.id: (time.monotonic(), "") for task in tasks}
     while True:
         lines = []

@@ -103,7 +103,7 @@ class Failure:
 
 
 def _run_twice_if_unstarted(task: Task, scratch: Path) -> Failure | None:
-    """Run a notebook, and again if its kernel died before the first cell; return its failure."""
+    """Run a notebook, a second time if its kernel died before the first cell; give its failure."""
     for attempt in (1, 2):
         try:
             _papermill(task, scratch)
@@ -185,7 +185,7 @@ def _tidied(executed: dict[str, Any], root: Path) -> bytes:
 
 
 def _relative(entry: FigureEntry, out: str) -> str:
-    """Path of a results folder from the notebook; absolute if outside the project."""
+    """Path of a results folder from the notebook's folder; absolute if outside the project."""
     inside = Path(out).is_relative_to(entry.root)
     return os.path.relpath(out, entry.notebook.parent) if inside else out
 
@@ -219,7 +219,7 @@ def _environment(task: Task, scratch: Path) -> dict[str, str]:
 
 
 def _any_cell_ran(path: Path) -> bool:
-    """Tell whether papermill started a cell of an executed notebook."""
+    """Whether papermill started a cell of an executed notebook."""
     metadata = [cell.get("metadata", {}) for cell in read_json(path).get("cells", [])]
     return any(entry.get("papermill", {}).get("start_time") for entry in metadata)
 

@@ -36,8 +36,9 @@ def plan(
 ) -> tuple[list[Task], list[Outcome]]:
     """Check figures; return the tasks, the longest first, and the outcomes of all other figures.
 
-    The others are current or cannot be read; if the user ``named`` the figures, an unreadable one
-    is an error.
+    The other figures are current or cannot be read. ``given`` are the parameters that the user
+    passed. Figures that cannot be read get an ``error.json``. If the user ``named`` the figures,
+    the first that cannot be read raises.
     """
     tasks: list[tuple[float, Task]] = []
     skipped: list[Outcome] = []

@@ -10,11 +10,11 @@ from typing import Any
 import jinja2
 
 from repro.base import paths
-from repro.batch.card import Card, farthest, in_order, off, percent
+from repro.batch.card import Card, distance_text, farthest, in_order, percent
 from repro.batch.check import (
     INDEX,
     ORIGIN_WORDS,
-    Stored,
+    StoredFigure,
     headline,
     missing_data_line,
     tally_line,
@@ -26,7 +26,7 @@ from repro.figures.saved import RESULT, paper_name, shown_values, verdict_word
 from repro.figures.tolerance import flat, show
 from repro.files.whole import write_whole
 
-#: Labels of figures without a verdict.
+#: Labels of figures after the verdicts.
 _OTHERS = (OWN_CHECKS, "no claims", "failed", "damaged")
 
 
@@ -50,7 +50,7 @@ def templates() -> jinja2.Environment:
         shares=shares,
         paper_name=paper_name,
         show=show,
-        off=off,
+        distance_text=distance_text,
         percent=percent,
         judged_rules=judged_rules,
         flat=lambda value: list(flat(value)),
@@ -63,7 +63,7 @@ def templates() -> jinja2.Environment:
 
 
 def write_report(
-    out: Path, figures: Sequence[Stored], changes: Mapping[str, Sequence[str]] | None = None
+    out: Path, figures: Sequence[StoredFigure], changes: Mapping[str, Sequence[str]] | None = None
 ) -> Path:
     """Write ``index.html`` and a page per paper; equal results give equal bytes.
 
@@ -114,7 +114,7 @@ def _lock(lock: dict[str, Any] | None) -> str:
     )
 
 
-def _links(figure: Stored, out: Path) -> list[tuple[str, str]]:
+def _links(figure: StoredFigure, out: Path) -> list[tuple[str, str]]:
     """Names and addresses of a figure's files."""
     entry = figure.entry
     files = list[tuple[str, Path]]()

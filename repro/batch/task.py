@@ -38,7 +38,7 @@ class Task:
 
     @property
     def folder(self) -> Path:
-        """Where the notebook writes its results."""
+        """Folder of the notebook's results."""
         profile = str(self.parameters["profile"])
         seed = self.parameters.get("seed", 0)
         out = Path(self.parameters["out"])

@@ -37,7 +37,7 @@ _starting = threading.Lock()
 
 
 def available() -> bool:
-    """Tell whether kernels can be forked: on Linux, from a process that may have children."""
+    """Whether kernels can be forked: on Linux, from a process that may have children."""
     return sys.platform == "linux" and not multiprocessing.current_process().daemon
 
 

@@ -50,7 +50,7 @@ class LazyGroup(TyperGroup):
     """Commands that are imported when they run."""
 
     #: Package of the modules.
-    home: ClassVar[str] = "repro.cli"
+    package: ClassVar[str] = "repro.cli"
     #: Name -> ("module:function", line of the help).
     targets: ClassVar[Mapping[str, tuple[str, str]]] = {}
 
@@ -68,17 +68,17 @@ class LazyGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Import the command that is to run."""
-        name, command, rest = super().resolve_command(ctx, args)
+        name, command, remaining = super().resolve_command(ctx, args)
         if name is not None and name in self.targets:
             module, _, function = self.targets[name][0].partition(":")
             app = typer.Typer(
                 add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
             )
             app.command(name, cls=OnceCommand)(
-                getattr(importlib.import_module(f"{self.home}.{module}"), function)
+                getattr(importlib.import_module(f"{self.package}.{module}"), function)
             )
             command = typer.main.get_command(app)
-        return name, command, rest
+        return name, command, remaining
 
 
 class Commands(LazyGroup):
@@ -105,7 +105,7 @@ class Commands(LazyGroup):
         ),
         "place": (
             "place:place_jobs",
-            "Place jobs on a cluster in one decision: nodes, costs, scores, run times.",
+            "Place Liquid's jobs in one decision; print nodes, costs, scores and run times.",
         ),
         "front": (
             "front:search_front",
@@ -118,7 +118,7 @@ class Commands(LazyGroup):
         ),
     }
     #: Groups of other distributions: name -> (line of the help, message where it is not installed).
-    elsewhere: ClassVar[Mapping[str, tuple[str, str]]] = {
+    external_groups: ClassVar[Mapping[str, tuple[str, str]]] = {
         "course": (
             "Release assignments to students, grade what comes back.",
             "the course tools are a distribution of their own: `pip install ./course` in a "
@@ -128,26 +128,26 @@ class Commands(LazyGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        for name, (line, _) in self.elsewhere.items():
+        for name, (line, _) in self.external_groups.items():
             self.commands[name] = TyperCommand(name, help=line, rich_markup_mode=None)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Import the group of another distribution if one of its commands is asked for."""
-        name, command, rest = super().resolve_command(ctx, args)
-        if name in self.elsewhere:
+        """Import the group of another distribution if one of its commands is to run."""
+        name, command, remaining = super().resolve_command(ctx, args)
+        if name in self.external_groups:
             entry_points = importlib.import_module("repro.cli.entry_points")
-            found = entry_points.group(name)
-            if found is None and not ctx.resilient_parsing:
-                raise ParamError(self.elsewhere[name][1])
-            command = found or command
-        return name, command, rest
+            group = entry_points.group(name)
+            if group is None and not ctx.resilient_parsing:
+                raise ParamError(self.external_groups[name][1])
+            command = group or command
+        return name, command, remaining
 
 
 class TraceCommands(LazyGroup):
     """Commands after ``repro trace``."""
 
     targets: ClassVar = {
-        "list": ("trace:list_", "List the public files, and whether each is in mirror or cache."),
+        "list": ("trace:list_", "List the public files, and whether each is available here."),
         "formats": (
             "trace:formats",
             "List the formats of traces with their files, columns and options.",

@@ -11,8 +11,7 @@ import typer
 
 from repro.base import paths
 from repro.base.errors import ParamError, ReproError
-from repro.batch import against as comparison
-from repro.batch import check as checks
+from repro.batch import check, compare_results
 from repro.batch.report import write_report
 from repro.cli.lines import complain, say
 from repro.cli.missing_data import EXIT_CODE, RequireData, say_missing
@@ -38,7 +37,7 @@ Against = Annotated[
     typer.Option(
         "--against",
         metavar="DIR",
-        help="Folder of other results to compare with, such as figures.",
+        help="Folder of other results to compare with, such as figures/.",
     ),
 ]
 
@@ -53,9 +52,9 @@ def list_(
     """List the figures and tables that can be regenerated."""
     if paper_name is not None and paper not in (None, paper_name):
         raise ParamError(f"two papers, {paper_name} and --paper {paper}; give one")
-    specs, broken = params.loaded(params.select([], params.discover(), paper=paper_name or paper))
-    if broken and not specs:
-        raise next(iter(broken.values()))
+    specs, errors = params.loaded(params.select([], params.discover(), paper=paper_name or paper))
+    if errors and not specs:
+        raise next(iter(errors.values()))
     if as_json:
         texts = ("kind", "title", "reference", "shows")
         rows = [
@@ -70,7 +69,7 @@ def list_(
         for entry, spec in specs.items():
             diagram = ", diagram" * (spec.kind == "diagram")
             say(f"{entry.id:<{width}}  {spec.title} ({spec.reference}{diagram})")
-    for error in broken.values():
+    for error in errors.values():
         complain(str(error))
 
 
@@ -94,43 +93,44 @@ def check_figures(
     if variations:
         _list_variations(entries, out)
         return
-    specs, broken = params.loaded(entries)
-    if broken and (ids or not specs):
-        raise next(iter(broken.values()))
-    folder, results = checks.last_results(entries, out)
+    specs, errors = params.loaded(entries)
+    if errors and (ids or not specs):
+        raise next(iter(errors.values()))
+    folder, results = check.last_results(entries, out)
     with_result = [result.entry for result in results]
-    absent = [entry.id for entry in entries if entry not in with_result]
-    if ids and absent:
-        raise ReproError(f"no result of {', '.join(absent)} in {folder}; `repro run` makes it")
+    without_result = [entry.id for entry in entries if entry not in with_result]
+    if ids and without_result:
+        names = ", ".join(without_result)
+        raise ReproError(f"no result of {names} in {folder}; `repro run` makes it")
     changes = _changes(entries, folder, results, against)
     if as_json:
-        document = checks.as_json(folder, results)
+        document = check.as_json(folder, results)
         if against:
             document["against"] = [asdict(change) for change in changes]
         typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
     else:
-        for line in checks.lines(results):
+        for line in check.lines(results):
             say(line)
-        for line in checks.headline_lines(results):
+        for line in check.headline_lines(results):
             typer.echo(line)
-        if line := checks.not_comparable_line(results):
+        if line := check.not_comparable_line(results):
             typer.echo(line)
-        typer.echo(f"{len(results)} figures in {folder}: {checks.tally_line(results)}")
+        typer.echo(f"{len(results)} figures in {folder}: {check.tally_line(results)}")
         say_missing(results)
-        if absent:
-            typer.echo(f"{len(absent)} figures have no result yet")
-        if out is None and (note := checks.elsewhere(entries, folder)):
+        if without_result:
+            typer.echo(f"{len(without_result)} figures have no result yet")
+        if out is None and (note := check.line_on_other_folder(entries, folder)):
             typer.echo(note)
         for change in changes:
             for line in change.lines():
                 say(f"{change.id}  {line}")
         if against:
-            typer.echo(f"against {against}: {comparison.totals(changes)}")
-    for error in broken.values():
+            typer.echo(f"against {against}: {compare_results.totals(changes)}")
+    for error in errors.values():
         complain(str(error))
-    if broken or not checks.is_fine(results) or any(change.worse for change in changes):
+    if errors or not check.is_fine(results) or any(change.worse for change in changes):
         raise typer.Exit(1)
-    if require_data and checks.missing_data(results)[0]:
+    if require_data and check.missing_data(results)[0]:
         raise typer.Exit(EXIT_CODE)
 
 
@@ -155,11 +155,11 @@ def report(
 ) -> None:
     """Write the gallery page next to the last results and print its path."""
     entries = params.discover()
-    folder, results = checks.last_results(entries, out)
+    folder, results = check.last_results(entries, out)
     changes = _changes(entries, folder, results, against)
     page = write_report(folder, results, {change.id: change.lines() for change in changes})
     typer.echo(str(page))
-    if out is None and (note := checks.elsewhere(entries, folder)):
+    if out is None and (note := check.line_on_other_folder(entries, folder)):
         typer.echo(f"repro: {note}", err=True)
     if open_:
         webbrowser.open(page.resolve().as_uri())
@@ -168,9 +168,9 @@ def report(
 def _changes(
     entries: Sequence[params.FigureEntry],
     folder: Path,
-    results: Sequence[checks.Stored],
+    results: Sequence[check.StoredFigure],
     against: Path | None,
-) -> list[comparison.Change]:
+) -> list[compare_results.Change]:
     """Compare results with those in the folder ``against``; empty without it."""
     if against is None:
         return []
@@ -178,7 +178,7 @@ def _changes(
         raise ParamError(
             f"--against {against}: this is the folder of the results themselves; give another one"
         )
-    earlier = checks.stored(entries, against)
+    earlier = check.stored(entries, against)
     if not any(stored.result for stored in earlier):
         raise ReproError(f"--against {against}: no results there; give a folder with results")
-    return comparison.compare(results, earlier, params.loaded(entries)[0])
+    return compare_results.compare(results, earlier, params.loaded(entries)[0])

@@ -78,7 +78,7 @@ def search_front(
         raise ParamError(f"--out {out}: no folder {out.parent}; make it first")
     objectives = parse([_objective(text) for text in prefer])
     search = Method(method, budget, population)
-    reading = parse_settings(settings or [], elsewhere=())
+    reading = parse_settings(settings or [], with_option=())
     reading |= {"drop_bad_rows": True} if drop_bad_rows else {}
     frame = _open_jobs(trace, format, speedups, seed, reading)
     curves = None if speedups is None else load_speedups(speedups)

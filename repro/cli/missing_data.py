@@ -18,7 +18,7 @@ RequireData = Annotated[
 ]
 
 
-def say_missing(figures: Sequence[check.Stored]) -> bool:
+def say_missing(figures: Sequence[check.StoredFigure]) -> bool:
     """Print the public files that some figures lack; tell whether there are any."""
     line = check.missing_data_line(figures)
     if line:

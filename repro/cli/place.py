@@ -10,7 +10,7 @@ import typer
 
 from repro.base.errors import ParamError, TraceError, refuse_unknown
 from repro.cli.lines import complain
-from repro.cli.settings import ELSEWHERE, parse_settings
+from repro.cli.settings import WITH_OPTION, parse_settings
 from repro.figures.saved import to_json
 from repro.files.guess import renames
 from repro.files.table import Document, Table
@@ -39,7 +39,7 @@ def place_jobs(
     policy: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="A policy of Liquid, or given: score the tasks of the file."
+            metavar="NAME", help="A policy of Liquid, or 'given' to score the column tasks."
         ),
     ],
     settings: Annotated[
@@ -47,20 +47,20 @@ def place_jobs(
         typer.Option("--set", metavar="K=V", help="Parameter of the policy, such as lambda=0.5."),
     ] = None,
     times: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Run times: measured, k80 or t4.")
+        str | None, typer.Option(metavar="NAME", help="Model of run times: measured, k80 or t4.")
     ] = None,
     seed: Annotated[
         int | None, typer.Option(metavar="N", help="Seed of random policies; by default 0.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
 ) -> None:
-    """Place jobs on a cluster in one decision: nodes, costs, scores, run times."""
+    """Place Liquid's jobs in one decision; print nodes, costs, scores and run times."""
     if seed is not None and seed < 0:
         raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
     machines = Cluster.parse(cluster)
     site = NodeResources(machines)
     rows = _JobRows(jobs, None if times is None else named(times))
-    chosen = parse_settings(settings or [], (*ELSEWHERE, "times"))
+    chosen = parse_settings(settings or [], (*WITH_OPTION, "times"))
     is_random = False
     if policy == GIVEN:
         refuse_unknown("policy 'given' has no parameter", chosen, ("lambda", "score"))
@@ -69,7 +69,7 @@ def place_jobs(
     else:
         placer = _placer(policy, chosen)
         is_random = placer.is_random
-        rows.check_room(site, placer.per_node())
+        rows.check_fits(site, placer.per_node())
         scoring = Scoring(getattr(placer, "lambda_", 0.5), getattr(placer, "score", "paper"))
         shown = policy == "liquid-batch" and not as_json and sys.stderr.isatty()
         watched = {"watch": _show_generation} if shown else {}
@@ -81,7 +81,7 @@ def place_jobs(
     _print_ignored(unused, list(machines.gpu_types))
     options = [_TYPES] if machines.gpu_types else []
     if seed is not None and not is_random:
-        complain(f"not used: --seed {seed} (policy {policy} draws nothing)")
+        complain(f"not used: --seed {seed} (policy {policy} uses no random numbers)")
         options.append("--seed")
     ignored = {"file_columns": list(unused), "options": options}
     ignored = {name: names for name, names in ignored.items() if names}
@@ -101,7 +101,7 @@ def _placer(policy: str, settings: dict[str, Any]) -> Containers:
 
 
 class _JobRows:
-    """Rows of a file of jobs, with the batch sizes and numbers that a run-time model needs."""
+    """Rows of a file of jobs, with the batch sizes and numbers of batches for a run-time model."""
 
     def __init__(self, path: str, model: PlanTimes | None) -> None:
         self.path = Path(path)
@@ -159,7 +159,8 @@ class _JobRows:
             reasons |= dict.fromkeys(("model", "batch_size", "num_batches"), "--times reads it")
         elif self.model.sizeless:
             reasons |= dict.fromkeys(
-                ("batch_size", "num_batches"), "--times measured knows one size"
+                ("batch_size", "num_batches"),
+                "--times measured has one batch size only",
             )
         accepted = (*_REQUIRED, *_OPTIONAL)
         absent = [name for name in accepted if name not in self.table]
@@ -182,14 +183,15 @@ class _JobRows:
         except ParamError as error:
             raise TraceError(f"{self.path}:{self._line(row)}:model: {error}") from None
 
-    def check_room(self, site: NodeResources, per_node: float) -> None:
+    def check_fits(self, site: NodeResources, per_node: float) -> None:
         """Refuse a job that can never be placed."""
         for row, gang in enumerate(self.gangs):
-            if gang.size > (room := site.capacity(gang, per_node)):
+            if gang.size > (capacity := site.capacity(gang, per_node)):
                 raise TraceError(
                     f"{self.path}:{self._line(row)}: job {self.ids[row]!r} has {gang.size} "
                     f"containers of one GPU, {gang.gpu_mem_mb:g} MB and {gang.bandwidth_mb_s:g} "
-                    f"MB/s each; the nodes of one domain take {room} of them; use a larger cluster"
+                    f"MB/s each; the nodes of one domain take {capacity} of them; use a larger "
+                    "cluster"
                 )
 
     def given(self, site: NodeResources) -> list[Plan | None]:
@@ -212,7 +214,7 @@ class _JobRows:
                 idle[node] -= 1
                 if idle[node] < 0:
                     raise TraceError(
-                        f"{where}: node {node} is full; {site.idle[node]} GPUs are for jobs"
+                        f"{where}: node {node} is full; all {site.idle[node]} GPUs are taken"
                     )
             plans.append(tuple(nodes) if words else None)
         return plans

@@ -86,7 +86,7 @@ def run_figures(
         cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         workers = jobs or (None if scheduler else min(cpus or 1, max(1, len(tasks))))
         messages = RunMessages(tasks, len(entries), debug=context.obj["debug"])
-        for line in messages.before(outcomes):
+        for line in messages.opening_lines(outcomes):
             say(line)
         # A shell that starts a job in the background makes it ignore Ctrl-C.
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -142,10 +142,11 @@ class RunMessages:
         self._tasks = {task.id: task for task in tasks}
         self.total = total
         self._debug = debug
-        self.count = total - len(tasks)
+        #: number of figures that have ended or are current
+        self.done = total - len(tasks)
         self._printed_warnings: set[str] = set()
 
-    def before(self, outcomes: Sequence[Outcome]) -> list[str]:
+    def opening_lines(self, outcomes: Sequence[Outcome]) -> list[str]:
         """Lines with the number of current figures, and the figures that cannot run."""
         current = sum(not outcome.error for outcome in outcomes)
         lines = [f"{current} of {self.total} figures are current"] if current else []
@@ -153,23 +154,25 @@ class RunMessages:
             f"{outcome.id}: failed: {outcome.error}" for outcome in outcomes if outcome.error
         ]
 
-    def of(self, outcome: Outcome) -> list[str]:
+    def outcome_lines(self, outcome: Outcome) -> list[str]:
         """Lines of a figure that ended, with its warnings that have not been printed yet."""
-        self.count += 1
+        self.done += 1
         text = outcome.summary or "no claims"
         if outcome.variation:
             text = f"variation, {outcome.variation}"
         if outcome.error:
             where = "" if outcome.cell is None else f" in cell [{outcome.cell}]"
             text = f"failed{where}: {outcome.error}"
-        counter = f"[{self.count:>{len(str(self.total))}}/{self.total}]"
+        counter = f"[{self.done:>{len(str(self.total))}}/{self.total}]"
         first = f"{counter} {outcome.id}: {text} ({outcome.wall_s:.1f} s)"
-        fresh = [warning for warning in outcome.warnings if warning not in self._printed_warnings]
-        self._printed_warnings.update(fresh)
-        advice = self._of_failure(self._tasks[outcome.id]) if outcome.error else []
-        return [first, *advice, *(f"  warning: {warning}" for warning in fresh)]
+        new_warnings = [
+            warning for warning in outcome.warnings if warning not in self._printed_warnings
+        ]
+        self._printed_warnings.update(new_warnings)
+        advice = self._failure_lines(self._tasks[outcome.id]) if outcome.error else []
+        return [first, *advice, *(f"  warning: {warning}" for warning in new_warnings)]
 
-    def _of_failure(self, task: Task) -> list[str]:
+    def _failure_lines(self, task: Task) -> list[str]:
         """Lines with the files to look at, and with --debug the traceback."""
         here = Path.cwd()
         candidates = (task.folder / ERROR, task.executed)
@@ -186,10 +189,10 @@ class RunMessages:
 @contextmanager
 def _progress(messages: RunMessages) -> Iterator[tuple[Watch | None, Callable[[Outcome], None]]]:
     """Yield the progress display of running figures (or None) and the printer of ended figures."""
-    if messages.count == messages.total or not sys.stdout.isatty():
+    if messages.done == messages.total or not sys.stdout.isatty():
 
         def plain(outcome: Outcome) -> None:
-            say("\n".join(messages.of(outcome)))
+            say("\n".join(messages.outcome_lines(outcome)))
             sys.stdout.flush()
 
         yield None, plain
@@ -201,11 +204,11 @@ def _progress(messages: RunMessages) -> Iterator[tuple[Watch | None, Callable[[O
         TimeElapsedColumn(),
     )
     with Progress(*columns, transient=True) as progress:
-        whole = progress.add_task(
+        total_row = progress.add_task(
             "figures",
             total=messages.total,
-            completed=messages.count,
-            count=f"{messages.count}/{messages.total}",
+            completed=messages.done,
+            count=f"{messages.done}/{messages.total}",
         )
         rows: dict[Task, TaskID] = {}
 
@@ -215,19 +218,19 @@ def _progress(messages: RunMessages) -> Iterator[tuple[Watch | None, Callable[[O
             for task in running:
                 if task not in rows:
                     rows[task] = progress.add_task(task.id, total=None, count="")
-                points = task.simulations_done()
-                done, _, total = points.partition("/")
+                progress_text = task.simulations_done()
+                done, _, total = progress_text.partition("/")
                 progress.update(
                     rows[task],
                     completed=int(done or 0),
                     total=int(total) if total else None,
-                    count=f"{points} simulations" if points else "",
+                    count=f"{progress_text} simulations" if progress_text else "",
                 )
 
-        def bar(outcome: Outcome) -> None:
-            for line in messages.of(outcome):
+        def print_outcome(outcome: Outcome) -> None:
+            for line in messages.outcome_lines(outcome):
                 progress.console.print(visible(line), markup=False, highlight=False)
-            count = f"{messages.count}/{messages.total}"
-            progress.update(whole, completed=messages.count, count=count)
+            count = f"{messages.done}/{messages.total}"
+            progress.update(total_row, completed=messages.done, count=count)
 
-        yield watch, bar
+        yield watch, print_outcome

@@ -17,13 +17,15 @@ DropOption = Annotated[
     typer.Option("--drop-bad-rows", help="Leave out rows that break a rule, counted by reason."),
 ]
 _WORDS = {"true": True, "false": False, "none": None}
-#: Parameters that `repro simulate` has options of its own for.
-ELSEWHERE = ("name", "rules", "throughputs")
+#: Parameters that have separate options of `repro simulate`.
+WITH_OPTION = ("name", "rules", "throughputs")
 _LARGEST = 2.0**53  # whole numbers beyond are not exact
 
 
-def parse_settings(pairs: list[str], elsewhere: Collection[str] = ELSEWHERE) -> dict[str, Any]:
-    """Parameters by name from texts ``K=V``; names in ``elsewhere`` have their own options.
+def parse_settings(pairs: list[str], with_option: Collection[str] = WITH_OPTION) -> dict[str, Any]:
+    """Parameters by name from texts ``K=V``; names in ``with_option`` are refused.
+
+    They have separate options.
 
     A value is a whole number, a number (also ``inf``), true, false, none, or text. A comma makes a
     tuple.
@@ -37,7 +39,7 @@ def parse_settings(pairs: list[str], elsewhere: Collection[str] = ELSEWHERE) -> 
         name = name.strip()
         if not equals or not name:
             raise ParamError(f"--set {pair}: expected K=V, such as thresholds=3250,7200")
-        if name in elsewhere:
+        if name in with_option:
             raise ParamError(f"--set {pair}: use --{'policy' if name == 'name' else name} instead")
         texts = [text for text in value.split(",") if text.strip() or "," not in value]
         if not texts:
@@ -48,30 +50,36 @@ def parse_settings(pairs: list[str], elsewhere: Collection[str] = ELSEWHERE) -> 
 
 
 def format_settings(
-    policy: str, form: str | None, settings: dict[str, Any]
+    policy: str, trace_format: str | None, settings: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Split settings into those of policy and rounds, and those of the trace format only."""
-    if form is None or form not in FORMATS:
+    """Split settings into parameters of policy and rounds, and options of the trace format.
+
+    A name that both have is a parameter of the policy or the rounds.
+    """
+    if trace_format is None or trace_format not in FORMATS:
         return settings, {}
-    own = {
+    policy_names = {
         *parameter_names(policies[policy]),
         *(field.name for field in dataclasses.fields(RoundSettings)),
     }
-    of_format = {*list(inspect.signature(FORMATS[form]).parameters)[1:]} - own
+    of_format = {*list(inspect.signature(FORMATS[trace_format]).parameters)[1:]} - policy_names
     remaining = {key: value for key, value in settings.items() if key not in of_format}
     return remaining, {key: value for key, value in settings.items() if key in of_format}
 
 
 def round_settings(policy: str, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Split settings into those of the policy and those of the round mechanism."""
+    """Split settings into parameters of the policy and parameters of the round mechanism."""
     cls = policies[policy]
     if issubclass(cls, Order):
         return settings, {}
-    own = parameter_names(cls)
-    names = [field.name for field in dataclasses.fields(RoundSettings) if field.name not in own]
-    refuse_unknown(f"policy {policy!r} and its rounds have no parameter", settings, [*own, *names])
-    rounds = {key: value for key, value in settings.items() if key in names}
-    return {key: value for key, value in settings.items() if key in own}, rounds
+    policy_names = parameter_names(cls)
+    round_names = [
+        field.name for field in dataclasses.fields(RoundSettings) if field.name not in policy_names
+    ]
+    accepted = [*policy_names, *round_names]
+    refuse_unknown(f"policy {policy!r} and its rounds have no parameter", settings, accepted)
+    rounds = {key: value for key, value in settings.items() if key in round_names}
+    return {key: value for key, value in settings.items() if key in policy_names}, rounds
 
 
 def _scalar(text: str, pair: str) -> Any:

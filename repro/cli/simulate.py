@@ -31,8 +31,8 @@ from repro.perf.throughput_files import load_throughputs, throughputs_of
 from repro.trace import synth
 from repro.trace.load import load
 
-#: Trace format -> options of ``repro simulate`` that it reads too.
-_SPEEDS = {"gavel": ("throughputs", "reference_gpu"), "pcs": ("speedups",)}
+#: Trace format -> options of ``repro simulate`` that its reader also takes.
+_FORMAT_OPTIONS = {"gavel": ("throughputs", "reference_gpu"), "pcs": ("speedups",)}
 COLUMNS = ("job_id", "submit_time", "start_time", "end_time", "jct", "num_gpus", "predicted_jct")
 _BOUNDS = ("predicted_jct_low", "predicted_jct_high")
 
@@ -57,7 +57,8 @@ def simulate_trace(
         str | None, typer.Option(metavar="TYPE", help="GPU type that durations refer to.")
     ] = None,
     placement_sensitive: Annotated[
-        bool, typer.Option(help="Slow down spread gangs; default placement yarn.")
+        bool,
+        typer.Option(help="Slow down gangs that span nodes; the default placement is then yarn."),
     ] = False,
     settings: Annotated[list[str] | None, SetOption] = None,
     placement: Annotated[str | None, typer.Option(metavar="NAME", help="Placement rule.")] = None,
@@ -68,7 +69,10 @@ def simulate_trace(
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of random numbers.")] = 0,
     predict: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Predict the JCT of N jobs on arrival; all jobs under pcs."),
+        typer.Option(
+            metavar="N",
+            help="Number of jobs whose JCT is predicted (default: all under rules pcs).",
+        ),
     ] = None,
     predict_interval: Annotated[
         float | None,
@@ -91,18 +95,20 @@ def simulate_trace(
     _check_numbers({"seed": seed, "predict": predict}, out)
     _check_named({"placement": placement, "throughputs": throughputs, "speedups": speedups})
     machines = Cluster.parse(cluster)
-    parameters, reading = format_settings(
+    parameters, reader_options = format_settings(
         policy, _format(trace, format), parse_settings(settings or [])
     )
-    own, rounds = round_settings(policy, parameters)
-    chosen = make(policy, rules, **own)
-    speeds = _present(throughputs=throughputs, reference_gpu=reference_gpu, speedups=speedups)
+    policy_parameters, rounds = round_settings(policy, parameters)
+    chosen = make(policy, rules, **policy_parameters)
+    speed_options = _present(
+        throughputs=throughputs, reference_gpu=reference_gpu, speedups=speedups
+    )
     curves = _curves(speedups, chosen)
-    reading |= {"drop_bad_rows": True} if drop_bad_rows else {}
-    # a job of divisible GPUs may ask for more than there are
+    reader_options |= {"drop_bad_rows": True} if drop_bad_rows else {}
+    # the demand of a job of divisible GPUs may exceed the cluster
     gpus = None if chosen.elastic else machines.num_gpus
-    opened = _open_jobs(trace, format, gpus, seed, speeds, reading)
-    perf = curves or _performance(opened, machines, speeds, placement_sensitive, rules)
+    opened = _open_jobs(trace, format, gpus, seed, speed_options, reader_options)
+    perf = curves or _performance(opened, machines, speed_options, placement_sensitive, rules)
     if not stand_in:
         _check_stand_ins(stand_ins(opened.frame, perf, chosen), rules)
     result = _simulated(
@@ -144,7 +150,7 @@ def _present(**options: str | None) -> dict[str, str]:
 
 
 def _simulated(frame: pd.DataFrame, machines: Cluster, policy: Policy, **options: Any) -> Result:
-    """Simulate; a terminal shows that loops are compiled."""
+    """Simulate; on a terminal, print a line while loops are compiled."""
     with compile_watch(compiling_line()), warnings.catch_warnings():
         # the notes of the result have the same lines
         warnings.simplefilter("ignore", InputWarning)
@@ -166,11 +172,11 @@ def _check_numbers(numbers: dict[str, int | None], out: Path | None) -> None:
         raise ParamError(f"--out {out}: no folder {out.parent}; make it first")
 
 
-def _check_stand_ins(found: list[str], rules: str) -> None:
+def _check_stand_ins(replaced: list[str], rules: str) -> None:
     """Refuse the rules of an artifact on stand-ins for the artifact's data."""
-    if found and rules != "paper":
-        names = ", ".join(found)
-        fetch = " ".join(name.split()[-1] for name in found)
+    if replaced and rules != "paper":
+        names = ", ".join(replaced)
+        fetch = " ".join(name.split()[-1] for name in replaced)
         raise ParamError(
             f"--rules {rules} reproduces the artifact's numbers, but a stand-in takes the place of "
             f"{names}: fetch it (repro trace fetch {fetch}), or pass --stand-in"
@@ -208,29 +214,28 @@ class _Opened(NamedTuple):
 
 def _open_jobs(
     name: str,
-    form: str | None,
+    trace_format: str | None,
     gpus: int | None,
     seed: int,
-    speeds: dict[str, str],
-    reading: dict[str, Any],
+    speed_options: dict[str, str],
+    reader_options: dict[str, Any],
 ) -> _Opened:
     """Read or generate a trace.
 
-    ``speeds`` are options for traces whose work is in training steps or GPU-seconds. ``reading``
-    are further options of the reader.
+    ``speed_options`` are for traces whose work is in training steps or GPU-seconds.
     """
     if Path(name).exists() or name not in synth.generators:
-        of_format = _SPEEDS.get(_format(name, form) or "", ())
-        options = {key: speeds[key] for key in speeds if key in of_format}
-        all_options: dict[str, Any] = options | reading
-        frame = load(name, form, cluster_gpus=gpus, **all_options)
+        of_format = _FORMAT_OPTIONS.get(_format(name, trace_format) or "", ())
+        options = {key: value for key, value in speed_options.items() if key in of_format}
+        all_options: dict[str, Any] = options | reader_options
+        frame = load(name, trace_format, cluster_gpus=gpus, **all_options)
         return _Opened(frame, frozenset(options), False)
-    if form is not None:
-        raise ParamError(f"--format {form}: {name!r} is a generator, not a file")
-    if reading:
+    if trace_format is not None:
+        raise ParamError(f"--format {trace_format}: {name!r} is a generator, not a file")
+    if reader_options:
         raise ParamError(f"--drop-bad-rows: {name!r} is a generator, which has no bad rows")
     accepted = inspect.signature(synth.generators[name]).parameters
-    options = {key: speeds[key] for key in speeds if key in accepted}
+    options = {key: value for key, value in speed_options.items() if key in accepted}
     return _Opened(open_trace(name, seed, **options)[0], frozenset(options), True)
 
 
@@ -245,36 +250,39 @@ def _curves(path: str | None, policy: Policy) -> SpeedUp | None:
 
 
 def _performance(
-    opened: _Opened, machines: Cluster, speeds: dict[str, str], sensitive: bool, rules: str
+    opened: _Opened, machines: Cluster, speed_options: dict[str, str], sensitive: bool, rules: str
 ) -> ThroughputTable | None:
     """Throughput table of the run; None if the trace's own is used."""
     frame = opened.frame
     if sensitive:
         _check_sensitive(machines, rules)
-    elif "throughputs" not in speeds or not machines.gpu_types:
-        _check_speeds_used(opened, machines, speeds)
+    elif "throughputs" not in speed_options or not machines.gpu_types:
+        _check_options_used(opened, machines, speed_options)
         return None
-    reference = speeds.get("reference_gpu") or frame.attrs.get("reference_gpu", "v100")
-    source = speeds.get("throughputs")
+    reference = speed_options.get("reference_gpu") or frame.attrs.get("reference_gpu", "v100")
+    source = speed_options.get("throughputs")
     table = throughputs_of(frame) if source is None else load_throughputs(source, reference)
     if sensitive and table is None:
-        raise ParamError("--placement-sensitive: give the speeds of both placements, --throughputs")
+        raise ParamError(
+            "--placement-sensitive: give --throughputs, a table with the throughputs of "
+            "consolidated gangs and of gangs that span nodes"
+        )
     if sensitive and table is not None:
         table = dataclasses.replace(table, server_gpus=machines.gpus_per_node)
     return table
 
 
-def _check_speeds_used(opened: _Opened, machines: Cluster, speeds: dict[str, str]) -> None:
+def _check_options_used(opened: _Opened, machines: Cluster, speed_options: dict[str, str]) -> None:
     """Refuse options on speeds that neither the trace nor the cluster uses."""
-    for option in speeds:
+    for option, value in speed_options.items():
         if option not in opened.used:
-            reason = "is only used with --throughputs"
+            reason = "is used only with --throughputs or by a trace that reads it"
             if not machines.gpu_types:
-                reason = f"has no use here, {machines} names no GPU types (such as 9x4:v100)"
-            raise ParamError(
-                f"--{option.replace('_', '-')} {speeds[option]}: {reason}, nor does the trace need "
-                "it; leave it out"
-            )
+                reason = (
+                    "needs a cluster with GPU types such as 9x4:v100 or a trace that reads it, and "
+                    f"{machines} names no GPU types"
+                )
+            raise ParamError(f"--{option.replace('_', '-')} {value}: {reason}; leave it out")
 
 
 def _check_sensitive(machines: Cluster, rules: str) -> None:

@@ -32,10 +32,15 @@ JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object, nothi
 
 
 def list_(
-    tables: Annotated[bool, typer.Option("--tables", help="List tables too.")] = False,
+    tables: Annotated[
+        bool,
+        typer.Option(
+            "--tables", help="Also list files that are no traces, such as throughput tables."
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """List the public files, and whether each is in mirror or cache."""
+    """List the public files, and whether each is available here."""
     items = [item for item in public.entries().values() if tables or item.format in FORMATS]
     if as_json:
         rows = [
@@ -45,11 +50,10 @@ def list_(
         return
     width = max(len(item.name) for item in items)
     for item in items:
-        here = "here" if public.available(item.name) else "-"
+        available = "here" if public.available(item.name) else "-"
         size = f"{item.bytes / 1e3:,.1f} kB"
-        typer.echo(
-            f"{item.name:<{width}}  {item.format:<13}  {size:>10}  {here:<4}  {item.description}"
-        )
+        facts = f"{item.format:<13}  {size:>10}  {available:<4}  {item.description}"
+        typer.echo(f"{item.name:<{width}}  {facts}")
 
 
 def formats(as_json: JsonOption = False) -> None:
@@ -176,7 +180,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     rows |= {
         "span": f"{_amount(facts['span_s'])} s ({facts['span_s'] / 86400:,.1f} days)",
         "GPUs per job": mix,
-        "duration s": times,
+        "duration (s)": times,
         "mean interarrival": "-" if gap is None else f"{gap:,.1f} s",
         "work": f"{_amount(facts['gpu_seconds'])} GPU-s",
         "mean GPUs demanded": "-" if demand is None else f"{demand:,.1f}",
@@ -223,5 +227,5 @@ def _over_time(values: list[float], form: str) -> str:
 
 
 def _amount(value: float) -> str:
-    """Write a number in whole units, or with three digits where it is small."""
+    """Number as text: in whole units, or with three digits where it is small."""
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"

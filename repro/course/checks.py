@@ -1,4 +1,4 @@
-"""What the cells with tests call: a student's answer against what is right, in plain words."""
+"""Tests of a student's answers, called by the test cells, with messages in plain words."""
 
 import copy
 import math
@@ -9,20 +9,21 @@ from typing import Any
 
 import numpy as np
 
-_LONGEST = 300
-#: Where the grader keeps what is wrong until a cell has ended; None: the first ends it.
-held: list["Wrong"] | None = None
-
-
+#: Start of the line about the likely mistake; the grader looks for it in messages.
 MISTAKE = "Likely mistake: "
-_NOTES = ("Why:", "See")
+#: Wrong answers of the running cell, which the grader reads at the end of the cell. None outside of
+#: grading: then the first wrong answer is raised.
+collected: list["Wrong"] | None = None
+#: Longest text (letters) of a value in a message.
+_MAX_LETTERS = 300
+_NOTE_WORDS = ("Why:", "See")
 
 
 class Wrong(AssertionError):
-    """An answer is not right; the text tells a student why."""
+    """Error about a wrong answer; its text is for the student."""
 
     def _render_traceback_(self) -> list[str]:
-        """Return what Jupyter shows: the text alone."""
+        """Lines that Jupyter shows: the text without a traceback."""
         return [str(self)]
 
 
@@ -36,34 +37,36 @@ def expect(
     see: str = "",
     tolerance: float = 1e-6,
 ) -> None:
-    """Call a student's function and explain what is wrong with its answer, if anything is.
+    """Call a student's function and explain a wrong answer.
 
     Parameters
     ----------
     function : str or callable
-        The name of the function in the notebook, so that a missing one can be told, or a function
-        of the test that calls what students wrote.
+        Name of the student's function in the notebook, or a function of the test that calls it.
+        With a name, the message can say that the function is not defined.
     *arguments
-        What it is called with; the function gets copies and must leave them as they are.
+        Arguments of the call, passed as copies. The function must not change them.
     gives : Any
         The right answer, or a function that computes it from the arguments.
     cases : iterable of sequences, optional
-        Arguments of many calls, instead of ``arguments``; the shortest that fails is shown.
+        Arguments of several calls, in place of ``arguments``. The message shows the failed call
+        with the shortest arguments.
     mistakes : mapping, optional
-        What a mistake is called -> what it gives, or a function that computes it. Named is what
-        explains all calls that fail and would spoil the fewest that are right, fewer than fail;
-        of equal ones the first.
+        Name of a mistake -> its answer, or a function that computes it from the arguments. A
+        mistake is likely if it gives the student's answer in every failed call, and contradicts
+        fewer passed calls than there are failed calls. The message names the likely mistake that
+        contradicts the fewest passed calls, the first of equals.
     because : str
-        Why the right answer is right.
+        Reason for the right answer.
     see : str
-        Where the paper says so.
+        Section of the paper.
     tolerance : float
-        Relative difference of numbers that is let pass.
+        Relative difference up to which two numbers count as equal.
 
     Raises
     ------
     Wrong
-        The answer is not right, or there is none.
+        The answer is wrong, or the function gives none.
 
     Examples
     --------
@@ -72,22 +75,23 @@ def expect(
     >>> expect(service, 3.0, 2, gives=6.0, mistakes={"GPUs are ignored": lambda s, g: s},
     ...        because="two GPUs for 3 s are 6 GPU-seconds")  # doctest: +NORMALIZE_WHITESPACE
     Traceback (most recent call last):
-    repro.course.checks.Wrong: Not yet right: service(3.0, 2) gives 3.0, expected is 6.0.
+    repro.course.checks.Wrong: Not yet right: service(3.0, 2) gives 3.0 instead of 6.0.
       Likely mistake: GPUs are ignored.
       Why: two GPUs for 3 s are 6 GPU-seconds.
     """
     calls = [tuple(case) for case in cases] if cases is not None else [arguments]
     called = function if callable(function) else sys._getframe(1).f_globals.get(function)
+    name = function if isinstance(function, str) else function.__name__.strip("_")
     try:
-        _check(function, called, calls, gives, tolerance, dict(mistakes or {}), (because, see))
+        _check(name, called, calls, gives, tolerance, dict(mistakes or {}), (because, see))
     except Wrong as wrong:
-        if held is None:
+        if collected is None:
             raise wrong from None
-        held.append(wrong)
+        collected.append(wrong)
 
 
 def _check(
-    function: str | Callable[..., Any],
+    name: str,
     called: Any,
     calls: list[tuple[Any, ...]],
     gives: Any,
@@ -95,58 +99,59 @@ def _check(
     mistakes: Mapping[str, Any],
     notes: tuple[str, str],
 ) -> None:
-    """Raise what `expect` says."""
-    name = function if isinstance(function, str) else function.__name__.strip("_")
+    """Check all calls of a function; raise `Wrong` about the failed call to show."""
     if called is None:
         raise Wrong(f"`{name}` is not defined yet: write it above and run its cell first.")
     if not callable(called):
-        raise Wrong(f"`{name}` must be a function, and is {_kind(called)}.")
-    done = [_answer(called, case, gives, name, notes) for case in calls]
-    answers = [answer for answer, _ in done]
-    wanted = [_of(gives, case) for case in calls]
+        raise Wrong(f"`{name}` must be a function, and is {_type_in_words(called)}.")
+    results = [_answer(called, arguments, gives, name, notes) for arguments in calls]
+    answers = [answer for answer, _ in results]
+    expected = [_value(gives, arguments) for arguments in calls]
     failed = [
         number
-        for number, (answer, right) in enumerate(zip(answers, wanted, strict=True))
+        for number, (answer, right) in enumerate(zip(answers, expected, strict=True))
         if not same(answer, right, tolerance)
     ]
-    changed = [number for number, (_, change) in enumerate(done) if change]
+    changed = [number for number, (_, change) in enumerate(results) if change]
     if not failed and not changed:
         return
     shown = min(failed or changed, key=lambda number: len(repr(calls[number])))
-    said = _call(name, calls[shown])
+    call = _call_text(name, calls[shown])
     if not failed:
         raise Wrong(
-            f"Not yet right: {said} gives what is expected, but changes what it was given: "
-            f"{done[shown][1]}. Work on a copy."
+            f"Not yet right: {call} gives the right answer but changes an argument: "
+            f"{results[shown][1]}. Work on a copy."
         )
-    line = _difference(said, answers[shown], wanted[shown])
-    raise Wrong(_told(line + _named(mistakes, calls, answers, failed, tolerance), notes))
+    line = _difference(call, answers[shown], expected[shown])
+    mistake = _mistake_line(mistakes, calls, answers, failed, tolerance)
+    raise Wrong(_with_notes(line + mistake, notes))
 
 
-def _named(
+def _mistake_line(
     mistakes: Mapping[str, Any],
     calls: Sequence[Sequence[Any]],
     answers: Sequence[Any],
     failed: Sequence[int],
     tolerance: float,
 ) -> str:
-    """Return a line that names the mistake that fits best, none if none fits well."""
+    """Line that names the likely mistake, empty if no mistake is likely."""
 
     def fits(mistake: Any, number: int) -> bool:
         return _fits(mistake, calls[number], answers[number], tolerance)
 
-    spoiled = {
-        text: sum(not fits(one, number) for number in range(len(calls)))
-        for text, one in mistakes.items()
-        if all(fits(one, number) for number in failed)
+    contradicted = {
+        name: sum(not fits(mistake, number) for number in range(len(calls)))
+        for name, mistake in mistakes.items()
+        if all(fits(mistake, number) for number in failed)
     }
-    # what explains one failure of many calls, and contradicts the others, may be chance
-    best = min(spoiled, key=lambda text: spoiled[text], default="")
-    return f"\n  {MISTAKE}{best}." if best and spoiled[best] < len(failed) else ""
+    best = min(contradicted, key=lambda name: contradicted[name], default="")
+    # A mistake that explains one failed call and contradicts the others may fit by chance.
+    is_likely = bool(best) and contradicted[best] < len(failed)
+    return f"\n  {MISTAKE}{best}." if is_likely else ""
 
 
 def same(answer: Any, right: Any, tolerance: float = 1e-6) -> bool:
-    """Tell whether two values are equal, numbers within a relative difference.
+    """Whether two values are equal, numbers up to a relative difference.
 
     >>> same(np.array([1.0, 2.0]), [1, 2]), same("a", ["a"]), same({"x": 0.1}, {"x": 0.2})
     (True, False, False)
@@ -168,7 +173,7 @@ def same(answer: Any, right: Any, tolerance: float = 1e-6) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as Python's own: arrays, series and tuples as lists, tables as columns."""
+    """Value in Python's types: arrays, series and tuples as lists, tables as columns."""
     if hasattr(value, "to_dict") and hasattr(value, "columns"):
         return value.to_dict("list")
     if isinstance(value, np.generic) or hasattr(value, "tolist"):
@@ -176,90 +181,103 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple | range) else value
 
 
-def _of(value: Any, case: Sequence[Any]) -> Any:
-    return value(*copy.deepcopy(case)) if callable(value) else value
+def _value(value: Any, arguments: Sequence[Any]) -> Any:
+    """Value itself, or the result of a function for copies of the arguments."""
+    return value(*copy.deepcopy(arguments)) if callable(value) else value
 
 
-def _fits(mistake: Any, case: Sequence[Any], answer: Any, tolerance: float) -> bool:
-    """Tell whether a mistake gives this answer; one that cannot be computed does not."""
+def _fits(mistake: Any, arguments: Sequence[Any], answer: Any, tolerance: float) -> bool:
+    """Whether a mistake gives this answer; a mistake that raises does not."""
     try:
-        return same(answer, _of(mistake, case), tolerance)
+        return same(answer, _value(mistake, arguments), tolerance)
     except Exception:
         return False
 
 
 def _answer(
     called: Callable[..., Any],
-    case: Sequence[Any],
+    arguments: Sequence[Any],
     gives: Any,
     name: str,
     notes: Sequence[str],
 ) -> tuple[Any, str]:
-    """Return what a student's function answers and what it changes; tell if it stops instead."""
-    given = copy.deepcopy(case)
+    """Answer of a student's function, and a text on the argument that it changed.
+
+    Raises
+    ------
+    Wrong
+        The function is empty, or raises.
+    """
+    passed = copy.deepcopy(arguments)
     try:
-        return called(*given), _change(case, given)
+        return called(*passed), _change(arguments, passed)
     except NotImplementedError as error:
         name = traceback.extract_tb(error.__traceback__)[-1].name
         raise Wrong(f"`{name}` is still empty: write it above, then run both cells.") from None
     except Wrong:
         raise
     except Exception as error:
-        stopped = f"{type(error).__name__}: {_cut(str(error))}{_place(error)}"
-        line = (
-            f"{_call(name, case)} stopped with {stopped}; expected is {_short(_of(gives, case))}."
-        )
-        raise Wrong(_told(line, notes)) from None
+        cause = f"{type(error).__name__}: {_cut(str(error))}{_cell_line(error)}"
+        right = _short(_value(gives, arguments))
+        line = f"{_call_text(name, arguments)} stopped with {cause}; the right answer is {right}."
+        raise Wrong(_with_notes(line, notes)) from None
 
 
-def _change(before: Sequence[Any], now: Sequence[Any]) -> str:
-    """Tell which argument was changed, if any was."""
-    for old, new in zip(before, now, strict=True):
-        # some, such as a generator of random numbers, are not even equal to a copy
+def _change(before: Sequence[Any], after: Sequence[Any]) -> str:
+    """Text on the first changed argument, empty if none was changed."""
+    for old, new in zip(before, after, strict=True):
+        # some values, such as a generator of random numbers, do not equal their copy
         if not same(new, old, 0.0) and same(copy.deepcopy(old), old, 0.0):
             return f"{_short(old)} becomes {_short(new)}"
     return ""
 
 
-def _place(error: BaseException) -> str:
-    """Return the line of a cell that an error comes from, a student's before that of a test."""
-    frames = traceback.extract_tb(error.__traceback__)
-    cells = [one for one in frames if one.filename.startswith("<") or "ipykernel" in one.filename]
-    answers = [one for one in cells if one.filename != cells[0].filename] or cells
-    return f" (line {answers[-1].lineno} of its cell)" if answers else ""
+def _cell_line(error: BaseException) -> str:
+    """Line number of an error in its cell; the student's cell goes before the test cell."""
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename.startswith("<") or "ipykernel" in frame.filename
+    ]
+    student_frames = [frame for frame in frames if frame.filename != frames[0].filename] or frames
+    return f" (line {student_frames[-1].lineno} of its cell)" if student_frames else ""
 
 
-def _call(name: str, case: Sequence[Any]) -> str:
-    return f"{name}({', '.join(map(_short, case))})"
+def _call_text(name: str, arguments: Sequence[Any]) -> str:
+    """Call as in Python: ``service(3.0, 2)``."""
+    return f"{name}({', '.join(map(_short, arguments))})"
 
 
-def _told(line: str, notes: Sequence[str]) -> str:
-    """Return a message with its notes."""
-    why = [f"{word} {text.rstrip('.')}." for word, text in zip(_NOTES, notes, strict=True) if text]
-    return "\n  ".join([line, *why])
+def _with_notes(line: str, notes: Sequence[str]) -> str:
+    """Message with a line for each note that is not empty."""
+    lines = [
+        f"{word} {text.rstrip('.')}." for word, text in zip(_NOTE_WORDS, notes, strict=True) if text
+    ]
+    return "\n  ".join([line, *lines])
 
 
 def _difference(call: str, answer: Any, right: Any) -> str:
-    """Return what came and what should have come, sorts of values first."""
+    """Message with the answer and the right answer; differing types come first."""
     answer = _plain(answer)
     right = _plain(right)
-    begin = f"Not yet right: {call} gives"
+    start = f"Not yet right: {call} gives"
+    shown = _short(answer)
+    expected = _short(right)
     if answer is None:
-        return f"{begin} nothing (None), expected is {_short(right)}; is a `return` missing?"
+        return f"{start} nothing (None) instead of {expected}; is a `return` missing?"
     if isinstance(answer, float) and math.isnan(answer):
-        return f"{begin} NaN (no number, such as 0/0), expected is {_short(right)}."
-    if _kind(answer) != _kind(right):
-        return f"{begin} {_kind(answer)}, {_short(answer)}; expected is {_kind(right)}: " + (
-            f"{_short(right)}."
-        )
+        return f"{start} NaN (no number, such as 0/0) instead of {expected}."
+    answer_type = _type_in_words(answer)
+    right_type = _type_in_words(right)
+    if answer_type != right_type:
+        return f"{start} {answer_type}, {shown}, instead of {right_type}, {expected}."
     if isinstance(right, list) and len(answer) != len(right):
-        return f"{begin} {len(answer)} values, {_short(answer)}; expected are {len(right)}: " + (
-            f"{_short(right)}."
-        )
-    return f"{begin} {_short(answer)}, expected is {_short(right)}."
+        return f"{start} {len(answer)} values, {shown}, instead of {len(right)}, {expected}."
+    return f"{start} {shown} instead of {expected}."
 
 
-def _kind(value: Any) -> str:
+def _type_in_words(value: Any) -> str:
+    """Type of a value for students: ``a number``, ``text``."""
     value = _plain(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return "a number"
@@ -268,15 +286,17 @@ def _kind(value: Any) -> str:
 
 
 def _short(value: Any) -> str:
+    """Value as text, numbers to six digits, long texts cut."""
     value = _plain(value)
     if isinstance(value, float):
         return repr(value) if value.is_integer() else f"{value:.6g}"
     if isinstance(value, list):
         return _cut(f"[{', '.join(map(_short, value))}]")
     if isinstance(value, dict):
-        return _cut(f"{{{', '.join(f'{key!r}: {_short(one)}' for key, one in value.items())}}}")
+        return _cut(f"{{{', '.join(f'{key!r}: {_short(item)}' for key, item in value.items())}}}")
     return _cut(repr(value))
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
+    """Text of at most ``_MAX_LETTERS`` letters."""
+    return text if len(text) <= _MAX_LETTERS else f"{text[:_MAX_LETTERS]} …"

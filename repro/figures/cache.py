@@ -26,7 +26,7 @@ from repro.model.records import Result
 T = TypeVar("T")
 
 PACKAGE = Path(__file__).resolve().parent.parent
-#: Packages and modules that a simulation's records depend on; their imports count, too.
+#: Packages and modules that a simulation's records depend on, all that they import included.
 SIMULATION_SOURCES = (
     *("base", "engine", "files", "model", "perf", "placement", "policies", "solve", "trace"),
     *(f"figures/{name}.py" for name in ("cache", "data", "progress", "sweep")),
@@ -42,8 +42,8 @@ class NotCacheable(ReproError):
     """An argument without comparable content, such as a function."""
 
 
-#: Whether this thread is computing a result.
-_turns = threading.local()
+#: ``active``: whether this thread is computing a result.
+_computing = threading.local()
 
 
 @functools.cache
@@ -83,9 +83,11 @@ def tables_hash() -> str:
 
 
 def simulated_tables_hash(readers: Iterable[Path] = ()) -> str:
-    """Hash of the CSV tables in ``traces/`` and of those that simulation code or readers mention.
+    """Hash of the CSV tables that simulations may read.
 
-    Tables of published values, which only figures read, do not change it.
+    These are all tables in ``traces/``, and the tables in ``params/`` whose file name occurs in
+    simulation code or in the files ``readers``. Tables of published values, which only figures
+    read, do not change the hash.
     """
     code = "".join(path.read_text() for path in (*_sources(), *readers))
     top = paths.traces_dir()
@@ -105,7 +107,7 @@ def content_hash(frame: pd.DataFrame) -> str:
 
 
 def key(*values: Any) -> str:
-    """Hash that is equal exactly for equal values, in every process.
+    """Cache key: a hash that is equal exactly for equal values, in every process.
 
     Classes and functions of this package count by name; others are not cacheable.
     """
@@ -160,13 +162,13 @@ def _qualified_name(named: Any) -> bytes:
 
 
 def recall(digest: str) -> Any:
-    """Read the result of a key; None if there is none."""
+    """Stored result of a key; None if there is none."""
     folder = _folder()
     return None if folder is None else _read(folder / f"{digest}.pkl")
 
 
 def remembered(digest: str, compute: Callable[[], T]) -> T:
-    """Read the result of a key; if there is none, compute and store it.
+    """Stored result of a key; if there is none, compute and store it.
 
     A damaged entry is computed again. Nothing is stored without a folder, on a full disk, or after
     a change of the package since this process began. Each of these cases gives a warning.
@@ -177,7 +179,7 @@ def remembered(digest: str, compute: Callable[[], T]) -> T:
     path = folder / f"{digest}.pkl"
     result = _read(path)
     if result is None:
-        with _turn(folder, digest):
+        with _compute_lock(folder, digest):
             # Another process may have stored it in the meantime.
             result = _read(path)
             if result is None:
@@ -200,7 +202,7 @@ def _folder() -> Path | None:
 
 
 def _is_edited() -> bool:
-    """Tell whether a source changed since this process began; warn if so."""
+    """Whether a source changed since this process began; warn if so."""
     edited = next((path for path in _sources() if path.stat().st_ctime > STARTED), None)
     if edited:
         _warn(f"result not stored: {edited} changed since this process began")
@@ -242,14 +244,14 @@ def _warn(line: str) -> None:
 
 
 @contextlib.contextmanager
-def _turn(folder: Path, digest: str) -> Iterator[None]:
+def _compute_lock(folder: Path, digest: str) -> Iterator[None]:
     """Let one process at a time compute a result, so that the others find it in the cache.
 
     A result computed within the computation of another takes no lock. Results share locks, so two
     processes that wait for each other would wait for ever.
     """
-    nested = getattr(_turns, "taken", False)
-    _turns.taken = True
+    nested = getattr(_computing, "active", False)
+    _computing.active = True
     with contextlib.ExitStack() as locks:
         # Without locks, each process computes its own. The system drops locks of ended processes.
         with contextlib.suppress(ImportError, OSError):
@@ -261,4 +263,4 @@ def _turn(folder: Path, digest: str) -> Iterator[None]:
         try:
             yield
         finally:
-            _turns.taken = nested
+            _computing.active = nested

@@ -36,7 +36,7 @@ OUTCOMES = (REPRODUCED, NOT_COMPARABLE, PARTIAL, MISSED)
 OWN_CHECKS = "own checks only"
 #: ``number``: published values within a tolerance; ``order``: a relation or trend; ``example``: a
 #: worked example or arithmetic; ``check``: a requirement of this package, an input, a calibration
-#: target or a truth by construction, which is shown and never counted as reproduced.
+#: target or a value that holds by construction. A check is shown and never counted as reproduced.
 Kind = Literal["number", "order", "example", "check"]
 KINDS: tuple[Kind, ...] = ("number", "order", "example", "check")
 #: Why a claim is not comparable.
@@ -53,7 +53,7 @@ _LEVELS = 3
 _CERTAINTY = re.compile(r"(paper|artifact|derived|calibrated)\b.*|plot ±\s*\d.*")
 
 
-class ClaimText(Strict):
+class ClaimFields(Strict):
     """Fields of a claim that its parameter file and ``result.json`` share."""
 
     id: Text
@@ -67,12 +67,13 @@ class ClaimText(Strict):
     deviation: Text | None = None
 
 
-class Claim(ClaimText):
+class Claim(ClaimFields):
     """A statement of a paper about a figure, with its source and the certainty of its value.
 
     A claim about a ``series`` (or several) judges every point of it and has no ``published`` value.
-    ``at`` keeps the points whose x is listed or within a bound, ``quantity`` those of a quantity.
-    ``origin`` of the points of this claim, where it differs from the figure's.
+    ``at`` keeps the points whose x is listed or within a bound. ``quantity`` keeps the points of
+    one or several quantities. ``origin`` is that of this claim's points, where it differs from the
+    figure's.
     """
 
     at: Relation | list[float | str] | None = None
@@ -119,11 +120,11 @@ class Claim(ClaimText):
                 if not is_number(item):
                     raise ValueError(f"needs a published number instead of {item!r:.40}")
         # A single value has a single bound.
-        wanted = len(list(flat(published))) if isinstance(published, list) else None
-        if accept.bounds() not in (None, wanted):
+        value_count = len(list(flat(published))) if isinstance(published, list) else None
+        if accept.bound_count() not in (None, value_count):
             raise ValueError(
-                f"{accept.bounds()} bounds for {wanted or 1} published; give one bound for all "
-                "values, or a list with a bound for each value of a published list"
+                f"{accept.bound_count()} bounds for {value_count or 1} published; give one bound "
+                "for all values, or a list with a bound for each value of a published list"
             )
         return accept
 
@@ -155,7 +156,7 @@ class Claim(ClaimText):
         return "; ".join(rule.text() for rule in rules if rule is not None)
 
     def judges(self, point: Point) -> bool:
-        """Whether a point is among those that a claim about a series judges."""
+        """Whether a claim about a series judges this point."""
         return (
             not point.aside
             and point.series in _listed(self.series)
@@ -173,12 +174,12 @@ class Claim(ClaimText):
 
 
 def _listed(texts: str | list[str] | None) -> list[str]:
-    """List of one or several texts."""
+    """One or several texts as a list."""
     return [texts] if isinstance(texts, str) else texts or []
 
 
 def _is_table(value: Any, levels: int) -> bool:
-    """Tell whether a list has at most so many levels and never mixes lists and values."""
+    """Whether a list has at most ``levels`` levels and never mixes lists and values."""
     if not isinstance(value, list):
         return True
     kinds = {isinstance(item, list) for item in value}
@@ -189,7 +190,8 @@ def _is_table(value: Any, levels: int) -> bool:
 class Verdict:
     """A claim, the value of this run and the outcome that follows from the two.
 
-    Of a claim about a series, ``point`` is the farthest of the ``judged`` points.
+    For a claim about a series, ``judged`` counts its points, and ``point`` is the farthest of them
+    from its published value.
     """
 
     claim: Claim
@@ -199,7 +201,7 @@ class Verdict:
     reason: Reason | None = None
     point: Point | None = None
     judged: int = 0
-    #: what tells the farthest point from the others: x, series, quantity
+    #: fields that identify the farthest point: x, series, quantity
     where: Mapping[str, Any] = field(default_factory=dict)
 
     def row(self) -> dict[str, Any]:
@@ -249,8 +251,8 @@ def judge_all(
 ) -> list[Verdict]:
     """Judge claims about a series by its points, the others by ``values``, keyed by claim id.
 
-    ``reason``: why claims without a value are not comparable. A series may lack points only where
-    a run is smaller than the paper's.
+    ``reason`` says why claims without a value are not comparable. A series without points is an
+    error if the reason is "not published", because the run should then have its points.
     """
     wanted = [claim.id for claim in claims if claim.series is None]
     missing = [name for name in wanted if name not in values]
@@ -271,7 +273,7 @@ def judge_all(
 
 
 def _judge_series(claim: Claim, points: Sequence[Point], reason: Reason) -> Verdict:
-    """Judge a claim by every point of its series; the farthest decides and is shown."""
+    """Judge a claim by every point of its series; all must hold, and the farthest is shown."""
     chosen = [point for point in points if claim.judges(point)]
     if not chosen:
         if reason != NOT_PUBLISHED:
@@ -284,11 +286,13 @@ def _judge_series(claim: Claim, points: Sequence[Point], reason: Reason) -> Verd
     published = [point.published for point in chosen]
     ours = [point.ours for point in chosen]
     outcome = judge(claim.model_copy(update={"published": published}), ours).outcome
-    finite = [math.nan if value is None else value for value in ours]
-    distances = excess(claim.accept, claim.relation, published, finite)
+    ours_or_nan = [math.nan if value is None else value for value in ours]
     # a value that this run does not have is farther than any other
-    ranks = [-distance if math.isfinite(distance) else -math.inf for distance in distances]
-    farthest = chosen[ranks.index(min(ranks))]
+    distances = [
+        distance if math.isfinite(distance) else math.inf
+        for distance in excess(claim.accept, claim.relation, published, ours_or_nan)
+    ]
+    farthest = chosen[distances.index(max(distances))]
     where: dict[str, Any] = {} if farthest.x is None else {"x": farthest.x}
     if len({point.series for point in chosen}) > 1:
         where["series"] = farthest.series
@@ -299,7 +303,7 @@ def _judge_series(claim: Claim, points: Sequence[Point], reason: Reason) -> Verd
 
 def points_of(
     verdicts: Sequence[Verdict],
-    others: Sequence[Point] = (),
+    series_points: Sequence[Point] = (),
     *,
     data: str,
     rules: str,
@@ -307,12 +311,12 @@ def points_of(
 ) -> list[Point]:
     """Points of the claims that have published numbers and are about no series.
 
-    If the figure has ``others``, the numbers of derived claims follow from them and add no points.
+    If the figure has ``series_points``, numbers of derived claims follow from these and add none.
     """
     points = []
     for verdict in verdicts:
         claim = verdict.claim
-        repeats = bool(others) and claim.certainty.startswith("derived")
+        repeats = bool(series_points) and claim.certainty.startswith("derived")
         if claim.kind != "number" or claim.series is not None or repeats:
             continue
         published = list(flat(claim.published))
@@ -335,17 +339,17 @@ def points_of(
 
 
 def is_own_check(kind: str, certainty: str) -> bool:
-    """Whether a claim is a check of this package, which no printed value decides.
+    """Whether a claim tests this package rather than a number of the paper.
 
-    An example whose value is derived here is one, too.
+    Such claims are checks, and examples whose value is derived here.
     """
     return kind == "check" or (kind == "example" and certainty.startswith("derived"))
 
 
 def figure_verdict(rows: Iterable[Mapping[str, Any]]) -> str | None:
-    """Worst verdict of the claims of a figure; own checks count only where they fail.
+    """Worst verdict of the claims of a figure; own checks count only if they fail.
 
-    `OWN_CHECKS` if all claims are own checks that hold; None without claims.
+    The verdict is `OWN_CHECKS` if all claims are own checks that hold, None without claims.
     """
     rows = list(rows)
     outcomes = [

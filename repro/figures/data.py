@@ -1,4 +1,4 @@
-"""Data of a figure: generated and public traces, stand-ins, own files, and their provenance."""
+"""Data of a figure: generated and public traces, stand-ins, user's files, and their provenance."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ OWN = "own file"
 
 @dataclass(frozen=True)
 class Used:
-    """Provenance of a data set: its name (an own file's path), kind, and hash of file or values."""
+    """Provenance of a data set: name (path of a user's file), kind, and hash of file or values."""
 
     name: str
     kind: str
@@ -71,8 +71,8 @@ def _generated(
     name: str, generator: str, kind: str, seed: int, options: dict[str, Any]
 ) -> tuple[pd.DataFrame, Used]:
     """Generate a trace; the second value is its provenance under ``name``."""
-    source = seed if synth.takes_seed(generator) else stream("trace", generator, seed)
-    frame = synth.make(generator, source, **options)
+    random_source = seed if synth.takes_seed(generator) else stream("trace", generator, seed)
+    frame = synth.make(generator, random_source, **options)
     frame.attrs.setdefault("name", generator)
     frame.attrs["synthetic"] = True
     if kind == STAND_IN:
@@ -89,18 +89,18 @@ def describe_file(name: str) -> Used:
 
 
 def own_path(path: str | Path) -> Path:
-    """Absolute path of a user's file, named by its path from the project's root."""
+    """Absolute path of a user's file; ``path`` starts at the project's root."""
     return paths.project_root() / Path(path).expanduser()
 
 
 def is_own(name: str) -> bool:
-    """Tell whether a name is the path of a user's file; names of the package's data go first."""
+    """Whether a name is the path of a user's file and no name of the package's data."""
     is_package_data = name in synth.generators or public.is_known(name)
     return os.path.isfile(own_path(name)) and not is_package_data
 
 
 def own_file(path: str | Path) -> Used:
-    """Provenance of a user's file, named by its path from the project's root."""
+    """Provenance of a user's file; ``path`` starts at the project's root."""
     file = own_path(path)
     root = paths.project_root()
     if not os.path.isfile(file):

@@ -36,7 +36,7 @@ def read_extra(extra: Any) -> list[ExtraPolicy]:
 
 
 def _read(item: Any) -> ExtraPolicy:
-    """One policy of ``extra``."""
+    """Policy of an item of ``extra``."""
     entry = {"policy": item} if isinstance(item, str) else item
     if not isinstance(entry, Mapping) or not isinstance(entry.get("policy"), str):
         raise ParamError(f"extra: {item!r:.60} is no policy; {_FORM}")
@@ -52,10 +52,10 @@ def _read(item: Any) -> ExtraPolicy:
 
 
 def with_extra(inputs: Mapping[str, Any], extra: list[ExtraPolicy]) -> dict[str, Any]:
-    """Inputs whose list of policies has the extra ones at its end.
+    """Inputs with the extra policies at the end of the figure's policies.
 
-    The list is a mapping of labels to ``[policy, settings]``, to ``{policy, settings}``, or to
-    settings (the label is the policy then), or a list of names.
+    The policies have one of four forms: ``{label: [policy, settings]}``,
+    ``{label: {policy, settings}}``, ``{policy: settings}``, or a list of names.
     """
     merged = dict(inputs)
     if not extra:
@@ -71,12 +71,12 @@ def with_extra(inputs: Mapping[str, Any], extra: list[ExtraPolicy]) -> dict[str,
     for item in extra:
         if item.label in entries:
             raise ParamError(f"extra: {item.label!r} is in the figure already; give a label")
-        merged[key][item.label] = _like(entries, key, item)
+        merged[key][item.label] = _entry_like(entries, key, item)
     return merged
 
 
-def _like(entries: Mapping[str, Any], key: str, item: ExtraPolicy) -> Any:
-    """An entry in the form of the others."""
+def _entry_like(entries: Mapping[str, Any], key: str, item: ExtraPolicy) -> Any:
+    """Entry of an extra policy in the form of the other entries."""
     form = next(iter(entries.values()), None)
     if isinstance(form, list):
         return [item.name, dict(item.settings)]

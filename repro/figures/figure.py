@@ -1,4 +1,4 @@
-"""The object of a notebook: its inputs, traces, simulations, random streams, and `save`."""
+"""The figure as a notebook sees it: its inputs, traces, simulations, random streams, and `save`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class FigureRun:
     id, paper, profile : str
         Id of the figure, folder name of its paper, and size of the run.
     seed : int
-        Seed of all random draws for which a call names no other seed.
+        Seed of all random numbers for which a call names no other seed.
     inputs : Inputs
         Inputs of the parameter file after profile and overrides.
     published : dict
@@ -76,7 +76,7 @@ class FigureRun:
         Inputs that differ from those of the parameter file, ``{name: [here, parameter file]}``. If
         there are any, nothing is judged.
     folder : Path
-        Where :meth:`save` writes: the figure's folder, or a folder of its own for a variation.
+        Folder of the files of :meth:`save`: the figure's, or a separate one for a variation.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class FigureRun:
 
         ``name`` is a generator or a public trace (see ``repro trace list``), or the path of a file
         from the project's root, with its ``format``. The same name and seed give the same trace
-        everywhere. Options go to the generator or the loader; ``throughputs`` may be an own file.
+        everywhere. Options go to the generator or the loader; ``throughputs`` may be a user's file.
         """
         throughputs = options.get("throughputs")
         if throughputs is not None and data.is_own(throughputs):
@@ -152,12 +152,12 @@ class FigureRun:
         return table
 
     def file(self, path: str | Path) -> Path:
-        """Absolute path of an own file, named by its path from the project's root; recorded."""
+        """Record a user's file, ``path`` from the project's root; return its absolute path."""
         self._record(data.own_file(path))
         return data.own_path(path)
 
     def note(self, text: str) -> None:
-        """Add a remark for readers to the title line, the table, the result and the gallery."""
+        """Add a remark for readers to the caption, the table, the result and the gallery."""
         if text not in self._notes:
             self._notes.append(text)
 
@@ -201,6 +201,7 @@ class FigureRun:
         # Traces of one name and seed may differ in length and rate; the last one is recorded.
         named = [case for case in cases.values() if isinstance(case.trace, str)]
         for (name, seed), case in {(case.trace, case.seed): case for case in named}.items():
+            # MeasuredJobs sets the number of jobs itself; one job is enough for the provenance.
             length = {"jobs": 1} if isinstance(case.measure, MeasuredJobs) else {}
             self.trace(str(name), seed, **{**length, **case.options})
         resolved = [self._resolved(case) for case in cases.values()]
@@ -244,17 +245,17 @@ class FigureRun:
         Parameters
         ----------
         plot : Figure
-            The picture. It gets its title line here and is shown if no cell has shown it.
+            The picture. It gets its caption here and is shown if no cell has shown it.
         table : DataFrame
             The plotted values, written without index.
         values : mapping, optional
             Our value of each claim that is about no series, ``{claim id: number, bool or list}``;
             None where not comparable.
         points : DataFrame, optional
-            Published numbers and ours: columns series, x, quantity, published, ours, unit,
-            certainty; data, origin and rules where they differ from the figure's; aside (true) for
-            points that are not judged, uncounted (true) for points that only claims judge. Claims
-            with published numbers add their own points.
+            Published numbers and ours. Columns: series, x, quantity, published, ours, unit,
+            certainty, and data, origin and rules where they differ from the figure's. Column aside
+            is true for points that are not judged. Column uncounted is true for points that only
+            claims judge. Claims with published numbers add their own points.
 
         Returns
         -------
@@ -328,7 +329,7 @@ class FigureRun:
         return DATA_NOT_PUBLIC if self._stand_in() else NOT_PUBLISHED
 
     def _stand_in(self) -> str | None:
-        """Text that names the stand-ins of this run; None without any."""
+        """Text that names the stand-ins of this run; None without stand-ins."""
         replaced = sorted({used.name for used in self._used.values() if used.kind == data.STAND_IN})
         texts = [self._spec.stand_in] if self._spec.stand_in else []
         if replaced:

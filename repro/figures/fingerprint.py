@@ -21,7 +21,7 @@ BYSTANDERS = (
 
 
 def fingerprint(entry: FigureEntry, profile: str, parameters: Mapping[str, Any]) -> str:
-    """Hash of everything that a figure's result depends on, except public and own data.
+    """Hash of everything that a figure's result depends on, except public and user's files.
 
     Parameters of the notebook that have their default value do not count.
     """
@@ -35,16 +35,19 @@ def fingerprint(entry: FigureEntry, profile: str, parameters: Mapping[str, Any])
     return key(*files, tables_hash(), files_hash(sources()), versions(), profile, changed)
 
 
-def is_current(folder: Path, stem: str, wanted: str) -> bool:
-    """Tell whether a folder has the complete result of a fingerprint and of the present data."""
+def is_current(folder: Path, stem: str, expected: str) -> bool:
+    """Whether a folder has an undamaged result with this fingerprint, made from the present data.
+
+    The present data are the public and user's files that are available now.
+    """
     result, _ = read_result(folder)
-    if result.get("fingerprint") != wanted or "files" not in result:
+    if result.get("fingerprint") != expected or "files" not in result:
         return False
     return not damaged(folder, stem, result) and not _data_changed(result)
 
 
 def _data_changed(result: Mapping[str, Any]) -> bool:
-    """Tell whether an own file changed, a public file disappeared, or one replaces a stand-in."""
+    """Whether a user's file changed, a public file disappeared, or one replaces a stand-in."""
     for used in result.get("data", []):
         name = used.get("name")
         kind = used.get("kind")
@@ -54,8 +57,8 @@ def _data_changed(result: Mapping[str, Any]) -> bool:
                     return True
             except DataMissingError:
                 return True
-        named = kind in (PUBLIC, STAND_IN) and public.is_known(name)
-        if named and public.available(name) != (kind == PUBLIC):
+        is_public_file = kind in (PUBLIC, STAND_IN) and public.is_known(name)
+        if is_public_file and public.available(name) != (kind == PUBLIC):
             return True
     return False
 

@@ -1,4 +1,4 @@
-"""Parameters of a notebook: the names its file accepts, the values papermill passed."""
+"""Parameters of a notebook: names and defaults of its file, and values that papermill passed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def cells(notebook: Path) -> list[tuple[str, str, list[str]]]:
 
 
 def accepted(notebook: Path) -> dict[str, Any]:
-    """Names and values of the parameters cell; the value of a computed one is ``...``."""
+    """Default values by name in the parameters cell; ``...`` for an expression, not a literal."""
     tagged = [source for kind, source, tags in cells(notebook) if "parameters" in tags]
     if not tagged:
         raise ParamError(f"{notebook}: no cell is tagged `parameters`; tag the first one")
@@ -88,8 +88,8 @@ class Kernel:
         ]
         tagged = [source for source, tags in code if "parameters" in tags]
         assigned: dict[str, Any] = {}
-        for before, cell in pairwise(_executed()):
-            if before in tagged and cell.startswith(_INJECTED):
+        for previous, cell in pairwise(_executed()):
+            if previous in tagged and cell.startswith(_INJECTED):
                 # The cell has only papermill's assignments, and this kernel has run it already.
                 exec(cell, {}, assigned)
         parameters = {
@@ -99,7 +99,7 @@ class Kernel:
         return cls([source for source, _ in code], parameters)
 
     def is_faithful(self) -> bool:
-        """Tell whether this kernel ran the cells of the file, each once and in order."""
+        """Whether this kernel ran the cells of the file, each once and in order."""
         ran = [cell for cell in _executed() if not cell.startswith(_INJECTED)]
         return bool(ran) and ran == self.code[: len(ran)]
 

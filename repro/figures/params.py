@@ -33,12 +33,12 @@ class FigureSpec(Strict):
     kind: Literal["figure", "diagram"] = "figure"
     reference: str
     shows: str
-    #: meaning of error bars, whiskers and bands of the picture
+    #: note in the caption on the meaning of error bars, whiskers and bands
     marks: str = ""
     inputs: dict[str, Any] = Field(default_factory=dict)
     profiles: dict[str, dict[str, Any]] = Field(default_factory=dict)
     stand_in: str | None = None
-    #: source of the data of the points; claims on a stand-in have that
+    #: source of the data of the points; points of claims with ``stand_in: true`` have "stand-in"
     data: Data = "author's"
     #: how the published numbers of the points came to be
     origin: Origin = "simulation"
@@ -82,7 +82,7 @@ class FigureSpec(Strict):
 
 
 def _check_form(name: str, value: Any, usual: Any) -> None:
-    """Refuse a value of another form than that of the parameter file."""
+    """Refuse a value whose form differs from that in the parameter file."""
     wanted = _form(usual)
     accepted = [wanted]
     # a whole number is a number; a parameter file's null says nothing about the form
@@ -116,7 +116,7 @@ def _form(value: Any) -> str:
 
 
 def _check_profile(name: str, error: type[Exception]) -> None:
-    """Refuse an unknown profile with an error of some type."""
+    """Refuse an unknown profile with an error of type ``error``."""
     if name not in PROFILES:
         raise error(f"unknown profile {name!r} (accepted: {', '.join(PROFILES)})")
 
@@ -189,7 +189,7 @@ def load(path: Path) -> FigureSpec:
 
 
 def _first_problem(name: str, located: Located, error: ValidationError) -> Exception:
-    """Error for the problem of a parameter file that tells its writer most."""
+    """Error about the problem of a parameter file that is most useful to its writer."""
     # A misspelt key gives an unknown key and a missing one; the unknown key tells more.
     problems = sorted(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
     key_paths = [_key_path(located.value, problem["loc"], problem["type"]) for problem in problems]
@@ -213,7 +213,7 @@ def _first_problem(name: str, located: Located, error: ValidationError) -> Excep
 
 
 def _key_path(value: Any, loc: tuple[str | int, ...], kind: str) -> KeyPath:
-    """Keys of a problem in the file; pydantic's ``loc`` has the tried forms in between."""
+    """Keys of a problem in the file; pydantic's ``loc`` also has the alternatives it tried."""
     keys: KeyPath = ()
     for part in loc:
         is_key = part in value if isinstance(value, dict) else isinstance(value, list)
@@ -224,7 +224,7 @@ def _key_path(value: Any, loc: tuple[str | int, ...], kind: str) -> KeyPath:
 
 
 def discover(root: Path | None = None) -> list[FigureEntry]:
-    """Find every figure of the checkout, sorted by id; one of its two files is enough."""
+    """All figures of the checkout, sorted by id; one of a figure's two files is enough."""
     root = paths.project_root() if root is None else root
     files = [*root.glob("params/*/*.yaml"), *root.glob("notebooks/*/*.ipynb")]
     names = {
@@ -238,7 +238,7 @@ def discover(root: Path | None = None) -> list[FigureEntry]:
 def loaded(
     entries: Sequence[FigureEntry],
 ) -> tuple[dict[FigureEntry, FigureSpec], dict[FigureEntry, ReproError]]:
-    """Read all parameter files; return those that could be read, and the errors of the others."""
+    """Contents of all parameter files that can be read, and the errors of the others."""
     specs: dict[FigureEntry, FigureSpec] = {}
     broken: dict[FigureEntry, ReproError] = {}
     for entry in entries:
@@ -250,7 +250,7 @@ def loaded(
 
 
 def resolve(text: str, entries: Sequence[FigureEntry]) -> FigureEntry:
-    """Find the figure of an id, or of a unique prefix of an id or of a stem."""
+    """Figure with an id, or with a unique prefix of an id or of a stem."""
     for attribute in ("id", "stem"):
         named = [(str(getattr(entry, attribute)), entry) for entry in entries]
         exact = [entry for name, entry in named if name == text]
@@ -272,7 +272,7 @@ def resolve(text: str, entries: Sequence[FigureEntry]) -> FigureEntry:
 def select(
     ids: Sequence[str], entries: Sequence[FigureEntry], *, paper: str | None = None
 ) -> list[FigureEntry]:
-    """Choose the figures of some ids and of a paper, each once, in the order of ``entries``."""
+    """Figures with these ids and of a paper, each once, in the order of ``entries``."""
     chosen = {resolve(text, entries).id for text in ids}
     if paper is not None:
         papers = sorted({entry.paper for entry in entries})

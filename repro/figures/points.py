@@ -25,12 +25,12 @@ COLUMNS = (
 )
 #: Columns of the points file only where a point has them.
 FLAGS = ("aside", "uncounted")
-#: Relative distances for which the headline gives the share of points.
-SHARES = (0.01, 0.02, 0.1)
+#: Relative distances for which the headline gives the share of points within.
+DISTANCES = (0.01, 0.02, 0.1)
 
 
 class Point(Strict):
-    """A published number, our value of it, and the source of both."""
+    """A published number, our value for it, and the sources of both."""
 
     series: Text
     x: float | str | None = None
@@ -125,8 +125,10 @@ def point_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*COLUMNS, *flags])
 
 
-def with_counted(frame: pd.DataFrame, by: Sequence[str], most: int = 11) -> pd.DataFrame:
-    """Mark all but ``most`` rows of each curve as ``uncounted``, so that no curve outweighs others.
+def with_counted(frame: pd.DataFrame, by: Sequence[str], max_counted: int = 11) -> pd.DataFrame:
+    """Add column ``uncounted``, true for all but ``max_counted`` rows of each curve.
+
+    Then no curve outweighs the others.
 
     The rows of a curve have equal values in columns ``by``. The counted rows are evenly spaced, the
     first and the last among them.
@@ -140,14 +142,14 @@ def with_counted(frame: pd.DataFrame, by: Sequence[str], most: int = 11) -> pd.D
     groups = frame.groupby(list(by), sort=False, dropna=False)
     number = groups.cumcount()
     size = groups[frame.columns[0]].transform("size")
-    step = (size - 1).clip(lower=1) / (most - 1)
-    # Of each multiple of the step, the nearest row.
-    is_counted = (size <= most) | (number == (np.round(number / step) * step).round())
+    step = (size - 1).clip(lower=1) / (max_counted - 1)
+    # Counted are the rows nearest to the multiples of the step.
+    is_counted = (size <= max_counted) | (number == (np.round(number / step) * step).round())
     return frame.assign(uncounted=~is_counted)
 
 
-def thinned(frame: pd.DataFrame, by: Sequence[str], most: int = 11) -> pd.DataFrame:
-    """Keep the rows that `with_counted` counts, for curves of hundreds of points.
+def thinned(frame: pd.DataFrame, by: Sequence[str], max_counted: int = 11) -> pd.DataFrame:
+    """Rows that `with_counted` counts, for curves of hundreds of points.
 
     Examples
     --------
@@ -155,22 +157,25 @@ def thinned(frame: pd.DataFrame, by: Sequence[str], most: int = 11) -> pd.DataFr
     >>> len(thinned(curve, ["series"]))
     11
     """
-    marked = with_counted(frame, by, most)
+    marked = with_counted(frame, by, max_counted)
     kept: pd.DataFrame = marked[~marked["uncounted"]].drop(columns="uncounted")
     return kept
 
 
+def is_counted(row: Mapping[str, Any]) -> bool:
+    """Whether a row of a point has a distance and none of the `FLAGS`."""
+    return row["distance"] is not None and not any(row.get(name) for name in FLAGS)
+
+
 def shares(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Count judged points; their shares within 1, 2 and 10 % of the published value."""
-    judged = [
-        row
-        for row in rows
-        if row["distance"] is not None and not any(row.get(name) for name in FLAGS)
-    ]
-    distances = [abs(row["distance"]) for row in judged]
+    """Number of counted points (``judged``), and their shares within 1, 2 and 10 % of published.
+
+    A counted point has a distance and none of the `FLAGS`.
+    """
+    distances = [abs(row["distance"]) for row in rows if is_counted(row)]
     within = {
         f"{100 * limit:g} %": sum(distance <= limit for distance in distances)
         / max(1, len(distances))
-        for limit in SHARES
+        for limit in DISTANCES
     }
     return {"judged": len(distances), "within": within}

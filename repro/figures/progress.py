@@ -14,7 +14,7 @@ ENV_PROGRESS = "REPRO_PROGRESS"
 
 
 def write_progress(done: int, total: int | None = None) -> None:
-    """Write the number of simulations done, and of all if known, into the file of the batch."""
+    """Write the number of simulations done, and the total if known, into the file of the batch."""
     path = Path(os.environ.get(ENV_PROGRESS, ""))
     # On another machine the folder of the batch does not exist. That must not fail the figure.
     if path.name and path.parent.is_dir():

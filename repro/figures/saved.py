@@ -1,4 +1,4 @@
-"""Files in a figure's folder: the title line, table and ``result.json``, written and read back."""
+"""Files in a figure's folder: picture caption, table and ``result.json``, written and read back."""
 
 import contextlib
 import hashlib
@@ -26,7 +26,7 @@ from repro.figures.claims import (
     OUTCOMES,
     PARTIAL,
     REPRODUCED,
-    ClaimText,
+    ClaimFields,
     Verdict,
     figure_verdict,
     is_own_check,
@@ -56,7 +56,7 @@ class _Saved(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore")
 
 
-class _Row(ClaimText, _Saved):
+class _Row(ClaimFields, _Saved):
     published: Any
     ours: Any
     tolerance: str
@@ -96,7 +96,8 @@ class _Result(_Saved):
     lock: _Lock | None = None
     files: dict[str, str] | None = None
     verdict: _FigureVerdict | None
-    #: differences from the paper's parameters, ``{name: [here, paper]}``; without claims
+    #: differences from the paper's parameters, ``{name: [here, paper]}``; a result with any has no
+    #: claims
     variation: dict[str, list[Any]] = {}
     claims: list[_Row]
     points: list[_Point]
@@ -110,7 +111,7 @@ class _Error(_Saved):
 
 
 def lock(root: Path) -> dict[str, Any] | None:
-    """Describe a checkout's lock file; ``differs`` is ``{library: [locked, installed]}``."""
+    """Lock file of a checkout; ``differs`` is ``{library: [locked, installed]}``."""
     path = root / LOCK
     if not path.is_file():
         return None
@@ -118,15 +119,15 @@ def lock(root: Path) -> dict[str, Any] | None:
     differs: dict[str, list[str | None]] = {}
     for line in content.decode(errors="replace").splitlines():
         try:
-            wanted = Requirement(line.split(" #")[0].strip())
+            locked = Requirement(line.split(" #")[0].strip())
         except InvalidRequirement:
             continue
-        name = canonicalize_name(wanted.name)
+        name = canonicalize_name(locked.name)
         installed = versions().get(name)
-        applies = wanted.marker is None or wanted.marker.evaluate()
-        fits = installed is not None and wanted.specifier.contains(installed, True)
+        applies = locked.marker is None or locked.marker.evaluate()
+        fits = installed is not None and locked.specifier.contains(installed, True)
         if name in RECORDED and applies and not fits:
-            differs[name] = [str(wanted.specifier).removeprefix("=="), installed]
+            differs[name] = [str(locked.specifier).removeprefix("=="), installed]
     return {"file": LOCK, "sha256": hashlib.sha256(content).hexdigest(), "differs": differs}
 
 
@@ -143,7 +144,7 @@ def title_line(
 ) -> str:
     """Caption of a figure: paper, number, seeds, rule set, verdicts, data, meaning of its marks.
 
-    ``seeds`` are those of all random draws, written unless the inputs have ``seeds``.
+    ``seeds`` are all seeds that the run used. They are written unless the inputs have ``seeds``.
     """
     texts = [paper_name(spec.paper), spec.reference, f"profile {run['profile']}"]
     if run_seeds := run["params"].get("seeds") or sorted(seeds):
@@ -154,7 +155,7 @@ def title_line(
         texts.append(f"variation, not judged: {variation.text(run['variation'])}")
     else:
         texts += _counts(verdicts) or ["no claims"]
-    # A source of data that the parameter file does not name is only the default.
+    # The data is named only if the parameter file names it; else it is a default.
     if not run["stand_in"] and "data" in spec.model_fields_set:
         names = {"model": "model", "author's": "authors' data"}
         texts.append(names.get(spec.data, f"{spec.data} data"))
@@ -311,7 +312,7 @@ def shown_values(row: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def verdict_word(row: Mapping[str, Any]) -> str:
-    """Verdict of a claim's row in words: own checks hold; what is not comparable has its reason."""
+    """Verdict of a claim's row in words: ``holds`` for an own check, with the reason if any."""
     if row["verdict"] == REPRODUCED and is_own_check(row["kind"], row["certainty"]):
         return "holds"
     reason = f": {row['reason']}" if row.get("reason") else ""
@@ -325,9 +326,9 @@ def summary(verdicts: Sequence[Verdict], points: Sequence[Point], notes: Mapping
         texts = [verdict.claim.what for verdict in verdicts if verdict.outcome == outcome]
         if texts:
             sentences.append(f"{outcome.capitalize()}: {'; '.join(texts)}")
-    near = shares(point.row() for point in points)
-    if count := near["judged"]:
-        share = 100 * near["within"]["2 %"]
+    distances = shares(point.row() for point in points)
+    if count := distances["judged"]:
+        share = 100 * distances["within"]["2 %"]
         plural = "s" if count > 1 else ""
         sentences.append(f"{count} published number{plural} compared, {share:.0f} % within 2 %")
     sentences += [text[0].upper() + text[1:] for text in notes.values()]

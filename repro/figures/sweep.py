@@ -1,4 +1,7 @@
-"""Runs many simulations: cached cases are read, the others run in processes or on dask workers."""
+"""Runs many simulations: cached cases are read, the others run in processes or on dask workers.
+
+A *measure* is the function from a case to the part of its simulation that is kept.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +121,7 @@ class Case:
     6
     """
 
-    #: name of a generator or a public trace, path of an own file, or a trace
+    #: name of a generator or a public trace, path of a user's file, or a trace
     trace: str | pd.DataFrame
     cluster: Cluster | str
     policy: Policy | str
@@ -156,7 +159,7 @@ def named_files(policy: object) -> list[str]:
 
 
 def digests(cases: Iterable[Case]) -> list[str | None]:
-    """Cache keys of resolved cases, equal exactly for the same run; None: not cacheable."""
+    """Cache keys of resolved cases, equal exactly for equal simulations; None: not cacheable."""
     state = functools.cache(_state)
     sources = functools.cache(_sources)
     keys: list[str | None] = []
@@ -175,7 +178,10 @@ def digests(cases: Iterable[Case]) -> list[str | None]:
 
 
 def _state(text: str) -> str | bool | None:
-    """State of a text as a file: public file available or not, own file's checksum, else None."""
+    """State of the file that a text may name, for the cache key.
+
+    It is whether a public file is available, the checksum of a user's file, None for other texts.
+    """
     if public.is_known(text):
         return public.available(text)
     return data.own_file(text).sha256 if data.is_own(text) else None
@@ -250,7 +256,7 @@ def run(cases: Sequence[Case], workers: int | None = None, before: int = 0) -> l
 
 
 def _spread(cases: Mapping[str | int, Case]) -> list[str | int]:
-    """Names in an order in which cases of one policy class are far apart.
+    """Cache keys in an order in which cases of one policy class are far apart.
 
     Processes that start with the same policy class would all compile the same code.
     """
@@ -263,13 +269,13 @@ def _spread(cases: Mapping[str | int, Case]) -> list[str | int]:
 
 
 def _named_outcome(name: str | int, case: Case) -> tuple[str | int, Outcome]:
-    """Name and measure of a case; a number as name means that it is not cacheable."""
+    """Cache key and measure of a case; a number as key says that the case is not cacheable."""
     return name, outcome(case, name) if isinstance(name, str) else _computed(case)
 
 
 @contextlib.contextmanager
 def _pool(tasks: int, workers: int | None) -> Iterator[tuple[dict[str, Any], bool]]:
-    """Yield settings of `joblib.Parallel` and whether dask runs it; end its processes."""
+    """Yield settings of `joblib.Parallel`, and whether dask runs it; then end its processes."""
     address = os.environ.get(ENV_SCHEDULER)
     if address and tasks:
         import distributed

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import pairwise
 from operator import ge, gt, le, lt
 from typing import Annotated, Any
 
@@ -26,14 +25,14 @@ LARGEST = 1e300
 
 
 def check_number(value: Any) -> Any:
-    """Refuse NaN and numbers beyond ±`LARGEST`; return any other value."""
+    """Refuse NaN and numbers beyond ±`LARGEST`; other values pass."""
     if is_number(value) and not -LARGEST <= value <= LARGEST:
         raise ValueError(f"{value} is no number to compare with; at most ±{LARGEST:g} is accepted")
     return value
 
 
 def not_blank(text: str) -> str:
-    """Refuse a blank text; return any other."""
+    """Refuse a blank text; other texts pass."""
     if not text.strip():
         raise ValueError("must not be blank")
     return text
@@ -80,16 +79,18 @@ class Accept(Strict):
         if self.exact is False:
             raise ValueError("exact is either true or left out")
         lists = [bound for bound in (self.low, self.high) if isinstance(bound, list)]
-        if any(len(left) != len(right) for left, right in pairwise(lists)):
+        if len(lists) == 2 and len(lists[0]) != len(lists[1]):
             raise ValueError("low and high must be lists of one length")
         size = max(map(len, lists), default=1)
-        for low, high in zip(spread(self.low, size), spread(self.high, size), strict=True):
+        for low, high in zip(
+            bound_per_value(self.low, size), bound_per_value(self.high, size), strict=True
+        ):
             if low is not None and high is not None and low > high:
                 raise ValueError(f"low {low:g} is above high {high:g}")
         return self
 
-    def bounds(self) -> int | None:
-        """Count the listed bounds; None where a single bound is for all values."""
+    def bound_count(self) -> int | None:
+        """Number of listed bounds; None if one bound is for all values."""
         listed = (bound for bound in (self.low, self.high) if isinstance(bound, list))
         return next(map(len, listed), None)
 
@@ -112,7 +113,7 @@ _ORDERS = {"gt": (">", gt), "ge": ("≥", ge), "lt": ("<", lt), "le": ("≤", le
 
 
 class Relation(Strict):
-    """A bound that a value keeps even where its size differs: exactly one of gt, ge, lt, le."""
+    """A bound that our value must meet even outside of the tolerance: one of gt, ge, lt, le."""
 
     gt: _Number | None = None
     ge: _Number | None = None
@@ -126,11 +127,11 @@ class Relation(Strict):
         return self
 
     def holds(self, value: float) -> bool:
-        """Tell whether ``value`` keeps the bound."""
+        """Whether ``value`` meets the bound."""
         return all(_ORDERS[name][1](value, bound) for name, bound in self._bounds())
 
     def shortfall(self, value: float) -> float:
-        """How far a value is from keeping the bound; negative if it keeps it."""
+        """Distance of a value from the bound; negative if it meets the bound."""
         ((name, bound),) = self._bounds()
         return bound - value if name in ("gt", "ge") else value - bound
 
@@ -163,9 +164,9 @@ def show(value: Any) -> str:
 
 
 def within(accept: Accept, published: Any, value: Any) -> bool:
-    """Tell whether a plain value lies within the tolerance of the published value.
+    """Whether a plain value lies within the tolerance of the published value.
 
-    Lists are compared element by element; a published None fits any value. A published text with
+    Lists are compared element by element. A published None fits any value, a published text with
     ``exact`` fits True.
     """
     if isinstance(published, str):
@@ -173,50 +174,54 @@ def within(accept: Accept, published: Any, value: Any) -> bool:
             return all(item is True for item in flat(value))
         published = None
     if not isinstance(published, list):
-        return all(_near(accept, published, item, accept.low, accept.high) for item in flat(value))
-    wanted = list(flat(published))
+        return all(
+            _is_within(accept, published, item, accept.low, accept.high) for item in flat(value)
+        )
+    published_values = list(flat(published))
     ours = list(flat(value))
-    if not isinstance(value, list) or len(wanted) != len(ours):
+    number = len(published_values)
+    if not isinstance(value, list) or number != len(ours):
         count = f"{len(ours)}" if isinstance(value, list) else "a single value"
         raise ClaimError(
-            f"{len(wanted)} published values but {count} from the notebook; "
+            f"{number} published values but {count} from the notebook; "
             "give a value for each published value, in the same order"
         )
-    lows = spread(accept.low, len(wanted))
-    highs = spread(accept.high, len(wanted))
-    rows = zip(wanted, ours, lows, highs, strict=True)
-    return all(_near(accept, *row) for row in rows if row[0] is not None)
+    lows = bound_per_value(accept.low, number)
+    highs = bound_per_value(accept.high, number)
+    rows = zip(published_values, ours, lows, highs, strict=True)
+    return all(_is_within(accept, *row) for row in rows if row[0] is not None)
 
 
 def excess(
     accept: Accept | None, relation: Relation | None, published: list[float], ours: list[float]
 ) -> list[float]:
-    """How far each value lies from its published value, by the measure of the tolerance.
+    """Distance of each of our values from its published value or bound, (points,).
 
-    Relative for ``rel`` and ``exact``, in units of the value for ``abs``; beyond the nearer bound
-    for a band; towards the bound for a relation alone.
+    The distance is relative for ``rel`` and ``exact``, and absolute for ``abs``. For low and high
+    it is the distance from the nearer bound, negative inside. For a relation alone it is the
+    distance from the bound, negative if the value meets it.
     """
     if accept is None:
         assert relation is not None
         return [relation.shortfall(value) for value in ours]
     pairs = list(zip(published, ours, strict=True))
     if accept.abs is not None:
-        return [abs(value - goal) for goal, value in pairs]
+        return [abs(value - target) for target, value in pairs]
     if accept.rel is not None or accept.exact:
-        return [abs(value - goal) / (abs(goal) or 1.0) for goal, value in pairs]
-    lows = [-math.inf if low is None else low for low in spread(accept.low, len(ours))]
-    highs = [math.inf if high is None else high for high in spread(accept.high, len(ours))]
+        return [abs(value - target) / (abs(target) or 1.0) for target, value in pairs]
+    lows = [-math.inf if low is None else low for low in bound_per_value(accept.low, len(ours))]
+    highs = [math.inf if high is None else high for high in bound_per_value(accept.high, len(ours))]
     rows = zip(ours, lows, highs, strict=True)
     return [max(low - value, value - high) for value, low, high in rows]
 
 
-def spread(bound: float | list[float] | None, size: int) -> list[Any]:
-    """Bounds of ``size`` values."""
+def bound_per_value(bound: float | list[float] | None, size: int) -> list[Any]:
+    """Bound of each of ``size`` values, (size,)."""
     return bound if isinstance(bound, list) else [bound] * size
 
 
-def _near(accept: Accept, published: Any, ours: Any, low: Any, high: Any) -> bool:
-    """Tell whether our single value is within the tolerance of the published value."""
+def _is_within(accept: Accept, published: Any, ours: Any, low: Any, high: Any) -> bool:
+    """Whether our single value is within the tolerance of the published value."""
     if accept.exact and not (is_number(published) and is_number(ours)):
         return type(published) is type(ours) and bool(published == ours)
     if not is_number(ours):
@@ -231,12 +236,12 @@ def _near(accept: Accept, published: Any, ours: Any, low: Any, high: Any) -> boo
 
 
 def is_number(item: Any) -> bool:
-    """Tell whether an item is a number, which a bool is not."""
+    """Whether an item is a number; a bool is not."""
     return isinstance(item, int | float) and not isinstance(item, bool)
 
 
 def flat(value: Any) -> Iterator[Any]:
-    """Iterate over the leaves of nested lists."""
+    """Yield the leaves of nested lists."""
     if isinstance(value, list | tuple):
         for item in value:
             yield from flat(item)
@@ -245,7 +250,7 @@ def flat(value: Any) -> Iterator[Any]:
 
 
 def plain(value: Any) -> Any:
-    """Turn arrays, series and numpy scalars into plain Python values, NaN into None."""
+    """Value in Python's types: lists for arrays and series, None for NaN."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list | tuple):

@@ -24,7 +24,7 @@ def differences(
 ) -> dict[str, list[Any]]:
     """Inputs that differ from the parameter file's, ``{name: [here, parameter file]}``.
 
-    ``extra`` among the overrides, policies besides the paper's, is a difference of its own.
+    Policies added by ``extra`` count as a difference named ``extra``.
     """
     usual = spec.merged(profile, {})
     changed = {
@@ -40,7 +40,7 @@ def differences(
 
 
 def folder(out: Path, figure_id: str, changed: Mapping[str, Any], profile: str, seed: Any) -> Path:
-    """Folder of a run: that of the figure below ``out``, for a variation one of its own.
+    """Folder of a run: the figure's folder below ``out``, or a separate folder for a variation.
 
     Variations of the usual folders of results are in ``build/variations``.
     """
@@ -65,18 +65,18 @@ def text(changed: Mapping[str, list[Any]]) -> str:
     return "; ".join(_difference(name, *values) for name, values in changed.items())
 
 
-def setting_text(usual: Mapping[str, list[Any]]) -> str:
+def setting_text(changed: Mapping[str, list[Any]]) -> str:
     """The paper's settings where a run differs: ``cluster 8x8``; empty if nothing does.
 
     >>> setting_text({"cluster": ["4x8", "8x8"], "extra": [["newest"], None]})
     'cluster 8x8'
     """
-    texts = [f"{name} {_short(paper)}" for name, (_, paper) in usual.items() if name != "extra"]
+    texts = [f"{name} {_short(paper)}" for name, (_, paper) in changed.items() if name != "extra"]
     return ", ".join(texts)
 
 
 def _difference(name: str, here: Any, paper: Any) -> str:
-    """One difference in words."""
+    """Difference of an input in words."""
     if name == "extra":
         return f"with {_short(here)}"
     return f"{name} {_short(here)} instead of {_short(paper)}"

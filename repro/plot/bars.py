@@ -19,8 +19,9 @@ from repro.plot.style import styled
 #: Fraction of a group's width that its bars fill.
 _GROUP_FILL = 0.8
 #: Colour of a bar's second value, far from the colour of every series.
-_TICK = "#e0218a"
-Key = tuple[str, ...]
+_SECOND_VALUE_COLOR = "#e0218a"
+#: Name of a stacked bar: its group, if bars have groups, and its own name.
+BarName = tuple[str, ...]
 
 
 @styled
@@ -35,7 +36,7 @@ def bar_chart(
     text: str | None = None,
     **panel: Unpack[PanelOptions],
 ) -> Figure:
-    """Draw one bar per row, in groups; groups and series keep their order of appearance.
+    """Draw one bar per row, in groups. Groups and series keep their order of appearance.
 
     Parameters
     ----------
@@ -69,7 +70,7 @@ def bar_chart(
     width = _GROUP_FILL / bars_per_group
     by_group = frame.groupby(group, sort=False)
     group_values = [] if published is None else [rows[published] for _, rows in by_group]
-    shared = bars_per_group > 1 and _each_has_one_value(group_values)
+    shared = bars_per_group > 1 and _bars_of_each_group_agree(group_values)
     if shared:
         _draw_over_groups(axes, np.array([values.iloc[0] for values in group_values], dtype=float))
     for number, (style, rows) in enumerate(series_rows):
@@ -143,7 +144,7 @@ def tick_bars(axes: Axes, frame: pd.DataFrame, *, value: str, series: str | None
         values,
         left - width / 4,
         left + 1.25 * width,
-        color=_TICK,
+        color=_SECOND_VALUE_COLOR,
         linewidth=1.4,
         zorder=4,
         label=value,
@@ -151,8 +152,8 @@ def tick_bars(axes: Axes, frame: pd.DataFrame, *, value: str, series: str | None
     )
 
 
-def _each_has_one_value(groups: list[Any]) -> bool:
-    """Tell whether every group has several bars, all with the same value."""
+def _bars_of_each_group_agree(groups: list[Any]) -> bool:
+    """Whether every group has several bars, all with the same value."""
     return bool(groups) and all(len(values) > 1 and len(values.unique()) == 1 for values in groups)
 
 
@@ -188,7 +189,7 @@ def _write_above(
         for name in columns
     )
     tops = value + spread
-    # A marker far above the bar leaves room for the text below it.
+    # A marker far above the bar leaves space for the text below it.
     published = np.where(published - tops > 0.12 * published.max(), 0, published)
     for bar_x, top, marker, note in zip(x, tops, published, rows[text], strict=True):
         up = 5.5 if marker and not shared and marker > 0.9 * top else 3
@@ -218,7 +219,7 @@ def stacked_chart(
     published: pd.DataFrame | None = None,
     **panel: Unpack[PanelOptions],
 ) -> Figure:
-    """Draw stacked bars, parts from the bottom up in order of appearance.
+    """Draw stacked bars; their parts go upwards in order of appearance.
 
     Parameters
     ----------
@@ -227,9 +228,10 @@ def stacked_chart(
     bar, part, value : str
         Columns of the bar, the part and its height.
     cluster : str, optional
-        Column of the group of bars (a model with its worker counts), written under its bars.
+        Column of the group of bars, such as a model with a bar per number of workers. Its name is
+        written under its bars.
     pieces : str, optional
-        Column of the pieces of a part, each lighter than the piece below. Bars then touch.
+        Column that divides a part into pieces, each lighter than the piece below. Bars then touch.
     published : DataFrame, optional
         Published totals of bars: columns ``bar`` (and ``cluster``) and ``value``.
     """
@@ -238,7 +240,7 @@ def stacked_chart(
     bars = list(dict.fromkeys(_names(frame, columns)))
     clusters = list(dict.fromkeys(name[:-1] for name in bars))
     bars.sort(key=lambda name: clusters.index(name[:-1]))
-    # Clusters are half a bar apart.
+    # Groups of bars are half a bar apart.
     x_of = {name: number + clusters.index(name[:-1]) / 2 for number, name in enumerate(bars)}
     tops = dict.fromkeys(x_of, 0.0)
     for style, part_rows in by_series(part, frame)[0]:
@@ -262,29 +264,29 @@ def stacked_chart(
 
 
 def _shades(
-    look: Look, rows: pd.DataFrame, pieces: str
+    style: Look, rows: pd.DataFrame, pieces: str
 ) -> list[tuple[dict[str, Any], pd.DataFrame]]:
-    """Pieces of a part with ever lighter bar styles; only the first has a legend label."""
+    """Bar style and rows of each piece of a part, ever lighter. The first has the legend label."""
     piece_rows = [piece for _, piece in rows.groupby(pieces, sort=False)]
-    dark = to_rgb(look.color)
+    dark = to_rgb(style.color)
     shades = [
         [1 - (1 - channel) * (1 - 0.75 * number / len(piece_rows)) for channel in dark]
         for number in range(len(piece_rows))
     ]
-    plain = {**look.bar, "hatch": "", "linewidth": 0.0}
+    plain = {**style.bar, "hatch": "", "linewidth": 0.0}
     return [
-        ({**plain, "color": shade, "label": "" if number else look.label}, piece)
+        ({**plain, "color": shade, "label": "" if number else style.label}, piece)
         for number, (shade, piece) in enumerate(zip(shades, piece_rows, strict=True))
     ]
 
 
-def _names(frame: pd.DataFrame, columns: list[str]) -> list[Key]:
-    """Texts in some columns, a tuple per row."""
+def _names(frame: pd.DataFrame, columns: list[str]) -> list[BarName]:
+    """Names of the bars of all rows: the texts in some columns."""
     return list(zip(*(frame[column].astype(str) for column in columns), strict=True))
 
 
-def _name_clusters(axes: Axes, x_of: dict[Key, float]) -> None:
-    """Write the name of each cluster under the middle of its bars."""
+def _name_clusters(axes: Axes, x_of: dict[BarName, float]) -> None:
+    """Write the name of each group of bars under their middle."""
     for text in axes.get_xticklabels():
         text.set_fontsize(5)
     middles = pd.Series(x_of).groupby(level=0, sort=False).mean()

@@ -34,9 +34,9 @@ def diagram_chart(
     Parameters
     ----------
     boxes : DataFrame
-        One row per box: box (its key), row (from 0), layer (name of the row, or ""), place (its
-        middle) and room (its width), both fractions of the chart's width, words, and names (of
-        this package, with blanks between; a box without names has a dashed border).
+        One row per box. Columns: box (its key), row (from 0), layer (name of the row, or ""),
+        place (its middle) and room (its width), both fractions of the chart's width, words, and
+        names (of this package, with blanks between). A box without names has a dashed border.
     arrows : sequence
         Start, end, words on the arrow, and its bend to the right as a fraction of its length. The
         last two may be left out.
@@ -46,7 +46,7 @@ def diagram_chart(
     width = boxes["room"].min() * (inches - left) - _COLUMN_GAP
     titles = [textwrap.wrap(text, int(width * _WORDS_PER_INCH)) for text in boxes["words"]]
     names = [_broken_at_dots(text, int(width * _NAMES_PER_INCH)) for text in boxes["names"]]
-    lines = [len(title) + len(own) for title, own in zip(titles, names, strict=True)]
+    lines = [len(title) + len(in_code) for title, in_code in zip(titles, names, strict=True)]
     heights = _LINE * boxes.assign(lines=lines).groupby("row")["lines"].max().to_numpy() + 0.13
     middles = (heights + _ROW_GAP).cumsum() - _ROW_GAP + _EDGE - heights / 2
     bottom = (heights + _ROW_GAP).sum() - _ROW_GAP + 2 * _EDGE
@@ -60,7 +60,7 @@ def diagram_chart(
             axes.text(0.06, middles[row], layer, va="center", weight="bold", size=6.5)
     patches = {}
     rows = zip(boxes["box"], boxes["row"], boxes["place"], titles, names, strict=True)
-    for box, row, middle, title, own in rows:
+    for box, row, middle, title, in_code in rows:
         x = left + middle * (inches - left)
         y = middles[row]
         patches[box] = FancyBboxPatch(
@@ -71,19 +71,19 @@ def diagram_chart(
             fc="white",
             ec="#1c1c1c",
             lw=0.8,
-            ls="-" if own else (0, (4, 2)),
+            ls="-" if in_code else (0, (4, 2)),
             boxstyle="round,pad=0,rounding_size=0.04",
         )
         axes.add_patch(patches[box])
-        _text(axes, x, y - _LINE * len(own) / 2, title, size=6.5)
-        _text(axes, x, y + _LINE * len(title) / 2, own, size=5.2, family="monospace")
+        _text(axes, x, y - _LINE * len(in_code) / 2, title, size=6.5)
+        _text(axes, x, y + _LINE * len(title) / 2, in_code, size=5.2, family="monospace")
     for start, end, *words_and_bend in arrows:
         _arrow(axes, (patches[start], patches[end]), *words_and_bend)
     return owner(axes)
 
 
 def _broken_at_dots(names: str, letters: int) -> list[str]:
-    """Lines of at most so many letters, a name a line; long names are broken at their dots."""
+    """Lines of at most ``letters`` letters, one per name; long names are broken at their dots."""
     spaced = [textwrap.wrap(name.replace(".", " ."), letters + 2) for name in names.split()]
     return [line.replace(" .", ".") for lines in spaced for line in lines]
 

@@ -71,5 +71,5 @@ def gantt_chart(
 
 
 def _sort_key(name: object) -> str:
-    """Key that sorts names of jobs, up to three letters, before all longer words."""
+    """Sort key that puts names of jobs, up to three letters, before all longer words."""
     return str(name) if len(str(name)) < 4 else "~"

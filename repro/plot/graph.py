@@ -24,7 +24,8 @@ def matching_graph(
     """Draw nodes on a circle and edges with their weights; matched edges are thick and solid.
 
     ``edges`` has a row per edge. Its columns ``ends`` are the two nodes, ``weight`` is the number
-    on the edge, ``chosen`` tells whether the matching has it. ``notes``: second line in each node.
+    on the edge, ``chosen`` says whether the matching has it. ``notes`` are the second lines in the
+    nodes.
     """
     axes = panel_axes(panel, height=2.4)
     graph = nx.from_pandas_edgelist(edges, *ends, [weight, chosen])

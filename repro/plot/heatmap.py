@@ -36,7 +36,7 @@ def heatmap_chart(
         One row per cell; rows and columns of the chart in order of appearance.
     row, column, value : str
         Columns of the cell's row, its column and the number that shades it. An infinite number has
-        the shade of the scale's end, NaN none.
+        the shade of the scale's end, NaN has no shade.
     text : str, optional
         Column of the text in the cell; the value to three digits when left out.
     label : str, optional

@@ -47,9 +47,12 @@ def line_chart(
         then joined to a curve.
     band : tuple of str, optional
         Columns of the lower and upper edge of a shaded band.
-    markers, joined, steps : bool
-        Mark every point; join the points to a line; keep each value until the next point (counts
-        over time).
+    markers : bool
+        Mark every point.
+    joined : bool
+        Join the points by a line.
+    steps : bool
+        Keep each value until the next point, for counts over time.
     """
     axes = panel_axes(panel)
     if not pd.api.types.is_numeric_dtype(frame[x]):
@@ -102,7 +105,8 @@ def cdf_chart(
     Parameters
     ----------
     frame : DataFrame
-        One row per observation. NaN has no point on the curve but counts in its total.
+        One row per observation. NaN (a job that never ended) counts in the total and is not
+        plotted.
     value, series : str
         Columns of the observation and of its series.
     published : DataFrame, optional
@@ -132,7 +136,7 @@ def cdf_chart(
 def _marker_keywords(style: Look, *, on_points: bool, in_legend: bool) -> dict[str, Any]:
     """Keywords of a line's marker: on all points, in the legend only, or none.
 
-    A line whose published points have its marker shows it in the legend only.
+    Where published points carry the marker of a series, our line shows it in the legend only.
     """
     marker = style.marker if on_points or in_legend else ""
     return {"marker": marker, "markevery": None if on_points else []}

@@ -82,7 +82,7 @@ def finish(axes: Axes, panel: PanelOptions) -> Figure:
 
 
 def _mark_points_outside(axes: Axes) -> None:
-    """Mark points above or below the axis by a small arrow at its end and their value."""
+    """Mark points beyond the vertical axis by an arrow at its end, the first also by its value."""
     # On an inverted axis (lanes, rows of a matrix) no point is outside.
     if axes.yaxis_inverted() or axes.xaxis_inverted():
         return
@@ -111,7 +111,7 @@ def _mark_points_outside(axes: Axes) -> None:
                 clip_on=False,
                 label="_outside",
             )
-            # Only the first has room for its value.
+            # Only the first has space for its value.
             first = int(np.flatnonzero(beyond)[0])
             axes.annotate(
                 f"{y[first]:.3g}",
@@ -142,10 +142,12 @@ def turn_long_labels(axes: Axes, names: Sequence[str]) -> None:
             text.set(ha="right", rotation_mode="anchor")
 
 
-def _grid(handles: Sequence[Any], labels: Sequence[str], inches: float, length: float) -> Any:
-    """Columns and key length (letters) of a legend that is ``inches`` wide.
+def _legend_layout(
+    handles: Sequence[Any], labels: Sequence[str], inches: float, length: float
+) -> Any:
+    """Columns of a legend that is ``inches`` wide, and length of its keys (font sizes).
 
-    ``length`` is the least key length; keys of several shapes are longer.
+    ``length`` is the least length of a key; keys of several shapes are longer.
     """
     shapes = max((len(handle) for handle in handles if isinstance(handle, tuple)), default=1)
     length = max(length, 0.85 * shapes)
@@ -172,7 +174,7 @@ def legend(axes: Axes) -> None:
         columnspacing=1.0,
         borderaxespad=0.2,
         handler_map=_SIDE_BY_SIDE,
-        **_grid(handles, labels, figure.get_figwidth() * axes.get_position().width, 2.4),
+        **_legend_layout(handles, labels, figure.get_figwidth() * axes.get_position().width, 2.4),
     )
 
 
@@ -180,7 +182,7 @@ def legend(axes: Axes) -> None:
 def shared_legend(figure: Figure) -> Figure:
     """Replace the legends of all panels by one legend above them; return the figure.
 
-    A label of lines and of bars has one key with both.
+    Lines and bars with the same label share one key that shows both.
     """
     handles_of: dict[str, dict[type, Any]] = {}
     panels = [axes for axes in figure.axes if axes.get_legend() is not None]
@@ -199,6 +201,6 @@ def shared_legend(figure: Figure) -> Figure:
         loc="outside upper center",
         columnspacing=1.4,
         handler_map=_SIDE_BY_SIDE,
-        **_grid(handles, labels, figure.get_figwidth(), 4.0),
+        **_legend_layout(handles, labels, figure.get_figwidth(), 4.0),
     )
     return figure

@@ -14,7 +14,7 @@ from repro.plot.style import styled
 
 _DARK = "#262626"
 #: Label of published artists; the leading underscore keeps it out of matplotlib's own legend.
-_NAME = "_published"
+_LABEL = "_published"
 _WHISKERS = "_published, ±1 s.d."
 #: Opacity of published values that belong to another setting.
 _PALE = 0.3
@@ -23,7 +23,7 @@ _MARKERS_ON_CURVE = 12
 
 
 def published_style(marker: str = "D", *, joined: bool = False) -> dict[str, Any]:
-    """Line keywords of published values: dark open markers, ``joined`` by dashes or alone.
+    """Line keywords of published values: dark open markers, joined by dashes if ``joined``.
 
     >>> published_style()["markerfacecolor"]
     'white'
@@ -38,7 +38,7 @@ def published_style(marker: str = "D", *, joined: bool = False) -> dict[str, Any
         "markeredgecolor": _DARK,
         "markeredgewidth": 0.8,
         "zorder": 5,
-        "label": _NAME,
+        "label": _LABEL,
     }
 
 
@@ -59,9 +59,9 @@ def draw_published(
 ) -> None:
     """Plot the published values of a series over ours, with the marker of our curve.
 
-    Where both agree the marker is a ring around ours. ``joined``: a dashed curve. Such a curve, or
-    another ``curve``, has a marker on some of its points; scattered points have one each.
-    ``whiskers``: lower and upper ends, each of the shape of ``y``.
+    Where published and ours agree, the published marker is a ring around ours. With ``joined``,
+    dashes join the points. With ``joined`` or ``curve``, about 12 points have a marker, else all.
+    ``whiskers`` are lower and upper ends, each of the shape of ``y``.
     """
     every = max(1, round(len(x) / _MARKERS_ON_CURVE)) if joined or curve else 1
     ring = {
@@ -92,15 +92,15 @@ def name_published(
 
 
 def fade_published(figure: Figure, setting: str) -> None:
-    """Make published values of a figure pale and add the setting they belong to to its legends."""
+    """Make the published values of a figure pale; its legends name the setting they hold for."""
     for axes in figure.axes:
         for artist in [*axes.lines, *axes.collections, *axes.texts]:
-            if artist.get_label() in (_NAME, _WHISKERS) or artist.get_gid() == _NAME:
+            if artist.get_label() in (_LABEL, _WHISKERS) or artist.get_gid() == _LABEL:
                 artist.set_alpha(_PALE)
     legends = [*figure.legends, *(axes.get_legend() for axes in figure.axes)]
     for legend in filter(None, legends):
         for text in legend.get_texts():
-            if text.get_text().startswith(_NAME.removeprefix("_")) and setting:
+            if text.get_text().startswith(_LABEL.removeprefix("_")) and setting:
                 text.set_text(f"{text.get_text()}, for {setting}")
 
 
@@ -153,7 +153,7 @@ def published_fact(
 def legend_keys(panels: Iterable[Axes]) -> Iterator[tuple[tuple[Line2D, ...], str]]:
     """Yield the legend entry of published values in some panels: its keys and its label."""
     panels = list(panels)
-    lines = [line for axes in panels for line in axes.lines if line.get_label() == _NAME]
+    lines = [line for axes in panels for line in axes.lines if line.get_label() == _LABEL]
     lines = [line for line in lines if np.isfinite(np.asarray(line.get_ydata(), float)).any()]
     if lines:
         collections = [collection for axes in panels for collection in axes.collections]
@@ -161,5 +161,5 @@ def legend_keys(panels: Iterable[Axes]) -> Iterator[tuple[tuple[Line2D, ...], st
         joined = any(line.get_linestyle() != "None" for line in lines)
         shapes = list(dict.fromkeys(str(line.get_marker()) for line in lines))
         styles = [{**published_style(shape, joined=joined), "label": ""} for shape in shapes]
-        name = _WHISKERS if has_whiskers else _NAME
+        name = _WHISKERS if has_whiskers else _LABEL
         yield tuple(Line2D([], [], **style) for style in styles), name.removeprefix("_")

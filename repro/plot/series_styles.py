@@ -85,35 +85,36 @@ def look(name: object) -> Look:
 
 
 def looks(names: Iterable[object]) -> dict[str, Look]:
-    """Choose the looks of the series of one chart; no two names share one while any is free."""
+    """Looks of the series of one chart; two series share a look only if no other look is free."""
     unique = list(dict.fromkeys(map(str, names)))
-    chosen = {name: _own_looks()[name] for name in unique if name in _own_looks()}
-    taken = {_COLORS.index(own.color) for own in chosen.values() if own.color in _COLORS}
+    chosen = {name: _listed_looks()[name] for name in unique if name in _listed_looks()}
+    used_slots = {_COLORS.index(row.color) for row in chosen.values() if row.color in _COLORS}
     lines = list(_LINES.values())
     for name in unique:
         if name in chosen:
             continue
         slot = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") % len(_COLORS)
-        while slot in taken and len(taken) < len(_COLORS):
+        while slot in used_slots and len(used_slots) < len(_COLORS):
             slot = (slot + 1) % len(_COLORS)
-        taken.add(slot)
+        used_slots.add(slot)
         line = lines[slot % len(lines)]
         chosen[name] = Look(name, _COLORS[slot], line, _MARKERS[slot], _HATCHES[slot])
     return {name: chosen[name] for name in unique}
 
 
 @functools.cache
-def _own_looks() -> dict[str, Look]:
-    """Read ``looks.csv``: looks by name of series."""
+def _listed_looks() -> dict[str, Look]:
+    """Looks of ``looks.csv`` by name of series."""
     table = pd.read_csv(paths.PACKAGE / "plot" / "looks.csv", dtype=str, keep_default_na=False)
     table["line"] = table["line"].map(_LINES)
     return {name: Look(*row) for name, *row in table.itertuples(index=False)}
 
 
 def by_series(series: str | None, *frames: pd.DataFrame | None) -> list[SeriesRows]:
-    """Split each frame of a chart by the names in a column: looks and rows, a list per frame.
+    """Looks and rows of the series of each frame of a chart, a list per frame.
 
-    Series keep their order of appearance. Without a column a frame stays whole; None has no series.
+    ``series`` is the column of names. Series keep their order of appearance. Without the column a
+    frame is one series; a frame that is None has no series.
     """
     if series is None:
         return [[] if frame is None else [(_SOLE, frame)] for frame in frames]

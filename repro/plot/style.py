@@ -40,8 +40,8 @@ RC: Any = {
     "axes.axisbelow": True,
     "grid.color": "#e4e4e4",
     "grid.linewidth": 0.5,
-    **{f"{axis}tick.{kind}.size": size for axis in "xy" for kind, size in _TICKS.items()},
-    **{f"{axis}tick.{kind}.width": 0.6 for axis in "xy" for kind in _TICKS},
+    **{f"{axis}tick.{level}.size": size for axis in "xy" for level, size in _TICKS.items()},
+    **{f"{axis}tick.{level}.width": 0.6 for axis in "xy" for level in _TICKS},
     "lines.linewidth": 1.3,
     "lines.markersize": 4,
     "hatch.linewidth": 0.5,
@@ -57,7 +57,7 @@ R = TypeVar("R")
 
 
 class Chart(Figure):
-    """A figure that notebooks show without pyplot, as its file looks."""
+    """A figure that a notebook shows without pyplot, as the same picture as its file."""
 
     #: whether a notebook has shown it
     shown = False
@@ -88,7 +88,7 @@ class SteadyLayout(ConstrainedLayoutEngine):
 
 
 def styled(draw: Callable[P, R]) -> Callable[P, R]:
-    """Run a drawing function under the project's style; global settings stay as they are."""
+    """Run a drawing function under the project's style, without a change of global settings."""
 
     @functools.wraps(draw)
     def under_style(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -124,9 +124,9 @@ def caption(figure: Figure, text: str) -> None:
         )
 
 
-def render(figure: Figure, kind: str) -> bytes:
+def render(figure: Figure, file_format: str) -> bytes:
     """Draw a figure as ``png`` or ``svg``; equal figures give equal bytes on every machine."""
-    metadata = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}[kind]
+    metadata = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}[file_format]
     buffer = io.BytesIO()
     engine = figure.get_layout_engine()
     if type(engine) is ConstrainedLayoutEngine:
@@ -138,11 +138,11 @@ def render(figure: Figure, kind: str) -> bytes:
         if grid is not None and axes.get_in_layout():
             _move(axes, grid.get_position(figure))
     with mpl.rc_context(RC):
-        figure.savefig(buffer, format=kind, metadata=metadata)
+        figure.savefig(buffer, format=file_format, metadata=metadata)
     return buffer.getvalue()
 
 
 def _move(axes: Axes, box: Bbox) -> None:
-    """Move a panel and keep it in the layout, from which `set_position` takes it."""
+    """Move a panel and put it back into the layout, from which `set_position` removes it."""
     axes.set_position(box)
     axes.set_in_layout(True)

@@ -21,26 +21,26 @@ from repro.plot.series_styles import look
 from repro.plot.style import RC, styled
 
 
-class Level(NamedTuple):
-    """Sign and shade of cells at some distance from the published value, and words of the key."""
+class Agreement(NamedTuple):
+    """Sign, shade and legend text of cells by their distance from the published value."""
 
     sign: str
     shade: str
     words: str
 
 
-#: Levels by their largest relative distance; each is darker than the level before.
-LEVELS = {
-    0.02: Level("≈", "#e3f0fa", "within 2 % (= as printed)"),
-    0.1: Level("~", "#f1d581", "within 10 %"),
-    float("inf"): Level("≠", "#e39a6f", "farther"),
+#: Largest relative distance -> agreement, ever darker.
+AGREEMENTS = {
+    0.02: Agreement("≈", "#e3f0fa", "within 2 % (= as printed)"),
+    0.1: Agreement("~", "#f1d581", "within 10 %"),
+    float("inf"): Agreement("≠", "#e39a6f", "farther"),
 }
-NEAR, *_, FAR = LEVELS.values()
-OURS_ONLY = Level("", "#ffffff", "no published value at hand")
-PUBLISHED_ONLY = Level("–", "#ebebeb", "published, not computed")
+NEAR, *_, FAR = AGREEMENTS.values()
+OURS_ONLY = Agreement("", "#ffffff", "no published value")
+PUBLISHED_ONLY = Agreement("–", "#ebebeb", "published, not computed")
 
 
-class _Type(NamedTuple):
+class _Font(NamedTuple):
     """Size (typographic points), weight and colour of text, and height of a line (inches)."""
 
     size: float
@@ -49,32 +49,35 @@ class _Type(NamedTuple):
     line: float
 
 
-_OURS = _Type(RC["font.size"], "bold", "#000000", 0.122)
+_OURS = _Font(RC["font.size"], "bold", "#000000", 0.122)
 _WORDS = _OURS._replace(weight="normal")
-_PUBLISHED = _Type(6.0, "normal", "#3a3a3a", 0.105)
-#: Inches: padding left and right of a text, above and below it, around the table; widest column.
+_PUBLISHED = _Font(6.0, "normal", "#3a3a3a", 0.105)
+#: Padding left and right of a text (inches).
 _SIDE_PAD = 0.06
+#: Padding above and below a row (inches).
 _ROW_PAD = 0.04
+#: Padding around the table (inches).
 _PAD = 0.1
+#: Natural width of the widest column (inches).
 _WIDEST = 2.2
 
 
 class _Cell(NamedTuple):
-    """Our text and the published text of a cell, and its level (None: not compared)."""
+    """Our text and the published text of a cell, and their agreement (None: not compared)."""
 
     ours: str
     published: str = ""
-    level: Level | None = None
+    agreement: Agreement | None = None
 
     @property
-    def texts(self) -> tuple[tuple[str, _Type], tuple[str, _Type]]:
-        """Both texts with their types."""
-        return (self.ours, _OURS if self.level else _WORDS), (self.published, _PUBLISHED)
+    def texts(self) -> tuple[tuple[str, _Font], tuple[str, _Font]]:
+        """Both texts with their fonts."""
+        return (self.ours, _OURS if self.agreement else _WORDS), (self.published, _PUBLISHED)
 
 
 @dataclass
 class _Column:
-    """Cells from the top down, and the heads above them, from the top down."""
+    """Cells of a column and its heads, each from the top down."""
 
     heads: tuple[str, ...]
     cells: list[_Cell]
@@ -84,41 +87,41 @@ class _Column:
     width: float = 0.0
 
     @property
-    def starts_left(self) -> bool:
+    def is_words_only(self) -> bool:
         """Whether the column has words only, without published values."""
-        return not any(cell.level for cell in self.cells)
+        return not any(cell.agreement for cell in self.cells)
 
     def in_line(self, cell: _Cell) -> bool:
         """Whether a cell is one line: ours left, published right of the middle."""
-        return self.in_pairs and cell.level is not None
+        return self.in_pairs and cell.agreement is not None
 
-    def halves(self) -> list[float]:
+    def half_widths(self) -> list[float]:
         """Widths (inches) left and right of the middle of cells in one line."""
         gap = _SIDE_PAD / 2 * any(cell.published for cell in self.cells)
-        pairs = [cell.texts for cell in self.cells if cell.level]
-        return [gap + max(_wide(*texts[side]) for texts in pairs) for side in (0, 1)]
+        pairs = [cell.texts for cell in self.cells if cell.agreement]
+        return [gap + max(_text_width(*texts[side]) for texts in pairs) for side in (0, 1)]
 
-    def least(self) -> float:
+    def least_width(self) -> float:
         """Least width (inches) that cuts no word and no pair."""
         texts = [text for cell in self.cells for text in cell.texts if not self.in_line(cell)]
         longest_word = max(
-            _wide(word, kind)
-            for text, kind in [(self.heads[-1], _WORDS), *texts]
+            _text_width(word, font)
+            for text, font in [(self.heads[-1], _WORDS), *texts]
             for word in text.split() or [""]
         )
-        pairs = sum(self.halves()) if self.in_pairs else 0.0
+        pairs = sum(self.half_widths()) if self.in_pairs else 0.0
         return max(longest_word, pairs) + 2 * _SIDE_PAD
 
-    def natural(self) -> float:
-        """Width (inches) for a head on two lines and texts on one, at most `_WIDEST`."""
-        texts = max(_wide(*text) for cell in self.cells for text in cell.texts)
-        wanted = max(0.6 * _wide(self.heads[-1], _WORDS), texts) + 2 * _SIDE_PAD
-        return max(self.least(), min(wanted, _WIDEST))
+    def natural_width(self) -> float:
+        """Width (inches) for a head on two lines and texts on one line, at most `_WIDEST`."""
+        texts = max(_text_width(*text) for cell in self.cells for text in cell.texts)
+        wanted = max(0.6 * _text_width(self.heads[-1], _WORDS), texts) + 2 * _SIDE_PAD
+        return max(self.least_width(), min(wanted, _WIDEST))
 
-    def lines(self, cell: _Cell) -> list[tuple[str, _Type]]:
-        """Lines of a cell, from the top."""
-        room = self.width - 2 * _SIDE_PAD
-        return [(line, kind) for text, kind in cell.texts for line in _wrapped(text, kind, room)]
+    def lines(self, cell: _Cell) -> list[tuple[str, _Font]]:
+        """Lines of a cell with their fonts, from the top."""
+        width = self.width - 2 * _SIDE_PAD
+        return [(line, font) for text, font in cell.texts for line in _wrapped(text, font, width)]
 
 
 @styled
@@ -131,9 +134,9 @@ def table_chart(
 ) -> Figure:
     """Draw a table whose cells have our value in bold and the published value, smaller.
 
-    A cell with both is shaded by their distance and has a sign for it, ``=`` where both are near
-    and are written alike. Words are compared letter by letter. Words without a published value stay
-    plain.
+    A cell with both values is shaded by their distance and shows its sign. The sign is ``=`` if
+    both values are within 2 % and are written alike. Words are compared letter by letter. Words
+    without a published value stay plain.
 
     Parameters
     ----------
@@ -149,8 +152,8 @@ def table_chart(
     Raises
     ------
     ParamError
-        If the table has no cell, a name twice or no room, or ``published`` has a row or column that
-        ``ours`` has not.
+        If the table is empty, repeats a name or is too wide, or if ``published`` has a row or
+        column that ``ours`` does not have.
 
     Examples
     --------
@@ -161,13 +164,13 @@ def table_chart(
     ['19.2', '≈ 19.4']
     """
     if ours.empty or not (ours.index.is_unique and ours.columns.is_unique):
-        raise ParamError("a table needs a row, a column, and each name once")
+        raise ParamError("a table needs at least one row and one column, and its names must differ")
     published = ours.iloc[:0, :0] if published is None else published
-    for axis, own, names in zip(("row", "column"), ours.axes, published.axes, strict=True):
-        if unknown := [name for name in names if name not in own]:
+    for axis, our_names, names in zip(("row", "column"), ours.axes, published.axes, strict=True):
+        if unknown := [name for name in names if name not in our_names]:
             raise ParamError(f"published {axis} {unknown[0]!r} is not in the table")
     columns = list(_columns(ours, published, form))
-    sheet = _Sheet(_room(panel))
+    sheet = _Sheet(_available_width(panel))
     _fit(columns, sheet.inches)
     sheet.top(panel.get("title", ""), pairs=not published.empty)
     sheet.rule(0.9)
@@ -179,7 +182,7 @@ def table_chart(
         sheet.row(columns, row)
     sheet.rule(0.9)
     if not published.empty:
-        sheet.key({cell.level for column in columns for cell in column.cells})
+        sheet.key({cell.agreement for column in columns for cell in column.cells})
     axes = panel_axes(panel, height=sheet.y + _PAD)
     axes.set(xlim=(0, sheet.inches), ylim=(sheet.y, 0), aspect="equal", anchor="N")
     axes.set_axis_off()
@@ -196,30 +199,30 @@ class _Sheet:
         self.y = 0.0
         self.marks: list[Callable[[Axes], Artist]] = []
 
-    def text(self, x: float, y: float, text: str, kind: _Type, align: str = "left") -> None:
+    def text(self, x: float, y: float, text: str, font: _Font, align: str = "left") -> None:
         """Write one line of text, its middle at height ``y``."""
         keywords: Any = {
-            "size": kind.size,
-            "weight": kind.weight,
-            "color": kind.ink,
+            "size": font.size,
+            "weight": font.weight,
+            "color": font.ink,
             "parse_math": False,
         }
-        below = y + 0.36 * kind.size / 72
+        below = y + 0.36 * font.size / 72
         self.marks.append(lambda axes: axes.text(x, below, text, ha=align, **keywords))
 
-    def box(self, x: float, wide: float, high: float, level: Level, edge: str = "white") -> None:
+    def box(self, x: float, width: float, height: float, shade: str, edge: str = "white") -> None:
         """Shade a rectangle below the present height."""
         corner = (x, self.y)
-        keywords: Any = {"facecolor": level.shade, "edgecolor": edge, "linewidth": 0.6}
-        self.marks.append(lambda axes: axes.add_patch(Rectangle(corner, wide, high, **keywords)))
+        keywords: Any = {"facecolor": shade, "edgecolor": edge, "linewidth": 0.6}
+        self.marks.append(lambda axes: axes.add_patch(Rectangle(corner, width, height, **keywords)))
 
-    def rule(self, width: float, left: float = 0.0, right: float | None = None) -> None:
+    def rule(self, thickness: float, left: float = 0.0, right: float | None = None) -> None:
         """Draw a line at the present height, across the table or between two ends."""
         ends = [left, self.inches if right is None else right]
         y = [self.y] * 2
         keywords: Any = {
             "color": "#1c1c1c",
-            "lw": width,
+            "lw": thickness,
             "clip_on": False,
             "solid_capstyle": "butt",
         }
@@ -228,48 +231,48 @@ class _Sheet:
     def top(self, title: str, *, pairs: bool) -> None:
         """Write the title and, at the right, a sample cell with ours and published."""
         sample = [("in a cell: ", _PUBLISHED), ("ours", _OURS), ("  published", _PUBLISHED)] * pairs
-        x = self.inches - sum(_wide(text, kind) for text, kind in sample)
+        x = self.inches - sum(_text_width(text, font) for text, font in sample)
         lines = _wrapped(title, _WORDS, x - 0.1)
         for number, line in enumerate(lines):
             self.text(0, _WORDS.line * (number + 0.5), line, _WORDS)
         self.y += _WORDS.line * max(len(lines), pairs) + _ROW_PAD
-        for text, kind in sample:
-            self.text(x, self.y - _ROW_PAD - _WORDS.line / 2, text, kind)
-            x += _wide(text, kind)
+        for text, font in sample:
+            self.text(x, self.y - _ROW_PAD - _WORDS.line / 2, text, font)
+            x += _text_width(text, font)
 
     def heads(self, spans: list[tuple[str, float, float, bool]], *, last: bool) -> None:
         """Write a line of heads; a head over several columns has a rule below it."""
-        wrapped = [_wrapped(text, _WORDS, wide - 2 * _SIDE_PAD) for text, _, wide, _ in spans]
+        wrapped = [_wrapped(text, _WORDS, width - 2 * _SIDE_PAD) for text, _, width, _ in spans]
         self.y += _WORDS.line * max(map(len, wrapped)) + 2 * _ROW_PAD
-        for lines, (text, x, wide, left) in zip(wrapped, spans, strict=True):
-            text_x, align = (x + _SIDE_PAD, "left") if left else (x + wide / 2, "center")
+        for lines, (text, x, width, left) in zip(wrapped, spans, strict=True):
+            text_x, align = (x + _SIDE_PAD, "left") if left else (x + width / 2, "center")
             for number, line in enumerate(reversed(lines)):
                 y = self.y - _ROW_PAD - _WORDS.line * (number + 0.5)
                 self.text(text_x, y, line, _WORDS, align)
             if text and not last:
-                self.rule(0.3, x + _SIDE_PAD, x + wide - _SIDE_PAD)
+                self.rule(0.3, x + _SIDE_PAD, x + width - _SIDE_PAD)
 
     def row(self, columns: Sequence[_Column], number: int) -> None:
         """Write the cells of a row."""
         cells = [(column, column.cells[number]) for column in columns]
-        high = 2 * _ROW_PAD + max(
-            _OURS.line if column.in_line(cell) else sum(kind.line for _, kind in column.lines(cell))
+        height = 2 * _ROW_PAD + max(
+            _OURS.line if column.in_line(cell) else sum(font.line for _, font in column.lines(cell))
             for column, cell in cells
         )
         x = 0.0
         for column, cell in cells:
-            if cell.level:
-                self.box(x, column.width, high, cell.level)
+            if cell.agreement:
+                self.box(x, column.width, height, cell.agreement.shade)
             if column.in_line(cell):
-                self._pair(x, self.y + high / 2, column, cell)
+                self._pair(x, self.y + height / 2, column, cell)
             else:
-                self._stack(x, self.y + high / 2, column, cell)
+                self._stack(x, self.y + height / 2, column, cell)
             x += column.width
-        self.y += high
+        self.y += height
 
     def _pair(self, x: float, y: float, column: _Column, cell: _Cell) -> None:
         """Write ours left and published right of the column's middle."""
-        left, right = column.halves()
+        left, right = column.half_widths()
         middle = x + (column.width + left - right) / 2
         gap = _SIDE_PAD / 2 * any(other.published for other in column.cells)
         (ours, bold), (published, small) = cell.texts
@@ -279,29 +282,30 @@ class _Sheet:
     def _stack(self, x: float, y: float, column: _Column, cell: _Cell) -> None:
         """Write ours above published, or words, with their middle at height ``y``."""
         centred = (x + column.width / 2, "center")
-        text_x, align = (x + _SIDE_PAD, "left") if column.starts_left else centred
+        text_x, align = (x + _SIDE_PAD, "left") if column.is_words_only else centred
         lines = column.lines(cell)
-        y -= sum(kind.line for _, kind in lines) / 2
-        for text, kind in lines:
-            self.text(text_x, y + kind.line / 2, text, kind, align)
-            y += kind.line
+        y -= sum(font.line for _, font in lines) / 2
+        for text, font in lines:
+            self.text(text_x, y + font.line / 2, text, font, align)
+            y += font.line
 
-    def key(self, levels: set[Level | None]) -> None:
-        """Write the key of the levels that the table has."""
+    def key(self, present: set[Agreement | None]) -> None:
+        """Write the key of the agreements that the table has."""
         x = 0.0
         self.y += 0.06
-        for level in (*LEVELS.values(), OURS_ONLY, PUBLISHED_ONLY):
-            wide = 0.27 + _wide(level.words, _PUBLISHED)
-            if level not in levels or (level is OURS_ONLY and len(levels - {None}) == 1):
+        for agreement in (*AGREEMENTS.values(), OURS_ONLY, PUBLISHED_ONLY):
+            width = 0.27 + _text_width(agreement.words, _PUBLISHED)
+            is_only_one = agreement is OURS_ONLY and len(present - {None}) == 1
+            if agreement not in present or is_only_one:
                 continue
-            if x and x + wide > self.inches:
+            if x and x + width > self.inches:
                 x = 0.0
                 self.y += _OURS.line
-            self.box(x, 0.22, _PUBLISHED.line, level, "#9a9a9a")
+            self.box(x, 0.22, _PUBLISHED.line, agreement.shade, "#9a9a9a")
             middle = self.y + _PUBLISHED.line / 2
-            self.text(x + 0.11, middle, level.sign, _PUBLISHED, "center")
-            self.text(x + 0.27, middle, level.words, _PUBLISHED)
-            x += wide + 0.15
+            self.text(x + 0.11, middle, agreement.sign, _PUBLISHED, "center")
+            self.text(x + 0.27, middle, agreement.words, _PUBLISHED)
+            x += width + 0.15
         self.y += _OURS.line
 
 
@@ -336,20 +340,23 @@ def _cell(ours: Any, published: Any, form: str) -> _Cell:
     """Cell of our value and the published one."""
     if pd.isna(published):
         words = isinstance(ours, str) or pd.isna(ours)
-        return _Cell(_written(ours, form), level=None if words else OURS_ONLY)
+        return _Cell(_written(ours, form), agreement=None if words else OURS_ONLY)
     if pd.isna(ours):
         return _Cell(PUBLISHED_ONLY.sign, _written(published, form), PUBLISHED_ONLY)
     if isinstance(ours, str) or isinstance(published, str):
-        level = NEAR if ours == published else FAR
+        agreement = NEAR if ours == published else FAR
     else:
-        gap = abs(ours - published) - 1e-9
-        level = next(
-            level for largest, level in LEVELS.items() if not gap > largest * abs(published)
+        distance = abs(ours - published) - 1e-9
+        # NaN is the distance of equal infinities, and the last limit where published is 0.
+        agreement = next(
+            agreement
+            for largest, agreement in AGREEMENTS.items()
+            if not distance > largest * abs(published)
         )
     our_text = _written(ours, form)
     published_text = _written(published, form)
-    sign = "=" if level is NEAR and our_text == published_text else level.sign
-    return _Cell(our_text, f"{sign} {published_text}", level)
+    sign = "=" if agreement is NEAR and our_text == published_text else agreement.sign
+    return _Cell(our_text, f"{sign} {published_text}", agreement)
 
 
 def _written(value: Any, form: str) -> str:
@@ -359,7 +366,7 @@ def _written(value: Any, form: str) -> str:
     return "" if pd.isna(value) else form.format(value)
 
 
-def _room(panel: PanelOptions) -> float:
+def _available_width(panel: PanelOptions) -> float:
     """Largest width of a table (inches)."""
     if "axes" in panel:
         axes = panel["axes"]
@@ -370,21 +377,22 @@ def _room(panel: PanelOptions) -> float:
 def _fit(columns: Sequence[_Column], inches: float) -> None:
     """Set the widths of columns; cells are one line if that wraps no text."""
     for column in columns:
-        column.in_pairs = not column.starts_left
-    if sum(column.natural() for column in columns) > inches:
+        column.in_pairs = not column.is_words_only
+    if sum(column.natural_width() for column in columns) > inches:
         for column in columns:
             column.in_pairs = False
-    least = [column.least() for column in columns]
-    if sum(least) > inches:
+    least_widths = [column.least_width() for column in columns]
+    if sum(least_widths) > inches:
         raise ParamError(
-            f"a table of {len(columns)} columns needs {sum(least):.1f} inches "
+            f"a table of {len(columns)} columns needs {sum(least_widths):.1f} inches "
             f"and has {inches:.1f}; give it `columns=2`, shorter words or fewer columns"
         )
-    wanted = [column.natural() for column in columns]
-    part = min(1.0, (inches - sum(least)) / (sum(wanted) - sum(least) or 1.0))
-    spare = max(0.0, inches - sum(wanted)) / len(columns)
-    for column, low, high in zip(columns, least, wanted, strict=True):
-        column.width = low + part * (high - low) + spare
+    natural_widths = [column.natural_width() for column in columns]
+    total_growth = sum(natural_widths) - sum(least_widths)
+    growth = min(1.0, (inches - sum(least_widths)) / (total_growth or 1.0))
+    spare = max(0.0, inches - sum(natural_widths)) / len(columns)
+    for column, low, high in zip(columns, least_widths, natural_widths, strict=True):
+        column.width = low + growth * (high - low) + spare
 
 
 def _spans(columns: Sequence[_Column], depth: int) -> Iterator[tuple[str, float, float, bool]]:
@@ -394,29 +402,31 @@ def _spans(columns: Sequence[_Column], depth: int) -> Iterator[tuple[str, float,
 
     def head_of(numbered: tuple[int, _Column]) -> tuple[Any, ...]:
         number, column = numbered
-        return column.heads[: depth + 1], number if last or not column.heads[depth] else None
+        # The number keeps columns apart whose head is the last one or has no name.
+        is_separate = last or not column.heads[depth]
+        return column.heads[: depth + 1], number if is_separate else None
 
     for _, group in itertools.groupby(enumerate(columns), head_of):
         spanned = [column for _, column in group]
-        wide = sum(column.width for column in spanned)
-        yield spanned[0].heads[depth], x, wide, last and spanned[0].starts_left
-        x += wide
+        width = sum(column.width for column in spanned)
+        yield spanned[0].heads[depth], x, width, last and spanned[0].is_words_only
+        x += width
 
 
 @functools.cache
-def _wide(text: str, kind: _Type) -> float:
-    """Width of a line of text in inches, the same on every machine."""
-    font = FontProperties(family=RC["font.family"], size=kind.size, weight=kind.weight)
-    points: float = text_to_path.get_text_width_height_descent(text, font, ismath=False)[0]
+def _text_width(text: str, font: _Font) -> float:
+    """Width of a line of text (inches), the same on every machine."""
+    face = FontProperties(family=RC["font.family"], size=font.size, weight=font.weight)
+    points: float = text_to_path.get_text_width_height_descent(text, face, ismath=False)[0]
     return points / 72
 
 
-def _wrapped(text: str, kind: _Type, room: float) -> list[str]:
-    """Lines of a text, broken at blanks, that are at most ``room`` inches wide."""
+def _wrapped(text: str, font: _Font, width: float) -> list[str]:
+    """Lines of a text, broken at blanks, that are at most ``width`` inches wide."""
     lines: list[str] = []
     for word in text.split():
         longer = f"{lines[-1]} {word}" if lines else word
-        if lines and _wide(longer, kind) <= room + 1e-9:
+        if lines and _text_width(longer, font) <= width + 1e-9:
             lines[-1] = longer
         else:
             lines.append(word)

@@ -49,19 +49,21 @@ def check_policy(
     """Check the rules that every policy keeps; raise on the first that it breaks.
 
     - capacity: jobs hold at most the GPUs of the cluster and of each node
-    - gang: a job holds its whole demand of GPUs or none, once at a time
+    - gang: a job holds all the GPUs of its demand or none, and never runs twice at once
     - work: served work equals required work
     - ends: the run ends, and every job ends exactly once
     - repeatable: the same input gives the same output
     - ids, file order: neither job ids nor the order of rows matter, except in ties
     - alone: a job alone takes its duration
     - scaling: all times doubled give all ends doubled; ``time_fields`` are doubled, too
-    - baseline: without the fields it declares, a policy equals the baseline it names
+    - baseline: on a trace without the fields of `Policy.baseline`, the run equals that of the
+      baseline policy
     - needs: the policy reads the fields in `needs` and no others
     - blind: durations that are not in `needs` have no influence
 
-    Policies with ``elastic = True`` skip gang and alone. Work and alone allow for the costs of
-    ``overhead``, a performance model, and completions noticed late (`Policy.completions`).
+    Policies with ``elastic = True`` skip ``gang`` and ``alone``. The rules ``work`` and ``alone``
+    allow for the costs of ``overhead``, for a performance model, and for completions noticed late
+    (`Policy.completions`).
 
     Parameters
     ----------
@@ -103,7 +105,7 @@ def widths_for(policy: Policy, cluster: Cluster, placement: Any = None) -> list[
 
 
 def stress_traces(widths: list[int], seed: int = 0) -> dict[str, pd.DataFrame]:
-    """Small traces with ties, queues, overlaps and idle times."""
+    """Small traces with ties, queues and idle times."""
     rng = np.random.default_rng(seed)
     small = widths[: max(1, len(widths) - 1)]
     arrivals = np.cumsum(rng.integers(1, 25, 30)).astype(float)
@@ -163,9 +165,9 @@ class _Battery:
         self.cluster = cluster
         self.options = options
         ideal = (options.get("rounds") or {}).get("ideal")
-        self.gang = not policy.elastic and ideal is None
+        self.checks_gangs = not policy.elastic and ideal is None
         self.rules = rules_named(options.get("rules", "paper"))
-        self.simulator = self.rules != rules_named("paper")
+        self.has_artifact_rules = self.rules != rules_named("paper")
         #: round mechanism, for policies that return shares; set by the first run
         self.mechanism: RoundMechanism | None = None
 
@@ -181,13 +183,13 @@ class _Battery:
         )
 
     def check_trace(self, name: str, trace: pd.DataFrame) -> None:
-        """Check all rules but needs on a trace."""
+        """Check all rules except ``needs`` on a trace."""
         trace.attrs["name"] = name
         self._runs_to_the_end(name, trace)
         result = self.run(trace)
-        free = self.options.get("overhead") is None and not self.rules.start_overhead
-        exact = free and not self.policy.completions().poll_s
-        check_records(result, self.cluster, gang=self.gang, exact=exact)
+        no_overhead = self.options.get("overhead") is None and not self.rules.start_overhead
+        exact = no_overhead and not self.policy.completions().poll_s
+        check_records(result, self.cluster, gang=self.checks_gangs, exact=exact)
         ends = result.jobs.set_index("job_id")["end_time"]
         self._same("repeatable", name, ends, self.run(trace), "a second run ends it at")
         submit = trace["submit_time"]
@@ -250,7 +252,7 @@ class _Battery:
         factor = 2.0
         policy = scaled(self.policy, factor)
         options = dict(self.options)
-        if policy is None or options.get("overhead") is not None or self.simulator:
+        if policy is None or options.get("overhead") is not None or self.has_artifact_rules:
             return
         if options.get("interval"):
             options["interval"] *= factor
@@ -277,7 +279,7 @@ class _Battery:
     def _alone(self, name: str, trace: pd.DataFrame) -> None:
         """Run a job of each width alone: it must take its duration."""
         if (
-            not self.gang
+            not self.checks_gangs
             or self.policy.completions().poll_s
             or self.options.get("perf") is not None
         ):

@@ -1,4 +1,4 @@
-"""Histories: total GPU-time of past jobs (GPU-seconds), read by policies with a Gittins index."""
+"""Histories: total GPU-time of past jobs (GPU-seconds), which Gittins-style policies read."""
 
 import warnings
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ PUBLIC_SAMPLE = "tiresias-history-1000"
 
 
 def history(source: str | Sequence[float]) -> Floats:
-    """Total GPU-time of past jobs, ascending (GPU-seconds), from a public name or from numbers."""
+    """Attained service of past jobs, ascending (GPU-seconds), by public name or from numbers."""
     if isinstance(source, str):
         return _public_history(source)
     values = np.sort(np.atleast_1d(np.asarray(source, dtype=float)))
@@ -37,7 +37,9 @@ def _public_history(name: str) -> Floats:
     if public.is_known(name) and (file_format := public.entry(name).format) != "history":
         items = public.entries().items()
         histories = ", ".join(other for other, item in items if item.format == "history")
-        raise ParamError(f"{name!r} is no history but {file_format!r}; histories are {histories}")
+        raise ParamError(
+            f"{name!r} is a file of format {file_format}, not a history; histories are {histories}"
+        )
     if is_stand_in(name):
         warnings.warn(
             f"history {name!r} is not available (repro trace fetch {name}); its published "

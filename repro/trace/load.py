@@ -1,4 +1,4 @@
-"""Read traces in published formats, write traces in the package's own format, describe traces."""
+"""Read traces in any published format, write them in the package's own, describe them."""
 
 import inspect
 import os
@@ -37,7 +37,9 @@ def load(
     drop_bad_rows: bool = False,
     **options: Any,
 ) -> pd.DataFrame:
-    r"""Read and validate a trace; an invalid value raises ``file:line:column: rule (value)``.
+    r"""Read and validate a trace.
+
+    A row that breaks a rule raises a `TraceError` with text ``file:line:column: rule (value)``.
 
     Parameters
     ----------
@@ -49,7 +51,7 @@ def load(
     cluster_gpus : int, optional
         GPUs of the cluster; a job that needs more is an error.
     drop_bad_rows : bool
-        True: invalid rows are left out and counted in ``dropped``. False: they raise.
+        Leave out rows that break a rule and count them in ``dropped``, instead of an error.
     **options
         Passed to the format, such as ``throughputs`` of ``gavel``.
 
@@ -57,9 +59,9 @@ def load(
     -------
     DataFrame
         Columns of the schema, sorted by submit time; jobs with equal times keep the order of the
-        file. ``attrs`` hold name, format, sha256 (of the file as stored), synthetic (False),
-        dropped ({reason: rows}), notes, unread (columns of the file that are not used), and the
-        entries of the format.
+        file. ``attrs`` hold name, format, sha256 (of the file as stored, compressed or not),
+        synthetic (False), dropped ({reason: rows}), notes, unread (columns of the file that are
+        not used), and what the format itself adds, such as ``stand_in``.
 
     Examples
     --------
@@ -130,23 +132,24 @@ def _format_of(document: Document) -> str:
     Raises
     ------
     TraceError
-        The message lists the formats that fit. Without any, it is that of format ``repro``.
+        Names the formats that fit, or else the error of the package's own format.
     """
     line, header = header_of(document)
     if set(REQUIRED) <= set(header):
         return "repro"
-    fitting = _fitting(document, header)
+    fitting = _fitting_formats(document, header)
     if fitting:
         raise TraceError(
-            f"{document.name}:{line}: which format? looks like format {' or '.join(fitting)}: "
+            f"{document.name}:{line}: needs a format, looks like {' or '.join(fitting)}; "
             f"{add_format(*fitting)}"
         )
+    # raises the error of the package's own format about missing columns
     FORMATS["repro"](document)
     return "repro"
 
 
-def _fitting(document: Document, header: list[str]) -> list[str]:
-    """Select the formats whose required columns a file has."""
+def _fitting_formats(document: Document, header: list[str]) -> list[str]:
+    """Formats whose required columns a file has; of nested sets of columns the largest."""
     lines = (line for line in document.text.splitlines() if line.strip())
     if is_gavel(next(lines, "")):
         return ["gavel"]
@@ -156,12 +159,12 @@ def _fitting(document: Document, header: list[str]) -> list[str]:
     return [
         name
         for name, columns in fitting.items()
-        if columns and not any(columns < others for others in fitting.values())
+        if columns and not any(columns < larger for larger in fitting.values())
     ]
 
 
 def write(frame: pd.DataFrame, path: str | Path) -> Path:
-    """Write a trace atomically as the package's own CSV (format ``repro``).
+    """Write a trace as the package's own CSV (format ``repro``), all of it or nothing.
 
     Text that a spreadsheet would run as a formula gets a ``'`` in front. :func:`load` removes it.
 
@@ -194,9 +197,10 @@ def describe(
     gpus ({GPUs: jobs}), duration_s (mean, min, p10 … p99, max), mean_interarrival_s, gpu_seconds,
     mean_gpus_demanded (gpu_seconds / span), demand_over_time (GPUs demanded by the jobs of each
     tenth of the span), cluster_gpus, offered_load (mean_gpus_demanded / cluster_gpus),
-    load_over_time (demand_over_time / cluster_gpus), load_by_type, never_fit (jobs with more GPUs
-    than the cluster), wider_than_any_type (jobs with more GPUs than any GPU type), dropped, notes,
-    unread. Values are None where they are undefined: a span of 0 s, no cluster.
+    load_over_time (demand_over_time / cluster_gpus), load_by_type, never_fit (jobs that demand
+    more GPUs than the cluster has), wider_than_any_type (jobs that demand more GPUs than the
+    cluster has of any one type), dropped, notes, unread. Values are None where they are undefined:
+    a span of 0 s, no cluster.
 
     ``load_by_type`` needs a trace with ``gpu_type`` and a cluster with GPU types. For each type, or
     choice of types such as ``A|B``, it has jobs, gpu_seconds, gpus of the cluster, offered_load and
@@ -231,20 +235,20 @@ def describe(
     mix = frame["num_gpus"].value_counts().sort_index()
     levels = np.quantile(duration, QUANTILES).tolist()
     quantiles = {f"p{round(100 * q)}": level for q, level in zip(QUANTILES, levels, strict=True)}
-    extremes = {"min": float(duration.min()), **quantiles, "max": float(duration.max())}
+    range_and_quantiles = {"min": float(duration.min()), **quantiles, "max": float(duration.max())}
     attrs = frame.attrs
     by_type = None
     if gpus_by_type and "gpu_type" in frame:
         by_type = _load_by_type(frame, work, span, gpus_by_type)
     largest = max(gpus_by_type.values()) if gpus_by_type else None
-    notes = [*attrs.get("notes", []), *_case_notes(frame, gpus_by_type or {})]
+    notes = [*attrs.get("notes", []), *_spelling_notes(frame, gpus_by_type or {})]
     return {
         **{name: attrs.get(name) for name in ("name", "format", "sha256", "synthetic")},
         "jobs": len(frame),
         "first_submit_s": float(submit.min()),
         "span_s": span,
         "gpus": dict(zip(mix.index.tolist(), mix.tolist(), strict=True)),
-        "duration_s": {"mean": float(duration.mean()), **extremes},
+        "duration_s": {"mean": float(duration.mean()), **range_and_quantiles},
         "mean_interarrival_s": span / (len(frame) - 1) if len(frame) > 1 else None,
         "gpu_seconds": total,
         "mean_gpus_demanded": demand,
@@ -253,16 +257,16 @@ def describe(
         "offered_load": demand / cluster_gpus if demand is not None and cluster_gpus else None,
         "load_over_time": load_over_time,
         "load_by_type": by_type,
-        "never_fit": _wider(frame, cluster_gpus),
-        "wider_than_any_type": _wider(frame, largest),
+        "never_fit": _jobs_above(frame, cluster_gpus),
+        "wider_than_any_type": _jobs_above(frame, largest),
         "dropped": dict(attrs.get("dropped", {})),
         "notes": notes,
         "unread": list(attrs.get("unread", [])),
     }
 
 
-def _case_notes(frame: pd.DataFrame, gpus_by_type: Mapping[str, int]) -> list[str]:
-    """Note on GPU types of trace and cluster that differ only in upper and lower case."""
+def _spelling_notes(frame: pd.DataFrame, gpus_by_type: Mapping[str, int]) -> list[str]:
+    """Note on GPU types of trace and cluster that differ in upper and lower case alone."""
     if "gpu_type" not in frame:
         return []
     demanded = {gpu for name in frame["gpu_type"].dropna().unique() for gpu in name.split("|")}
@@ -277,8 +281,8 @@ def _case_notes(frame: pd.DataFrame, gpus_by_type: Mapping[str, int]) -> list[st
     return [f"GPU types differ in upper and lower case alone: {', '.join(pairs)}; write them alike"]
 
 
-def _wider(frame: pd.DataFrame, gpus: int | None) -> int | None:
-    """Count the jobs with a demand above ``gpus``; None if ``gpus`` is None."""
+def _jobs_above(frame: pd.DataFrame, gpus: int | None) -> int | None:
+    """Number of jobs that demand more than ``gpus`` GPUs; None if ``gpus`` is None."""
     return None if gpus is None else int((frame["num_gpus"] > gpus).sum())
 
 
@@ -292,7 +296,7 @@ def _tenths(submit: Floats, work: Floats, span: float) -> list[float]:
 def _load_by_type(
     frame: pd.DataFrame, work: Floats, span: float, gpus_by_type: Mapping[str, int]
 ) -> dict[str, dict[str, Any]]:
-    """Jobs, work and load of each GPU type that jobs ask for."""
+    """Jobs, work and load of each GPU type, or choice of types, that jobs demand."""
     all_gpus = sum(gpus_by_type.values())
     demanded = frame["gpu_type"].astype(object).where(frame["gpu_type"].notna(), ANY_TYPE)
     loads = {}
@@ -301,7 +305,7 @@ def _load_by_type(
         gpus = all_gpus
         largest = all_gpus
         if name != ANY_TYPE:
-            # a pod may take any of several types
+            # a job may accept several GPU types
             counts = [gpus_by_type.get(gpu_type, 0) for gpu_type in dict.fromkeys(name.split("|"))]
             gpus = sum(counts)
             largest = max(counts)

@@ -1,7 +1,7 @@
-"""Run times (end - start) from recorded dates, for the job logs of all formats.
+"""Run times (end - start) of the jobs of a log, for all formats that read logs.
 
-Rows without a run time are dropped and counted by reason. Attempts of one job are joined, which
-conserves their GPU-seconds. Notes have the number of contradictions.
+Rows of jobs that never ran are dropped and counted by reason. Attempts of one job are joined,
+which conserves their GPU-seconds. Notes count contradictions.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Rigid(NamedTuple):
 
 
 @dataclass
-class Attempts:
-    """Joins the attempts of jobs, and counts omitted attempts and contradictions."""
+class AttemptJoiner:
+    """Joins the attempts of jobs; counts contradictions and the attempts that it leaves out."""
 
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -70,45 +70,47 @@ class Attempts:
         timed = [attempt for attempt in started if not math.isnan(attempt.end)]
         forward = [attempt for attempt in timed if attempt.end >= attempt.start]
         with_gpus = [attempt for attempt in forward if attempt.gpus]
-        self.counts["untimed"] += len(attempts) - len(timed)
-        self.counts["backwards"] += len(timed) - len(forward)
-        self.counts["bare"] += len(forward) - len(with_gpus)
-        width = max((len(attempt.gpus) for attempt in attempts), default=0)
+        self.counts["without times"] += len(attempts) - len(timed)
+        self.counts["reversed"] += len(timed) - len(forward)
+        self.counts["without GPUs"] += len(forward) - len(with_gpus)
+        most_gpus = max((len(attempt.gpus) for attempt in attempts), default=0)
         if not started:
-            return Rigid(width, math.nan, math.nan)
+            return Rigid(most_gpus, math.nan, math.nan)
         first_start = min(attempt.start for attempt in started)
-        if math.isnan(max(started, key=lambda attempt: attempt.start).end):
-            return Rigid(width, first_start, math.nan)
+        last = max(started, key=lambda attempt: attempt.start)
+        if math.isnan(last.end):
+            # the job still runs
+            return Rigid(most_gpus, first_start, math.nan)
         if not forward:
-            return Rigid(width, first_start, -math.inf)
+            return Rigid(most_gpus, first_start, -math.inf)
         if not with_gpus:
             return Rigid(0, first_start, 0.0)
-        return Rigid(*self._run(with_gpus))
+        return self._joined(with_gpus)
 
-    def _run(self, attempts: Sequence[Attempt]) -> tuple[int, float, float]:
-        """GPUs held for the longest time, first start (s), GPU-seconds over these GPUs (s)."""
+    def _joined(self, attempts: Sequence[Attempt]) -> Rigid:
+        """Join attempts that held GPUs: number of GPUs held longest, GPU-seconds conserved."""
         ordered = sorted(attempts, key=lambda attempt: attempt.start)
-        widths = {len(attempt.gpus) for attempt in ordered}
+        gpu_counts = {len(attempt.gpus) for attempt in ordered}
         disjoint = all(earlier.end <= later.start for earlier, later in pairwise(ordered))
         start = ordered[0].start
-        if len(widths) == 1 and disjoint:
+        if len(gpu_counts) == 1 and disjoint:
             run_s = math.fsum(attempt.end - attempt.start for attempt in ordered)
-            return widths.pop(), start, run_s
+            return Rigid(gpu_counts.pop(), start, run_s)
         self.counts["overlapping"] += not disjoint
-        self.counts["of several widths"] += len(widths) > 1
-        seconds = _seconds_by_width(ordered)
+        self.counts["different GPU counts"] += len(gpu_counts) > 1
+        seconds = _seconds_by_gpus(ordered)
         if not seconds:
-            return max(widths), start, 0.0
-        gpus = max(seconds, key=lambda width: (seconds[width], width))
-        work = math.fsum(width * time for width, time in seconds.items())
-        return gpus, start, work / gpus
+            return Rigid(max(gpu_counts), start, 0.0)
+        gpus_held_longest = max(seconds, key=lambda gpus: (seconds[gpus], gpus))
+        work = math.fsum(gpus * time for gpus, time in seconds.items())
+        return Rigid(gpus_held_longest, start, work / gpus_held_longest)
 
     def notes(self) -> list[str]:
-        """Lines for the records, with the number of jobs or attempts of each contradiction."""
+        """Lines on the attempts left out and on the contradictions, with their numbers."""
         texts = {
-            "untimed": "{} without start or end time left out",
-            "backwards": "{} left out because the end is before the start",
-            "bare": "{} without GPUs left out",
+            "without times": "{} without start or end time left out",
+            "reversed": "{} left out because the end is before the start",
+            "without GPUs": "{} without GPUs left out",
         }
         notes = [
             text.format(_quantity(self.counts[name], "attempt"))
@@ -117,33 +119,33 @@ class Attempts:
         ]
         if jobs := self.counts["overlapping"]:
             notes.append(
-                f"{_quantity(jobs, 'job')} with overlapping attempts: these are merged, and the "
-                "time of a GPU counts once"
+                f"{_quantity(jobs, 'job')} with overlapping attempts: these are merged, the time "
+                "of a GPU counts once"
             )
-        if jobs := self.counts["of several widths"]:
+        if jobs := self.counts["different GPU counts"]:
             notes.append(
                 f"{_quantity(jobs, 'job')} with attempts on different numbers of GPUs: such a job "
-                "asks for the number held longest and runs for its GPU-seconds over that number"
+                "demands the number held longest, its duration is its GPU-seconds / that number"
             )
         return notes
 
 
-def _seconds_by_width(attempts: Sequence[Attempt]) -> dict[int, float]:
-    """Time (s) for which exactly so many different GPUs were held, by number of GPUs."""
+def _seconds_by_gpus(attempts: Sequence[Attempt]) -> dict[int, float]:
+    """Number of different GPUs held -> time (s) for which that number was held."""
     changes = [(attempt.start, 1, attempt.gpus) for attempt in attempts]
     changes += [(attempt.end, -1, attempt.gpus) for attempt in attempts]
     changes.sort(key=lambda change: change[0])
-    holders: Counter[Any] = Counter()
+    attempts_by_gpu: Counter[Any] = Counter()
     seconds: dict[int, float] = {}
     before = changes[0][0]
     for time, change, gpus in changes:
-        if holders and time > before:
-            seconds[len(holders)] = seconds.get(len(holders), 0.0) + time - before
+        if attempts_by_gpu and time > before:
+            seconds[len(attempts_by_gpu)] = seconds.get(len(attempts_by_gpu), 0.0) + time - before
         before = time
         for gpu in gpus:
-            holders[gpu] += change
-            if not holders[gpu]:
-                del holders[gpu]
+            attempts_by_gpu[gpu] += change
+            if not attempts_by_gpu[gpu]:
+                del attempts_by_gpu[gpu]
     return seconds
 
 
@@ -165,7 +167,7 @@ def without_epoch(dates: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
 
 
 def is_unset(seconds: Floats) -> Flags:
-    """Flag times on 1970-01-01 that mean a missing date: all other times are decades later."""
+    """Flag the times on 1970-01-01 if all other times are decades later."""
     epoch = (seconds >= 0) & (seconds < DAY_S)
     others = seconds[~epoch & ~np.isnan(seconds)]
     decades_later = len(others) > 0 and others.min() >= EPOCH_GAP_S
@@ -173,19 +175,19 @@ def is_unset(seconds: Floats) -> Flags:
 
 
 def note_unset(number: int, notes: list[str]) -> None:
-    """Note how many dates of 1970-01-01 were read as missing."""
+    """Note the number of dates of 1970-01-01 that were read as missing."""
     if number:
-        notes.append(f"{_quantity(number, 'date')} of 1970-01-01 taken as not set")
+        notes.append(f"{_quantity(number, 'date')} of 1970-01-01 read as missing")
 
 
-def take_runs(
+def set_run_times(
     parsed: Parsed,
     times: pd.DataFrame,
-    others: Mapping[str, Flags],
+    prior_reasons: Mapping[str, Flags],
     *,
     attempts: str | None = None,
 ) -> None:
-    """Set submit times and durations of a log, drop rows without a run time, note contradictions.
+    """Set submit times and durations of a log, drop jobs that never ran, note contradictions.
 
     Parameters
     ----------
@@ -194,13 +196,13 @@ def take_runs(
     times : DataFrame
         ``submitted``, ``started`` and ``ended`` (or ``run``) of every row (s), NaN where missing.
         Optional: ``recorded`` (durations in the file) and ``state``.
-    others : mapping of str to flags
-        Further reasons to drop a row, which come first.
+    prior_reasons : mapping of str to flags
+        Reasons to drop a row that go before the reasons of this function.
     attempts : {"refuse", "join"}, optional
         Treatment of a second row of an id, in formats that record attempts as rows: ``refuse``
         raises, ``join`` makes the row another attempt of the job.
     """
-    parsed.drop(others)
+    parsed.drop(prior_reasons)
     times = times.loc[parsed.frame.index].copy()
     if "state" in times:
         times.loc[_in_state(times["state"], _WAITING_STATES), "started"] = np.nan
@@ -231,7 +233,7 @@ def take_runs(
 
 
 def _in_state(states: pd.Series[Any], names: Collection[str]) -> Flags:
-    """Flag rows whose state begins with one of these words, as CANCELLED by 1000 does."""
+    """Flags of the rows in one of these states; of ``CANCELLED by 1000`` the first word counts."""
     matching = [
         state
         for state in states.dropna().unique()
@@ -251,7 +253,7 @@ def _join_rows(parsed: Parsed, times: pd.DataFrame) -> None:
         rows.setdefault(job, []).append(label)
     attempts = zip(times["started"], times["ended"], frame["num_gpus"], strict=True)
     by_row = dict(zip(frame.index, attempts, strict=True))
-    joiner = Attempts()
+    joiner = AttemptJoiner()
     for labels in rows.values():
         first_row = labels[0]
         records = (by_row[label] for label in labels)
@@ -290,5 +292,5 @@ def _note_contradictions(parsed: Parsed, times: pd.DataFrame) -> None:
 
 
 def _quantity(number: int, noun: str) -> str:
-    """Write a number and its noun, in the plural unless the number is 1."""
+    """Number and noun as text, in the plural unless the number is 1."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Columns of a trace with types and limits, and the function that checks them."""
+"""Columns of a trace with their types and limits, and the function that enforces them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from repro.files.checks import Origin, numbers, refuse, refuse_strange, shown
 from repro.files.guess import epoch_unit
 from repro.model.jobs import MAX_GPUS_PER_JOB
 
-MAX_EXACT = 2**53  # larger whole numbers are not exact as float64
-MAX_TIME_S = 2.0**33  # a float64 does not resolve a microsecond of a later time
+MAX_EXACT = 2**53  # whole numbers beyond are not exact as float64
+MAX_TIME_S = 2.0**33  # beyond, a float64 does not resolve a microsecond
 MIN_DURATION_S = 1e-6
-_RESOLUTION = 1e-6  # largest rounding error of the end of a job, in durations
+_RESOLUTION = 1e-6  # largest rounding error of a job's end, as a fraction of its duration
 _ID = "an id is a whole number or text, used once"
 _NO_ID = "neither whole number nor text"
 _WHOLE = (int, np.integer)
-#: Code of a NumPy dtype -> form of the dates in a column.
+#: Code of a NumPy dtype -> class of the dates in a column.
 _DATE_DTYPES = {"M": "date", "m": "span"}
-#: Form of dates -> classes of the objects.
-_DATE_CLASSES: dict[str, tuple[type, ...]] = {
+#: Class of dates -> types of its objects.
+_DATE_TYPES: dict[str, tuple[type, ...]] = {
     "date": (date, np.datetime64),
     "span": (timedelta, np.timedelta64),
     "period": (pd.Period,),
@@ -37,11 +37,13 @@ class Column:
     """Type and limits of one column."""
 
     value_type: Literal["id", "text", "int", "float"]
-    accepts: str
+    #: values that the column accepts, in words
+    accepted: str
     low: float = -np.inf
     high: float = np.inf
     required: bool = False
-    open_low: bool = False
+    #: whether ``low`` itself is outside the limits
+    low_excluded: bool = False
 
 
 _MAX_S = f"{MAX_TIME_S:,.0f}"
@@ -49,7 +51,7 @@ _GPUS = f"{MAX_GPUS_PER_JOB:,}"
 _LONGEST = f"{_MAX_S} (272 years, exact to a microsecond)"
 _SUBMIT = f"a submit time is seconds from the start of the trace, 0 or more, at most {_LONGEST}"
 _DURATION = f"a duration is seconds above 0, at most {_LONGEST}"
-_SERVICE = "a service is work in single-GPU seconds: duration x speed-up at the GPUs asked for"
+_SERVICE = "a service is work in single-GPU seconds: duration x speed-up at the job's demand"
 _ITERATION = f"an iteration takes above 0, at most {_MAX_S} s"
 _SLO = "an SLO is above 0, at most 1e9, in multiples of the duration"
 _PS = f"a number of parameter servers is 0 to {_GPUS}"
@@ -58,28 +60,28 @@ _STAGE = Column("float", f"a stage time is seconds per iteration, 0 to {_MAX_S}"
 COLUMNS: dict[str, Column] = {
     "job_id": Column("id", _ID, required=True),
     "submit_time": Column("float", _SUBMIT, 0, MAX_TIME_S, required=True),
-    "duration": Column("float", _DURATION, 0, MAX_TIME_S, required=True, open_low=True),
+    "duration": Column("float", _DURATION, 0, MAX_TIME_S, required=True, low_excluded=True),
     "num_gpus": Column("int", f"a job holds 1 to {_GPUS} whole GPUs", 1, MAX_GPUS_PER_JOB, True),
-    "gpu_share": Column("float", "a share is above 0, at most 1", 0, 1, open_low=True),
+    "gpu_share": Column("float", "a share is above 0, at most 1", 0, 1, low_excluded=True),
     "gpu_type": Column("text", "the name of a GPU type"),
     "user": Column("text", "the name of a user"),
     "vc": Column("text", "the name of a virtual cluster"),
     "model": Column("text", "the name of a model"),
     "batch_size": Column("int", "a batch size is 1 or more", 1),
     "iterations": Column("float", f"a number of iterations is 0 to {MAX_EXACT:,}", 0, MAX_EXACT),
-    "iteration_time": Column("float", _ITERATION, 0, MAX_TIME_S, open_low=True),
-    "service": Column("float", f"{_SERVICE}, above 0", 0, open_low=True),
+    "iteration_time": Column("float", _ITERATION, 0, MAX_TIME_S, low_excluded=True),
+    "service": Column("float", f"{_SERVICE}, above 0", 0, low_excluded=True),
     "num_ps": Column("int", _PS, 0, MAX_GPUS_PER_JOB),
-    "gpu_mem_mb": Column("float", "GPU memory of a container is MB above 0", 0, open_low=True),
+    "gpu_mem_mb": Column("float", "GPU memory of a container is MB above 0", 0, low_excluded=True),
     "bandwidth_mb_s": Column(
-        "float", "the traffic of a container is MB/s above 0", 0, open_low=True
+        "float", "the traffic of a container is MB/s above 0", 0, low_excluded=True
     ),
     "gpu_util": Column("float", "a GPU is used for 0 to 100 % of the time", 0, 100),
     "min_gpus": Column("int", "a smallest number of GPUs is 0 or more", 0),
     "max_gpus": Column("int", "a largest number of GPUs is 1 or more", 1),
     "priority": Column("int", "a priority class is a whole number"),
     "priority_weight": Column("float", "a weight is 1e-9 to 1e9", 1e-9, 1e9),
-    "slo": Column("float", _SLO, 0, 1e9, open_low=True),
+    "slo": Column("float", _SLO, 0, 1e9, low_excluded=True),
     "stage_storage": _STAGE,
     "stage_cpu": _STAGE,
     "stage_gpu": _STAGE,
@@ -96,12 +98,13 @@ def validate(
     *,
     keep_order: bool = False,
 ) -> pd.DataFrame:
-    """Trace with typed columns, sorted by submit time; the first invalid value raises.
+    """Trace with typed columns, sorted by submit time; the first broken rule raises.
 
     With ``keep_order``, rows keep their order.
 
-    Optional columns (see ``COLUMNS``) are checked if they are present. Columns of text and floats
-    may have gaps. Columns of whole numbers may not. Columns outside the schema are not changed.
+    Optional columns (see ``COLUMNS``) are checked where present. Columns of text and floats may
+    have missing values, columns of whole numbers may not. Columns outside the schema are not
+    changed.
     """
     origin = source if isinstance(source, Origin) else Origin(source)
     if not frame.columns.is_unique:
@@ -133,7 +136,9 @@ def validate(
 
 
 def refuse_dates(frame: pd.DataFrame, name: str) -> None:
-    """Raise for dates and time spans in a column of the schema; the message has the conversion.
+    """Raise for dates or time spans in a column of the schema.
+
+    The message has a Python expression that converts them.
 
     Parameters
     ----------
@@ -142,26 +147,26 @@ def refuse_dates(frame: pd.DataFrame, name: str) -> None:
     name : str
         Name of the trace in the message.
     """
-    for column, rule in COLUMNS.items():
-        values = frame.get(column)
-        form = _form_of_dates(values) if isinstance(values, pd.Series) else None
-        if values is None or form is None:
+    for column_name, column in COLUMNS.items():
+        values = frame.get(column_name)
+        date_class = _date_class(values) if isinstance(values, pd.Series) else None
+        if values is None or date_class is None:
             continue
-        cells = f"trace[{column!r}]"
-        if rule.value_type in ("id", "text"):
+        cells = f"trace[{column_name!r}]"
+        if column.value_type in ("id", "text"):
             hint = f"text: {cells}.astype(str)"
-        elif rule.value_type == "int":
-            hint = f"whole numbers ({rule.accepts})"
+        elif column.value_type == "int":
+            hint = f"whole numbers ({column.accepted})"
         else:
-            hint = f"seconds: {_to_seconds(cells, form, values.dtype == object)}"
+            hint = f"seconds: {_to_seconds(cells, date_class, values.dtype == object)}"
         type_name = str(values.dtype)
         if values.dtype == object:
             type_name = type(values.dropna().iloc[0]).__name__
-        raise TraceError(f"{name}: column {column!r} holds {type_name}; give {hint}")
+        raise TraceError(f"{name}: column {column_name!r} holds {type_name}; give {hint}")
 
 
-def _form_of_dates(values: pd.Series[Any]) -> str | None:
-    """Form ``date``, ``span`` or ``period`` of the objects in a column; None for others."""
+def _date_class(values: pd.Series[Any]) -> str | None:
+    """``date``, ``span`` or ``period`` if a column has such objects, else None."""
     if values.dtype.kind in _DATE_DTYPES:
         return _DATE_DTYPES[values.dtype.kind]
     if isinstance(values.dtype, pd.PeriodDtype):
@@ -169,27 +174,27 @@ def _form_of_dates(values: pd.Series[Any]) -> str | None:
     if values.dtype != object:
         return None
     cell_types = values.dropna().map(type).unique().tolist()
-    for form, classes in _DATE_CLASSES.items():
-        if any(issubclass(cell_type, classes) for cell_type in cell_types):
-            return form
+    for date_class, date_types in _DATE_TYPES.items():
+        if any(issubclass(cell_type, date_types) for cell_type in cell_types):
+            return date_class
     return None
 
 
-def _to_seconds(cells: str, form: str, objects: bool) -> str:
+def _to_seconds(cells: str, date_class: str, is_object_dtype: bool) -> str:
     """Python expression that converts dates, time spans or periods into seconds."""
-    if form == "span":
-        spans = f"pd.to_timedelta({cells})" if objects else cells
+    if date_class == "span":
+        spans = f"pd.to_timedelta({cells})" if is_object_dtype else cells
         return f"{spans}.dt.total_seconds()"
     dates = cells
-    if form == "period":
+    if date_class == "period":
         dates = f"{cells}.map(pd.Period.to_timestamp)"
-    elif objects:
+    elif is_object_dtype:
         dates = f"pd.to_datetime({cells})"
     return f"({dates} - {dates}.min()).dt.total_seconds()"
 
 
 def check_fits(frame: pd.DataFrame, source: str | Origin, cluster_gpus: int) -> None:
-    """Raise for the first job whose demand exceeds the GPUs of the cluster."""
+    """Raise for the first job that demands more GPUs than the cluster has."""
     origin = source if isinstance(source, Origin) else Origin(source)
     over = (frame["num_gpus"] > cluster_gpus).to_numpy()
     if over.any():
@@ -208,18 +213,18 @@ def _typed(series: pd.Series[Any], name: str, column: Column, origin: Origin) ->
     if column.value_type == "text":
         plain = pd.api.types.is_string_dtype(series.dtype) and series.dtype != object
         text = series if plain else series.map(str, na_action="ignore").astype("str")
-        refuse_strange(text, name, origin, column.accepts)
+        refuse_strange(text, name, origin, column.accepted)
         return text
     is_integer = column.value_type == "int"
-    values = numbers(series, name, origin, column.accepts, required=column.required or is_integer)
+    values = numbers(series, name, origin, column.accepted, required=column.required or is_integer)
 
     def refuse_values(bad: Flags, rule: str, hint: str = "") -> None:
-        refuse(bad, series, name, origin, rule, f"{column.accepts}{hint}")
+        refuse(bad, series, name, origin, rule, f"{column.accepted}{hint}")
 
     if is_integer:
         refuse_values(values != np.floor(values), "not a whole number")
         refuse_values(np.abs(values) > MAX_EXACT, "too large")
-    if column.open_low:
+    if column.low_excluded:
         refuse_values(values <= column.low, "not positive")
     else:
         refuse_values(values < column.low, "too small" if column.low else "negative")
@@ -230,13 +235,13 @@ def _typed(series: pd.Series[Any], name: str, column: Column, origin: Origin) ->
 
 
 def _since_epoch(unit: str | None) -> str:
-    """Advice to convert submit times in ``unit`` since 1970; empty for seconds and None."""
+    """Advice to convert submit times in a unit since 1970; empty without a known unit."""
     divisor = {"milliseconds": "1000", "microseconds": "1e6", "nanoseconds": "1e9"}.get(unit or "")
     return f"; looks like {unit} since 1970: divide by {divisor}" if divisor else ""
 
 
 def _ids(series: pd.Series[Any], name: str, origin: Origin) -> pd.Series[Any]:
-    """Ids as int64 or text; gaps and other values raise."""
+    """Ids as int64 or text; missing ids and ids of other types raise."""
     if isinstance(series.dtype, pd.CategoricalDtype):
         series = series.astype(series.cat.categories.dtype)
     missing = series.isna().to_numpy()
@@ -262,7 +267,7 @@ def _ids(series: pd.Series[Any], name: str, origin: Origin) -> pd.Series[Any]:
 
 
 def _is_id(cell_type: type) -> bool:
-    """Whether a type is a whole number or text. A bool is neither."""
+    """Whether a type is that of whole numbers or text, bool excluded."""
     return issubclass(cell_type, (str, *_WHOLE)) and not issubclass(cell_type, bool)
 
 
@@ -295,9 +300,9 @@ def _check_times(frame: pd.DataFrame, raw: pd.DataFrame, origin: Origin) -> None
     if unresolved.any():
         first_row = int(unresolved.argmax())
         hint = (
-            f"times near {shown(frame['submit_time'].iloc[first_row])} s are exact to "
-            f"{steps[first_row]:.1g} s, and a duration is at least {1 / _RESOLUTION:,.0f} steps: "
-            "count submit times from the start of the trace"
+            f"float64 resolves times near {shown(frame['submit_time'].iloc[first_row])} s to "
+            f"{steps[first_row]:.1g} s, and a duration is at least {1 / _RESOLUTION:,.0f} times as "
+            "long; count submit times from the start of the trace"
         )
         refuse(unresolved, raw["duration"], "duration", origin, "too short", hint)
 

@@ -1,4 +1,4 @@
-"""Messages of checks: what came, what should have, the mistake's name, nothing unfriendly."""
+"""Messages of checks: the answer, the right answer, the likely mistake."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def test_right_answers_pass_in_silence():
     [
         (None, "a `return` missing"),
         (float("nan"), "NaN"),
-        ("6", "gives text, '6'; expected is a number: 6.0"),
+        ("6", "gives text, '6', instead of a number, 6.0"),
         ([6.0], "gives a list"),
-        (7.5, "gives 7.5, expected is 6.0"),
+        (7.5, "gives 7.5 instead of 6.0"),
         (True, "gives True or False"),
     ],
 )
@@ -38,7 +38,7 @@ def test_what_came_instead_of_a_number(answer, words):
 
 
 def test_a_list_of_another_length():
-    assert "gives 2 values, [1, 2]; expected are 3" in told(lambda: [1, 2], gives=[1, 2, 3])
+    assert "gives 2 values, [1, 2], instead of 3" in told(lambda: [1, 2], gives=[1, 2, 3])
 
 
 def test_what_stops_an_answer():
@@ -81,7 +81,11 @@ def test_an_error_is_told_with_what_was_expected():
         see="task 1",
     )
     assert "mean_wait(1.0) stopped with ZeroDivisionError: float division by zero" in text
-    assert "expected is inf." in text and "Why: the line grows" in text and "See task 1." in text
+    assert (
+        "the right answer is inf." in text
+        and "Why: the line grows" in text
+        and "See task 1." in text
+    )
 
 
 def test_the_line_of_an_error_is_that_of_the_students_cell():
@@ -89,7 +93,7 @@ def test_the_line_of_an_error_is_that_of_the_students_cell():
     answer = "def decide(look):\n\n    return look()"
     exec(compile(answer, "<cell task-1>", "exec"), names)
     test = "\n" * 9 + "def order(n):\n    return decide(lambda: 1 / n)\nexpect(order, 0, gives=1)"
-    with pytest.raises(Wrong, match=r"line 3 of its cell.*expected is 1\."):
+    with pytest.raises(Wrong, match=r"line 3 of its cell.*the right answer is 1\."):
         exec(compile(test, "<cell test-1>", "exec"), names)
 
 
@@ -129,9 +133,9 @@ def test_an_answer_that_changes_its_arguments_is_told_so(change, given, after):
 
     before = repr(given)
     text = told(greedy, given, gives=0, because="so it is")
-    assert after in text and "changes what it was given" in text and "copy" in text
+    assert after in text and "changes an argument" in text and "copy" in text
     assert repr(given) == before, "students get copies"
-    assert "gives 0, expected is 1" in told(greedy, given, gives=1), "what is wrong goes first"
+    assert "gives 0 instead of 1" in told(greedy, given, gives=1), "a wrong answer goes first"
 
 
 def test_arguments_that_cannot_be_compared_may_change():

@@ -57,4 +57,4 @@ def test_checks_work_without_the_instructors_part():
         "except Wrong as wrong: print(wrong)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "gives 5, expected is 6.0" in done.stdout
+    assert "gives 5 instead of 6.0" in done.stdout

@@ -65,7 +65,7 @@ def test_right_wrong_and_blank(graded):
     }
     assert set(table["note"]) == {""}
     assert "test-1: fine" in feedback(graded, "ann")
-    assert "gives 2.0, expected is 8.0" in feedback(graded, "bob")
+    assert "gives 2.0 instead of 8.0" in feedback(graded, "bob")
     assert "`service` is still empty" in feedback(graded, "eve")
 
 

@@ -15,14 +15,14 @@ from repro.perf.throughput_files import is_stand_in
 
 _CURVES = "gavel_curves.csv"
 _CDFS = "gavel_cdfs.csv"
-#: Published columns of a curve: suffix of the series' name, quantity. The paper's figures show the
-#: mean over the seeds; the artifact's notebooks print seed 0.
+#: Published column of a curve -> suffix of the series' name, quantity. The paper's figures show
+#: the mean over the seeds; the artifact's notebooks print seed 0.
 _PUBLISHED_COLUMNS = {
     "mean": ("", "mean of the seeds"),
     "seed0": (", seed 0", "seed 0"),
     "ftf_seed0": (", fairness", "mean finish-time fairness, seed 0"),
 }
-#: Decimals to which x is compared.
+#: Number of decimals of x that are compared.
 _X_DECIMALS = 3
 
 
@@ -42,7 +42,10 @@ def distribution(figure: str, value: str) -> pd.DataFrame:
 
 
 def comparable(inputs: Mapping[str, Any], seed: int = 0) -> bool:
-    """Whether a run has the size, throughputs and seeds of the published run (``published_at``)."""
+    """Whether a figure has the size, throughputs and seed of the published run.
+
+    ``published_at`` of the inputs are the inputs of the published run.
+    """
     same = all(inputs[name] == value for name, value in inputs["published_at"].items())
     return same and seed == 0 and not is_stand_in(inputs["throughputs"])
 
@@ -52,19 +55,19 @@ def means(
 ) -> pd.DataFrame:
     """Mean of a value by series and x: over the jobs, then over the seeds, ± sample s.d.
 
-    With the published mean and seed 0, or NaN.
+    Columns published and published_seed0 have the published values, NaN without published values.
     """
-    # a job that never ended has no value, so its run has no mean
+    # a job that never ended has no value, so its simulation has no mean
     complete = jobs[value].isna().groupby([jobs["series"], jobs["x"]]).transform("sum").eq(0)
     by_seed = (
         jobs[complete].groupby(["series", "x", "seed"], sort=False)[value].mean().reset_index()
     )
     by_seed = by_seed.sort_values(["x", "seed"], kind="stable")
-    points = by_seed.groupby(["series", "x"], sort=False)[value]
-    spread = points.std(ddof=1)
-    table: pd.DataFrame = points.agg(mean="mean", seed0="first", seeds="size").reset_index()
-    table["low"] = table["mean"] - spread.to_numpy()
-    table["high"] = table["mean"] + spread.to_numpy()
+    groups = by_seed.groupby(["series", "x"], sort=False)[value]
+    deviation = groups.std(ddof=1)
+    table: pd.DataFrame = groups.agg(mean="mean", seed0="first", seeds="size").reset_index()
+    table["low"] = table["mean"] - deviation.to_numpy()
+    table["high"] = table["mean"] + deviation.to_numpy()
     table["order"] = table["series"].map(list(dict.fromkeys(jobs["series"])).index)
     table = table.sort_values(["order", "x"], ignore_index=True).drop(columns="order")
     if published is None:
@@ -78,7 +81,7 @@ def means(
 
 
 def fairness(table: pd.DataFrame, jobs: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
-    """Table with ``ftf_seed0``, the mean finish-time fairness (rho) of a seed's jobs."""
+    """Table with column ``ftf_seed0``, the mean finish-time fairness (rho) of a seed's jobs."""
     mean = means(jobs[jobs["seed"] == seed], "ftf").rename(columns={"mean": "ftf_seed0"})
     return table.merge(mean[["series", "x", "ftf_seed0"]], how="left", on=["series", "x"])
 
@@ -92,7 +95,7 @@ def points(
 ) -> pd.DataFrame:
     """Points of published curves, at most 11 counted; ``ours`` is None unless ``compare``.
 
-    The mean over the seeds, seed 0 and finish-time fairness are series of their own.
+    The mean over the seeds, seed 0 and finish-time fairness are separate series.
     """
     simulated = table.assign(x=table["x"].round(_X_DECIMALS)).set_index(["series", "x"])
     frames = []
@@ -100,7 +103,7 @@ def points(
         in_run = compare and column in simulated
         rows = published[published[column].notna()]
         if in_run:
-            # the curve may not have been run up to the last published x
+            # our curve may end before the last published x
             reach = simulated[column].dropna().reset_index().groupby("series")["x"].max()
             rows = rows[rows["x"] <= rows["series"].map(reach) + 1e-9]
         rows = with_counted(rows, ["series"])
@@ -139,27 +142,27 @@ def quantiles(
     )
 
 
-def is_within(draws: pd.DataFrame, published: pd.DataFrame, series: str) -> bool:
-    """Whether the published seed 0 lies within the range of the draws at every x of theirs."""
-    by_x = draws.groupby(draws["x"].round(_X_DECIMALS))["jct_h"]
+def is_within(streams: pd.DataFrame, published: pd.DataFrame, series: str) -> bool:
+    """Whether published seed 0 lies within the range of the random streams at every x simulated."""
+    by_x = streams.groupby(streams["x"].round(_X_DECIMALS))["jct_h"]
     rows = published[published["series"] == series]
     seed0 = rows.set_index(rows["x"].round(_X_DECIMALS))["seed0"].reindex(by_x.min().index)
     return bool(seed0.between(by_x.min(), by_x.max()).all())
 
 
 def mean_at(table: pd.DataFrame, series: str, x: float) -> float:
-    """Mean of a series at x, NaN if there is none."""
+    """Mean of a series at x, NaN without a value at x."""
     rows = table[(table["series"] == series) & np.isclose(table["x"], x, atol=10.0**-_X_DECIMALS)]
     return float(rows["mean"].iloc[0]) if len(rows) else math.nan
 
 
-def ratio(table: pd.DataFrame, above: str, below: str, x: float) -> float:
-    """mean(above) / mean(below) at x."""
-    return mean_at(table, above, x) / mean_at(table, below, x)
+def ratio(table: pd.DataFrame, numerator: str, denominator: str, x: float) -> float:
+    """Ratio of the means of two series at x."""
+    return mean_at(table, numerator, x) / mean_at(table, denominator, x)
 
 
 def growth(table: pd.DataFrame, series: str, start: float, end: float) -> float:
-    """mean(series at end) / mean(series at start)."""
+    """Ratio of the mean of a series at ``end`` to its mean at ``start``."""
     return mean_at(table, series, end) / mean_at(table, series, start)
 
 
@@ -168,16 +171,18 @@ def is_descending(table: pd.DataFrame, names: Sequence[str], x: float) -> bool:
     return falls([mean_at(table, name, x) for name in names])
 
 
-def ratios(table: pd.DataFrame, above: str, below: str, high: float = math.inf) -> list[float]:
-    """mean(above) / mean(below) at every x of both series up to ``high``."""
+def ratios(
+    table: pd.DataFrame, numerator: str, denominator: str, high: float = math.inf
+) -> list[float]:
+    """Ratio of the means of two series at every x of both up to ``high``."""
     wide = table.pivot_table(index="x", columns="series", values="mean")
-    quotient = (wide[above] / wide[below]).dropna()
+    quotient = (wide[numerator] / wide[denominator]).dropna()
     return quotient[quotient.index <= high + 1e-9].tolist()
 
 
-def largest_ratio(table: pd.DataFrame, lower: str, upper: str) -> float:
-    """Largest mean(lower) / mean(upper) over every x of both series."""
-    return max(ratios(table, lower, upper))
+def largest_ratio(table: pd.DataFrame, numerator: str, denominator: str) -> float:
+    """Largest ratio of the means of two series over every x of both."""
+    return max(ratios(table, numerator, denominator))
 
 
 def knee(table: pd.DataFrame, series: str) -> float:

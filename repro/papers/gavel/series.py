@@ -25,7 +25,7 @@ _TIMES = {"submit_time": "submit_h", "end_time": "end_h", "jct": "jct_h", "durat
 
 @dataclass(frozen=True)
 class Series:
-    """Settings of a series that override the figure's; ``to`` is its last rate."""
+    """Settings of a series that override the figure's; ``to`` is its last rate (jobs/h)."""
 
     policy: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -49,12 +49,12 @@ class Series:
 def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
     """All simulations of a figure's series, the longest (largest x) first.
 
-    ``jobs`` of the inputs are submitted at time 0. ``rates`` are jobs per hour on the paper's
-    cluster, which is ``scale`` times larger than ours. ``measured`` are the first and last job
-    that count.
+    With the input ``jobs`` (numbers of jobs), all jobs are submitted at time 0. ``rates`` are jobs
+    per hour on the paper's cluster, which is ``scale`` times larger than ours. ``measured`` are
+    the indices of the first and the last job whose records are kept.
     """
     inputs = {**fig.inputs, **changes}
-    series = {label: Series.read(label, own) for label, own in inputs["series"].items()}
+    series = {label: Series.read(label, values) for label, values in inputs["series"].items()}
     settings = solvable(fig, {label: item.settings for label, item in series.items()})
     is_static = "jobs" in inputs
     simulations: dict[Label, Case] = {}
@@ -84,30 +84,30 @@ def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
 
 
 def part_cases(fig: FigureRun) -> dict[str, dict[Label, Case]]:
-    """All simulations of clusters with different parts of V100s, under ``jct`` and ``makespan``.
+    """Simulations on clusters with different fractions of V100s, by key ``jct`` or ``makespan``.
 
-    ``jct``: series ``V100s: <part> <role>`` over job rates. ``makespan``: series ``all <role>``
-    over parts of V100s, and ``<number> jobs <role>`` with the jobs and parts of the input
-    ``beside``.
+    A role is ``agnostic`` or ``aware`` of throughputs. ``jct`` has series ``V100s: <fraction>
+    <role>`` over job rates. ``makespan`` has series ``all <role>`` over fractions of V100s, and
+    ``<number> jobs <role>`` with the jobs and fractions of the input ``beside``.
     """
     jct = dict(fig.inputs.jct)
     static = dict(fig.inputs.makespan)
     simulations: dict[str, dict[Label, Case]] = {"jct": {}, "makespan": {}}
-    for part, rates in jct["rates"].items():
+    for fraction, rates in jct["rates"].items():
         series = {
-            f"V100s: {part} {role}": {**jct[role], "cluster": fig.inputs.clusters[part]}
+            f"V100s: {fraction} {role}": {**jct[role], "cluster": fig.inputs.clusters[fraction]}
             for role in ("agnostic", "aware")
         }
         simulations["jct"] |= cases(fig, **{**jct, "series": series, "rates": rates})
     fewer = fig.inputs.beside
     counts = {"all": static["jobs"], f"{fewer['jobs']} jobs": fewer["jobs"]}
-    for name, parts in zip(counts, (fig.inputs.clusters, fewer["parts"]), strict=True):
+    for name, fractions in zip(counts, (fig.inputs.clusters, fewer["parts"]), strict=True):
         series = {f"{name} {role}": static[role] for role in ("agnostic", "aware")}
-        for part in parts:
-            changes = {"cluster": fig.inputs.clusters[part], "series": series}
+        for fraction in fractions:
+            changes = {"cluster": fig.inputs.clusters[fraction], "series": series}
             runs = cases(fig, **{**static, **changes, "jobs": [counts[name]]})
             for (label, _, seed), case in runs.items():
-                simulations["makespan"][label, float(part), seed] = case
+                simulations["makespan"][label, float(fraction), seed] = case
     return simulations
 
 
@@ -130,9 +130,11 @@ def draws(fig: FigureRun) -> pd.DataFrame:
 
     The input ``draws`` has the policy (``of``), the rates and the number of streams.
     """
-    of, rates, streams = (fig.inputs.draws[name] for name in ("of", "rates", "streams"))
-    common = {"policy": of, "rates": rates, "seeds": [0]}
-    series = {f"{of}, stream {n}": {**common, "settings": {"stream": n}} for n in range(streams)}
+    policy, rates, streams = (fig.inputs.draws[name] for name in ("of", "rates", "streams"))
+    common = {"policy": policy, "rates": rates, "seeds": [0]}
+    series = {
+        f"{policy}, stream {n}": {**common, "settings": {"stream": n}} for n in range(streams)
+    }
     runs = jobs(fig, cases(fig, series=series))
     return runs.groupby(["x", "series"], sort=False)["jct_h"].mean().reset_index()
 
@@ -140,19 +142,27 @@ def draws(fig: FigureRun) -> pd.DataFrame:
 def solvable(
     fig: FigureRun, settings: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """Policy settings of each series; without ECOS its solver becomes ``centre``, with a note."""
-    with_ecos = [label for label, own in settings.items() if "ecos" in own.values()]
+    """Policy settings of each series.
+
+    If ECOS is not installed, the solver ``centre`` replaces it, and the figure gets a note.
+    """
+    with_ecos = [label for label, values in settings.items() if "ecos" in values.values()]
     if not with_ecos or ecos.is_installed():
-        return {label: dict(own) for label, own in settings.items()}
-    fig.note(f"without the solver ECOS, by the centre of the optima: {'; '.join(with_ecos)}")
+        return {label: dict(values) for label, values in settings.items()}
+    fig.note(
+        f"ECOS is not installed; computed with the solver centre instead: {', '.join(with_ecos)}"
+    )
     return {
-        label: {name: "centre" if value == "ecos" else value for name, value in own.items()}
-        for label, own in settings.items()
+        label: {name: "centre" if value == "ecos" else value for name, value in values.items()}
+        for label, values in settings.items()
     }
 
 
 def with_fairness(jobs: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """Jobs with ftf: JCT over the JCT in the reference series, alone in 1/n (section 4.2)."""
+    """Jobs with ftf (rho): JCT / JCT in the reference series (section 4.2).
+
+    In the reference series every job has an isolated 1/n of the cluster.
+    """
     keys = ["x", "seed", "job_id"]
     base = jobs.loc[jobs["series"] == reference, [*keys, "jct_h"]].set_index(keys)["jct_h"]
     isolated = base.reindex(pd.MultiIndex.from_frame(jobs[keys])).to_numpy()
@@ -160,19 +170,19 @@ def with_fairness(jobs: pd.DataFrame, reference: str) -> pd.DataFrame:
 
 
 def makespans(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Makespan of each run: series, x, seed, makespan_h."""
+    """Makespan of each simulation: series, x, seed, makespan_h."""
     runs = jobs.groupby(["series", "x", "seed"], sort=False)
     return runs["end_h"].max().reset_index(name="makespan_h")
 
 
 def unfinished(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Count of measured jobs of all seeds that never ended: series, x, jobs."""
+    """Number of measured jobs of all seeds that never ended: series, x, jobs."""
     count = jobs["jct_h"].isna().groupby([jobs["series"], jobs["x"]], sort=False).sum()
     return count[count > 0].rename("jobs").reset_index()
 
 
 def quotients(runs: pd.DataFrame, value: str) -> pd.DataFrame:
-    """mean(agnostic) / mean(aware) of a value: series, x, seed, quotient."""
+    """Mean of a value under ``agnostic`` / mean under ``aware``: series, x, seed, quotient."""
     role = runs["series"].str.extract(r"^(.*?)\s*(agnostic|aware)$")
     runs = runs.assign(series=role[0], role=role[1])
     mean = runs.pivot_table(index=["series", "x", "seed"], columns="role", values=value)

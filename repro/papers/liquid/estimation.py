@@ -36,9 +36,9 @@ def compare(
     """RMSE (unit of the label) and R2 of each regressor by size of the training set (``rows``).
 
     The rows are shuffled once. The last 50 are the test set, and a training set is the last rows
-    before them. The model is a feature, or has regressors of its own (``per_type``). R2 is 1 - mean
-    squared error / variance of the test set, as in the artifact's ``compare.sh`` and ``rf.py``;
-    unlike these, no rows are lost.
+    before them. The model is a feature, or has separate regressors (``per_type``). R2 is 1 - mean
+    squared error / variance of the test set, as in the artifact's ``compare.sh`` and ``rf.py``.
+    These scripts lose some rows; this function uses all.
     """
     shuffled = table.iloc[rng.permutation(len(table))]
     pool = shuffled[:-_TEST_ROWS]
@@ -49,8 +49,8 @@ def compare(
         for name in regressors:
             seed = int(rng.integers(2**31))
             estimator = RequirementEstimator(name, [label], features, per_type, seed)
-            guess = estimator.fit(pool[-size:]).estimates(test)[label].to_numpy(float)
-            mse = float(np.mean((guess - truth) ** 2))
+            estimate = estimator.fit(pool[-size:]).estimates(test)[label].to_numpy(float)
+            mse = float(np.mean((estimate - truth) ** 2))
             scores.append((size, name, mse**0.5, 1 - mse / truth.var(), float(truth.std())))
     return pd.DataFrame(scores, columns=["rows", "series", "rmse", "r2", "spread"])
 
@@ -89,7 +89,7 @@ def prequential(
     every: int = 3,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Absolute error of each row's estimate, made before the row is learned from.
+    """Absolute error of each row's estimate: a row is estimated first, then learned from.
 
     Rows from ``first`` on are estimated in order by three random forests. ``never`` is trained on
     the rows before ``first``. ``anew`` is retrained on all earlier rows after every ``every``-th
@@ -111,7 +111,9 @@ def prequential(
     for features_of_row, value in zip(records, truth, strict=True):
         online.append(forest.predict(features_of_row)[label])
         forest.learn(features_of_row, {label: float(value)})
-    guesses = {"never": never.to_numpy(), "anew": np.concatenate(anew), "online": online[first:]}
-    errors = pd.DataFrame({name: np.abs(guess - truth[first:]) for name, guess in guesses.items()})
+    estimates = {"never": never.to_numpy(), "anew": np.concatenate(anew), "online": online[first:]}
+    errors = pd.DataFrame(
+        {name: np.abs(estimate - truth[first:]) for name, estimate in estimates.items()}
+    )
     rows = errors.set_index(np.arange(first, len(table))).rename_axis("row").reset_index()
     return rows.melt("row", var_name="series", value_name="error")

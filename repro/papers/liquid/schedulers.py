@@ -55,17 +55,22 @@ class OverSeeds:
 
 
 def batches(fig: FigureRun) -> pd.DataFrame:
-    """Run the batch of Fig 19 on every size under every series: nodes, series, see `OverSeeds`."""
+    """Run the batch of Fig 19 on every number of nodes under every series.
+
+    Columns: nodes, series, those of `OverSeeds`.
+    """
     inputs = fig.inputs
     cases = {}
     for nodes in inputs.nodes:
         for series in inputs.series:
+            # jobs_per_node is the number of jobs on five nodes
+            jobs = inputs.jobs_per_node * nodes // 5
             cases[nodes, series] = Case(
                 "liquid-batch-jobs",
                 f"{nodes}x{inputs.gpus_per_node}",
                 policy(series, times=inputs.times),
                 "paper",
-                options={"jobs": inputs.jobs_per_node * nodes // 5},
+                options={"jobs": jobs},
                 measure=OverSeeds(inputs.seeds.get(series, inputs.seeds["others"])),
             )
     return as_table(fig.sweep(cases, inputs.workers), ["nodes", "series"])
@@ -93,6 +98,6 @@ def with_published(
 
 
 def reduction(table: pd.DataFrame, value: str, liquid: str, others: list[str]) -> list[float]:
-    """Reduction of a value by Liquid against each other series, mean over the groups, %."""
+    """Reduction (%) of a value by Liquid relative to each other series, mean over the groups."""
     wide = table.pivot_table(index="group", columns="series", values=value)
     return [float((100 * (1 - wide[liquid] / wide[other])).mean()) for other in others]

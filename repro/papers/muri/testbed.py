@@ -18,7 +18,8 @@ LABELS = {
     "cpu_percent": "CPU busy (%)",
     "io_mb_s": "reads (MB/s per node)",
 }
-#: Resource -> stages of a trace that use it; the all-reduce runs kernels on the GPU.
+#: Resource of the log -> stages of a trace that keep it busy. The all-reduce runs kernels on the
+#: GPU. Muri's traces have one data stage, ``stage_storage``, which includes preprocessing on CPUs.
 STAGES = {"gpu_percent": ["stage_gpu", "stage_network"], "cpu_percent": ["stage_storage"]}
 HOUR_S = 3600.0
 _LOGS = ModelTable("muri_logs.csv", ("policy", "hour", *LABELS))
@@ -59,7 +60,10 @@ def smoothed(state: pd.DataFrame, hours: int) -> pd.DataFrame:
 
 
 def queue_length(result: Result, times: npt.ArrayLike) -> Floats:
-    """Count of jobs that wait for GPUs at each time, (times,); at an event, after it."""
+    """Number of jobs that wait for GPUs at each time, (times,).
+
+    An event at one of the times has already happened.
+    """
     jobs = result.jobs
     spans = result.intervals
     present = _level(times, jobs["submit_time"], jobs["end_time"], np.ones(len(jobs)))
@@ -67,7 +71,7 @@ def queue_length(result: Result, times: npt.ArrayLike) -> Floats:
 
 
 def blocking_index(result: Result, times: npt.ArrayLike) -> Floats:
-    """Mean over waiting jobs of queueing delay over remaining work, (times,); 0 if none waits.
+    """Mean of queueing delay / remaining work of the waiting jobs, (times,); 0 if no job waits.
 
     Progress accrues on GPUs in proportion to the rate (section 6.2; ``cluster_exp/log.py``).
     """
@@ -83,8 +87,8 @@ def blocking_index(result: Result, times: npt.ArrayLike) -> Floats:
         progress = _accumulated(length * rows["rate"].to_numpy(float))
         share = np.interp(instants, edges, progress) / progress[-1]
         # an odd number of edges lies before an instant within an interval
-        runs = np.searchsorted(edges, instants, side="right") % 2 == 1
-        waits = (instants >= job.submit_time) & (instants < job.end_time) & ~runs
+        is_running = np.searchsorted(edges, instants, side="right") % 2 == 1
+        waits = (instants >= job.submit_time) & (instants < job.end_time) & ~is_running
         remaining = job.duration * (1 - share[waits])
         total[waits] += (instants[waits] - job.submit_time - gpu_time[waits]) / remaining
         waiting[waits] += 1
@@ -94,14 +98,14 @@ def blocking_index(result: Result, times: npt.ArrayLike) -> Floats:
 def busy_share(
     result: Result, trace: pd.DataFrame, stages: Sequence[str], times: npt.ArrayLike
 ) -> Floats:
-    """Share of GPUs whose group is in one of the given stages, (times,).
+    """Share of GPUs whose group is in one of these stages, (times,).
 
     A model: the members of a group use a resource one after the other in every period.
     """
     spans = result.intervals
-    alone = result.jobs.set_index("job_id")["duration"]
-    jobs = trace.set_index("job_id")
-    stage = jobs[list(stages)].sum(axis=1) * jobs["iterations"] / alone
+    duration = result.jobs.set_index("job_id")["duration"]
+    trace_rows = trace.set_index("job_id")
+    stage = trace_rows[list(stages)].sum(axis=1) * trace_rows["iterations"] / duration
     busy = spans.assign(share=spans["rate"] * spans["job_id"].map(stage)).sort_values("end")
     # the other members of a group go on when one ends between two decisions
     members = busy.groupby(["group", "start"])
@@ -114,12 +118,15 @@ def busy_share(
 def reads(
     result: Result, trace: pd.DataFrame, sample_kb: Mapping[str, float], times: npt.ArrayLike
 ) -> Floats:
-    """Read rate of a node's jobs, (times,) MB/s: samples times their mean size, as logged."""
+    """Read rate of a node's jobs, (times,) MB/s, as the artifact's log computes it.
+
+    It is the number of samples times the mean size of a sample.
+    """
     spans = result.intervals
-    alone = result.jobs.set_index("job_id")["duration"]
-    jobs = trace.set_index("job_id")
-    size = jobs["model"].map(sample_kb).fillna(0.0) / 1024
-    rate = spans["job_id"].map(size * jobs["batch_size"] * jobs["iterations"] / alone)
+    duration = result.jobs.set_index("job_id")["duration"]
+    rows = trace.set_index("job_id")
+    size = rows["model"].map(sample_kb).fillna(0.0) / 1024
+    rate = spans["job_id"].map(size * rows["batch_size"] * rows["iterations"] / duration)
     gpus = spans["used"] * _NODE_GPUS / result.meta["num_gpus"]
     return _level(times, spans["start"], spans["end"], spans["rate"] * rate * gpus)
 

@@ -1,4 +1,4 @@
-"""Muri on its traces: three metrics, ratios to Muri's own, distance from published values."""
+"""Muri on its traces: three metrics, ratios to the metrics of Muri, distance from published."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ Run = tuple[str, str]
 
 
 def run_metrics(result: Result) -> dict[str, float]:
-    """Average JCT, makespan (from time 0) and 99th percentile of JCT (by index), s.
+    """Average JCT, makespan (from time 0) and 99th percentile of JCT (not interpolated), s.
 
     Jobs that were given up count for the makespan only.
     """
@@ -70,7 +70,10 @@ def points(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def bar_points(table: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """Points of the bars of `compare`, ratios to the reference; they follow from the seconds."""
+    """Points of the bars of `compare`: ratios to the reference.
+
+    They are not counted, because they follow from the values in seconds.
+    """
     rows = table[table["policy"] != reference]
     quantity = rows["metric"].map(LABELS) + f" relative to {reference}"
     fields = {"series": "policy", "x": "trace", "published": "published_ratio", "ours": "ratio"}
@@ -79,7 +82,7 @@ def bar_points(table: pd.DataFrame, reference: str) -> pd.DataFrame:
 
 
 def over_noise(results: Mapping[tuple[float, str, int], Result]) -> pd.DataFrame:
-    """Metrics by noise and policy over those of the policy without noise (Fig 14).
+    """Metrics by noise and policy, relative to the same policy without noise (Fig 14).
 
     Mean, lowest and highest over the seeds; results are by (noise, policy, seed).
     """

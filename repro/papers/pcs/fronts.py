@@ -19,9 +19,10 @@ Proposals = Generator[Floats, Floats, None]
 #: Candidates of the Gaussian process, and points it proposes per generation.
 _CANDIDATES = 400
 _PROPOSED = 10
-#: Share of the candidates near points of the front, and their s.d. from it (of the box).
+#: Share of the candidates near points of the front.
 _NEAR_SHARE = 0.5
-_NEAR = 0.05
+#: S.d. of the distance of these candidates from a point of the front, as a fraction of the box.
+_NEAR_SD = 0.05
 #: Distribution index eta of crossover and mutation.
 _ETA = 20.0
 
@@ -38,8 +39,8 @@ class Method:
     budget : int
         Number of evaluations.
     population, offspring : int
-        Points of the first and of each later generation; as many as the first survive. The
-        Gaussian process uses only the first.
+        Number of points of the first and of each later generation. The best of each generation
+        survive, as many as in the first. The Gaussian process uses ``population`` only.
 
     Examples
     --------
@@ -92,7 +93,7 @@ def search_front(
     ----------
     evaluate : callable
         Points, shape (number, variables), and the front so far to objectives; see `Evaluate`.
-        The front is None as long as later points depend on exact objectives.
+        The front is None where the search needs exact objectives.
     low, high : array, shape (variables,)
         The box.
     method : Method, optional
@@ -128,8 +129,8 @@ def search_front(
     while True:
         batch = batch[: method.budget - len(evaluated.points)]
         last = len(evaluated.points) + len(batch) == method.budget
-        exact_not_needed = len(evaluated.points) and (last or not method.learns)
-        front = evaluated.values[nondominated(evaluated.values)] if exact_not_needed else None
+        bounds_suffice = bool(len(evaluated.points)) and (last or not method.learns)
+        front = evaluated.values[nondominated(evaluated.values)] if bounds_suffice else None
         values = np.asarray(evaluate(batch, front), float)
         earlier = evaluated.values.reshape(-1, values.shape[1])
         evaluated = Searched(np.vstack([evaluated.points, batch]), np.vstack([earlier, values]))
@@ -186,7 +187,9 @@ def hypervolume(values: Floats, reference: Floats) -> float:
     return float(HV(ref_point=np.asarray(reference, float))(inside)) if len(inside) else 0.0
 
 
-def _randomly(low: Floats, high: Floats, method: Method, rng: np.random.Generator) -> Proposals:
+def _random_points(
+    low: Floats, high: Floats, method: Method, rng: np.random.Generator
+) -> Proposals:
     """Propose points sampled evenly."""
     number = method.population
     while True:
@@ -194,7 +197,7 @@ def _randomly(low: Floats, high: Floats, method: Method, rng: np.random.Generato
         number = method.offspring
 
 
-def _evolving(low: Floats, high: Floats, method: Method, rng: np.random.Generator) -> Proposals:
+def _evolution(low: Floats, high: Floats, method: Method, rng: np.random.Generator) -> Proposals:
     """Propose generations of pymoo's SPEA2 or NSGA-II."""
     # pymoo takes half a second to import
     from pymoo.algorithms.moo.nsga2 import NSGA2
@@ -207,14 +210,14 @@ def _evolving(low: Floats, high: Floats, method: Method, rng: np.random.Generato
     points = rng.uniform(low, high, (method.population, len(low)))
     values = yield points
     # the default survival of SPEA2 remembers the scale of earlier searches
-    own = {"survival": SPEA2Survival(normalize=True)} if method.name == "spea2" else {}
+    survival = {"survival": SPEA2Survival(normalize=True)} if method.name == "spea2" else {}
     algorithm = {"spea2": SPEA2, "nsga2": NSGA2}[method.name](
         pop_size=method.population,
         n_offsprings=method.offspring,
         sampling=points,
         crossover=SBX(prob=1.0, eta=_ETA),
         mutation=PM(prob=1.0, prob_var=1.0 / len(low), eta=_ETA),
-        **own,
+        **survival,
     )
     problem = Problem(n_var=len(low), n_obj=values.shape[1], n_ieq_constr=1, xl=low, xu=high)
     algorithm.setup(problem, termination=NoTermination(), seed=int(rng.integers(1 << 31)))
@@ -230,7 +233,9 @@ def _evolving(low: Floats, high: Floats, method: Method, rng: np.random.Generato
         values = yield proposed.get("X")
 
 
-def _modelled(low: Floats, high: Floats, method: Method, rng: np.random.Generator) -> Proposals:
+def _gaussian_process(
+    low: Floats, high: Floats, method: Method, rng: np.random.Generator
+) -> Proposals:
     """Propose the best points of functions sampled from a Gaussian process of each objective.
 
     The process learns normal scores of ranks, so that neither unit nor outliers matter. Each
@@ -248,7 +253,7 @@ def _modelled(low: Floats, high: Floats, method: Method, rng: np.random.Generato
         near = top[rng.integers(len(top), size=int(_NEAR_SHARE * _CANDIDATES))] if len(top) else top
         candidates = np.vstack(
             [
-                np.clip(near + rng.normal(0.0, _NEAR, near.shape), 0.0, 1.0),
+                np.clip(near + rng.normal(0.0, _NEAR_SD, near.shape), 0.0, 1.0),
                 rng.uniform(size=(_CANDIDATES - len(near), len(low))),
             ]
         )
@@ -270,8 +275,8 @@ def _modelled(low: Floats, high: Floats, method: Method, rng: np.random.Generato
 
 
 _METHODS: dict[str, Any] = {
-    "spea2": _evolving,
-    "nsga2": _evolving,
-    "gaussian-process": _modelled,
-    "random": _randomly,
+    "spea2": _evolution,
+    "nsga2": _evolution,
+    "gaussian-process": _gaussian_process,
+    "random": _random_points,
 }

@@ -23,7 +23,7 @@ from repro.perf.speedup import SpeedUp, pcs_speedups
 
 #: Parameters of the policy ``pcs`` that are searched.
 CONFIGURATION = ("thresholds", "weights", "zeta_min", "delta")
-#: One job in so many is predicted first, to see early whether a configuration is dominated.
+#: Of this many jobs one is predicted first, to see early whether a configuration is dominated.
 _FIRST = 8
 
 #: Runs resolved cases and returns their results in order.
@@ -32,16 +32,16 @@ Runner = Callable[[Sequence[Case]], list[Any]]
 
 @dataclass(frozen=True)
 class Judged:
-    """Measure of a case: its objectives, stopped early if it cannot be on the front.
+    """Measure of a case: its objectives. It stops early if the case cannot be on the front.
 
     Parameters
     ----------
     objectives : tuple of Objective
         Measured objectives.
     front : tuple of tuple of float
-        Values of earlier configurations. JCTs need no predictions, and a job without a prediction
-        counts as error 0, so values are lower bounds until all jobs are predicted. If a row of
-        the front is at least as good as the bounds in every objective, prediction stops.
+        Objectives of earlier configurations. Prediction stops once a row of the front is at least
+        as good in every objective. A job without a prediction counts as error 0, so the objectives
+        are lower bounds until all jobs are predicted.
 
     Examples
     --------
@@ -59,17 +59,17 @@ class Judged:
         trace = sweep.opened(case)
         started = time.process_time()
         predicts = any(objective.metric == PREDICTED for objective in self.objectives)
-        steps = [0, -(-len(trace) // _FIRST), len(trace)] if predicts else [0]
-        for number in steps if self.front else steps[-1:]:
+        predicted_counts = [0, -(-len(trace) // _FIRST), len(trace)] if predicts else [0]
+        for number in predicted_counts if self.front else predicted_counts[-1:]:
             jobs = sweep.simulated(case, trace, predict=number, keep_intervals=False).jobs
             if "prefers" in trace:
                 jobs = jobs.assign(prefers=trace["prefers"].to_numpy())
             values = [objective.of(jobs) for objective in self.objectives]
             dominated = any((np.array(row) <= values).all() for row in self.front)
-            if number == steps[-1] or dominated:
+            if number == predicted_counts[-1] or dominated:
                 break
         cpu_s = time.process_time() - started
-        return {"values": values, "complete": number == steps[-1], "cpu_s": cpu_s}
+        return {"values": values, "complete": number == predicted_counts[-1], "cpu_s": cpu_s}
 
 
 class Preferences:
@@ -121,8 +121,8 @@ class Preferences:
         number = len(trace) if train is None else train
         if not 2 <= number <= len(trace):
             raise TraceError(
-                f"trace {trace.attrs.get('name', 'unnamed')!r}: {number} of {len(trace)} jobs to "
-                f"search on; give at least 2, and not more than there are"
+                f"trace {trace.attrs.get('name', 'unnamed')!r}: train is {number}; a search needs "
+                f"at least 2 of the {len(trace)} jobs of the trace"
             )
         self.train = trace.head(number)
         self.test = trace.iloc[number:]
@@ -134,16 +134,16 @@ class Preferences:
         self._curves = perf or pcs_speedups()
         self._run = run or (lambda cases: sweep.run([case.resolved() for case in cases], workers))
 
-    def set_preference(self, wishes: Sequence[Any]) -> None:
-        """Set the objectives, as (metric, measure) or (metric, measure, limit).
+    def set_preference(self, preferences: Sequence[Any]) -> None:
+        """Set the objectives, as (metric, statistic) or (metric, statistic, limit).
 
         Parameters
         ----------
-        wishes : sequence
-            Metric is jct, pred_err or unfairness, measure avg or a percentile; see
+        preferences : sequence
+            Metric is jct, pred_err or unfairness. Statistic is avg or a percentile; see
             `repro.papers.pcs.objectives.parse`.
         """
-        self.objectives = parse(wishes)
+        self.objectives = parse(preferences)
 
     def search(
         self,
@@ -162,7 +162,8 @@ class Preferences:
         seed : int
             Seed of the search.
         heuristics : bool
-            Whether classes and weights follow from T and W, or are searched one by one.
+            Whether thresholds and weights follow from T and W (PCS, section 3.4), or are searched
+            one by one.
         watch : callable, optional
             Called with all evaluations so far after each generation.
 
@@ -193,7 +194,9 @@ class Preferences:
             measured = iter(self._measure(possible, self.train, limits))
             impossible = {"values": [np.inf] * len(self.objectives), "complete": True}
             results = [next(measured) if item else impossible for item in decoded]
-            rows.extend({**_row(item), **own} for item, own in zip(decoded, results, strict=True))
+            rows.extend(
+                {**_row(item), **result} for item, result in zip(decoded, results, strict=True)
+            )
             return np.array([result["values"] for result in results])
 
         def after_generation(evaluated: Searched) -> None:
@@ -311,9 +314,9 @@ def _row(configuration: Configuration | None) -> Configuration:
 
 @dataclass(frozen=True)
 class Searching:
-    """Measure of a case: a whole search on its trace and cluster; its policy is ignored.
+    """Measure of a case: a whole search on its trace and cluster. The case's policy is not used.
 
-    Several searches run in parallel, each evaluates its configurations in sequence.
+    Several searches run in parallel. Each evaluates its configurations in sequence.
 
     Parameters
     ----------

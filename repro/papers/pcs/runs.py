@@ -1,4 +1,4 @@
-"""Runs of PCS's testbed and of generated workloads, their statistics and points."""
+"""Simulations of PCS's testbed and of generated workloads, their statistics and points."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def job_metrics(result: Result) -> pd.DataFrame:
     )
 
 
-def spread(values: pd.Series[float], name: str) -> dict[str, float]:
+def statistics_of(values: pd.Series[float], name: str) -> dict[str, float]:
     """Average, percentiles and maximum of a quantity, and the percentage of zeros."""
     statistics: dict[str, Any] = {
         f"p{percent}": values.quantile(percent / 100) for percent in _PERCENTILES
@@ -45,15 +45,15 @@ def spread(values: pd.Series[float], name: str) -> dict[str, float]:
 
 
 def measured(case: Case) -> dict[str, Any]:
-    """Measure of a sweep: `spread` of each column of `job_metrics`."""
+    """Measure of a sweep: `statistics_of` of each column of `job_metrics`."""
     statistics: dict[str, Any] = {}
     for name, values in job_metrics(whole(case)).items():
-        statistics |= spread(values, str(name))
+        statistics |= statistics_of(values, str(name))
     return statistics
 
 
 def testbed(fig: FigureRun) -> tuple[pd.DataFrame, bool]:
-    """`job_metrics` by series and ``pause_s``, and whether the trace is the authors' own.
+    """`job_metrics` by series and ``pause_s``, and whether the trace is that of the authors.
 
     ``pause_s`` is the time without progress after a change of GPUs: 0, and the candidate whose
     average JCTs are closest to Fig 5a (sum of squared logarithms of ratios).
@@ -61,7 +61,7 @@ def testbed(fig: FigureRun) -> tuple[pd.DataFrame, bool]:
     trace = fig.trace(fig.inputs.trace)
     common = {"cluster": fig.inputs.cluster, "rules": "pcs"}
 
-    def jobs(name: str, pause: float) -> pd.DataFrame:
+    def metrics_of_run(name: str, pause: float) -> pd.DataFrame:
         settings = {"resize_s": float(pause), **fig.inputs.series[name]}
         policy = artifact.policy(name, "themis1-scaled", **settings)
         result = fig.simulate(trace, policy=policy, **common)
@@ -71,27 +71,31 @@ def testbed(fig: FigureRun) -> tuple[pd.DataFrame, bool]:
     average_jct = dict(zip(published["series"], published["published"], strict=True))
 
     def misfit(pause: float) -> float:
-        ratios = [jobs(name, pause)["jct_s"].mean() / value for name, value in average_jct.items()]
+        ratios = [
+            metrics_of_run(name, pause)["jct_s"].mean() / value
+            for name, value in average_jct.items()
+        ]
         return sum(math.log(ratio) ** 2 for ratio in ratios)
 
     pauses = (0, min(fig.inputs.pauses, key=misfit))
-    frames = [jobs(name, pause) for pause in pauses for name in fig.inputs.series]
+    frames = [metrics_of_run(name, pause) for pause in pauses for name in fig.inputs.series]
     return pd.concat(frames, ignore_index=True), not trace.attrs.get("synthetic", False)
 
 
 def generated(
     fig: FigureRun, changes: Mapping[Any, Mapping[str, Any]] | None = None
 ) -> pd.DataFrame:
-    """Run every series on every seed of the figure's workloads: `spread` of each quantity.
+    """Run every series on every seed of the figure's workloads: `statistics_of` of each quantity.
 
-    The index is workload, seed, x (a key of ``changes``, settings for all policies) and series.
+    The index is workload, seed, x and series. x is a key of ``changes``, whose values are settings
+    for all policies.
     """
     inputs = fig.inputs
     cases = {}
     seeds = [(name, seed) for name, seeds in inputs.workloads.items() for seed in seeds]
     for (x, change), (workload, seed) in itertools.product((changes or {0: {}}).items(), seeds):
-        for name, own in inputs.series.items():
-            settings = {**own, **change}
+        for name, series_settings in inputs.series.items():
+            settings = {**series_settings, **change}
             options = {"workload": workload, "jobs": settings.pop("jobs", inputs.jobs)}
             options |= {"load": inputs.load, "num_gpus": Cluster.parse(inputs.cluster).num_gpus}
             policy = artifact.policy(name, inputs.configurations, **settings)
@@ -105,9 +109,9 @@ def generated(
 
 
 def summary(jobs: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    """`spread` of a quantity by ``pause_s`` and series."""
+    """`statistics_of` of a quantity by ``pause_s`` and series."""
     groups = jobs.groupby(["pause_s", "series"], sort=False)[quantity]
-    statistics = {key: spread(values, quantity) for key, values in groups}
+    statistics = {key: statistics_of(values, quantity) for key, values in groups}
     return pd.DataFrame(statistics).T.rename_axis(["pause_s", "series"])
 
 
@@ -141,10 +145,10 @@ def points_by_pause(
 
 
 def contention(jobs: pd.DataFrame) -> Floats:
-    """Mean number of jobs present over the events of each job's life, (jobs,) (N in PCS).
+    """Mean number of jobs in the system from each job's arrival to its end, (jobs,) (N in PCS).
 
-    The first event is the job's own arrival, itself included. Every other event counts the jobs
-    just before it.
+    The mean is over events. The first event is the arrival of the job, which counts itself. Every
+    other event counts the jobs just before it.
     """
     start, end = (jobs[name].to_numpy(float) for name in ("submit_time", "end_time"))
     change = np.append(np.ones(len(start)), -np.ones(len(end)))

@@ -12,8 +12,9 @@ from repro.figures.points import as_points
 from repro.model.metrics import bins, busy_gpus, statistics
 from repro.model.records import Result, durations, makespan
 
-#: Rules, policy and seed of a run.
+#: Rules, policy and seed of a simulation.
 Run = tuple[str, str, int]
+#: Columns that identify a simulation.
 RUN = ["rules", "policy", "seed"]
 ALL = "ALL"
 #: Names in the paper's tables by names of `repro.model.metrics.statistics`.
@@ -34,7 +35,7 @@ def job_table(
 
 
 def factors(jobs: pd.DataFrame, reference: str = "tiresias-l") -> pd.DataFrame:
-    """Ratio of avg, median and p95 JCT to the reference in each run and bin (section 5.1)."""
+    """Ratios of avg, median and p95 JCT to the reference policy by run and bin (section 5.1)."""
     keys = [*RUN, "bin"]
     binned = pd.concat([jobs, jobs.assign(bin=ALL)], ignore_index=True)
     groups = binned.groupby(keys, sort=False)["jct"]
@@ -103,7 +104,7 @@ def run_table(results: Mapping[Run, Result]) -> pd.DataFrame:
 
 
 def over_tiresias(table: pd.DataFrame, column: str, reference: str = "tiresias-l") -> pd.DataFrame:
-    """Ratio of a column of `run_table` to the reference, by (rules, seed) and policy."""
+    """Ratio of a column of `run_table` to the reference policy, by (rules, seed) and policy."""
     wide = table.pivot_table(index=["rules", "seed"], columns="policy", values=column, sort=False)
     return wide.div(wide[reference], axis=0)
 
@@ -131,7 +132,7 @@ def training_time(result: Result) -> pd.Series[float]:
 def placement_ratios(
     random: Mapping[int, Result], tiresias: Mapping[int, Result], sensitive: Sequence[str]
 ) -> pd.DataFrame:
-    """Training time of each distributed job under random placement over that under Tiresias."""
+    """Training time of distributed jobs under random placement / training time under Tiresias."""
     frames = []
     for seed, result in random.items():
         ratio = training_time(result) / training_time(tiresias[seed])

@@ -1,4 +1,4 @@
-"""Alibaba's GPU-sharing trace of 2023 (openb): pods that ask for a part of a GPU or for GPUs."""
+"""Alibaba's GPU-sharing trace of 2023 (openb): pods that demand a part of a GPU or whole GPUs."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,7 @@ from repro.base.errors import ParamError
 from repro.base.typing import Flags
 from repro.files.table import Document, Parsed, Table
 from repro.trace.formats import FORMATS
-from repro.trace.runs import NO_GPU, take_runs
+from repro.trace.runs import NO_GPU, set_run_times
 from repro.trace.schema import MAX_TIME_S
 
 _REQUIRED = ("name", "num_gpu", "gpu_milli", "creation_time", "deletion_time", "scheduled_time")
@@ -24,9 +24,9 @@ def read(document: Document, running: str = "keep") -> Parsed:
     gpu_spec, pod_phase.
 
     A pod is a job: it arrives at ``creation_time`` and runs from ``scheduled_time`` to
-    ``deletion_time``. A pod asking for part of a GPU has ``num_gpus`` 1 and ``gpu_share`` =
-    ``gpu_milli`` / 1000. Dropped and counted: pods without a GPU, without a submit time, never
-    scheduled, still running (no end), that end before they start, or that ran for 0 s.
+    ``deletion_time``. A pod that demands part of a GPU has ``num_gpus`` 1 and ``gpu_share`` =
+    ``gpu_milli`` / 1000. Dropped and counted: pods that have no GPU or submit time, were never
+    scheduled, still run (no end), end before they start, or ran for 0 s.
 
     Options: ``running`` is the treatment of pods whose ``pod_phase`` is Running, in upper or lower
     case. Their deletion time is the end of the record, not their completion. ``keep`` makes them
@@ -58,7 +58,7 @@ def read(document: Document, running: str = "keep") -> Parsed:
     if "pod_phase" in table:
         phase = table.frame["pod_phase"].str.strip().str.lower()
         unfinished = (phase == "running").to_numpy(np.bool_)
-    take_runs(parsed, pd.DataFrame(times, parsed.rows), {NO_GPU: gpus == 0})
+    set_run_times(parsed, pd.DataFrame(times, parsed.rows), {NO_GPU: gpus == 0})
     if running == "drop":
         parsed.drop({"no completion: Running": unfinished})
     else:

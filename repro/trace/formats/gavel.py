@@ -14,8 +14,16 @@ from repro.perf.throughput_files import PUBLIC, load_throughputs, provenance
 from repro.trace.formats import FORMATS
 from repro.trace.schema import MAX_EXACT
 
-_SHORT = ("job_type", "command", "steps_arg", "needs_data_dir", "steps", "arrival", "scale_factor")
-_LONG = (
+_SEVEN_FIELDS = (
+    "job_type",
+    "command",
+    "steps_arg",
+    "needs_data_dir",
+    "steps",
+    "arrival",
+    "scale_factor",
+)
+_TEN_FIELDS = (
     "job_type",
     "command",
     "working_dir",
@@ -38,7 +46,7 @@ def read(
     throughputs: str | Path | pd.DataFrame = PUBLIC,
     reference_gpu: str = "v100",
 ) -> Parsed:
-    """Read Gavel's lines of tab-separated fields, ten or (``traces/msr``) seven, no header.
+    """Read Gavel's trace: tab-separated lines of ten fields, or seven as in ``traces/msr``.
 
     Columns: job_type, command, working_dir, steps_arg, needs_data_dir, steps, scale_factor,
     priority_weight, slo (-1 = none), arrival; or job_type, command, steps_arg, needs_data_dir,
@@ -54,9 +62,11 @@ def read(
     """
     lines = (line for line in document.text.splitlines() if line.strip())
     widths = [line.count("\t") + 1 for line in itertools.islice(lines, _FIRST_LINES)]
-    # a truncated row has a wrong number of fields
-    width = next((width for width in widths if width in (len(_SHORT), len(_LONG))), widths[0])
-    names = _SHORT if width <= len(_SHORT) else _LONG
+    # the first line of a known width decides: a truncated line may come before it
+    width = next(
+        (width for width in widths if width in (len(_SEVEN_FIELDS), len(_TEN_FIELDS))), widths[0]
+    )
+    names = _SEVEN_FIELDS if width <= len(_SEVEN_FIELDS) else _TEN_FIELDS
     table = Table(document, names, text=_TEXT, delimiter="\t", headed=False)
     parsed = table.parsed(
         "priority_weight",
@@ -73,8 +83,8 @@ def read(
         parsed.frame["slo"] = np.where(slo == -1, np.nan, slo)
     gpus = table.numbers("scale_factor", "a job holds 1 or more GPUs", low=1)
     steps = table.numbers("steps", _STEPS, low=1, high=MAX_EXACT)
-    speed = load_throughputs(throughputs, reference_gpu)
-    parsed.frame["duration"] = steps / _per_job(parsed, gpus, speed)
+    throughput_table = load_throughputs(throughputs, reference_gpu)
+    parsed.frame["duration"] = steps / _throughputs_of_jobs(parsed, gpus, throughput_table)
     if not isinstance(throughputs, pd.DataFrame):
         parsed.frame.attrs |= provenance(throughputs, reference_gpu)
         if "stand_in" in parsed.frame.attrs:
@@ -82,31 +92,31 @@ def read(
     return parsed
 
 
-def _per_job(parsed: Parsed, gpus: Floats, speed: ThroughputTable) -> Floats:
+def _throughputs_of_jobs(parsed: Parsed, gpus: Floats, table: ThroughputTable) -> Floats:
     """Throughput (steps/s) of each job, (jobs,); note how many take the one-GPU throughput."""
-    single = 0
-    gpu_type = speed.reference
+    from_one_gpu = 0
+    gpu_type = table.reference
     rates = np.empty(len(gpus))
     models = parsed.frame["model"]
     faults = []
     for index, (model, num_gpus) in enumerate(zip(models, gpus, strict=True)):
-        by_type = speed.rows.get((model, int(num_gpus)))
+        by_type = table.rows.get((model, int(num_gpus)))
         if by_type is None:
-            by_type = speed.rows.get((model, 1), {})
-            single += 1
+            by_type = table.rows.get((model, 1), {})
+            from_one_gpu += 1
         rate = by_type.get(gpu_type, 0.0)
         if rate <= 0:
             rule = f"no throughput on {gpu_type} for this job type on {num_gpus:g} GPUs"
-            hint = "give a table with it as throughputs=, or another reference_gpu"
+            hint = "pass throughputs= with a table that has it, or another reference_gpu"
             row = int(models.index[index])
             faults.append(parsed.origin.error(row, "model", rule, model, hint))
             continue
         rates[index] = rate
     if faults:
         raise BadRows.joined(faults)
-    if single:
+    if from_one_gpu:
         parsed.notes.append(
-            f"{single} of {len(gpus)} durations from one-GPU throughputs: the table does not have "
-            "these job types on several GPUs"
+            f"{from_one_gpu} of {len(gpus)} durations from one-GPU throughputs: the table does not "
+            "have these job types on several GPUs"
         )
     return rates

@@ -6,7 +6,7 @@ from repro.base.errors import ParamError
 from repro.files.table import Document, Parsed, Table
 from repro.model.jobs import MAX_GPUS_PER_JOB
 from repro.trace.formats import FORMATS
-from repro.trace.runs import NO_GPU, take_runs, without_epoch
+from repro.trace.runs import NO_GPU, set_run_times, without_epoch
 
 _REQUIRED = ("job_id", "gpu_num", "submit_time", "start_time", "end_time")
 _DATES = {"submitted": "submit_time", "started": "start_time", "ended": "end_time"}
@@ -26,14 +26,13 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
     all other dates are decades later, which a note counts. Submit times count from the earliest job
     kept.
 
-    Dropped and counted: jobs without a GPU, without a submit time, never run (no start, or pending
-    by ``state``), still running (no end, or running by ``state``), that end before they start, or
-    that ran for 0 s.
+    Dropped and counted: jobs that have no GPU or submit time, never ran (no start, or pending by
+    ``state``), still run (no end, or running by ``state``), end before they start, or ran for 0 s.
 
     Options: ``attempts`` is the treatment of a second record of an id: ``refuse`` (an error) or
     ``join`` (another attempt of a requeued job). A joined job arrives at its earliest submission,
-    asks for the number of GPUs held longest and runs for its GPU-seconds over that number. Records
-    that overlap count as on the same GPUs.
+    demands the number of GPUs held longest, and its duration is its GPU-seconds divided by that
+    number. Records that overlap count as on the same GPUs.
 
     Hu et al., "Characterization and Prediction of Deep Learning Workloads in Large-Scale GPU
     Datacenters", SC 2021.
@@ -59,6 +58,6 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
     for name, column in {"recorded": "duration", "state": "state"}.items():
         if column in table:
             times[name] = table.frame[column]
-    take_runs(parsed, times, {NO_GPU: gpus == 0}, attempts=attempts)
+    set_run_times(parsed, times, {NO_GPU: gpus == 0}, attempts=attempts)
     parsed.frame["submit_time"] -= parsed.frame["submit_time"].min()
     return parsed

@@ -64,7 +64,7 @@ def _note_contradictions(parsed: Parsed, table: Table) -> None:
     frame = parsed.frame
     iteration_s = frame["iteration_time"].to_numpy(float)
     if "iterations" in table:
-        accepted = COLUMNS["iterations"].accepts
+        accepted = COLUMNS["iterations"].accepted
         product = table.numbers("iterations", accepted, required=False) * iteration_s
         # the last iteration is cut off by the duration
         slack = iteration_s + ROUNDING_S

@@ -1,4 +1,4 @@
-"""PCS's app CSV: work in GPU-seconds, arrivals as gaps."""
+"""PCS's CSV of apps (its word for jobs): work in GPU-seconds, gaps between arrivals."""
 
 from pathlib import Path
 
@@ -16,16 +16,16 @@ _GAP = f"a gap is 0 to {MAX_TIME_S:,.0f} s"
 
 @FORMATS.register("pcs")
 def read(document: Document, speedups: str | Path | None = None) -> Parsed:
-    """Read PCS's app CSV: work in GPU-seconds, arrivals as gaps.
+    """Read PCS's CSV of apps, its word for jobs.
 
     Columns: app_id, service, num_jobs, sleep_time; optional: model_name.
 
-    As in the artifact, an app arrives at the running sum of ``sleep_time``, that of the first row
-    included. ``submit_time`` is not used; it differs from this sum in the testbed trace.
+    As in the artifact, an app arrives at the running sum of ``sleep_time``, including the gap of
+    the first row. ``submit_time`` is not used; it differs from this sum in the testbed trace.
     ``num_jobs`` is the number of GPUs: an app of the testbed has that many trials of one GPU each,
     scheduled as one job. ``service`` is work in single-GPU seconds. Duration is ``service / S``,
-    the run time on all GPUs asked for. S is their speed-up on the curve of ``model_name``, or their
-    number if there is no such column.
+    the run time on the app's demand. S is the speed-up at that demand on the curve of
+    ``model_name``, or the demand itself without that column.
 
     Options: ``speedups`` is a file of curves (:func:`repro.perf.load_speedups`) in place of those
     of the nine models of the public traces.
@@ -48,13 +48,13 @@ def read(document: Document, speedups: str | Path | None = None) -> Parsed:
     gaps = gaps.astype(float).where(gaps.between(0, MAX_TIME_S), 0.0)
     service = table.numbers("service", "service is GPU-seconds above 0")
     parsed.frame["submit_time"] = gaps.cumsum()[parsed.frame.index]
-    gpus = table.numbers("num_jobs", "an app asks for 1 or more GPUs", low=1)
+    gpus = table.numbers("num_jobs", "an app demands 1 or more GPUs", low=1)
     parsed.frame["duration"] = service / _app_speedups(table, gpus, speedups)
     return parsed
 
 
 def _app_speedups(table: Table, gpus: Floats, speedups: str | Path | None) -> Floats:
-    """Speed-up of each app on the GPUs that it asks for, (apps,)."""
+    """Speed-up of each app at its demand, (apps,)."""
     if "model_name" not in table:
         return gpus
     curves = (pcs_speedups() if speedups is None else load_speedups(speedups)).curves
@@ -63,7 +63,7 @@ def _app_speedups(table: Table, gpus: Floats, speedups: str | Path | None) -> Fl
     ranges = ", ".join(f"{name} to {len(curve)}" for name, curve in curves.items())
     is_unknown = models.notna().to_numpy() & np.isnan(ends)
     table.refuse(is_unknown, "model_name", "no speed-up curve", f"there are curves of {ranges}")
-    accepted = f"curves end at a number of GPUs: {ranges}"
+    accepted = f"each curve ends at a number of GPUs: {ranges}"
     table.refuse(gpus > ends, "num_jobs", "beyond its curve", accepted)
     values = gpus.copy()
     for model, curve in curves.items():

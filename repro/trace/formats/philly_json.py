@@ -27,7 +27,7 @@ from repro.files.table import (
     no_jobs_error,
 )
 from repro.trace.formats import FORMATS
-from repro.trace.runs import NO_GPU, Attempt, Attempts, is_unset, note_unset, take_runs
+from repro.trace.runs import NO_GPU, Attempt, AttemptJoiner, is_unset, note_unset, set_run_times
 
 _KEYS = ("jobid", "submitted_time", "attempts")
 _USED = (*_KEYS, "vc", "user")
@@ -56,14 +56,14 @@ class _Job(NamedTuple):
     def without(self, unset_times: Collection[float]) -> _Job:
         """Job with NaN in place of the times in ``unset_times``."""
 
-        def kept(time: float) -> float:
+        def or_nan(time: float) -> float:
             return math.nan if time in unset_times else time
 
         attempts = [
-            attempt._replace(start=kept(attempt.start), end=kept(attempt.end))
+            attempt._replace(start=or_nan(attempt.start), end=or_nan(attempt.end))
             for attempt in self.attempts
         ]
-        return self._replace(submitted=kept(self.submitted), attempts=attempts)
+        return self._replace(submitted=or_nan(self.submitted), attempts=attempts)
 
 
 class _Dates:
@@ -95,7 +95,7 @@ class _Dates:
         if without in (0, total):
             return []
         return [
-            f"{without:,} of {total:,} dates without an offset from UTC: these are local times of "
+            f"{without:,} of {total:,} dates without an offset from UTC, read as local times of "
             "Los Angeles"
         ]
 
@@ -107,18 +107,18 @@ def read(document: Document) -> Parsed:
     Columns: jobid, submitted_time, attempts; optional: vc, user.
 
     An attempt is {start_time, end_time, detail: [{ip, gpus: [...]}]}; times may be missing, null
-    or the text "None". A job asks for the number of GPUs it held longest and runs for its
-    GPU-seconds over that number, which conserves the work of all attempts. Overlapping attempts are
-    merged, so that the time of a GPU counts once. Attempts that lack a time or GPUs are left out.
-    Notes count all of these, and jobs that start before they are submitted.
+    or the text "None". A job demands the number of GPUs it held longest. Its duration is its
+    GPU-seconds divided by that number, which conserves the work of all attempts. Overlapping
+    attempts are merged, so that the time of a GPU counts once. Attempts that lack a time or GPUs
+    are left out. Notes count all of these, and jobs that start before they are submitted.
 
-    Dropped and counted: jobs without GPUs, without a submit time, never run, still running (the
-    last attempt has no end), that end before they start, or that ran for 0 s.
+    Dropped and counted: jobs that have no GPUs or submit time, never ran, still run (the last
+    attempt has no end), end before they start, or ran for 0 s.
 
-    Times without an offset from UTC are local times of Los Angeles; a note counts them if other
-    times have an offset. 1970-01-01 is a missing date where all other dates are decades later. The
-    hour from one to two occurs twice in November. A time in it is the earlier of the two, unless
-    that is before the time recorded just before it.
+    Times without an offset from UTC are read as local times of Los Angeles. A note counts them if
+    other times have an offset. 1970-01-01 is a missing date where all other dates are decades
+    later. The hour from one to two occurs twice in November. A time in it is the earlier of the
+    two, unless that is before the time recorded just before it.
 
     Jeon et al., ATC 2019; schema in the ``philly-traces`` repository.
     """
@@ -128,7 +128,7 @@ def read(document: Document) -> Parsed:
     jobs = _jobs(entries, origin, dates)
     notes = dates.notes()
     jobs = _without_epoch(jobs, notes)
-    joiner = Attempts()
+    joiner = AttemptJoiner()
     rigid = [joiner.join(job.attempts) for job in jobs.values()]
     rows = pd.Index(jobs)
     frame = pd.DataFrame(
@@ -147,7 +147,7 @@ def read(document: Document) -> Parsed:
     notes += joiner.notes()
     parsed = Parsed(frame, origin, notes=notes, unread=_unread(entries))
     no_gpu = (frame["num_gpus"] == 0) & times["started"].notna()
-    take_runs(parsed, times, {NO_GPU: no_gpu.to_numpy()})
+    set_run_times(parsed, times, {NO_GPU: no_gpu.to_numpy()})
     parsed.frame["submit_time"] -= parsed.frame["submit_time"].min()
     parsed.frame = parsed.frame.dropna(axis="columns", how="all")
     return parsed

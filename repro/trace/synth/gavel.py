@@ -44,15 +44,15 @@ def gavel_single(
     of ``jobs``. Another rate stretches the arrivals and does not change the jobs. Training steps
     depend on the throughput table; durations do not.
 
-    Options: ``rate`` in jobs per hour; ``priorities`` gives one job in five the weight 5 instead of
-    1; ``slos`` gives each job a deadline of 1.2, 2 or 10 times its duration; ``fixed_duration`` (s)
-    holds for all jobs. ``throughputs`` is a source of
+    Options: ``rate`` is in jobs per hour. ``priorities`` gives one job in five the weight 5 instead
+    of 1. ``slos`` gives each job a deadline of 1.2, 2 or 10 times its duration. ``fixed_duration``
+    (s) is the duration of all jobs. ``throughputs`` is a source of
     :func:`repro.perf.throughput_files.load_throughputs`.
 
     ``job_table`` is the order of the job types to sample from. ``public`` is the order of the
     public simulator. ``published`` is the order of the runs behind its stored results, where A3C
-    comes before LM. It changes the types of single-GPU jobs. With gangs it changes durations too,
-    as a type without gangs is sampled again.
+    comes before LM. It changes the types of single-GPU jobs. With gangs it changes durations too:
+    a gang rejects types that run on one GPU only, and samples another type.
 
     Gavel, OSDI 2020, section 7.1; artifact ``scheduler.py``.
     """
@@ -111,10 +111,10 @@ def gavel_physical(
 
     Submit times are whole seconds, and numbers of steps are whole.
 
-    Options: ``rate`` in jobs per hour, None if all are submitted at 0; ``at_start`` jobs are
-    submitted at 0 before others arrive; with ``multiple``, distributed job types take 1, 2 or 4
-    GPUs (70, 10 and 20 %); ``durations`` is the number of different durations on V100s, evenly
-    spaced from ``min_hours`` to ``max_hours``; ``large_batches`` keeps only the two largest batch
+    Options: ``rate`` is in jobs per hour, None if all are submitted at 0. ``at_start`` jobs are
+    submitted at 0 before others arrive. With ``multiple``, distributed job types take 1, 2 or 4
+    GPUs (70, 10 and 20 %). ``durations`` is the number of different durations on V100s, evenly
+    spaced from ``min_hours`` to ``max_hours``. ``large_batches`` keeps only the two largest batch
     sizes of the distributed models.
 
     Gavel, OSDI 2020, Table 3; artifact ``scripts/utils/generate_trace.py``.
@@ -133,18 +133,20 @@ def gavel_physical(
         )
     lengths = np.linspace(min_hours, max_hours, durations).tolist()
     # job types have the seed itself; arrivals, durations and gangs have the next three seeds
-    types, gaps, hours, gangs = (Random(seed + offset) for offset in range(4))
+    type_stream, gap_stream, duration_stream, gang_stream = (
+        Random(seed + offset) for offset in range(4)
+    )
     now = 0.0
     sampled = []
     for number in range(jobs):
-        job_type = types.choice(candidates)
+        job_type = type_stream.choice(candidates)
         gpus = 1
         if multiple and job_type.distributed:
-            gpus = _gang_size(gangs.random(), wide=False)
-        duration = 3600.0 * hours.choice(lengths)
+            gpus = _gang_size(gang_stream.random(), wide=False)
+        duration = 3600.0 * duration_stream.choice(lengths)
         sampled.append(GeneratedJob(float(int(now)), job_type.name, gpus, duration))
         if rate is not None and number + 1 >= at_start:
-            now += _gap(gaps, rate)
+            now += _gap(gap_stream, rate)
     return _as_trace(sampled, throughputs, whole_steps=True)
 
 
@@ -183,6 +185,7 @@ def _sampled_jobs(
     deadlines = Random(seed + 6)
     sampled = []
     for time in times:
+        # sampled for one-GPU traces too, as the simulator does
         gpus = _gang_size(stream.random(), wide=True)
         if fixed_duration is None:
             low, high = (3.0, 4.0) if stream.random() >= 0.8 else (1.5, 3.0)
@@ -224,7 +227,7 @@ def _gang_size(u: float, *, wide: bool) -> int:
 
 
 def _slo(u: float) -> float:
-    """Deadline, in durations, for a uniform number from [0, 1)."""
+    """Deadline as a multiple of the duration, for a uniform number from [0, 1)."""
     if u < 0.33:
         return 1.2
     return 2.0 if u < 0.67 else 10.0

@@ -14,11 +14,14 @@ HOUR_S = 3600
 #: Period (s) of the probe, a short single-GPU job that a service of one virtual cluster submits.
 #: One job in eight is a probe, and one gap in twenty is 599 to 601 s.
 PROBE_PERIOD_S = 600
-#: Levels of the ranks of a run, for single-GPU jobs and for wider jobs.
+#: Quantile levels at which ``philly_*_runs.csv`` gives the duration ranks of a run, for single-GPU
+#: jobs and for wider jobs. A run is a stretch of successive jobs of one GPU count.
 SINGLE_LEVELS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 1.0)
 WIDE_LEVELS = (0.0, 0.35, 0.65, 1.0)
+#: The tables have duration ranks from 0 to 1 times this number, in whole numbers.
 RANK_UNIT = 100_000
-#: Upper ends of the classes of hours, by jobs per hour, that share a table of gaps.
+#: Hours with similar numbers of jobs share a table of gaps; upper ends of these ranges (jobs per
+#: hour).
 RATES = (1, 3, 6, 10, 16, 24, 40, 64, 100, 160, 256, 400, 640, 1_000_000)
 #: Longest gap (s) inside a burst. These gaps are kept; longer gaps stretch until an hour is full.
 _BURST_GAP_S = 25.0
@@ -27,10 +30,11 @@ _PROBES_PER_HOUR = HOUR_S // PROBE_PERIOD_S
 _LATE_PROBES = 0.25
 #: Usual time (s) of the probe after the full ten minutes.
 _PROBE_PHASE_S = 90.0
-#: Number of successive jobs of one GPU count with similar durations, for single and wider jobs. The
-#: noise that orders durations inside a run is smoothed over so many jobs. Without smoothing, jobs
-#: of a node end at scattered times and strict consolidation waits too long.
-_SESSION = {SINGLE_LEVELS: 32, WIDE_LEVELS: 8}
+#: Number of successive jobs of one GPU count with similar durations. The noise that orders
+#: durations inside a run is smoothed over so many jobs. Without smoothing, jobs of a node end at
+#: scattered times and strict consolidation waits too long.
+_SINGLE_SESSION = 32
+_WIDE_SESSION = 8
 
 
 @generators.register("philly-like")
@@ -48,9 +52,10 @@ def philly_like(
     are a stratified sample of a trace; more are several traces on top of each other. The span stays
     109 days and the demand grows with ``jobs``, unless ``load`` scales the time axis.
 
-    Options: ``load`` is total work / (GPUs x time from first to last submission), which one factor
-    on all gaps meets. Jobs wider than ``num_gpus`` (needed with ``load``) are left out. So are jobs
-    shorter than ``min_duration`` (s; the Tiresias paper keeps jobs of at least 60 s).
+    Options: ``load`` is total work / (GPUs x time from first to last submission), reached by
+    multiplying all gaps by one factor. Jobs that demand more than ``num_gpus`` GPUs (needed with
+    ``load``) are left out. So are jobs shorter than ``min_duration`` (s; the Tiresias paper keeps
+    jobs of at least 60 s).
 
     Jeon et al., "Analysis of Large-Scale Multi-Tenant GPU Clusters for DNN Training Workloads",
     ATC 2019; measured tables ``traces/philly_*.csv``, written by ``tools.calibrate``.
@@ -59,19 +64,20 @@ def philly_like(
         raise ParamError(f"load={load}: give num_gpus too, the GPUs the load refers to")
 
     def generate() -> pd.DataFrame:
-        every = _profile(rng)
-        fits = every["num_gpus"] <= (num_gpus or np.inf)
-        kept = fits & (every["duration"] >= (min_duration or 0))
+        trace = _full_trace(rng)
+        fits = trace["num_gpus"] <= (num_gpus or np.inf)
+        kept = fits & (trace["duration"] >= (min_duration or 0))
         if not kept.any():
             raise ParamError(f"min_duration={min_duration}: no Philly job lasts as long")
-        return every[kept]
+        return trace[kept]
 
     layers = [generate()]
     total = len(layers[0]) if jobs is None else jobs
-    while (missing := total - sum(map(len, layers))) > 0:
+    while sum(map(len, layers)) < total:
         layers.append(generate())
-    if missing < 0:
-        layers[-1] = _sample(rng, layers[-1], len(layers[-1]) + missing)
+    surplus = sum(map(len, layers)) - total
+    if surplus > 0:
+        layers[-1] = _sample(rng, layers[-1], len(layers[-1]) - surplus)
     trace = pd.concat(layers).sort_values("submit_time", kind="stable", ignore_index=True)
     trace["submit_time"] -= trace["submit_time"].iloc[0]
     trace.insert(0, "job_id", np.arange(total))
@@ -85,30 +91,33 @@ def _sample(rng: np.random.Generator, jobs: pd.DataFrame, size: int) -> pd.DataF
     return jobs.iloc[np.sort(order[picked.astype(np.int64)])]
 
 
-def _profile(rng: np.random.Generator) -> pd.DataFrame:
+def _full_trace(rng: np.random.Generator) -> pd.DataFrame:
     """Generate a job for each job of the real trace, in order of submission."""
     hours = measured("philly_hours")
-    jobs = hours["jobs"].to_numpy(np.int64)
-    gpus = _widths(rng, jobs)
+    jobs_per_hour = hours["jobs"].to_numpy(np.int64)
+    gpus = _gpu_counts(rng, jobs_per_hour)
     duration = np.empty(gpus.size)
-    for name, levels in zip(("philly_single_runs", "philly_wide_runs"), _SESSION, strict=True):
-        for width, runs in measured(name).groupby("num_gpus"):
-            order = _order(rng, runs, levels)
-            duration[gpus == width] = _durations(rng, "job", int(str(width)), order)
+    for name, levels, session in (
+        ("philly_single_runs", SINGLE_LEVELS, _SINGLE_SESSION),
+        ("philly_wide_runs", WIDE_LEVELS, _WIDE_SESSION),
+    ):
+        for gpu_count, runs in measured(name).groupby("num_gpus"):
+            ranks = _duration_ranks(rng, runs, levels, session)
+            duration[gpus == gpu_count] = _durations(rng, "job", int(str(gpu_count)), ranks)
     probe_times = _probe_times(rng, hours["probes"].to_numpy(np.int64))
     probe_durations = _durations(rng, "probe", 1, rng.permutation(probe_times.size))
     columns = {
-        "submit_time": np.concatenate([_arrivals(rng, jobs), probe_times]),
+        "submit_time": np.concatenate([_arrivals(rng, jobs_per_hour), probe_times]),
         "duration": np.concatenate([duration, probe_durations]),
         "num_gpus": np.concatenate([gpus, np.ones(probe_times.size, np.int64)]),
     }
     return pd.DataFrame(columns).sort_values("submit_time", kind="stable")
 
 
-def _arrivals(rng: np.random.Generator, jobs: Ints) -> Floats:
-    """Submit times (whole s, ascending) of ``jobs`` in each hour, without probes."""
-    busy = np.flatnonzero(jobs)
-    count = jobs[busy]
+def _arrivals(rng: np.random.Generator, jobs_per_hour: Ints) -> Floats:
+    """Submit times (whole s, ascending) of all jobs but probes, (jobs,)."""
+    busy = np.flatnonzero(jobs_per_hour)
+    count = jobs_per_hour[busy]
     start = np.cumsum(count) - count
     gap = _gaps(rng, count)
     burst = gap <= _BURST_GAP_S
@@ -123,13 +132,13 @@ def _arrivals(rng: np.random.Generator, jobs: Ints) -> Floats:
     # The first gap began in the previous hour. A single burst may lie anywhere in its hour.
     idle = np.maximum(HOUR_S - np.add.reduceat(gap, start), 0)
     shift = rng.random(busy.size) * idle - rng.random(busy.size) * gap[start]
-    shift[0] = -gap[0]  # the profile starts with a submission
+    shift[0] = -gap[0]  # the trace starts with a submission
     times = np.repeat(busy * HOUR_S + shift, count) + since_hour
     return np.sort(np.floor(times))
 
 
 def _gaps(rng: np.random.Generator, count: Ints) -> Floats:
-    """Gaps (whole s) by the rate of the hour, before they are fitted into the hour."""
+    """Gaps (whole s) by the rate of the hour, before they are fitted into the hour, (jobs,)."""
     rate = np.repeat(np.asarray(RATES)[np.searchsorted(RATES, count)], count)
     gap = np.empty(rate.size)
     for value, quantiles in measured("philly_gaps").groupby("jobs_per_hour"):
@@ -139,9 +148,9 @@ def _gaps(rng: np.random.Generator, count: Ints) -> Floats:
     return gap
 
 
-def _widths(rng: np.random.Generator, jobs: Ints) -> Ints:
-    """GPU counts in order of submission: wide jobs in the hours of their runs, else 1."""
-    before = np.concatenate([[0], np.cumsum(jobs)])
+def _gpu_counts(rng: np.random.Generator, jobs_per_hour: Ints) -> Ints:
+    """GPU counts in order of submission, (jobs,): wide jobs in the hours of their runs, else 1."""
+    before = np.concatenate([[0], np.cumsum(jobs_per_hour)])
     total = int(before[-1])
     wide = measured("philly_wide_runs")
     size = wide["jobs"].to_numpy(np.int64)
@@ -158,8 +167,13 @@ def _widths(rng: np.random.Generator, jobs: Ints) -> Ints:
     return gpus
 
 
-def _order(rng: np.random.Generator, runs: pd.DataFrame, levels: tuple[float, ...]) -> Ints:
-    """Rank by duration of each job of one GPU count, in order of submission."""
+def _duration_ranks(
+    rng: np.random.Generator, runs: pd.DataFrame, levels: tuple[float, ...], session: int
+) -> Ints:
+    """Rank by duration of each job of one GPU count, in order of submission, (jobs,).
+
+    The ranks of a run follow its measured quantiles. Smoothed noise orders them inside the run.
+    """
     size = runs["jobs"].to_numpy(np.int64)
     run = np.repeat(np.arange(size.size), size)
     within = np.arange(run.size) - np.repeat(np.cumsum(size) - size, size)
@@ -169,7 +183,7 @@ def _order(rng: np.random.Generator, runs: pd.DataFrame, levels: tuple[float, ..
     weight = (level - steps[above - 1]) / (steps[above] - steps[above - 1])
     ranks = runs[rank_columns(levels)].to_numpy(float) / RANK_UNIT
     ascending = ranks[run, above - 1] * (1 - weight) + ranks[run, above] * weight
-    session = _SESSION[levels]
+    # sums of ``session`` successive random numbers: neighbours have similar ranks
     noise = np.cumsum(rng.standard_normal(run.size + session))
     rank = np.empty(run.size)
     rank[np.lexsort((noise[session:] - noise[:-session], run))] = ascending
@@ -178,17 +192,17 @@ def _order(rng: np.random.Generator, runs: pd.DataFrame, levels: tuple[float, ..
     return order
 
 
-def _durations(rng: np.random.Generator, stream: str, gpus: int, order: Ints) -> Floats:
-    """Durations (whole s) in the given order, stratified over the measured quantiles."""
+def _durations(rng: np.random.Generator, stream: str, gpus: int, ranks: Ints) -> Floats:
+    """Durations (whole s) with these ranks, stratified over the measured quantiles, (jobs,)."""
     table = measured("philly_durations")
     quantiles = table[(table["stream"] == stream) & (table["num_gpus"] == gpus)]
     levels = quantiles["level"].to_numpy(float)
     values = quantiles["duration_s"].to_numpy(float)
-    return np.maximum(np.round(inverse_cdf(ranked_probabilities(rng, order), levels, values)), 1.0)
+    return np.maximum(np.round(inverse_cdf(ranked_probabilities(rng, ranks), levels, values)), 1.0)
 
 
 def _probe_times(rng: np.random.Generator, probes: Ints) -> Floats:
-    """Submit times (s) of the probes: ``probes`` in each hour, some a second late."""
+    """Submit times (s) of the probes: so many in each hour, some a second late."""
     slots = np.argsort(rng.random((probes.size, _PROBES_PER_HOUR)), axis=1)
     hour, slot = np.nonzero(slots < probes[:, None])
     late = rng.random(hour.size) < _LATE_PROBES

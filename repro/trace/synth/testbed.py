@@ -26,12 +26,13 @@ MODELS = (
 #: GPUs of a job -> number of such jobs among 480 (section 5.1).
 GPU_COUNTS = {1: 240, 2: 40, 4: 80, 8: 90, 16: 25, 32: 5}
 SMALL_GPUS = 4
-#: Share of long jobs among small and among large jobs: each bin of Table 3 over its row. The GPU
-#: counts give 75 % small jobs and the table 76 %, so only the shares inside a row can be met.
+#: Share of long jobs among small jobs, SL / (SS + SL) of Table 3, and among large jobs,
+#: LL / (LS + LL). By GPU counts 75 % of the jobs are small, by Table 3 76 %, so the row totals of
+#: the table cannot be met.
 LONG_OF_SMALL = 12.5 / 76.0
 LONG_OF_LARGE = 7.5 / 24.0
 
-# Shift, scale and range (s) of truncated exponentials. The scales are a free choice, calibrated
+# Shift, scale and limit (s) of truncated exponentials. The scales are a free choice, calibrated
 # once so that the total work meets the published makespan and queueing delays.
 _SHORT = (120.0, 110.0, 680.0)
 _LONG = (800.0, 1500.0, 6400.0)
@@ -41,7 +42,7 @@ _MEAN_DURATION = (595.0, 680.0)
 
 
 @generators.register("testbed")
-def testbed(
+def tiresias_testbed(
     rng: np.random.Generator,
     jobs: int = 480,
     gaps: str = "exponential",
@@ -50,13 +51,13 @@ def testbed(
     """Generate the Tiresias testbed workload.
 
     GPU counts, model balance and the bins of Table 3 are the same in every trace; durations, their
-    order and the gaps differ. The published makespan and queueing delays imply a total work of 22
-    to 27 ks on 60 GPUs and a mean duration of 595 to 680 s. From 480 jobs on, durations are sampled
-    again until both hold; smaller workloads vary too much for that.
+    order and the gaps differ. The published makespan and queueing delays imply a total work of
+    22,000 to 27,000 s on all 60 GPUs and a mean duration of 595 to 680 s. From 480 jobs on,
+    durations are sampled again until both hold; smaller workloads vary too much for that.
 
-    Options: ``jobs`` other than 480 scale the published counts; ``gaps`` between submissions are
+    Options: ``jobs`` other than 480 scale the published counts. ``gaps`` between submissions are
     ``exponential``, or whole seconds with a ``poisson`` law as in the sample trace of the public
-    simulator; ``mean_gap`` in seconds.
+    simulator. ``mean_gap`` is in seconds.
 
     Tiresias, NSDI 2019, section 5.1 and Table 3.
     """
@@ -101,15 +102,15 @@ def _like_published(duration: Floats, num_gpus: Ints) -> bool:
 def _truncated_exponential(
     rng: np.random.Generator, size: int, shift: float, scale: float, limit: float
 ) -> Floats:
-    """``shift`` plus an exponential of mean ``scale``, conditioned to stay below ``limit``."""
+    """``shift`` plus an exponential of mean ``scale`` that is truncated at ``limit``, (size,)."""
     below = -np.expm1(-limit / scale)
     return np.asarray(shift - scale * np.log1p(-rng.random(size) * below))
 
 
 def _submissions(rng: np.random.Generator, jobs: int, gaps: str, mean_gap: float) -> Floats:
     """Submit times (whole s), the first at 0, (jobs,)."""
-    draws: dict[str, Any] = {"exponential": rng.exponential, "poisson": rng.poisson}
-    if gaps not in draws:
-        raise ParamError(f"gaps={gaps!r}: give one of {', '.join(draws)}")
-    between = draws[gaps](mean_gap, jobs - 1).astype(float)
-    return np.asarray(np.floor(np.concatenate([[0.0], np.cumsum(between)])))
+    samplers: dict[str, Any] = {"exponential": rng.exponential, "poisson": rng.poisson}
+    if gaps not in samplers:
+        raise ParamError(f"gaps={gaps!r}: give one of {', '.join(samplers)}")
+    gaps_s = samplers[gaps](mean_gap, jobs - 1).astype(float)
+    return np.asarray(np.floor(np.concatenate([[0.0], np.cumsum(gaps_s)])))

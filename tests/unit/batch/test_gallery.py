@@ -12,9 +12,9 @@ import nbformat
 import pytest
 
 from repro.batch import report
-from repro.batch.against import compare, totals
-from repro.batch.card import Card, off
-from repro.batch.check import Stored, stored
+from repro.batch.card import Card, distance_text
+from repro.batch.check import StoredFigure, stored
+from repro.batch.compare_results import compare, totals
 from repro.batch.notebook_page import as_page
 from repro.batch.report import write_report
 from repro.cli import app
@@ -225,7 +225,7 @@ def test_a_notebook_that_ran_is_linked_as_a_page_but_not_from_the_committed_gall
     ],
 )
 def test_short_names_and_kinds(reference, short, kinds):
-    card = Card(Stored(FigureEntry("a/b", ROOT), ROOT, {"reference": reference}))
+    card = Card(StoredFigure(FigureEntry("a/b", ROOT), ROOT, {"reference": reference}))
     assert (card.short, card.kinds) == (short, kinds)
 
 
@@ -241,13 +241,13 @@ def test_short_names_and_kinds(reference, short, kinds):
 )
 def test_the_seeds_that_ran(given, seed, told):
     inputs = {} if given is None else {"seeds": given}
-    card = Card(Stored(FigureEntry("a/b", ROOT), ROOT, {"seed": seed, "params": inputs}))
+    card = Card(StoredFigure(FigureEntry("a/b", ROOT), ROOT, {"seed": seed, "params": inputs}))
     assert card.seeds == told
 
 
 def test_off_judges_each_of_ours_by_a_single_published_value():
-    assert off(10.0, [9.0, 10.5]) == "≤ 10.0 %"
-    assert off([1.0], [1.0]) == "0.0 %" and off(5, None) == ""
+    assert distance_text(10.0, [9.0, 10.5]) == "≤ 10.0 %"
+    assert distance_text([1.0], [1.0]) == "0.0 %" and distance_text(5, None) == ""
 
 
 def test_the_committed_results_make_a_page_that_is_small_enough(monkeypatch):
@@ -280,7 +280,7 @@ def results(root, **changes):
     """Return results as they lie in the folder, those of the first figure changed."""
     found = stored(params.discover(root), root / "figures")
     told = copy.deepcopy(dict(found[1].result)) | changes
-    return [found[0], Stored(found[1].entry, found[1].folder, told)]
+    return [found[0], StoredFigure(found[1].entry, found[1].folder, told)]
 
 
 def test_results_against_others_name_what_moved_and_what_left_its_tolerance(root):

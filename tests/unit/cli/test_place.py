@@ -105,7 +105,7 @@ def test_lines_for_people(place):
         (["a,1,2,0 0,,,"], (), "jobs.csv:2:tasks: 2 nodes for 3 containers"),
         (["a,1,2,0 0 8,,,"], (), "jobs.csv:2:tasks: no node '8'; nodes are 0 to 7"),
         (["a,1,2,0 x 1,,,"], (), "no node 'x'"),
-        (["a,1,2,4 4 4,,,"], (), "node 4 is full; 2 GPUs are for jobs"),
+        (["a,1,2,4 4 4,,,"], (), "node 4 is full; all 2 GPUs are taken"),
         (
             ["a,1,2,0 0 0,alexnet,1,1"],
             ("--times", "k80"),
@@ -181,9 +181,9 @@ def test_what_is_not_used_is_told(place, named, ignored, lines):
 def test_a_seed_without_effect_is_told(place):
     code, out, err = place("--seed", "3", "--json", policy="liquid", head=BARE, jobs=["a,1,2"])
     assert code == 0
-    assert err == "repro: not used: --seed 3 (policy liquid draws nothing)\n"
+    assert err == "repro: not used: --seed 3 (policy liquid uses no random numbers)\n"
     assert json.loads(out)["ignored"] == {"options": ["--seed"]}
-    assert "draws nothing" in place("--seed", "3")[2]
+    assert "uses no random numbers" in place("--seed", "3")[2]
     named = {"head": BARE, "jobs": ["a,1,2"]}
     assert place("--seed", "3", policy="liquid-random", **named)[2] == ""
     assert place(policy="liquid", **named)[2] == ""
@@ -194,7 +194,10 @@ def test_columns_that_are_read_are_not_told(place):
     assert err == ""
     code, _, err = place("--times", "measured", jobs=["a,1,2,0 0 0,vgg16,1,1"])
     assert code == 0
-    assert "columns of the file batch_size (--times measured knows one size), num_batches" in err
+    assert (
+        "columns of the file batch_size (--times measured has one batch size only), num_batches"
+        in err
+    )
     memory = {"head": f"{BARE},gpu_mem_mb,bandwidth_mb_s", "jobs": ["a,1,2,100,10"]}
     assert place(policy="liquid", **memory)[2] == ""
 

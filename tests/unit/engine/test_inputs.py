@@ -69,7 +69,7 @@ def test_a_path_is_loaded(tmp_path):
     frame().to_csv(path, index=False)
     assert simulate(path, "1x4", "srtf").jobs["jct"].tolist() == [10.0, 3.0, 4.0]
     path.write_text("job_id,num_gpu,submit_time,duration\n0,4,0,60\n")
-    with pytest.raises(TraceError, match="which format"):
+    with pytest.raises(TraceError, match="needs a format"):
         simulate(path, "1x4", "srtf")
     with pytest.raises(TraceError, match="no such file"):
         simulate(str(tmp_path / "none.csv"), "1x4", "srtf")

@@ -170,9 +170,9 @@ def test_half_gpus_and_gpu_types_of_pods_are_named(tmp_path, run_cli):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--throughputs nofile", "--throughputs nofile: has no use here"),
+        ("--throughputs nofile", "--throughputs nofile: needs a cluster with GPU types"),
         ("--throughputs=", "--throughputs: is empty"),
-        ("--reference-gpu x", "--reference-gpu x: has no use here"),
+        ("--reference-gpu x", "--reference-gpu x: needs a cluster with GPU types"),
         ("--placement=", "--placement: is empty"),
         ("--policy gavel-las --set lease_renewal=x", "lease_renewal is 'x'; give true or false"),
         ("--policy gavel-las --set lease_renewal=2", "lease_renewal is 2; give true or false"),
@@ -183,7 +183,10 @@ def test_half_gpus_and_gpu_types_of_pods_are_named(tmp_path, run_cli):
         ("--policy tiresias-l --set thresholds=,", "thresholds=,: has no value"),
         ("--policy tiresias-l --set thresholds=1e999", "1e999 is too large"),
         ("--policy tiresias-l --set thresholds=3," + "9" * 400, "9… is too large"),
-        ("--policy tiresias-g --set history=philly", "'philly' is no history but 'philly'"),
+        (
+            "--policy tiresias-g --set history=philly",
+            "'philly' is a file of format philly, not a history",
+        ),
         ("--interval 1e-300", "more than 10,000,000 decisions"),
         ("--policy las-2d --set quantum=1e-9", "quantum is 1e-09 s"),
         ("--policy gavel-las --set round_s=1e-6", "round_s is 1e-06 s"),

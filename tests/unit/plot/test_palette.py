@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from repro.model.policy import policies
-from repro.plot.series_styles import _COLORS, _SOLE, _own_looks, look
+from repro.plot.series_styles import _COLORS, _SOLE, _listed_looks, look
 
 ROOT = Path(__file__).resolve().parents[3]
 #: Variants of policies that have a look of their own.
@@ -33,9 +33,9 @@ VARIANTS = (
     "partition",
 )
 POLICIES = sorted(
-    name for name in _own_looks() if name in set(policies) or name.startswith(VARIANTS)
+    name for name in _listed_looks() if name in set(policies) or name.startswith(VARIANTS)
 )
-OTHERS = sorted(set(_own_looks()) - set(POLICIES))
+OTHERS = sorted(set(_listed_looks()) - set(POLICIES))
 #: Distance in OKLab below which two colours are hard to tell from each other.
 NEAR = 0.05
 #: What eyes without red, green or blue cones see of linear RGB (Machado, Oliveira, Fernandes 2009).
@@ -96,7 +96,7 @@ def meeting():
             continue
         table = pd.read_csv(path, comment="#", dtype=str, low_memory=False)
         for column in {"policy", "series"} & set(table.columns):
-            known = sorted(set(table[column].dropna()) & set(_own_looks()))
+            known = sorted(set(table[column].dropna()) & set(_listed_looks()))
             found |= set(itertools.combinations(known, 2))
     return sorted(found)
 
@@ -111,7 +111,7 @@ def test_the_distance_is_that_of_the_published_examples():
 
 
 def test_what_is_no_policy_has_no_colour_of_a_policy():
-    colors = {*_COLORS, _SOLE.color, *(_own_looks()[name].color for name in OTHERS)}
+    colors = {*_COLORS, _SOLE.color, *(_listed_looks()[name].color for name in OTHERS)}
     for color, policy in itertools.product(sorted(colors), POLICIES):
         assert apart(color, look(policy).color) > 0.04, (color, policy)
 

@@ -10,9 +10,9 @@ from matplotlib.colors import to_rgb
 from repro.base.errors import ParamError
 from repro.plot import new_figure, table_chart
 from repro.plot.style import render
-from repro.plot.table import FAR, LEVELS, NEAR, OURS_ONLY, PUBLISHED_ONLY
+from repro.plot.table import AGREEMENTS, FAR, NEAR, OURS_ONLY, PUBLISHED_ONLY
 
-WITHIN_10 = LEVELS[0.1]
+WITHIN_10 = AGREEMENTS[0.1]
 OURS = pd.DataFrame(
     {"mean (h)": [4.0, 19.2, 31.0], "p99 (h)": [50.0, np.nan, 70.0], "data set": ["A", "B", "C"]},
     index=pd.Index(["srtf", "tiresias-l", "mine"], name="policy"),
@@ -87,7 +87,7 @@ def test_distance_is_relative_to_published(ours, published, sign):
 
 def test_key_names_what_is_there_and_nothing_else():
     whole = words(table_chart(OURS, KNOWN))
-    every = (*LEVELS.values(), OURS_ONLY, PUBLISHED_ONLY)
+    every = (*AGREEMENTS.values(), OURS_ONLY, PUBLISHED_ONLY)
     assert {one.words for one in every} <= set(whole)
     same = words(table_chart(KNOWN.iloc[:1], KNOWN.iloc[:1]))
     assert {one.words for one in every} & set(same) == {NEAR.words}
@@ -95,7 +95,7 @@ def test_key_names_what_is_there_and_nothing_else():
 
 
 def test_shades_keep_their_order_in_greyscale_and_under_text():
-    light = [np.array(to_rgb(one.shade)) @ [0.2126, 0.7152, 0.0722] for one in LEVELS.values()]
+    light = [np.array(to_rgb(one.shade)) @ [0.2126, 0.7152, 0.0722] for one in AGREEMENTS.values()]
     assert min(lighter - darker for lighter, darker in itertools.pairwise(light)) > 0.08
     linear = np.array([to_rgb(FAR.shade), to_rgb("#3a3a3a")])
     linear = np.where(linear <= 0.04045, linear / 12.92, ((linear + 0.055) / 1.055) ** 2.4)
@@ -137,8 +137,8 @@ def test_what_cannot_be_drawn_is_refused_with_one_line():
         "needs 14.* has 3.2": (wide,),
         "published column 'p95 \\(h\\)' is not in the table": (OURS, wrong),
         "published row 'theirs'": (OURS, KNOWN.rename({"mine": "theirs"})),
-        "a row, a column": (OURS.iloc[:0],),
-        "each name once": (pd.concat([OURS, OURS]),),
+        "at least one row and one column": (OURS.iloc[:0],),
+        "its names must differ": (pd.concat([OURS, OURS]),),
     }
     for message, frames in refused.items():
         with pytest.raises(ParamError, match=message) as raised:

@@ -275,7 +275,7 @@ def test_keys_nothing_is_made_from_are_named(read):
 def test_dates_of_both_sorts_are_noted(read):
     frame = read([job("a", ONE, submitted="2017-10-07 08:11:39Z")])
     assert frame.attrs["notes"] == [
-        "2 of 3 dates without an offset from UTC: these are local times of Los Angeles"
+        "2 of 3 dates without an offset from UTC, read as local times of Los Angeles"
     ]
     assert read([job("a", ONE)]).attrs["notes"] == []
 
@@ -289,4 +289,4 @@ def test_the_epoch_is_no_date(read):
     frame = read([job("a", ONE), job("b", unset), job("c", ONE, submitted="1970-01-01 00:00:00")])
     assert frame["job_id"].tolist() == ["a"]
     assert frame.attrs["dropped"] == {"never ran": 1, "no submit time": 1}
-    assert "3 dates of 1970-01-01 taken as not set" in frame.attrs["notes"]
+    assert "3 dates of 1970-01-01 read as missing" in frame.attrs["notes"]

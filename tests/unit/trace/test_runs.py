@@ -167,7 +167,7 @@ def test_the_epoch_is_no_date_in_a_log_of_other_decades(helios):
     )
     assert frame["submit_time"].tolist() == [0.0]
     assert frame.attrs["dropped"] == {"never ran": 1, "no submit time": 1}
-    assert frame.attrs["notes"] == ["3 dates of 1970-01-01 taken as not set"]
+    assert frame.attrs["notes"] == ["3 dates of 1970-01-01 read as missing"]
 
 
 def test_a_log_of_1970_is_read(helios):

@@ -208,7 +208,7 @@ def test_harmless_variants(tmp_path, content):
         (
             "pcs",
             "app_id,service,num_jobs,sleep_time,model_name\n0,9,5,0,ChatbotModel256\n",
-            "2:num_jobs: beyond its curve (5); curves end at a number of GPUs: ",
+            "2:num_jobs: beyond its curve (5); each curve ends at a number of GPUs: ",
         ),
         (
             "pcs",

@@ -37,7 +37,9 @@ def values(column: Column) -> st.SearchStrategy[object]:
     if column.value_type == "int":
         return st.integers(int(max(column.low, -(2**53))), int(min(column.high, 2**53)))
     top = column.high if np.isfinite(column.high) else None
-    number = st.floats(max(column.low, 0.0), top, exclude_min=column.open_low, allow_infinity=False)
+    number = st.floats(
+        max(column.low, 0.0), top, exclude_min=column.low_excluded, allow_infinity=False
+    )
     return number if column.required else st.none() | number
 
 
@@ -131,7 +133,9 @@ def test_format_is_needed_for_a_file(tmp_path):
     path = write(JOBS, tmp_path / "jobs.csv")
     assert load(path).attrs["format"] == "repro"
     path.write_text("job_id,num_gpu,submit_time,duration\n0,4,0,60\n")
-    with pytest.raises(TraceError, match=r"which format.* tiresias: add --format tiresias"):
+    with pytest.raises(
+        TraceError, match=r"needs a format, looks like tiresias; add --format tiresias"
+    ):
         load(path)
 
 
@@ -151,7 +155,7 @@ MURI = "job_id,num_gpu,submit_time,duration,iteration_time,resource_time_0,resou
 def test_a_file_that_fits_a_format_says_which(tmp_path, text, format):
     path = tmp_path / "jobs.csv"
     path.write_text(text)
-    with pytest.raises(TraceError, match=f"looks like format {format}: add --format {format}$"):
+    with pytest.raises(TraceError, match=f"looks like {format}; add --format {format}$"):
         load(path)
 
 

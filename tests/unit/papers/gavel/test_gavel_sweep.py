@@ -89,7 +89,7 @@ def test_without_its_solver_a_figure_says_so_and_other_results_are_remembered(mo
         found = gavel.cases(fig)
         keys.append(dict(zip([label for label, *_ in found], digests(found.values()), strict=True)))
         notes.append(fig._notes)
-    assert notes == [[], ["without the solver ECOS, by the centre of the optima: LAS"]]
+    assert notes == [[], ["ECOS is not installed; computed with the solver centre instead: LAS"]]
     assert keys[0]["LAS"] != keys[1]["LAS"] and keys[0]["gavel-las"] == keys[1]["gavel-las"]
 
 

@@ -17,7 +17,7 @@ from repro.trace import synth
 
 
 def test_spread_counts_values_that_are_nothing_but_rounding() -> None:
-    found = runs.spread(pd.Series([0.0, 1e-9, 2.0, 4.0]), "pred_err_pct")
+    found = runs.statistics_of(pd.Series([0.0, 1e-9, 2.0, 4.0]), "pred_err_pct")
     assert found["zero_pred_err_pct"] == 50
     assert (found["avg_pred_err_pct"], found["max_pred_err_pct"]) == (pytest.approx(1.5), 4.0)
     assert found["p50_pred_err_pct"] == pytest.approx(1.0)

@@ -59,7 +59,7 @@ def test_names_have_units():
 
 @pytest.mark.parametrize("train", [1, 0, 201])
 def test_one_job_is_no_training_set(trace, train):
-    with pytest.raises(TraceError, match="give at least 2, and not more than there are"):
+    with pytest.raises(TraceError, match="a search needs at least 2 of the"):
         Preferences(trace, "1x16", train=train)
 
 

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from repro.batch.check import Stored
+from repro.batch.check import StoredFigure
 from repro.figures.claims import OUTCOMES
 from repro.figures.params import FigureEntry, FigureSpec
 from repro.figures.tolerance import Accept, is_number, show, within
 
-#: Relative distance of equal values; the last digits differ from machine to machine.
+#: Largest relative distance of values that count as equal; last digits differ between machines.
 _SAME = 1e-6
 #: Number of moved points that have a line of their own, the farthest first.
 _LISTED = 5
@@ -18,7 +18,10 @@ _LISTED = 5
 
 @dataclass
 class Change:
-    """Differences of a figure's two results, a line each; ``other``: why they do not compare."""
+    """Differences of a figure's two results, a line each.
+
+    ``other`` is the reason why the two cannot be compared, or empty.
+    """
 
     id: str
     other: str = ""
@@ -39,7 +42,9 @@ class Change:
 
 
 def compare(
-    figures: Sequence[Stored], others: Sequence[Stored], specs: Mapping[FigureEntry, FigureSpec]
+    figures: Sequence[StoredFigure],
+    others: Sequence[StoredFigure],
+    specs: Mapping[FigureEntry, FigureSpec],
 ) -> list[Change]:
     """Compare each figure's result with the result of the same figure among ``others``."""
     before = {figure.entry: figure.result for figure in others if figure.result}
@@ -56,19 +61,21 @@ def compare(
 
 
 def totals(changes: Sequence[Change]) -> str:
-    """Write ``3 of 900 points moved; 1 worse, 0 better; 2 figures not compared``."""
+    """Summary ``3 of 900 points moved; 1 worse, 0 better; 2 figures not compared``."""
     compared = [change for change in changes if not change.other]
     moved = sum(len(change.moved) for change in compared)
     worse = sum(len(change.worse) for change in compared)
     better = sum(len(change.better) for change in compared)
     points = sum(change.points for change in compared)
     text = f"{moved} of {points} points moved; {worse} worse, {better} better"
-    rest = len(changes) - len(compared)
-    return text + f"; {rest} figure{'s' * (rest > 1)} not compared" * bool(rest)
+    not_compared = len(changes) - len(compared)
+    if not_compared:
+        text += f"; {not_compared} figure{'s' * (not_compared > 1)} not compared"
+    return text
 
 
 def _obstacle(new: Mapping[str, Any], old: Mapping[str, Any] | None) -> str:
-    """Reason why two results do not compare; profiles with equal inputs do."""
+    """Reason why two results cannot be compared; two profiles can if their inputs are equal."""
     if not new or not old:
         return f"no result {'here' if not new else 'there'}"
     if new["profile"] != old["profile"] and new["params"] != old["params"]:
@@ -80,14 +87,15 @@ def _obstacle(new: Mapping[str, Any], old: Mapping[str, Any] | None) -> str:
 
 def _compare_claims(change: Change, new: Mapping[str, Any], old: Mapping[str, Any]) -> None:
     """Note changed verdicts and missing claims."""
-    now = {row["id"]: row for row in new["claims"]}
-    for was in old["claims"]:
-        row = now.get(was["id"])
-        rank = OUTCOMES.index(row["verdict"]) if row else len(OUTCOMES)
-        if rank != (before := OUTCOMES.index(was["verdict"])):
-            verdict = row["verdict"] if row else "gone"
-            line = f"claim {was['id']} is {verdict}, was {was['verdict']}"
-            (change.worse if rank > before else change.better).append(line)
+    new_rows = {row["id"]: row for row in new["claims"]}
+    for old_row in old["claims"]:
+        new_row = new_rows.get(old_row["id"])
+        new_rank = OUTCOMES.index(new_row["verdict"]) if new_row else len(OUTCOMES)
+        old_rank = OUTCOMES.index(old_row["verdict"])
+        if new_rank != old_rank:
+            verdict = new_row["verdict"] if new_row else "gone"
+            line = f"claim {old_row['id']} is {verdict}, was {old_row['verdict']}"
+            (change.worse if new_rank > old_rank else change.better).append(line)
 
 
 def _compare_points(
@@ -95,34 +103,35 @@ def _compare_points(
 ) -> None:
     """Note points that moved, and points that left or met the tolerance of their claim."""
     accepts = {claim.series or claim.id: claim.accept for claim in spec.claims} if spec else {}
-    now = _by_key(new)
+    new_points = _by_key(new)
     moved = list[tuple[float, str]]()
-    change.points = len(now)
-    for key, was in _by_key(old).items():
-        name = was["series"] + (f" at {show(was['x'])}" if was["x"] is not None else "")
-        name += f", {was['quantity']}" if was["quantity"] != was["series"] else ""
-        point = now.get(key)
-        if point is None:
+    change.points = len(new_points)
+    for key, old_point in _by_key(old).items():
+        name = old_point["series"]
+        name += f" at {show(old_point['x'])}" if old_point["x"] is not None else ""
+        name += f", {old_point['quantity']}" if old_point["quantity"] != old_point["series"] else ""
+        new_point = new_points.get(key)
+        if new_point is None:
             change.worse.append(f"point {name} is gone")
             continue
-        distance = _distance(point["ours"], was["ours"])
+        distance = _distance(new_point["ours"], old_point["ours"])
         if distance <= _SAME:
             continue
-        line = f"{name}: {show(point['ours'])}, was {show(was['ours'])}"
-        line += f", published {show(was['published'])} {was['unit']}".rstrip()
+        line = f"{name}: {show(new_point['ours'])}, was {show(old_point['ours'])}"
+        line += f", published {show(old_point['published'])} {old_point['unit']}".rstrip()
         moved.append((distance, line))
-        accept = accepts.get(was["series"])
-        fits = _fits(accept, point)
-        fitted = _fits(accept, was)
-        if fits is not None and fits != fitted:
-            word = "came into" if fits else "left"
+        accept = accepts.get(old_point["series"])
+        is_within = _fits(accept, new_point)
+        was_within = _fits(accept, old_point)
+        if is_within is not None and is_within != was_within:
+            word = "came into" if is_within else "left"
             text = f"point {word} its tolerance: {line}"
-            (change.better if fits else change.worse).append(text)
+            (change.better if is_within else change.worse).append(text)
     change.moved = [line for _, line in sorted(moved, key=lambda pair: -pair[0])]
 
 
 def _by_key(result: Mapping[str, Any]) -> dict[tuple[Any, ...], Mapping[str, Any]]:
-    """Points by series, x, quantity, rules and a number that tells equal keys apart."""
+    """Points by series, x, quantity, rules and the number of earlier points with equal fields."""
     points: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     seen: Counter[tuple[Any, ...]] = Counter()
     for point in result["points"]:
@@ -140,7 +149,7 @@ def _distance(new: Any, old: Any) -> float:
 
 
 def _fits(accept: Accept | None, point: Mapping[str, Any]) -> bool | None:
-    """Tell whether a point is within its claim's tolerance; None without a single tolerance."""
-    if accept is None or accept.bounds() is not None:
+    """Whether a point is within its claim's tolerance; None without a single tolerance."""
+    if accept is None or accept.bound_count() is not None:
         return None
     return within(accept, point["published"], point["ours"])
