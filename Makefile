@@ -22,7 +22,7 @@ help:
 	@echo "make check    lint and the quick unit tests, for people at work"
 	@echo "make nightly  the test suite with what takes longest"
 	@echo "make paper    every figure and table at the paper's size, into figures/"
-	@echo "make lab      JupyterLab on the notebooks; what cells print stays out of git"
+	@echo "make lab      JupyterLab on notebooks/start.ipynb; what cells print stays out of git"
 	@echo "make bench    speed in units U"
 	@echo "make lint     ruff, mypy and the floors of the package"
 	@echo "make architecture  draw the floors and count the lines for docs/architecture.md"
@@ -78,7 +78,7 @@ sheet: $(CORE)
 # The server's folder is the checkout, so that notebooks find their committed pictures.
 lab: lab-filter
 	JUPYTER_CONFIG_PATH="$(CURDIR)/.jupyter$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
-		$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/notebooks $(LAB_ARGS)
+		$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/notebooks/start.ipynb $(LAB_ARGS)
 
 # Git gets notebooks without what running and saving them adds. A filter that fails (.venv is gone)
 # stops nothing: git then takes the file as it is. rfc3987_syntax would compile a grammar each time.

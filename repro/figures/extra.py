@@ -64,15 +64,31 @@ def with_extra(inputs: Mapping[str, Any], extra: list[ExtraPolicy]) -> dict[str,
     if key is None:
         raise ParamError("extra: this figure has no list of policies (inputs policies or series)")
     entries = inputs[key]
-    if isinstance(entries, list):
-        merged[key] = [*entries, *(item.name for item in extra)]
-        return merged
-    merged[key] = dict(entries)
+    merged[key] = entries.copy()
     for item in extra:
-        if item.label in entries:
+        if item.label in merged[key]:
             raise ParamError(f"extra: {item.label!r} is in the figure already; give a label")
-        merged[key][item.label] = _entry_like(entries, key, item)
+        if isinstance(entries, list):
+            merged[key].append(_name_alone(item))
+        else:
+            merged[key][item.label] = _entry_like(entries, key, item)
     return merged
+
+
+def _name_alone(item: ExtraPolicy) -> str:
+    """An entry of a list of names, which has no room for settings or a label."""
+    if item.settings:
+        raise ParamError(
+            f"extra: policies of this figure have no settings; leave out {item.name}'s"
+        )
+    _refuse_label(item)
+    return item.name
+
+
+def _refuse_label(item: ExtraPolicy) -> None:
+    """Refuse a label where policies are shown by name."""
+    if item.label != item.name:
+        raise ParamError(f"extra: policies of this figure have no labels; leave out {item.label!r}")
 
 
 def _entry_like(entries: Mapping[str, Any], key: str, item: ExtraPolicy) -> Any:
@@ -82,6 +98,5 @@ def _entry_like(entries: Mapping[str, Any], key: str, item: ExtraPolicy) -> Any:
         return [item.name, dict(item.settings)]
     if key == "series":
         return {"policy": item.name, "settings": dict(item.settings)}
-    if item.label != item.name:
-        raise ParamError(f"extra: policies of this figure have no labels; leave out {item.label!r}")
+    _refuse_label(item)
     return dict(item.settings)

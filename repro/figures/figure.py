@@ -12,6 +12,7 @@ import pandas as pd
 
 from repro.base import paths
 from repro.base.errors import ParamError
+from repro.base.ipython import shell, shorten_errors
 from repro.figures import data, params, saved, sweep, variation
 from repro.figures.claims import (
     DATA_NOT_AVAILABLE,
@@ -24,9 +25,9 @@ from repro.figures.claims import (
 )
 from repro.figures.extra import read_extra, with_extra
 from repro.figures.fingerprint import fingerprint
-from repro.figures.notebook import Kernel, shell
+from repro.figures.notebook import Kernel
 from repro.figures.points import point_table, read_points
-from repro.figures.progress import write_progress
+from repro.figures.progress import in_batch, write_progress
 from repro.figures.sweep import Case, MeasuredJobs
 from repro.files import public
 from repro.files.whole import write_whole
@@ -368,6 +369,9 @@ def figure(
     >>> figure("tiresias/fig10_testbed_jct", seed=3)
     <figure tiresias/fig10_testbed_jct, profile quick, seed 3>
     """
+    # The batch keeps whole tracebacks.
+    if not in_batch():
+        shorten_errors()
     root = paths.project_root()
     entry = params.FigureEntry(id, root)
     if id.count("/") != 1 or not entry.params.is_file():

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import json
-import sys
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from repro.base.errors import ParamError, refuse_unknown
+from repro.base.ipython import shell
 from repro.figures.params import FigureEntry
 
 #: First line of the cell that papermill adds below the parameters cell.
@@ -102,11 +102,6 @@ class Kernel:
         """Whether this kernel ran the cells of the file, each once and in order."""
         ran = [cell for cell in _executed() if not cell.startswith(_INJECTED)]
         return bool(ran) and ran == self.code[: len(ran)]
-
-
-def shell() -> Any:
-    """IPython of this process; None outside of a kernel."""
-    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
 
 
 def _executed() -> list[str]:

@@ -26,7 +26,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from repro.base.errors import InputWarning, ReproError, refuse_unknown
 from repro.engine.simulate import simulate
 from repro.figures import cache, data
-from repro.figures.progress import ENV_SCHEDULER, write_progress
+from repro.figures.progress import ENV_SCHEDULER, show_progress
 from repro.files import public
 from repro.model.cluster.spec import Cluster
 from repro.model.policy import Policy, make
@@ -34,7 +34,6 @@ from repro.model.records import Result
 from repro.perf import throughput_files
 from repro.trace.load import load
 
-_REPORT_EVERY_S = 10.0
 #: Deaths of a worker process in a row after which a sweep gives up.
 _MAX_DEATHS = 3
 #: Arguments of `simulate` that are no fields of a case.
@@ -224,35 +223,41 @@ def run(cases: Sequence[Case], workers: int | None = None, before: int = 0) -> l
     for name in to_run:
         if isinstance(name, str) and (cached := cache.recall(name)) is not None:
             done[name] = cached
-    total = before + len(to_run)
-    last_report = time.monotonic()
-    deaths = 0
     to_run = {name: to_run[name] for name in _spread(to_run)}
-    while missing := [name for name in to_run if name not in done]:
+    with show_progress(before + len(done), before + len(to_run)) as show:
+        _run_missing(to_run, done, workers, lambda: show(before + len(done)))
+    return [done[name] for name in names]
+
+
+def _run_missing(
+    cases: Mapping[str | int, Case],
+    done: dict[str | int, Outcome],
+    workers: int | None,
+    show: Callable[[], None],
+) -> None:
+    """Run the cases that ``done`` lacks and add their measures; call ``show`` after each."""
+    deaths = 0
+    while missing := [name for name in cases if name not in done]:
         count = len(done)
         try:
             with _pool(len(missing), workers) as (settings, on_dask):
                 parallel = joblib.Parallel(return_as="generator_unordered", **settings)
-                calls = (joblib.delayed(_named_outcome)(name, to_run[name]) for name in missing)
+                calls = (joblib.delayed(_named_outcome)(name, cases[name]) for name in missing)
                 for name, measured in parallel(calls):
                     done[name] = measured
                     # Workers on other machines have caches of their own.
                     if on_dask and isinstance(name, str):
                         cache.remembered(name, functools.partial(done.get, name))
-                    write_progress(before + len(done), total)
-                    if time.monotonic() - last_report > _REPORT_EVERY_S:
-                        last_report = time.monotonic()
-                        print(f"{before + len(done)} of {total} simulations", flush=True)
+                    show()
         except TerminatedWorkerError:
             deaths = deaths + 1 if len(done) == count else 1
             if deaths == _MAX_DEATHS:
-                left = len(to_run) - len(done)
+                left = len(cases) - len(done)
                 raise ReproError(
                     f"a worker process died {deaths} times in a row, {left} simulations are left; "
                     f"memory may be short, so use fewer workers; finished simulations are kept"
                 ) from None
             print("a worker process died; its simulations run again", flush=True)
-    return [done[name] for name in names]
 
 
 def _spread(cases: Mapping[str | int, Case]) -> list[str | int]:

@@ -1,0 +1,44 @@
+"""IPython in this process: the shell of a notebook, and errors of this package in one line."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Any
+
+from repro.base.errors import ReproError
+
+_RED = "\x1b[31m"
+_PLAIN = "\x1b[0m"
+
+
+def shell() -> Any:
+    """IPython of this process; None outside of a notebook and of IPython."""
+    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+
+
+def shorten_errors() -> None:
+    """Let this process's notebook show errors of this package in one line.
+
+    The cell still fails. ``%tb`` shows the traceback, and ``%debug`` starts the debugger.
+    """
+    running = shell()
+    # A handler of the user's own stays.
+    if running is not None and not running.custom_exceptions:
+        running.set_custom_exc((ReproError,), _show_error)
+
+
+def _show_error(
+    running: Any,
+    error_type: type[BaseException],
+    error: BaseException,
+    trace: TracebackType | None,
+    tb_offset: int | None = None,
+) -> list[str]:
+    """Send an error of this package to the notebook, as the error of its cell; the text shown."""
+    # `_get_exc_info` also keeps the error for %tb, the other line its traceback for %debug.
+    running._get_exc_info((error_type, error, trace))
+    running.InteractiveTB.tb = trace
+    lines = [f"{_RED}{error_type.__name__}: {error}{_PLAIN}"]
+    running._showtraceback(error_type, error, lines)
+    return lines

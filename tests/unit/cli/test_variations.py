@@ -1,0 +1,111 @@
+"""`repro run -p`, `repro check --variations` and `--require-data`."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from repro.figures.claims import DATA_NOT_AVAILABLE
+from repro.figures.data import STAND_IN
+
+# left out by `make check`
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[3]
+FIGURE = "tiresias/fig01_one"
+
+
+def result_of(project):
+    return (project.folder(FIGURE) / "result.json").read_bytes()
+
+
+def test_a_run_with_other_parameters_is_a_variation(project):
+    project.add(FIGURE)
+    assert "no variations in" in project.cli("check", "--variations").stdout
+    project.cli("run", FIGURE)
+    before = result_of(project)
+    shown = project.cli("run", FIGURE, "-p", "seeds", "[0, 1]").stdout
+    base = project.root / "build" / "variations"
+    assert f"{FIGURE}: variation, seeds 0, 1 instead of 0 (" in shown
+    assert f"variations, not judged: {base}\n" in shown
+    assert "verdicts" not in shown and "gallery" not in shown
+    assert result_of(project) == before
+    (path,) = base.rglob("result.json")
+    result = json.loads(path.read_text())
+    assert result["variation"] == {"seeds": [[0, 1], [0]]} and result["claims"] == []
+    names = {file.name for file in path.parent.iterdir()}
+    assert {"fig01_one.png", "fig01_one.csv", "fig01_one.ipynb", "fig01_one.html"} <= names
+    listed = project.cli("check", "--variations").stdout
+    assert listed == f"{FIGURE}: seeds 0, 1 instead of 0 ({path.parent})\n"
+    assert "current" in project.cli("run", FIGURE, "-p", "seeds", "[0, 1]").stdout
+    # the gallery and the verdicts are those of the figure
+    assert "seeds" not in project.cli("check").stdout
+
+
+def test_a_parameter_with_the_value_of_the_file_is_no_variation(project):
+    project.add(FIGURE)
+    shown = project.cli("run", FIGURE, "-p", "seeds", "[0]").stdout
+    assert "variation" not in shown and "verdicts: 2 of 2 claims reproduced" in shown
+
+
+def test_variations_of_another_folder_are_below_it(project, tmp_path):
+    project.add(FIGURE)
+    out = tmp_path / "own"
+    project.cli("run", FIGURE, "-p", "seeds=[1]", "--out", out)
+    (path,) = out.rglob("result.json")
+    assert path.parent.parent == out / "variations" / FIGURE
+    assert str(path.parent) in project.cli("check", "--variations", "--out", out).stdout
+    assert "no variations in" in project.cli("check", "--variations").stdout
+
+
+def test_a_failed_variation_leaves_the_figure_alone(project):
+    project.add(FIGURE, before="assert not seeds, 'no other seeds'")
+    project.cli("run", FIGURE)
+    before = result_of(project)
+    shown = project.cli("run", FIGURE, "-p", "seeds", "[1]", code=1).stdout
+    assert "AssertionError: no other seeds" in shown
+    assert result_of(project) == before
+    assert not (project.folder(FIGURE) / "error.json").exists()
+    assert "no variations in" in project.cli("check", "--variations").stdout
+
+
+def lose_public_data(project, name="philly"):
+    """Let the result say that a public file was replaced."""
+    path = project.folder(FIGURE) / "result.json"
+    result = json.loads(path.read_text())
+    result["data"] = [{"name": name, "kind": STAND_IN, "sha256": None, "stand_in": True}]
+    result["claims"][0] |= {"verdict": "not comparable", "reason": DATA_NOT_AVAILABLE}
+    path.write_text(json.dumps(result))
+
+
+def test_missing_public_data_is_named_and_exits_3_on_request(project):
+    project.add(FIGURE)
+    project.cli("run", FIGURE)
+    project.cli("check", "--require-data")
+    lose_public_data(project)
+    line = "1 public file not available here (philly): 1 claims are not comparable; `repro trace f"
+    assert line in project.cli("check").stdout
+    assert line in project.cli("check", "--require-data", code=3).stdout
+    document = json.loads(project.cli("check", "--json").stdout)
+    assert document["missing_data"] == {"files": ["philly"], "claims": 1}
+
+
+def test_a_run_without_public_data_exits_3_on_request(project):
+    project.add(FIGURE)
+    # tables of the generator
+    shutil.copytree(ROOT / "traces", project.root / "traces", dirs_exist_ok=True)
+    path = project.root / "notebooks" / f"{FIGURE}.ipynb"
+    opened = path.read_text().replace("result = fig", "fig.trace('philly')\\nresult = fig")
+    path.write_text(opened)
+    offline = {"HTTPS_PROXY": "http://127.0.0.1:9", "REPRO_TRACE_MIRROR": ""}
+    shown = project.cli("run", FIGURE, "--require-data", code=3, **offline).stdout
+    assert "1 public file not available here (philly)" in shown
+    project.cli("run", FIGURE, **offline)
+
+
+def test_a_miss_counts_more_than_missing_data(project):
+    project.add(FIGURE, big=50)
+    project.cli("run", FIGURE)
+    lose_public_data(project)
+    project.cli("check", "--require-data", code=1)
