@@ -27,6 +27,7 @@ from repro.batch.notebook_page import as_page
 from repro.batch.task import DONE, FAILED, Outcome, Task
 from repro.figures import variation
 from repro.figures.cache import PACKAGE
+from repro.figures.notebook import FIGURE_ID
 from repro.figures.params import FigureEntry
 from repro.figures.progress import ENV_PROGRESS, ENV_SCHEDULER
 from repro.figures.saved import ERROR, RESULT, read_json, to_json, verdict_counts
@@ -42,7 +43,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _WARNING = re.compile(r"(?:BrokenFile|Cache|StandIn)Warning: (.+?)(?:\\n|\",?$)", re.MULTILINE)
 #: A warning on a kernel's stderr: its position in the code, its text, the line of code.
 _POSITIONED = re.compile(r"^.+?:\d+: (\w+Warning: .*\n)(?:  .*\n)?", re.MULTILINE)
-#: The committed picture below a notebook's title.
+#: A committed picture below a notebook's title.
 _PICTURE = re.compile(r"^!\[.*\]\(.*figures/.*\)\n*", re.MULTILINE)
 
 
@@ -65,7 +66,8 @@ def execute(task: Task) -> Outcome:
         write_whole(task.executed, notebook)
         write_whole(task.executed.with_suffix(".html"), as_page(notebook, task.id))
     if failure is None and _stamp(folder / RESULT) == before:
-        line = f"the notebook ended without saving {task.id}; it must call figure({task.id!r})"
+        argument = FIGURE_ID if FIGURE_ID in task.parameters else repr(task.id)
+        line = f"the notebook ended without saving {task.id}; it must call figure({argument})"
         failure = Failure(f"{line} and fig.save(...)", line)
     warnings = tuple(dict.fromkeys(_WARNING.findall(notebook.decode(errors="replace"))))
     wall = time.perf_counter() - started
@@ -191,7 +193,7 @@ def _relative(entry: FigureEntry, out: str) -> str:
 
 
 def _without_picture(path: Path) -> Any:
-    """Read a notebook without the committed picture, since the run shows a new one."""
+    """Read a notebook without committed pictures, since the run shows a new one."""
     notebook: Any = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     for cell in notebook.cells:
         if cell.cell_type == "markdown":

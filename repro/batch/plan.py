@@ -14,13 +14,13 @@ from repro.base.errors import ParamError, ReproError, refuse_unknown
 from repro.batch.task import FAILED, SKIPPED, Outcome, Task
 from repro.figures import variation
 from repro.figures.fingerprint import fingerprint, is_current
-from repro.figures.notebook import accepted
+from repro.figures.notebook import FIGURE_ID, accepted_by
 from repro.figures.params import FigureEntry
 from repro.figures.saved import ERROR, read_result, sweep, to_json, verdict_counts
 from repro.files.whole import write_whole
 
 #: Parameters with an option of their own.
-_OWN_OPTION = {"profile": "--profile", "out": "--out"}
+_OWN_OPTION = {"profile": "--profile", "out": "--out", FIGURE_ID: "the argument ID"}
 _SCRATCH = "repro-batch-"
 
 
@@ -46,7 +46,7 @@ def plan(
     for entry in entries:
         try:
             spec = entry.load()
-            parameters_of_notebook = accepted(entry.notebook)
+            parameters_of_notebook = accepted_by(entry)
         except ReproError as error:
             if named:
                 raise
@@ -56,6 +56,8 @@ def plan(
         current = fingerprint(entry, profile, given)
         changed = variation.differences(spec, profile, given)
         parameters = {**given, "profile": profile, "out": str(out)}
+        if FIGURE_ID in parameters_of_notebook:
+            parameters[FIGURE_ID] = entry.id
         task = Task(entry, parameters, current, scratch, changed)
         folder = task.folder
         sweep(folder)

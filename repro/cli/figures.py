@@ -59,6 +59,7 @@ def list_(
         texts = ("kind", "title", "reference", "shows")
         rows = [
             {"id": entry.id, "paper": entry.paper}
+            | {"notebook": entry.notebook.relative_to(entry.root).as_posix()}
             | {name: getattr(spec, name) for name in texts}
             | {"claims": len(spec.claims), "stand_in": spec.stand_in}
             for entry, spec in specs.items()

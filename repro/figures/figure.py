@@ -96,13 +96,8 @@ class FigureRun:
         self._seeds: set[int] = set()
         self._simulated = 0
         self._kernel = kernel
-        parameters = {
-            name: value
-            for name, value in kernel.parameters.items()
-            if name not in ("profile", "out")
-        }
         # Computed before the run, so that a file that changes meanwhile outdates the result.
-        self._fingerprint = fingerprint(entry, profile, parameters)
+        self._fingerprint = fingerprint(entry, profile, kernel.parameters)
         self.id = entry.id
         self.paper = entry.paper
         self.profile = profile

@@ -8,7 +8,7 @@ from typing import Any
 from repro.base.errors import DataMissingError
 from repro.figures.cache import PACKAGE, files_hash, key, tables_hash, versions
 from repro.figures.data import OWN, PUBLIC, STAND_IN, own_file
-from repro.figures.notebook import accepted, cells
+from repro.figures.notebook import RUN_PARAMETERS, accepted_by, cells
 from repro.figures.params import FigureEntry
 from repro.figures.saved import damaged, read_result
 from repro.files import public
@@ -23,16 +23,18 @@ BYSTANDERS = (
 def fingerprint(entry: FigureEntry, profile: str, parameters: Mapping[str, Any]) -> str:
     """Hash of everything that a figure's result depends on, except public and user's files.
 
-    Parameters of the notebook that have their default value do not count.
+    Parameters of the notebook that have their default value do not count. Neither do figure_id
+    and out; the id and the profile are in every hash.
     """
-    default = accepted(entry.notebook)
+    default = accepted_by(entry)
     changed = {
         name: value
         for name, value in parameters.items()
+        if name not in RUN_PARAMETERS
         if default.get(name, ...) is ... or key(value) != key(default[name])
     }
     files = cells(entry.notebook), entry.params.read_bytes()
-    return key(*files, tables_hash(), files_hash(sources()), versions(), profile, changed)
+    return key(entry.id, *files, tables_hash(), files_hash(sources()), versions(), profile, changed)
 
 
 def is_current(folder: Path, stem: str, expected: str) -> bool:

@@ -13,6 +13,10 @@ from repro.base.errors import ParamError, refuse_unknown
 from repro.base.ipython import shell
 from repro.figures.params import FigureEntry
 
+#: Parameter with the id of the figure, in a notebook of several figures.
+FIGURE_ID = "figure_id"
+#: Parameters that say which figure is plotted, at which size, and where its results go.
+RUN_PARAMETERS = frozenset({FIGURE_ID, "profile", "out"})
 #: First line of the cell that papermill adds below the parameters cell.
 _INJECTED = "# Parameters\n"
 
@@ -57,6 +61,20 @@ def accepted(notebook: Path) -> dict[str, Any]:
     return values
 
 
+def accepted_by(entry: FigureEntry) -> dict[str, Any]:
+    """Names and values of the parameters of a figure's notebook, as `accepted`.
+
+    A notebook that other figures name must have the parameter ``figure_id``.
+    """
+    values = accepted(entry.notebook)
+    if entry.names_notebook and FIGURE_ID not in values:
+        raise ParamError(
+            f"{entry.notebook}: the parameters cell has no {FIGURE_ID}, but {entry.id} names this "
+            f'notebook; add `{FIGURE_ID} = "{entry.id}"`'
+        )
+    return values
+
+
 def _literal(value: ast.expr) -> Any:
     """Value of a literal; ``...`` for any other expression."""
     try:
@@ -95,7 +113,7 @@ class Kernel:
         parameters = {
             name: value for name, value in assigned.items() if not name.startswith("PAPERMILL_")
         }
-        refuse_unknown(f"{entry.id} has no parameter", parameters, accepted(entry.notebook))
+        refuse_unknown(f"{entry.id} has no parameter", parameters, accepted_by(entry))
         return cls([source for source, _ in code], parameters)
 
     def is_faithful(self) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,12 +18,16 @@ from repro.base.errors import ClaimError, ParamError, ReproError, near, refuse_u
 from repro.figures.claims import Claim
 from repro.figures.points import Data, Origin
 from repro.figures.tolerance import Strict
-from repro.files.strict_yaml import MAX_BYTES, KeyPath, Located, parse_yaml
+from repro.files.strict_yaml import MAX_BYTES, KeyPath, Located, parse_value, parse_yaml
 from repro.files.whole import read_small
 
 PROFILES = ("quick", "paper")
 #: Folders of notebooks/ that hold no figures.
 _NOT_PAPERS = frozenset({"course"})
+#: Line of a parameter file with the key `notebook`.
+_NOTEBOOK_LINE = re.compile(r"^notebook[ \t]*:[ \t](.*)$", re.MULTILINE)
+#: ``<stem>`` or ``<paper>/<stem>`` of a notebook.
+_NOTEBOOK_NAME = re.compile(r"(\w[\w.-]*/)?\w[\w.-]*")
 
 
 class FigureSpec(Strict):
@@ -29,6 +35,8 @@ class FigureSpec(Strict):
 
     title: str
     paper: str
+    #: ``<stem>`` or ``<paper>/<stem>`` of the notebook; None: the stem of this file
+    notebook: str | None = None
     #: in a diagram each box names the parts of this package that implement it
     kind: Literal["figure", "diagram"] = "figure"
     reference: str
@@ -50,6 +58,13 @@ class FigureSpec(Strict):
         if not text.strip() or "\n" in text.strip():
             raise ValueError("must be one line of text")
         return text.strip()
+
+    @field_validator("notebook")
+    @classmethod
+    def _one_notebook(cls, name: str | None) -> str | None:
+        if name is not None and (not _NOTEBOOK_NAME.fullmatch(name) or name.endswith(".ipynb")):
+            raise ValueError(f"{name!r} is no notebook; give STEM or PAPER/STEM")
+        return name
 
     @field_validator("profiles", mode="before")
     @classmethod
@@ -131,7 +146,10 @@ def judged_rules(inputs: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, order=True)
 class FigureEntry:
-    """A figure of the project: a notebook and a parameter file of the same stem."""
+    """A figure of the project: its parameter file, and the notebook that plots it.
+
+    The notebook has the stem of the parameter file, or the name in its key ``notebook``.
+    """
 
     id: str
     root: Path
@@ -146,10 +164,16 @@ class FigureEntry:
         """File name without suffix, ``figNN_slug`` or ``tabNN_slug``."""
         return self.id.split("/")[1]
 
-    @property
+    @functools.cached_property
     def notebook(self) -> Path:
         """Notebook of the figure."""
-        return self.root / "notebooks" / f"{self.id}.ipynb"
+        name = _named_notebook(self.params) or self.stem
+        return _notebook_file(self.root, name if "/" in name else f"{self.paper}/{name}")
+
+    @property
+    def names_notebook(self) -> bool:
+        """Whether the notebook has another stem, which the parameter file names."""
+        return self.notebook != _notebook_file(self.root, self.id)
 
     @property
     def params(self) -> Path:
@@ -163,17 +187,56 @@ class FigureEntry:
 
     def load(self) -> FigureSpec:
         """Read and check the parameter file; a missing notebook is an error, too."""
-        for present, missing in ((self.params, self.notebook), (self.notebook, self.params)):
-            if present.is_file() and not missing.is_file():
-                raise ParamError(
-                    f"{_shown(present)} has no {_shown(missing)}; "
-                    "a figure is a notebook and a parameter file of the same stem"
-                )
-        spec = load(self.params)
         name = _shown(self.params)
+        if not self.params.is_file() and self.notebook.is_file():
+            raise ParamError(
+                f"{_shown(self.notebook)} has no {name}, and no parameter file names it; "
+                "write that file, or name the notebook in another (notebook: STEM)"
+            )
+        spec = load(self.params)
+        if spec.notebook != _named_notebook(self.params):
+            raise ParamError(f"{name}: notebook: write the key and its value on one line")
+        self._check_notebook()
         if spec.paper != self.paper:
             raise ParamError(f"{name}: paper: is {spec.paper!r} but the folder is {self.paper!r}")
         return spec
+
+    def _check_notebook(self) -> None:
+        """Refuse a parameter file without its notebook, and a notebook that it replaces."""
+        name = _shown(self.params)
+        notebook = _shown(self.notebook)
+        own = _notebook_file(self.root, self.id)
+        if not self.notebook.is_file() and self.names_notebook:
+            stems = sorted(path.stem for path in self.notebook.parent.glob("*.ipynb"))
+            raise ParamError(
+                f"{name}: notebook: there is no {notebook}{near(self.notebook.stem, stems)}"
+            )
+        if not self.notebook.is_file():
+            raise ParamError(
+                f"{name} has no {notebook}; write that notebook, or name another (notebook: STEM)"
+            )
+        if self.names_notebook and own.is_file():
+            raise ParamError(
+                f"{name} names {notebook}, but {_shown(own)} exists; remove one of them"
+            )
+
+
+def _notebook_file(root: Path, name: str) -> Path:
+    """Path of the notebook ``<paper>/<stem>``."""
+    return root / "notebooks" / f"{name}.ipynb"
+
+
+def _named_notebook(path: Path) -> str | None:
+    """Value of the key `notebook` of a parameter file; None without it.
+
+    Only its line is parsed: the name must be known for every figure, also where the file is broken.
+    """
+    try:
+        line = _NOTEBOOK_LINE.search(read_small(path, MAX_BYTES, ParamError))
+        name = parse_value(line[1]) if line else None
+    except ParamError:
+        return None
+    return name if isinstance(name, str) and _NOTEBOOK_NAME.fullmatch(name) else None
 
 
 def load(path: Path) -> FigureSpec:
@@ -224,15 +287,31 @@ def _key_path(value: Any, loc: tuple[str | int, ...], kind: str) -> KeyPath:
 
 
 def discover(root: Path | None = None) -> list[FigureEntry]:
-    """All figures of the checkout, sorted by id; one of a figure's two files is enough."""
+    """All figures of the checkout, sorted by id.
+
+    A figure is a parameter file. A notebook that no parameter file names is listed too; to load it
+    is an error.
+    """
     root = paths.project_root() if root is None else root
-    files = [*root.glob("params/*/*.yaml"), *root.glob("notebooks/*/*.ipynb")]
-    names = {
+    entries = [FigureEntry(name, root) for name in _names(root.glob("params/*/*.yaml"))]
+    named = {entry.notebook for entry in entries} | {
+        _notebook_file(root, entry.id) for entry in entries
+    }
+    unnamed = [
+        FigureEntry(name, root)
+        for name in _names(root.glob("notebooks/*/*.ipynb"))
+        if _notebook_file(root, name) not in named
+    ]
+    return sorted([*entries, *unnamed])
+
+
+def _names(files: Iterable[Path]) -> list[str]:
+    """``<paper>/<stem>`` of each parameter file or notebook of a paper."""
+    return [
         f"{path.parent.name}/{path.stem}"
         for path in files
         if path.parent.name not in _NOT_PAPERS and not path.name.startswith(".")
-    }
-    return [FigureEntry(name, root) for name in sorted(names)]
+    ]
 
 
 def loaded(
@@ -262,11 +341,23 @@ def resolve(text: str, entries: Sequence[FigureEntry]) -> FigureEntry:
         if matches:
             listed = ", ".join(entry.id for entry in matches)
             raise ParamError(f"figure {text!r} is ambiguous: {listed}")
+    if plotted := _figures_of_notebook(text, entries):
+        raise ParamError(f"{text!r} is the notebook of {', '.join(plotted)}; name a figure")
     ids = [entry.id for entry in entries]
     raise ParamError(
         f"unknown figure {text!r}{near(text, [*ids, *(entry.stem for entry in entries)])}; "
         "`repro list` shows all"
     )
+
+
+def _figures_of_notebook(text: str, entries: Sequence[FigureEntry]) -> list[str]:
+    """Ids of the figures whose parameter files name a notebook; ``text`` is its stem or name."""
+    return [
+        entry.id
+        for entry in entries
+        if entry.names_notebook
+        and text in (entry.notebook.stem, f"{entry.notebook.parent.name}/{entry.notebook.stem}")
+    ]
 
 
 def select(

@@ -14,6 +14,7 @@ import pytest
 
 from repro.figures import params
 from repro.figures.claims import MISSED, NOT_PUBLISHED, figure_verdict, judge_all, points_of
+from repro.figures.notebook import FIGURE_ID, accepted
 from repro.figures.points import read_points
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,6 +26,12 @@ NOTEBOOKS = sorted(
 KINDS = ("png", "svg", "csv")
 # Under xdist with --dist loadgroup, one worker runs the notebooks and all their checks.
 pytestmark = pytest.mark.xdist_group("notebooks")
+
+
+def figures_of(notebook):
+    """Figures that a notebook plots."""
+    return [entry for entry in ENTRIES if entry.notebook == notebook]
+
 
 each_figure = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
 
@@ -49,26 +56,31 @@ def test_shape(entry):
     cells = code_cells(entry.notebook)
     tagged = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
     assert len(tagged) == 1, "one cell is tagged `parameters`"
-    names = {
-        target.id
-        for statement in ast.parse(source(tagged[0])).body
-        if isinstance(statement, ast.Assign)
-        for target in statement.targets
-    }
-    assert {"profile", "seed", "out"} <= names
+    parameters = accepted(entry.notebook)
+    assert {"profile", "seed", "out"} <= parameters.keys()
     assert len(cells) <= 7
     assert sum(len(source(cell).splitlines()) for cell in cells) <= 90
-    assert f'figure("{entry.id}"' in "".join(map(source, cells)).replace("\n    ", "")
+    argument = f'"{entry.id}"'
+    if len(figures_of(entry.notebook)) > 1:
+        argument = FIGURE_ID
+        assert parameters[FIGURE_ID] in {figure.id for figure in figures_of(entry.notebook)}
+    assert f"figure({argument}" in "".join(map(source, cells)).replace("\n    ", "")
 
 
 @each_figure
 def test_opens_with_its_picture_and_names_its_steps(entry):
     cells = json.loads(entry.notebook.read_text(encoding="utf-8"))["cells"]
+    opened = entry
+    if len(figures := figures_of(entry.notebook)) > 1:
+        default = accepted(entry.notebook)[FIGURE_ID]
+        (opened,) = (figure for figure in figures if figure.id == default)
+        assert f"`{entry.id}`" in source(cells[0]), "the table of figures names each"
+        assert f"(../../figures/{entry.id}/{entry.stem}.png)" in source(cells[0])
     title, _, picture = cells[0]["source"][:3]
     assert title.startswith("# ")
     link = re.fullmatch(r"!\[.+\]\((.+)\)", picture.strip())
     shown = (entry.notebook.parent / link[1]).resolve()
-    assert shown == ROOT / "figures" / entry.id / f"{entry.stem}.png"
+    assert shown == ROOT / "figures" / opened.id / f"{opened.stem}.png"
     assert shown.is_file()
     for before, cell in pairwise(cells):
         if cell["cell_type"] == "code" and "parameters" not in cell["metadata"].get("tags", []):

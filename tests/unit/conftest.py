@@ -14,7 +14,7 @@ HERE = Path(__file__).resolve().parents[2]
 YAML = """\
 title: {title}
 paper: {paper}
-reference: "Fig 1"
+{notebook}reference: "Fig 1"
 shows: a small thing
 inputs:
   cluster: 1x4
@@ -46,7 +46,7 @@ import pandas as pd
 from repro import figure
 from repro.plot import line_chart
 from repro.testing import small_trace
-fig = figure("{id}", profile=profile, seed=seed, out=out, seeds=seeds)
+fig = figure({id}, profile=profile, seed=seed, out=out, seeds=seeds)
 result = fig.simulate(small_trace(), cluster=fig.inputs.cluster, policy="srtf")
 table = pd.DataFrame({{"x": range(5), "y": fig.rng("noise").random(5)}})
 plot = line_chart(table, x="x", y="y", xlabel="x (s)", ylabel="y")
@@ -71,11 +71,26 @@ class Project:
             (root / folder).mkdir()
         shutil.copy(HERE / "traces/registry.csv", root / "traces")
 
-    def add(self, figure_id, *, before="", after="", big=200, deviation="", parameters=PARAMETERS):
+    def add(
+        self,
+        figure_id,
+        *,
+        before="",
+        after="",
+        big=200,
+        deviation="",
+        parameters=PARAMETERS,
+        notebook=None,
+    ):
+        """Write a figure; ``notebook`` is the stem of a notebook of several figures."""
         paper, stem = figure_id.split("/")
-        body = BODY.format(id=figure_id, big=big)
+        if notebook:
+            parameters = f'figure_id = "{figure_id}"\n{parameters}'
+        body = BODY.format(id="figure_id" if notebook else f'"{figure_id}"', big=big)
+        key = f"notebook: {notebook}\n" if notebook else ""
+        names = {"params": f"{stem}.yaml", "notebooks": f"{notebook or stem}.ipynb"}
         cells = [(parameters, ["parameters"])] + [(c, []) for c in (before, body, after) if c]
-        notebook = {
+        document = {
             "cells": [
                 {
                     "cell_type": "code",
@@ -94,12 +109,12 @@ class Project:
             "nbformat_minor": 5,
         }
         note = f"    deviation: {deviation}" if deviation else ""
-        for folder, suffix, text in (
-            ("params", "yaml", YAML.format(title=stem, paper=paper, deviation=note)),
-            ("notebooks", "ipynb", json.dumps(notebook)),
+        for folder, text in (
+            ("params", YAML.format(title=stem, paper=paper, notebook=key, deviation=note)),
+            ("notebooks", json.dumps(document)),
         ):
             (self.root / folder / paper).mkdir(exist_ok=True)
-            (self.root / folder / paper / f"{stem}.{suffix}").write_text(text)
+            (self.root / folder / paper / names[folder]).write_text(text)
 
     def command(self, *words):
         return [sys.executable, "-m", "repro.cli", *map(str, words)]

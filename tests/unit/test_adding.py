@@ -29,11 +29,14 @@ TEXT = PAGE.read_text() if PAGE.exists() else ""
 
 
 def snippets(language: str, part: str = "") -> list[str]:
-    text = TEXT.split(f"\n{part}", 1)[1] if part else TEXT
+    text = TEXT.split(f"\n{part}\n", 1)[1].split("\n## ", 1)[0] if part else TEXT
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
 
 
 FIGURE = "## A figure"
+#: Trace of the example.
+MINE = "job_id,submit_time,duration,num_gpus\n0,0,60,4\n1,5,30,2\n2,6,10,1\n"
+SHARED = "## Several figures of one notebook"
 POLICIES = {"newest", "shortest", "small-first", "user-turns", "pairs", "even-time", "equal-gpus"}
 GROUPS = {"repro.placements", "repro.trace_formats"}
 
@@ -126,15 +129,36 @@ def test_the_figure_comes_out(project):
     path.write_text(json.dumps(notebook))
     (project.root / "params/own/fig01_mine.yaml").write_text(spec)
     (project.root / "data").mkdir()
-    (project.root / "data/mine.csv").write_text(
-        "job_id,submit_time,duration,num_gpus\n0,0,60,4\n1,5,30,2\n2,6,10,1\n"
-    )
+    (project.root / "data/mine.csv").write_text(MINE)
     assert "own/fig01_mine" in project.cli("list").stdout
     project.cli("run", "own/fig01")
     result = project.result("own/fig01_mine")
     assert [used["name"] for used in result["data"]] == ["data/mine.csv"]
     assert result["claims"][0]["ours"] == pytest.approx((90 + 30 + 10) / 3)
     project.cli("run", "own/fig01", "--force", "--profile", "paper")
+
+
+def test_two_figures_of_one_notebook_come_out(project):
+    (spec,) = snippets("yaml", FIGURE)
+    (keys,) = snippets("yaml", SHARED)
+    parameters, call = snippets("python", SHARED)
+    body = re.sub(r"^fig = .*\n", call, snippets("python", FIGURE)[1], flags=re.M)
+    (project.root / "data").mkdir()
+    (project.root / "data/mine.csv").write_text(MINE)
+    _, _, rest = spec.split("\n", 2)
+    ids = ("own/fig02_four_gpus", "own/fig03_eight_gpus")
+    for figure_id, cluster in zip(ids, ("1x4", "1x8"), strict=True):
+        project.add(figure_id, notebook="my_jobs", parameters=parameters)
+        text = (keys + rest).replace("1x4", cluster)
+        (project.root / f"params/{figure_id}.yaml").write_text(text)
+    path = project.root / "notebooks/own/my_jobs.ipynb"
+    notebook = json.loads(path.read_text())
+    notebook["cells"][0]["source"] = parameters
+    notebook["cells"][1]["source"] = body
+    path.write_text(json.dumps(notebook))
+    project.cli("run", *ids)
+    clusters = [project.result(figure_id)["params"]["cluster"] for figure_id in ids]
+    assert clusters == ["1x4", "1x8"]
 
 
 def test_the_files_it_names_exist():

@@ -195,3 +195,66 @@ def test_leftovers_of_killed_batches_are_removed(tmp_path, monkeypatch):
     with plan.scratch_folder() as scratch:
         assert scratch.parent == tmp_path and not dead.exists() and alive.exists()
     assert not scratch.exists()
+
+
+@pytest.fixture
+def shared(project, monkeypatch):
+    """Two figures of one notebook."""
+    monkeypatch.setenv("REPRO_HOME", str(project.root))
+    for figure_id in ("tiresias/fig02_b", "tiresias/fig01_a"):
+        project.add(figure_id, notebook="shared")
+    return params.discover()
+
+
+def planned(project, entries, **given):
+    """Tasks of a batch by figure."""
+    options = {"profile": "quick", "out": project.root / "out", "force": False}
+    tasks, outcomes = plan.plan(entries, given=given, scratch=project.root, **options)
+    assert outcomes == []
+    return {task.id: task for task in tasks}
+
+
+def test_a_batch_passes_the_id_to_a_notebook_of_several_figures(project, shared):
+    project.add("tiresias/fig03_own")
+    tasks = planned(project, params.discover())
+    passed = {name: task.parameters.get("figure_id") for name, task in tasks.items()}
+    assert passed == {
+        "tiresias/fig01_a": "tiresias/fig01_a",
+        "tiresias/fig02_b": "tiresias/fig02_b",
+        "tiresias/fig03_own": None,
+    }
+    assert len({task.executed for task in tasks.values()}) == 3
+    assert not any(task.changed for task in tasks.values())
+
+
+def test_the_id_is_in_the_fingerprint_once(shared):
+    first, second = shared
+    assert fp.fingerprint(first, "quick", {}) != fp.fingerprint(second, "quick", {})
+    for entry in shared:
+        # papermill passes the id; a batch has it from the figure
+        passed = {"figure_id": entry.id, "profile": "quick", "out": "x"}
+        assert fp.fingerprint(entry, "quick", passed) == fp.fingerprint(entry, "quick", {})
+
+
+def test_the_id_is_no_parameter_of_the_user(project, shared):
+    with pytest.raises(ParamError, match="-p figure_id: use the argument ID instead"):
+        planned(project, shared, figure_id="tiresias/fig01_a")
+
+
+def test_a_shared_notebook_needs_the_parameter(project, shared):
+    path = shared[0].notebook
+    path.write_text(path.read_text().replace("figure_id = ", "other = "))
+    with pytest.raises(ParamError) as caught:
+        plan.plan(
+            shared,
+            profile="quick",
+            out=project.root,
+            given={},
+            force=False,
+            scratch=project.root,
+            named=True,
+        )
+    assert str(caught.value) == (
+        f"{path}: the parameters cell has no figure_id, but tiresias/fig01_a names this notebook; "
+        'add `figure_id = "tiresias/fig01_a"`'
+    )

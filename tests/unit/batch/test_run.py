@@ -300,6 +300,35 @@ def test_wrong_use_is_one_line_and_nothing_runs(project, words, message):
     assert not (project.root / "build").exists()
 
 
+def test_one_notebook_makes_several_figures(project):
+    ids = ("tiresias/fig01_a", "tiresias/fig02_b")
+    for figure_id in ids:
+        project.add(figure_id, notebook="shared")
+    project.cli("run", "--all", "-j", "2")
+    for figure_id in ids:
+        assert project.result(figure_id)["id"] == figure_id
+        assert "fingerprint" in project.result(figure_id)
+        copy = (project.root / f"build/notebooks/{figure_id}.ipynb").read_text()
+        assert f'figure_id = \\"{figure_id}\\"' in copy
+    page = (project.root / "build/figures/index.html").read_text()
+    assert page.count('href="../../notebooks/tiresias/shared.ipynb"') == 2
+    assert "2 of 2 figures are current" in project.cli("run", "--all").stdout
+    refused = project.cli("run", "tiresias/shared", code=2)
+    assert refused.stderr == f"repro: 'tiresias/shared' is the notebook of {', '.join(ids)}; " + (
+        "name a figure\n"
+    )
+
+
+def test_a_shared_notebook_that_makes_another_figure_fails(project):
+    for figure_id in ("tiresias/fig02_b", "tiresias/fig01_a"):
+        project.add(figure_id, notebook="shared")
+    path = project.root / "notebooks/tiresias/shared.ipynb"
+    path.write_text(path.read_text().replace("figure(figure_id", "figure('tiresias/fig01_a'"))
+    done = project.cli("run", "fig02", code=1)
+    line = "the notebook ended without saving tiresias/fig02_b; it must call figure(figure_id)"
+    assert line in done.stdout
+
+
 BREAKS = {
     "misspelt": ("params/gavel/tab02_bad.yaml:4:show: unknown key", "shows:", "show:"),
     "orphan": ("has no params/gavel/tab02_bad.yaml", None, None),

@@ -125,6 +125,7 @@ def test_list(root, capsys):
     rows = json.loads(run(capsys, "list", "--json").out)
     assert [row["id"] for row in rows] == ["gavel/fig10_ftf", "tiresias/fig10_testbed"]
     assert rows[0]["paper"] == "gavel" and rows[0]["claims"] == 1 and rows[0]["kind"] == "figure"
+    assert rows[0]["notebook"] == "notebooks/gavel/fig10_ftf.ipynb"
     assert len(json.loads(run(capsys, "list", "--paper", "gavel", "--json").out)) == 1
     assert "unknown paper 'muri'" in refused(capsys, "list", "--paper", "muri")
 

@@ -13,8 +13,8 @@ pytestmark = pytest.mark.slow
 FIGURE = "tiresias/fig01_one"
 
 
-def papermill(project, *words, folder, code=0):
-    notebook = project.root / "notebooks" / f"{FIGURE}.ipynb"
+def papermill(project, *words, folder, code=0, name=FIGURE):
+    notebook = project.root / "notebooks" / f"{name}.ipynb"
     command = [sys.executable, "-m", "papermill", str(notebook), str(folder / "ran.ipynb")]
     done = subprocess.run(
         [*command, "--no-progress-bar", *words],
@@ -48,6 +48,14 @@ def test_what_papermill_ran_is_not_run_again(project, elsewhere):
     assert "1 of 1 figures are current" in again.stdout
     other = project.cli("run", "--all", "--out", elsewhere / "own")
     assert "are current" not in other.stdout
+
+
+def test_papermill_names_a_figure_of_a_shared_notebook(project, tmp_path):
+    for figure_id in ("tiresias/fig02_b", "tiresias/fig01_a"):
+        project.add(figure_id, notebook="shared")
+    for words in ((), ("-p", "figure_id", "tiresias/fig02_b")):
+        papermill(project, *words, folder=tmp_path, name="tiresias/shared")
+    assert "2 of 2 figures are current" in project.cli("run", "--all").stdout
 
 
 def test_a_parameter_the_notebook_does_not_have_is_refused(project, elsewhere):

@@ -206,3 +206,109 @@ def test_a_missing_half_is_named(root, gone, named):
         params.resolve("fig01_one", entries).load()
     well, broken = params.loaded(entries)
     assert [entry.id for entry in broken] == ["tiresias/fig01_one"] and len(well) == 3
+
+
+def name_notebook(root, stem, name):
+    """Let a figure of Tiresias name a notebook instead of having its own; return its path."""
+    path = root / f"params/tiresias/{stem}.yaml"
+    path.write_text(path.read_text().replace("paper:", f"notebook: {name}\npaper:", 1))
+    (root / f"notebooks/tiresias/{stem}.ipynb").unlink()
+    return path
+
+
+@pytest.fixture
+def shared(root):
+    """A notebook that two figures name."""
+    (root / "notebooks/tiresias/shared.ipynb").write_text("{}")
+    name_notebook(root, "fig01_one", '"shared"  # of both')
+    name_notebook(root, "fig10_testbed", "tiresias/shared")
+    return root
+
+
+def test_figures_may_name_a_notebook(shared):
+    entries = params.discover()
+    assert [entry.stem for entry in entries] == [
+        "tab02_jobs",
+        "fig01_one",
+        "fig10_testbed",
+        "fig10b_other",
+    ]
+    stems = [entry.notebook.relative_to(shared / "notebooks").as_posix() for entry in entries]
+    assert stems == [
+        "gavel/tab02_jobs.ipynb",
+        "tiresias/shared.ipynb",
+        "tiresias/shared.ipynb",
+        "tiresias/fig10b_other.ipynb",
+    ]
+    assert [entry.names_notebook for entry in entries] == [False, True, True, False]
+    assert entries[1].executed == shared / "build/notebooks/tiresias/fig01_one.ipynb"
+    assert params.loaded(entries)[1] == {}
+
+
+def test_a_figure_may_name_a_notebook_of_another_paper(root):
+    name_notebook(root, "fig01_one", "gavel/tab02_jobs")
+    entry = params.resolve("fig01_one", params.discover())
+    assert entry.notebook == root / "notebooks/gavel/tab02_jobs.ipynb"
+    assert entry.load().notebook == "gavel/tab02_jobs"
+
+
+def test_a_broken_parameter_file_keeps_its_notebook(shared):
+    path = shared / "params/tiresias/fig01_one.yaml"
+    path.write_text(path.read_text() + "claims: [")
+    entries = params.discover()
+    assert len(entries) == 4
+    (broken,) = params.loaded(entries)[1]
+    assert broken.notebook == shared / "notebooks/tiresias/shared.ipynb"
+
+
+@pytest.mark.parametrize("text", ["shared", "tiresias/shared"])
+def test_the_name_of_a_shared_notebook_lists_its_figures(shared, text):
+    message = rf"'{text}' is the notebook of tiresias/fig01_one, tiresias/fig10_testbed; name a"
+    with pytest.raises(ParamError, match=message):
+        params.resolve(text, params.discover())
+
+
+def test_a_notebook_that_nothing_names_is_an_error(shared):
+    path = shared / "params/tiresias/fig01_one.yaml"
+    (shared / "notebooks/tiresias/lonely.ipynb").write_text("{}")
+    well, broken = params.loaded(params.discover())
+    ((entry, error),) = broken.items()
+    assert entry.id == "tiresias/lonely" and len(well) == 4
+    assert str(error) == (
+        "notebooks/tiresias/lonely.ipynb has no params/tiresias/lonely.yaml, and no parameter file "
+        "names it; write that file, or name the notebook in another (notebook: STEM)"
+    )
+    path.write_text(path.read_text().replace('"shared"', "lonely"))
+    assert params.loaded(params.discover())[1] == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (
+            "shraed",
+            ": notebook: there is no notebooks/tiresias/shraed.ipynb; did you mean 'shared'",
+        ),
+        ("gavel/x", ": notebook: there is no notebooks/gavel/x.ipynb"),
+        ("shared.ipynb", ":2:notebook: 'shared.ipynb' is no notebook; give STEM or PAPER/STEM"),
+        ("../x", ":2:notebook: '../x' is no notebook; give STEM or PAPER/STEM"),
+        ("3", ":2:notebook: Input should be a valid string, not 3"),
+        ("[a]", ":2:notebook: Input should be a valid string, not ['a']"),
+        ("\n  shared", ": notebook: write the key and its value on one line"),
+    ],
+)
+def test_errors_of_the_key_notebook(shared, name, told):
+    path = name_notebook(shared, "fig10b_other", name)
+    with pytest.raises(ParamError) as caught:
+        params.resolve("fig10b", params.discover()).load()
+    assert str(caught.value).startswith(f"params/tiresias/{path.name}{told}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_named_notebook_replaces_the_figures_own(shared):
+    (shared / "notebooks/tiresias/fig01_one.ipynb").write_text("{}")
+    entries = params.discover()
+    assert len(entries) == 4
+    message = "names notebooks/tiresias/shared.ipynb, but notebooks/tiresias/fig01_one.ipynb exists"
+    with pytest.raises(ParamError, match=message):
+        params.resolve("fig01_one", entries).load()
