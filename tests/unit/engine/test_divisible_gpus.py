@@ -220,7 +220,7 @@ def test_rules_pcs_round_to_microseconds():
         (
             make("afs", resize_s=1.0),
             {"interval": 5.0},
-            "size_error and resize_s need the compiled",
+            "size_error and resize_s need a run without",
         ),
     ],
 )
