@@ -1,1 +1,1 @@
-"""Simulator: setup, event loop, jobs that hold GPUs, rounds, selections, divisible GPUs."""
+"""Simulator: setup, event loop, jobs that hold GPUs, rounds, selections, elastic policies."""

@@ -20,7 +20,7 @@ class Accepted(NamedTuple):
     """Accepted values of an argument: a test, and its description for messages."""
 
     accepts: Callable[[Any], bool]
-    words: str
+    description: str
 
 
 def _is_number(value: Any) -> bool:
@@ -61,7 +61,7 @@ def _are_counts(value: Any) -> bool:
 def _optional(accepted: Accepted) -> Accepted:
     """Accept the same values, or None."""
     return Accepted(
-        lambda value: value is None or accepted.accepts(value), f"{accepted.words}, or None"
+        lambda value: value is None or accepted.accepts(value), f"{accepted.description}, or None"
     )
 
 
@@ -91,7 +91,7 @@ ARGUMENTS: Mapping[str, Accepted] = {
             "a list of job ids",
         )
     ),
-    "stop_time": Accepted(_within(AtLeast(0)), "an instant of the trace, 0 s or more"),
+    "stop_time": Accepted(_within(AtLeast(0)), "a time in the trace (s), 0 or more"),
     "keep_intervals": _optional(Accepted(_instance(bool), "True or False")),
     "predict": _optional(Accepted(_is_count, "a number of jobs, 0 or more")),
     "predict_interval": _optional(
@@ -100,14 +100,16 @@ ARGUMENTS: Mapping[str, Accepted] = {
             "a probability above 0 and below 1",
         )
     ),
-    "processes": Accepted(_are_functions, "a list of functions of the engine"),
+    "processes": Accepted(
+        _are_functions, "a list of functions that take the Engine and return a SimPy process"
+    ),
 }
 
 #: Accepted values of the attributes of a trace, which a loader or a user has set.
 ATTRIBUTES: Mapping[str, Accepted] = {
-    "dropped": Accepted(_are_counts, "rows left out by reason, such as {'cancelled': 3}"),
-    "notes": Accepted(_are_texts, "a list of lines"),
-    "unread": Accepted(_are_texts, "a list of columns"),
+    "dropped": Accepted(_are_counts, "counts of dropped rows by reason, such as {'cancelled': 3}"),
+    "notes": Accepted(_are_texts, "a list of text lines"),
+    "unread": Accepted(_are_texts, "a list of column names"),
     "throughputs": Accepted(
         _instance(str, Path, pd.DataFrame, ThroughputTable), "the name of a throughput table"
     ),
@@ -123,7 +125,7 @@ def check(values: Mapping[str, Any]) -> None:
     """Raise ParamError for the first argument of `simulate` whose value is not accepted."""
     for name, accepted in ARGUMENTS.items():
         if not accepted.accepts(values[name]):
-            raise ParamError(f"{name} is {_quoted(values[name])}; give {accepted.words}")
+            raise ParamError(f"{name} is {_quoted(values[name])}; give {accepted.description}")
 
 
 def check_attributes(trace: pd.DataFrame) -> None:
@@ -131,4 +133,4 @@ def check_attributes(trace: pd.DataFrame) -> None:
     for name, accepted in ATTRIBUTES.items():
         if name in trace.attrs and not accepted.accepts(trace.attrs[name]):
             value = _quoted(trace.attrs[name])
-            raise ParamError(f"trace.attrs[{name!r}] is {value}; give {accepted.words}")
+            raise ParamError(f"trace.attrs[{name!r}] is {value}; give {accepted.description}")

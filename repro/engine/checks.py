@@ -1,4 +1,4 @@
-"""Checks before a run: demands fit the cluster, decisions are few enough, awaited jobs exist."""
+"""Checks before a simulation: demands, the number of decisions, and the ids of awaited jobs."""
 
 import math
 from collections.abc import Iterable
@@ -10,12 +10,12 @@ from repro.model.jobs import JobTable
 from repro.model.policy import Order, Policy
 from repro.placement.base import Placer
 
-#: Largest number of decisions of one run, as estimated from the time between decisions.
+#: Largest number of decisions of one simulation, as estimated from the time between decisions.
 MAX_DECISIONS = 10_000_000
 
 
 def awaited_jobs(table: JobTable, until: Iterable[object] | None) -> set[int] | None:
-    """Row numbers of the jobs that a run waits for; None: all jobs.
+    """Row numbers of the jobs that the simulation waits for; None: all jobs.
 
     Raises
     ------
@@ -34,17 +34,18 @@ def awaited_jobs(table: JobTable, until: Iterable[object] | None) -> set[int] | 
 def check_demands(table: JobTable, cluster: Cluster, policy: Policy, placer: Placer) -> None:
     """Raise TraceError for the first job whose demand the cluster can never meet.
 
-    A policy of divisible GPUs gives a job fewer GPUs than its demand. Any other policy that is not
-    an `Order` gives a gang GPUs of one type. Without preemption the placement rule must place it.
+    Under an elastic policy no demand is too large: a job may run on fewer GPUs. Any other policy
+    that is not an `Order` gives a gang GPUs of one type. For an `Order` without preemption, the
+    placement rule must find nodes for the gang on the empty cluster.
     """
     limit = cluster.num_gpus
     if not isinstance(policy, Order) and not policy.elastic:
         limit = max(gpus_by_type(cluster).values(), default=limit)
     one_type = " of one type" if limit < cluster.num_gpus else ""
-    placed = isinstance(policy, Order) and not policy.preemptive
+    must_be_placeable = isinstance(policy, Order) and not policy.preemptive
     for job, gpus in enumerate(table.gpus):
-        too_wide = gpus > limit and not policy.elastic
-        if too_wide or (placed and not placer.possible(gpus)):
+        is_too_large = gpus > limit and not policy.elastic
+        if is_too_large or (must_be_placeable and not placer.possible(gpus)):
             raise TraceError(
                 f"job {table.ids[job]!r} asks for {gpus} GPUs and can never run on "
                 f"{cluster} ({limit} GPUs{one_type}"
@@ -56,7 +57,7 @@ def check_demands(table: JobTable, cluster: Cluster, policy: Policy, placer: Pla
 def check_decision_times(
     table: JobTable, cluster: Cluster, policy: Policy, settings: RunSettings
 ) -> None:
-    """Raise ParamError if decisions follow each other so fast that the run would never end."""
+    """Raise ParamError if the simulation would make more than `MAX_DECISIONS` decisions."""
     poll_s = policy.completions().poll_s
     if poll_s:
         _check_seconds("step_s", poll_s, table, cluster)
@@ -65,19 +66,20 @@ def check_decision_times(
     elif isinstance(policy, Order):
         _check_seconds("quantum", policy.quantum_s(), table, cluster)
     elif settings.rounds.ideal is None:
-        # the policy may return shares, but only after it has solved its first programme
+        # only its first decision says whether a policy returns shares, which need rounds
         _check_seconds("round_s", settings.rounds.round_s, table, cluster)
 
 
 def _check_seconds(name: str, seconds: float, table: JobTable, cluster: Cluster) -> None:
-    """Raise ParamError if a busy cluster makes more than `MAX_DECISIONS`, one every ``seconds``."""
+    """Raise ParamError if a decision every ``seconds`` of busy time exceeds `MAX_DECISIONS`."""
     if seconds == math.inf:
         return
-    work = sum(u * s * g for u, s, g in zip(table.work, table.solo, table.gpus, strict=True))
-    least = work / cluster.num_gpus / MAX_DECISIONS
-    if seconds < least:
+    columns = zip(table.work, table.solo, table.gpus, strict=True)
+    gpu_seconds = sum(units * unit_s * gpus for units, unit_s, gpus in columns)
+    least_s = gpu_seconds / cluster.num_gpus / MAX_DECISIONS
+    if seconds < least_s:
         raise ParamError(
             f"{name} is {seconds:g} s: the jobs keep {cluster} busy for "
-            f"{work / cluster.num_gpus:,.0f} s, more than {MAX_DECISIONS:,} decisions; "
-            f"give {least:.1g} s or more"
+            f"{gpu_seconds / cluster.num_gpus:,.0f} s, more than {MAX_DECISIONS:,} decisions; "
+            f"give {least_s:.1g} s or more"
         )

@@ -1,6 +1,8 @@
-"""Runs in one compiled call: of orders in numbers, policies with own loops, and divisible GPUs.
+"""Simulations in one compiled call, where policy and options allow it.
 
-Tests compare these runs with the same runs event by event, to the last bit.
+There are three kinds: orders whose keys are linear in time, policies with compiled loops of their
+own, and elastic policies with a compiled division rule. Tests compare each kind with the engine,
+event by event, to the last bit.
 """
 
 import numpy as np
@@ -8,29 +10,30 @@ import numpy as np
 from repro.base.typing import Flags
 from repro.engine.run_errors import naming_the_policy
 from repro.engine.run_records import AddedRecords
-from repro.engine.select.ranked import RankedDriver
+from repro.engine.select.ranked import OrderDriver
 from repro.engine.setup import Setup
 from repro.model.elastic import Elastic
 from repro.model.performance import Curves, Renewing
-from repro.model.policy import speaks_for
+from repro.model.policy import defined_with
 
-#: Methods by which a policy decides; `Policy.player` replaces them only if it is as specific.
+#: Methods by which a policy decides. `Policy.compiled_run` replaces them unless a subclass
+#: overrides one of them without overriding `compiled_run`.
 _DECISIONS = ("decide", "session", "completions")
 
 
 def simulate_compiled(setup: Setup) -> AddedRecords | None:
-    """Simulate a run in one compiled call; None: the run needs the engine, event by event."""
+    """Simulate in one compiled call; None: the simulation needs the engine, event by event."""
     if setup.settings.processes:
         return None
-    if isinstance(setup.driver, RankedDriver):
+    if isinstance(setup.driver, OrderDriver):
         return AddedRecords() if _simulate_order(setup, setup.driver) else None
     if _simulate_own_loops(setup):
         return AddedRecords()
-    return _simulate_divided(setup)
+    return _simulate_elastic(setup)
 
 
 def _is_nominal(setup: Setup) -> bool:
-    """Whether jobs run at nominal speed, start for free, and need no nodes or grid of decisions."""
+    """Whether jobs run at nominal speed without overheads, nodes or a decision interval."""
     settings = setup.settings
     return (
         settings.perf is None
@@ -40,16 +43,17 @@ def _is_nominal(setup: Setup) -> bool:
     )
 
 
-def _simulate_order(setup: Setup, driver: RankedDriver) -> bool:
-    """Simulate an `Order` whose keys follow from numbers; False: the run needs the engine."""
-    if driver.steady is None or not _is_nominal(setup) or setup.policy.completions().tie_s:
+def _simulate_order(setup: Setup, driver: OrderDriver) -> bool:
+    """Simulate an `Order` whose keys are linear in time; False: it needs the engine."""
+    if driver.linear_key is None or not _is_nominal(setup) or setup.policy.completions().tie_s:
         return False
     from repro.engine.select.whole_run import simulate_order
 
+    # a rule that only counts GPUs is obeyed without a call
     setup.holdings.gangs.placement_used = True
     simulate_order(
         setup.table,
-        driver.steady,
+        driver.linear_key,
         setup.cluster.num_gpus,
         driver.quantum,
         setup.holdings.intervals,
@@ -60,23 +64,23 @@ def _simulate_order(setup: Setup, driver: RankedDriver) -> bool:
 
 
 def _simulate_own_loops(setup: Setup) -> bool:
-    """Simulate a policy by its own compiled loops; False: the run needs the engine."""
+    """Simulate a policy by its own compiled loops; False: it needs the engine."""
     policy = setup.policy
     if not _is_nominal(setup) or setup.settings.ends_early:
         return False
-    player = policy.player(setup.cluster)
-    if player is None or not speaks_for(policy, "player", _DECISIONS):
+    compiled_run = policy.compiled_run(setup.cluster)
+    if compiled_run is None or not defined_with(policy, "compiled_run", _DECISIONS):
         return False
     setup.holdings.gangs.placement_used = True
     intervals = setup.holdings.intervals if setup.settings.keep_intervals else None
-    player(setup.table, setup.cluster, intervals)
+    compiled_run(setup.table, setup.cluster, intervals)
     return True
 
 
-def _simulate_divided(setup: Setup) -> AddedRecords | None:
-    """Simulate divisible GPUs by the compiled clock; None: the run needs the engine."""
+def _simulate_elastic(setup: Setup) -> AddedRecords | None:
+    """Simulate an elastic policy in its compiled event loop; None: it needs the engine."""
     policy = setup.policy
-    if division_hindrance(setup) or not isinstance(policy, Elastic):
+    if why_not_compiled(setup) or not isinstance(policy, Elastic):
         return None
     from repro.engine.elastic import simulate_divided
 
@@ -87,29 +91,29 @@ def _simulate_divided(setup: Setup) -> AddedRecords | None:
             policy,
             setup.view,
             setup.holdings.intervals if settings.keep_intervals else None,
-            grid=settings.rules.grid,
-            predicted=sampled_jobs(setup.table.count, settings.predict, settings.seed),
+            parts_per_second=settings.rules.grid,
+            wants_prediction=sampled_jobs(setup.table.count, settings.predict, settings.seed),
         )
     return AddedRecords(columns, held_s)
 
 
-def division_hindrance(setup: Setup) -> str:
-    """Reason why a run cannot go by the compiled clock of divisible GPUs; empty: it can."""
+def why_not_compiled(setup: Setup) -> str:
+    """Reason why an elastic policy cannot use its compiled event loop; empty if it can."""
     settings = setup.settings
     policy = setup.policy
     if not isinstance(policy, Elastic) or policy.rule is None:
-        return f"policy {policy.name!r} has no compiled rule to divide GPUs by"
+        return f"policy {policy.name!r} has no compiled division rule"
     no_curves = not isinstance(settings.perf, Curves | None)
-    hindrances = {
+    reasons = {
         "processes are added": bool(settings.processes),
         "starts cost time": settings.overhead is not None,
         "decisions are made at intervals": settings.interval is not None,
-        "the placement tells nodes apart": setup.placer.tracks_nodes,
-        "the run ends before all jobs do": settings.ends_early,
-        "the performance model knows no speed-up curves": no_curves,
-        "rates change during a run": isinstance(settings.perf, Renewing),
+        "the placement rule chooses nodes": setup.placer.tracks_nodes,
+        "the simulation may end before all jobs do": settings.ends_early,
+        "the performance model has no speed-up curves": no_curves,
+        "the performance model changes rates while jobs run": isinstance(settings.perf, Renewing),
     }
-    return next((reason for reason, applies in hindrances.items() if applies), "")
+    return next((reason for reason, applies in reasons.items() if applies), "")
 
 
 def sampled_jobs(num_jobs: int, number: int | None, seed: int) -> Flags:

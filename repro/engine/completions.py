@@ -8,15 +8,15 @@ from heapq import heapify, heappop, heappush
 class CompletionQueue:
     """Predicted completions, the earliest first.
 
-    The epoch of a job counts its changes of GPUs and rate. A prediction of an earlier epoch is
-    outdated and never comes true.
+    The epoch of a job counts its changes of GPUs and rate. Predictions of earlier epochs are
+    ignored.
 
     Examples
     --------
     >>> queue = CompletionQueue(2)
-    >>> queue.predict(0, 5.0)
-    >>> queue.predict(1, 7.0)
-    >>> queue.outdate(0)
+    >>> queue.add(0, 5.0)
+    >>> queue.add(1, 7.0)
+    >>> queue.invalidate(0)
     >>> queue.earliest()
     7.0
     >>> list(queue.due(8.0))
@@ -28,16 +28,16 @@ class CompletionQueue:
         self.heap: list[tuple[float, int, int]] = []
         self._epoch = [0] * num_jobs
 
-    def predict(self, job: int, end: float) -> None:
+    def add(self, job: int, end: float) -> None:
         """Add the predicted completion ``end`` (s) of a job."""
         heappush(self.heap, (end, job, self._epoch[job]))
 
-    def outdate(self, job: int) -> None:
-        """Outdate the predictions of a job."""
+    def invalidate(self, job: int) -> None:
+        """Invalidate the predictions of a job."""
         self._epoch[job] += 1
 
     def replace(self, ends: Iterable[tuple[float, int]]) -> None:
-        """Replace all predictions by pairs of completion (s) and job."""
+        """Replace all predictions; ``ends`` has pairs of completion (s) and job."""
         self.heap[:] = [(end, job, self._epoch[job]) for end, job in ends]
         heapify(self.heap)
 
@@ -50,7 +50,7 @@ class CompletionQueue:
         return heap[0][0] if heap else math.inf
 
     def due(self, until: float) -> Iterator[tuple[float, int]]:
-        """Remove and yield the pairs of completion (s) and job up to an instant."""
+        """Remove and yield the predictions up to an instant, as pairs of completion (s) and job."""
         heap = self.heap
         while heap and heap[0][0] <= until:
             end, job, epoch = heappop(heap)

@@ -12,9 +12,9 @@ from repro.base.typing import Floats, Ints
 def factors(ratios: Floats, level: float) -> tuple[float, float]:
     """Bounds between which a new ratio lies with probability ``level`` or more.
 
-    Two-sided split conformal prediction: of n ratios, the k-th smallest and the k-th largest, with
-    k = floor((n + 1) (1 - level) / 2). The probability holds if the new ratio is exchangeable with
-    the others. For k = 0 there are too few ratios, and the bounds are 0 and infinity.
+    This is two-sided split conformal prediction. The bounds are the k-th smallest and the k-th
+    largest of n ratios, with k = floor((n + 1) (1 - level) / 2). The probability holds if the new
+    ratio is exchangeable with the others. For k = 0 the bounds are 0 and infinity.
 
     Parameters
     ----------
@@ -35,13 +35,13 @@ def factors(ratios: Floats, level: float) -> tuple[float, float]:
     return _bounds(np.sort(ratios), level)
 
 
-def online(
+def bounds_at_arrival(
     submit: Floats, jct: Floats, predicted: Floats, job_class: Ints, level: float
 ) -> tuple[Floats, Floats]:
-    """Lower and upper bound of each job's JCT (s), as they are known at its arrival.
+    """Lower and upper bound of each job's JCT (s), from the jobs that ended before its arrival.
 
-    The bounds are the predicted JCT times the `factors` of the jobs of the same class that ended
-    before the arrival. They are NaN for a job without a prediction, or with too few such jobs.
+    The bounds are the predicted JCT times the `factors` of the ended jobs of its class. They are
+    NaN if the job has no prediction, or if too few jobs of its class have ended.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def online(
     --------
     >>> submit = np.arange(0.0, 50.0, 10.0)
     >>> jct = np.array([2.0, 3.0, 60.0, 5.0, 6.0])
-    >>> low, high = online(submit, jct, np.ones(5), np.zeros(5, int), 0.3)
+    >>> low, high = bounds_at_arrival(submit, jct, np.ones(5), np.zeros(5, int), 0.3)
     >>> low, high
     (array([nan, nan,  2.,  2.,  2.]), array([nan, nan,  3.,  3.,  5.]))
     """
@@ -84,7 +84,7 @@ def online(
 
 def _bounds(ratios: Sequence[float] | Floats, level: float) -> tuple[float, float]:
     """k-th smallest and k-th largest of ascending ratios; 0 and infinity for k = 0."""
-    # rounding may make a whole number a little smaller
+    # the quotient may be a whole number that rounding makes a little smaller
     k = int((len(ratios) + 1) * (1 - level) / 2 + 1e-9)
     if k == 0:
         return 0.0, np.inf

@@ -1,4 +1,4 @@
-"""Checks of decisions: gangs are whole, hosts run, GPUs suffice. Errors name time and job."""
+"""Checks of decisions: demands are met, hosts run, GPUs suffice. Errors name time and job."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,14 +10,14 @@ from repro.model.policy import Policy
 
 
 class DecisionChecks:
-    """Checks of the runs that a policy decides on.
+    """Checks of the gangs in the decisions of a policy.
 
     Parameters
     ----------
     table : JobTable
-        Jobs of the run.
+        Jobs of the simulation.
     policy : Policy
-        Policy of the run.
+        Policy of the simulation.
     """
 
     def __init__(self, table: JobTable, policy: Policy) -> None:
@@ -25,16 +25,18 @@ class DecisionChecks:
         self._policy = policy
 
     def check_members(self, run: Run, chosen: Mapping[int, Run], now: float) -> None:
-        """Check that the members of a run are present, named once, and get their whole demand.
+        """Check that the members of a gang are present, named once, and get their demand.
 
-        ``chosen`` has the runs that the decision names before.
+        ``chosen`` has the gangs that the decision names before this gang.
         """
         for job in run.jobs:
             if job not in self._table.active or job in chosen:
-                state = "twice" if job in chosen else "which is not waiting or running"
-                raise self.error(now, job, f"names it {state}")
+                mistake = "names a job that is neither waiting nor running"
+                if job in chosen:
+                    mistake = "names the job twice"
+                raise self.error(now, job, mistake)
         if not run.gpus > 0:
-            raise self.error(now, run.jobs[0], f"gives it {run.gpus:g} GPUs; more than 0")
+            raise self.error(now, run.jobs[0], f"gives it {run.gpus:g} GPUs; give more than 0")
         if self._policy.elastic:
             return
         for job in run.jobs:
@@ -43,16 +45,19 @@ class DecisionChecks:
                 raise self.error(
                     now,
                     job,
-                    f"gives it {run.gpus:g} GPUs but it asks for {demand}; "
-                    f"all or none, unless the policy declares `elastic = True`",
+                    f"gives it {run.gpus:g} GPUs, but its demand is {demand}; "
+                    f"give all or none, or declare `elastic = True` in the policy",
                 )
 
     def check_hosts(self, run: Run, chosen: Mapping[int, Run], now: float) -> None:
-        """Check that the hosts of a run are chosen before it and have the GPUs that it shares."""
+        """Check that the decision names the hosts of a gang first, and that their GPUs suffice."""
         absent = [job for job in run.hosts if job not in chosen]
         if absent:
+            host = self._table.ids[self.known_row(absent[0])]
             raise self.error(
-                now, run.jobs[0], f"shares GPUs with row {absent[0]}, which does not run"
+                now,
+                run.jobs[0],
+                f"shares GPUs with job {host!r}, which the decision does not name before it",
             )
         host_gpus = sum({id(chosen[job]): chosen[job].gpus for job in run.hosts}.values())
         if not 0 <= run.shared <= min(run.gpus, host_gpus):
@@ -69,8 +74,8 @@ class DecisionChecks:
         return job
 
     def too_few_gpus(self, now: float, job: int, gpus: float, free: float) -> PolicyError:
-        """Error of a run that gets more GPUs than are free."""
-        return self.error(now, job, f"gives it {gpus:g} GPUs where {free:g} are left")
+        """Error of a gang that gets more GPUs than are free."""
+        return self.error(now, job, f"gives it {gpus:g} GPUs, but only {free:g} are free")
 
     def error(self, now: float, job: int, mistake: str) -> PolicyError:
         """Error of a decision, with policy, time and job."""
@@ -79,14 +84,14 @@ class DecisionChecks:
         )
 
 
-def with_gpu_type(run: Run, free: Mapping[str | None, float], held: Run | None) -> Run:
-    """``run`` with a GPU type, on a cluster that has types.
+def with_gpu_type(run: Run, free: Mapping[str | None, float], present_run: Run | None) -> Run:
+    """Choose the GPU type of a gang without a type, on a cluster that has types.
 
-    A run without a type stays on the type of ``held``, the run of its first job, if that has enough
-    free GPUs. Else it goes to the type with most free GPUs.
+    The gang stays on the type of ``present_run``, the present gang of its first job, if this type
+    has enough free GPUs. Otherwise it goes to the type with the most free GPUs.
     """
     if run.gpu_type is not None or None in free:
         return run
-    if held is not None and free.get(held.gpu_type, 0.0) >= run.gpus:
-        return replace(run, gpu_type=held.gpu_type)
+    if present_run is not None and free.get(present_run.gpu_type, 0.0) >= run.gpus:
+        return replace(run, gpu_type=present_run.gpu_type)
     return replace(run, gpu_type=max(free, key=lambda name: (free[name], str(name))))

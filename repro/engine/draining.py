@@ -1,14 +1,14 @@
-"""GPUs that preempted jobs keep while they checkpoint."""
+"""Draining GPUs: preempted jobs still write their checkpoints on them."""
 
 from collections.abc import Mapping
 from heapq import heapify, heappop, heappush
 
-#: GPUs up to this number are a rounding error of sums of fractions.
-NO_GPUS = 1e-9
+#: Largest number of GPUs that counts as a rounding error of sums of fractions.
+GPU_ROUNDING = 1e-9
 
 
 class DrainingGpus:
-    """GPUs that are handed on before their last holders have finished the checkpoint.
+    """GPUs that may start another gang only after the checkpoint of their last holders.
 
     Examples
     --------
@@ -27,16 +27,17 @@ class DrainingGpus:
         self.checkpoints.append((until, gpus))
 
     def delay(self, gpus: float, free: Mapping[str | None, float], now: float) -> float:
-        """Seconds until ``gpus`` of the ``free`` GPUs have finished their checkpoints.
+        """Seconds until checkpoints use none of ``gpus`` GPUs of the ``free`` GPUs.
 
-        A gang takes clean GPUs first, then those whose checkpoint ends first.
+        A gang first takes free GPUs without a checkpoint, then the GPUs whose checkpoint ends
+        earliest.
         """
         draining = [entry for entry in self.checkpoints if entry[0] > now]
-        clean = sum(free.values()) - sum(held for _, held in draining)
-        missing = gpus - max(0.0, clean)
+        usable = sum(free.values()) - sum(held for _, held in draining)
+        missing = gpus - max(0.0, usable)
         heapify(draining)
         until = now
-        while missing > NO_GPUS and draining:
+        while missing > GPU_ROUNDING and draining:
             until, held = heappop(draining)
             if held > missing:
                 heappush(draining, (until, held - missing))

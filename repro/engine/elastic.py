@@ -1,6 +1,6 @@
-"""The compiled clock of divisible GPUs: completions, leases, arrivals, and rollouts.
+"""Compiled event loop of elastic policies: completions, leases, arrivals and rollouts.
 
-A rollout simulates the jobs present to their ends, as if no further job arrived. It predicts the
+A rollout simulates the jobs present to their ends, without further arrivals. It predicts the
 completion of a job at its arrival (PCS, section 4).
 """
 
@@ -14,8 +14,8 @@ from repro.base.assign import assign
 from repro.base.compiled import njit
 from repro.base.typing import Flags, Floats, Ints
 from repro.model.elastic import (
-    ASKED,
-    HELD,
+    DEMAND,
+    HELD_GPU_S,
     HOLDERS,
     LEASE_ENDS,
     NOW,
@@ -24,12 +24,12 @@ from repro.model.elastic import (
     WAKE,
     DivisionRule,
     Elastic,
+    ElasticJobs,
     ElasticState,
-    Jobs,
     arrive,
+    clock_parts,
     count_event,
     depart,
-    in_parts,
     jobs_of,
     mean_jobs,
 )
@@ -37,26 +37,30 @@ from repro.model.jobs import JobTable
 from repro.model.records import Intervals
 from repro.model.view import View
 
-#: Entries of `DivisionRecord.tally`: jobs that held GPUs after the last event, and intervals.
+#: Entries of `DivisionRecord.tally`: number of jobs that held GPUs after the last event, and number
+#: of closed intervals.
 HOLDERS_BEFORE, CLOSED = range(2)
 
 
 class DivisionRecord(NamedTuple):
-    """What a run records, one entry per job; instants as in `Jobs`."""
+    """Records of a simulation of an elastic policy. Instants are as in `ElasticJobs`.
+
+    Arrays have an entry per job unless their comment gives another shape.
+    """
 
     end: Floats
     first_start: Floats
-    #: mean number of jobs present over the events of the job's life
+    #: mean number of jobs present, over the events between arrival and end (N of PCS, section 2)
     mean_jobs: Floats
     preemptions: Ints
-    #: whether the job is predicted by a rollout, and its predicted JCT (s)
+    #: whether a rollout predicts the job, and its predicted JCT (s)
     wants_rollout: Flags
-    predicted: Floats
+    predicted_jct: Floats
     #: open interval of the job: GPUs (0: no interval is open), speed and start
     gpus: Floats
     rate: Floats
     since: Floats
-    #: jobs that held GPUs after the last event
+    #: jobs that held GPUs after the last event, in the first entries
     holders_before: Ints
     #: (2,): see `HOLDERS_BEFORE`
     tally: Ints
@@ -67,7 +71,7 @@ class DivisionRecord(NamedTuple):
 
     @classmethod
     def empty(cls, wants_rollout: Flags, num_spans: int) -> "DivisionRecord":
-        """Record before the first event, with space for so many intervals."""
+        """Record before the first event, with space for ``num_spans`` intervals."""
         n = len(wants_rollout)
         return cls(
             end=np.full(n, math.nan),
@@ -75,7 +79,7 @@ class DivisionRecord(NamedTuple):
             mean_jobs=np.ones(n),
             preemptions=np.zeros(n, np.int64),
             wants_rollout=wants_rollout,
-            predicted=np.full(n, math.nan),
+            predicted_jct=np.full(n, math.nan),
             gpus=np.zeros(n),
             rate=np.zeros(n),
             since=np.zeros(n),
@@ -92,141 +96,148 @@ def simulate_divided(
     view: View,
     intervals: Intervals | None,
     *,
-    grid: float,
-    predicted: Flags,
+    parts_per_second: float,
+    wants_prediction: Flags,
 ) -> tuple[dict[str, Floats | Ints], float]:
     """Simulate until every job has finished.
 
-    A test compares the run with that of the engine, event by event.
+    A test compares the records with those of the engine, event by event.
 
     Parameters
     ----------
     table : JobTable
-        Jobs of the run; their state is written.
+        Jobs of the simulation; their state is written.
     policy : Elastic
-        Policy with a compiled rule.
+        Policy with a compiled division rule.
     view : View
         View of the policy.
     intervals : Intervals or None
-        Record of the intervals in which jobs hold GPUs; None: nothing is recorded.
-    grid : float
-        Instants are whole multiples of 1/``grid`` seconds if this is above 1.
-    predicted : array of bool
+        Record of the intervals in which jobs hold GPUs; None: intervals are not recorded.
+    parts_per_second : float
+        Parts of a second in which instants are counted, in whole numbers if above 1.
+    wants_prediction : array of bool
         Jobs whose completion is predicted at their arrival.
 
     Returns
     -------
     columns : dict
-        More columns of the job records: fair_jct (s), predicted_jct (s; NaN: not predicted), and
-        job_class if the policy has classes.
+        More columns of the job records: fair_jct (s), predicted_jct (s; NaN: not predicted). A
+        policy with classes adds job_class.
     held_s : float
         GPU-seconds held by all jobs.
     """
     rule = policy.rule
     assert rule is not None, "the policy has a compiled rule"
-    jobs = jobs_of(policy, view, grid=grid, alone=intervals is not None)
-    # the JCT itself is the prediction where later arrivals change nothing for a job
+    jobs = jobs_of(policy, view, grid=parts_per_second, alone=intervals is not None)
+    # where later arrivals do not affect a job, its JCT is the prediction
     exact = policy.foresees and not policy.size_error and not policy.resize_s
-    no_rollouts = exact or policy.promised is not None
-    wants_rollout = np.zeros_like(predicted) if no_rollouts else predicted
+    no_rollouts = exact or policy.reserved_end is not None
+    wants_rollout = np.zeros_like(wants_prediction) if no_rollouts else wants_prediction
     record, last = _run(policy, rule, jobs, wants_rollout, intervals is not None)
     if intervals is not None:
-        _append_spans(intervals, record.spans, jobs, grid)
-    jct = (record.end - jobs.submit) / grid
-    _write_state(table, record, jobs, grid)
-    fair_jct = jobs.work / np.minimum(jobs.gpus / record.mean_jobs, jobs.asked)
-    predicted_jct = record.predicted
+        _append_spans(intervals, record.spans, jobs)
+    jct = (record.end - jobs.submit) / parts_per_second
+    _write_state(table, record, jobs)
+    fair_jct = jobs.work / np.minimum(jobs.gpus / record.mean_jobs, jobs.demand)
+    predicted_jct = record.predicted_jct
     if exact:
-        predicted_jct = np.where(predicted, jct, math.nan)
-    if policy.promised is not None:
-        promised_end = last.real[policy.promised, : len(jct)]
-        predicted_jct = np.where(predicted, (promised_end - jobs.submit) / grid, math.nan)
+        predicted_jct = np.where(wants_prediction, jct, math.nan)
+    if policy.reserved_end is not None:
+        promised_end = last.own_floats[policy.reserved_end, : len(jct)]
+        promised_jct = (promised_end - jobs.submit) / parts_per_second
+        predicted_jct = np.where(wants_prediction, promised_jct, math.nan)
     columns: dict[str, Floats | Ints] = {"fair_jct": fair_jct, "predicted_jct": predicted_jct}
-    if policy.classed:
+    if policy.has_classes:
         columns["job_class"] = jobs.group
     return columns, float(record.held_s[0])
 
 
 def _run(
-    policy: Elastic, rule: DivisionRule, jobs: Jobs, wants_rollout: Flags, records: bool
+    policy: Elastic,
+    rule: DivisionRule,
+    jobs: ElasticJobs,
+    wants_rollout: Flags,
+    keeps_intervals: bool,
 ) -> tuple[DivisionRecord, ElasticState]:
-    """Record and last state of a run; ``records``: with intervals."""
+    """Simulate; return the records, with closed intervals if wanted, and the last state."""
     rule_settings = policy.settings(jobs)
-    # in a rollout the jobs are as large as the scheduler believes
-    believed = jobs._replace(error=np.ones(len(jobs.work)))
+    # `_copy` multiplies the remaining work of a rollout by the size error, so its own factor is 1
+    rollout_jobs = jobs._replace(error=np.ones(len(jobs.work)))
 
     def run_once(wants_rollout: Flags, num_spans: int) -> tuple[DivisionRecord, ElasticState]:
         state = ElasticState.of(jobs, rule.memory)
-        rollout = ElasticState.of(jobs, rule.memory)._replace(seen=state.seen)
+        rollout = ElasticState.of(jobs, rule.memory)._replace(at_arrival=state.at_arrival)
         record = DivisionRecord.empty(wants_rollout, num_spans)
-        rule.run(jobs, believed, rule_settings, state, rollout, record, records)
+        rule.run(jobs, rollout_jobs, rule_settings, state, rollout, record, keeps_intervals)
         return record, state
 
     num_spans = 0
-    if records:
-        # a first run counts the intervals
+    if keeps_intervals:
+        # a first simulation counts the intervals
         counting, _ = run_once(np.zeros_like(wants_rollout), 0)
         num_spans = int(counting.tally[CLOSED])
     return run_once(wants_rollout, num_spans)
 
 
-def _append_spans(intervals: Intervals, spans: Floats, jobs: Jobs, grid: float) -> None:
-    """Append the closed intervals of a run to its records."""
+def _append_spans(intervals: Intervals, spans: Floats, jobs: ElasticJobs) -> None:
+    """Append closed intervals to the records."""
+    parts = jobs.per_second
     job, start, end, gpus, rate = spans
-    relative_rate = rate / jobs.fastest[job.astype(int)]
+    relative_rate = rate / jobs.full_speed[job.astype(int)]
     no_type = np.full(len(job), -1.0)
-    columns = [job, job, start / grid, end / grid, gpus, gpus, relative_rate, no_type]
+    columns = [job, job, start / parts, end / parts, gpus, gpus, relative_rate, no_type]
     intervals.blocks.append(np.array(columns))
 
 
-def _write_state(table: JobTable, record: DivisionRecord, jobs: Jobs, grid: float) -> None:
-    """Write starts, ends and preemptions of a finished run into the job table."""
+def _write_state(table: JobTable, record: DivisionRecord, jobs: ElasticJobs) -> None:
+    """Write starts, ends and preemptions of a finished simulation into the job table."""
     state = table.state
-    # where GPUs are divided by kinds, a job may run from its arrival without an own interval
+    # a rule that divides GPUs by kind records no start of a job: it counts as started at arrival
     first_start = np.where(np.isinf(record.first_start), jobs.submit, record.first_start)
-    state.first_start[:] = first_start / grid
-    state.end[:] = record.end / grid
-    state.left[:] = 0.0
+    state.first_start[:] = first_start / jobs.per_second
+    state.end[:] = record.end / jobs.per_second
+    state.work_left[:] = 0.0
     state.preemptions[:] = record.preemptions
 
 
-def ruled(
+def compiled_rule(
     admit: Callable[..., None],
     retire: Callable[..., None],
     share: Callable[..., None],
     *memory: type,
     by_arrival: bool = True,
 ) -> DivisionRule:
-    """Compile the clock around a rule that divides GPUs.
+    """Compile the event loop around the functions of a division rule.
 
-    The arguments are the fields of `repro.model.elastic.DivisionRule`. The clock simulates all jobs
-    in ``state``. In the state ``rollout`` it predicts the jobs whose prediction is wanted.
+    The arguments are fields of `repro.model.elastic.DivisionRule`. The loop, its field ``run``,
+    simulates in its argument ``state`` and computes rollouts in its argument ``rollout``.
     """
 
     @njit(home=share.__module__)
-    def run(jobs, believed, rule_settings, state, rollout, record, records):  # type: ignore[no-untyped-def]
-        # job that the present rollout predicts (-1: no rollout), and the next job to arrive
+    def run(jobs, rollout_jobs, rule_settings, state, rollout, record, keeps_intervals):  # type: ignore[no-untyped-def]
+        # job that the present rollout predicts; -1: no rollout
         subject = -1
-        coming = 0
+        next_job = 0
         num_jobs = len(jobs.work)
         while True:
-            now_state, now_jobs = (rollout, believed) if subject >= 0 else (state, jobs)
-            arrives = jobs.submit[coming] if subject < 0 and coming < num_jobs else math.inf
+            now_state, now_jobs = (rollout, rollout_jobs) if subject >= 0 else (state, jobs)
+            has_arrivals = subject < 0 and next_job < num_jobs
+            next_submit = jobs.submit[next_job] if has_arrivals else math.inf
             first, end, second = _next_end(now_jobs, now_state)
-            lease = now_state.clock[LEASE_ENDS]
-            now = min(end, lease, arrives)
+            lease_end = now_state.clock[LEASE_ENDS]
+            now = min(end, lease_end, next_submit)
             if now == math.inf:
                 break
             _advance(now_jobs, now_state, now)
             # completions come before ends of leases, and these before arrivals
-            completes = end <= now * _instant(now_jobs)
-            arrival = now < lease and not completes
-            if arrival:
-                arrive(state, jobs, coming)
-                admit(jobs, rule_settings, state, coming)
-                coming += 1
-            elif completes:
-                together = second <= now * _instant(now_jobs)
+            is_completion = end <= now * _tie_factor(now_jobs)
+            is_arrival = now < lease_end and not is_completion
+            if is_arrival:
+                arrive(state, jobs, next_job)
+                admit(jobs, rule_settings, state, next_job)
+                next_job += 1
+            elif is_completion:
+                has_ties = second <= now * _tie_factor(now_jobs)
                 while first >= 0:
                     depart(now_state, now_jobs, first)
                     if first == subject:
@@ -235,35 +246,35 @@ def ruled(
                     if subject < 0:
                         record.end[first] = now
                         record.mean_jobs[first] = mean_jobs(state, first)
-                    # a division before it could take the GPUs of a job without work left
-                    first = _also_done(now_jobs, now_state) if together else -1
+                    # jobs done at this instant complete before a division could take their GPUs
+                    first = _also_done(now_jobs, now_state) if has_ties else -1
                     if first >= 0:
                         count_event(now_state)
-                if 0 <= subject == first:
-                    record.predicted[subject] = (now - jobs.submit[subject]) / jobs.per_second
+                if subject >= 0 and first == subject:
+                    record.predicted_jct[subject] = (now - jobs.submit[subject]) / jobs.per_second
                     subject = -1
                     continue
             share(now_jobs, rule_settings, now_state)
-            ends = min(now + jobs.lease, now_state.clock[WAKE])
-            now_state.clock[LEASE_ENDS] = ends if now_state.tally[PRESENT] > 0 else math.inf
+            lease_end = min(now + jobs.lease, now_state.clock[WAKE])
+            now_state.clock[LEASE_ENDS] = lease_end if now_state.tally[PRESENT] > 0 else math.inf
             if subject < 0:
-                _note(state, record, records)
-                if arrival and record.wants_rollout[coming - 1]:
-                    subject = coming - 1
-                    _copy(jobs, state, rollout, coming)
-        record.held_s[0] = state.clock[HELD]
+                _record_changes(state, record, keeps_intervals)
+                if is_arrival and record.wants_rollout[next_job - 1]:
+                    subject = next_job - 1
+                    _copy(jobs, state, rollout, next_job)
+        record.held_s[0] = state.clock[HELD_GPU_S]
 
     return DivisionRule(run, admit, retire, share, memory, by_arrival)
 
 
 @njit()
-def _instant(jobs: Jobs) -> float:
-    """Multiple of now up to which completions are now; 1 if instants are whole numbers."""
+def _tie_factor(jobs: ElasticJobs) -> float:
+    """Factor f: a completion at up to f * now counts as now. It is 1 for whole numbers of parts."""
     return SAME_INSTANT if jobs.per_second == 1.0 else 1.0
 
 
 @njit(error_model="numpy")
-def _next_end(jobs: Jobs, state: ElasticState) -> tuple[int, float, float]:
+def _next_end(jobs: ElasticJobs, state: ElasticState) -> tuple[int, float, float]:
     """Next job to complete (-1: none), its end, and the end of the job after it.
 
     Both ends are in parts of a second.
@@ -274,10 +285,10 @@ def _next_end(jobs: Jobs, state: ElasticState) -> tuple[int, float, float]:
     now = state.clock[NOW]
     for job in state.holders[: state.tally[HOLDERS]]:
         begin = now
-        seconds = state.left[job] / state.rate[job]
+        seconds = state.work_left[job] / state.rate[job]
         if jobs.pause > 0.0:
-            begin = max(now, state.begins[job])
-        end = begin + in_parts(jobs, seconds)
+            begin = max(now, state.progress_from[job])
+        end = begin + clock_parts(jobs, seconds)
         if end < earliest:
             second = earliest
             first = job
@@ -290,7 +301,7 @@ def _next_end(jobs: Jobs, state: ElasticState) -> tuple[int, float, float]:
 
 
 @njit(error_model="numpy")
-def _also_done(jobs: Jobs, state: ElasticState) -> int:
+def _also_done(jobs: ElasticJobs, state: ElasticState) -> int:
     """Another job that holds GPUs and is done at this instant (-1: none).
 
     Under rules ``pcs``, as in the artifact, a job is done only if its remaining work is exactly 0.
@@ -299,54 +310,54 @@ def _also_done(jobs: Jobs, state: ElasticState) -> int:
     done = -1
     now = state.clock[NOW]
     for job in state.holders[: state.tally[HOLDERS]]:
-        # a job that has just completed holds none
+        # a job that has just completed holds no GPUs
         if state.gpus[job] == 0.0:
             continue
         if jobs.per_second > 1.0:
-            is_done = state.left[job] == 0.0
+            is_done = state.work_left[job] == 0.0
         else:
-            waits = max(state.begins[job] - now, 0.0) if jobs.pause > 0.0 else 0.0
-            is_done = now + waits + state.left[job] / state.rate[job] <= now * SAME_INSTANT
+            waits = max(state.progress_from[job] - now, 0.0) if jobs.pause > 0.0 else 0.0
+            is_done = now + waits + state.work_left[job] / state.rate[job] <= now * SAME_INSTANT
         if is_done and (done < 0 or (jobs.by_arrival and job < done)):
             done = job
     return done
 
 
 @njit()
-def _advance(jobs: Jobs, state: ElasticState, now: float) -> None:
-    """Let the jobs progress until an event; every job present counts the event."""
+def _advance(jobs: ElasticJobs, state: ElasticState, now: float) -> None:
+    """Let the jobs progress until an event, and count the event for `mean_jobs`."""
     clock = state.clock
     seconds = (now - state.clock[NOW]) / jobs.per_second
     if seconds > 0.0:
         for job in state.holders[: state.tally[HOLDERS]]:
             if jobs.pause == 0.0:
-                state.left[job] -= state.rate[job] * seconds
-            elif now > state.begins[job]:
-                begin = max(clock[NOW], state.begins[job])
-                state.left[job] -= state.rate[job] * ((now - begin) / jobs.per_second)
-        clock[HELD] += min(clock[ASKED], jobs.gpus) * seconds
+                state.work_left[job] -= state.rate[job] * seconds
+            elif now > state.progress_from[job]:
+                begin = max(clock[NOW], state.progress_from[job])
+                state.work_left[job] -= state.rate[job] * ((now - begin) / jobs.per_second)
+        clock[HELD_GPU_S] += min(clock[DEMAND], jobs.gpus) * seconds
         clock[NOW] = now
     count_event(state)
 
 
 @njit()
-def _copy(jobs: Jobs, state: ElasticState, rollout: ElasticState, arrived: int) -> None:
-    """Copy a state for a rollout, in which jobs are as large as the scheduler believes."""
+def _copy(jobs: ElasticJobs, state: ElasticState, rollout: ElasticState, arrived: int) -> None:
+    """Copy a state for a rollout; the size error multiplies the remaining work of each job."""
     for job in range(arrived):
-        rollout.left[job] = state.left[job] * jobs.error[job]
+        rollout.work_left[job] = state.work_left[job] * jobs.error[job]
     assign(rollout.gpus[:arrived], state.gpus)
     assign(rollout.rate[:arrived], state.rate)
-    assign(rollout.begins[:arrived], state.begins)
+    assign(rollout.progress_from[:arrived], state.progress_from)
     assign(rollout.holders[: state.tally[HOLDERS]], state.holders)
-    assign(rollout.real.ravel(), state.real.ravel())
-    assign(rollout.whole.ravel(), state.whole.ravel())
+    assign(rollout.own_floats.ravel(), state.own_floats.ravel())
+    assign(rollout.own_ints.ravel(), state.own_ints.ravel())
     assign(rollout.clock, state.clock)
     assign(rollout.tally, state.tally)
 
 
 @njit()
-def _note(state: ElasticState, record: DivisionRecord, records: bool) -> None:
-    """Record changes of GPUs at an event; intervals of zero length are skipped."""
+def _record_changes(state: ElasticState, record: DivisionRecord, keeps_intervals: bool) -> None:
+    """Record changes of GPUs at an event; skip intervals of zero length."""
     now = state.clock[NOW]
     tally = record.tally
     for job in record.holders_before[: tally[HOLDERS_BEFORE]]:
@@ -354,7 +365,7 @@ def _note(state: ElasticState, record: DivisionRecord, records: bool) -> None:
             continue
         if now > record.since[job]:
             record.first_start[job] = min(record.first_start[job], record.since[job])
-            if records:
+            if keeps_intervals:
                 if tally[CLOSED] < record.spans.shape[1]:
                     span = record.spans[:, tally[CLOSED]]
                     span[0] = job
@@ -363,7 +374,7 @@ def _note(state: ElasticState, record: DivisionRecord, records: bool) -> None:
                     span[3] = record.gpus[job]
                     span[4] = record.rate[job]
                 tally[CLOSED] += 1
-        lost_all = state.gpus[job] == 0.0 and state.left[job] > 0.0
+        lost_all = state.gpus[job] == 0.0 and state.work_left[job] > 0.0
         if lost_all and record.first_start[job] < math.inf:
             record.preemptions[job] += 1
         record.gpus[job] = 0.0

@@ -1,4 +1,4 @@
-"""Instants of events: simultaneous events, polled completions, decisions on a grid."""
+"""Instants of events: simultaneous events, polled completions, decisions at an interval."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from repro.engine.run_settings import RunSettings
 from repro.model.elastic import SAME_INSTANT
 from repro.model.policy import Policy
 
-#: Distance of a quotient from a whole number that is put down to rounding.
+#: Largest distance of a quotient from a whole number that counts as a rounding error.
 ROUNDING = 1e-9
 
 
@@ -19,38 +19,38 @@ class EventTimes(NamedTuple):
     Examples
     --------
     >>> times = EventTimes(interval=10.0)
-    >>> times.decides_at(20.0), times.decides_at(21.0), times.next_on_grid(21.0)
+    >>> times.decides_at(20.0), times.decides_at(21.0), times.next_decision(21.0)
     (True, False, 30.0)
     """
 
     #: seconds between decisions; None: a decision at every event
     interval: float | None = None
-    #: seconds between polls of completions; 0: they are noticed at once; infinity: at decisions
+    #: seconds between polls that notice completions; 0: at once; infinity: only at decisions
     poll_s: float = 0.0
-    #: a completion this near an arrival is one event with it (s)
+    #: largest distance (s) between a completion and an arrival that form one event
     tie_s: float = 0.0
-    #: completions within this relative distance are one event
+    #: largest relative distance between completions that form one event
     tie_rel: float = 0.0
-    #: arrivals up to this multiple of an instant are at that instant
+    #: an arrival at up to ``arrival_factor`` * now counts as now
     arrival_factor: float = 1.0
-    #: completions up to this multiple of an instant are at that instant
+    #: a completion at up to ``completion_factor`` * now counts as now
     completion_factor: float = 1.0
 
     @classmethod
     def of(cls, policy: Policy, settings: RunSettings) -> EventTimes:
-        """Event times of a policy under the rules of a run."""
-        noticed = policy.completions()
+        """Event times of a policy under the rules of a simulation."""
+        completions = policy.completions()
         rules_rel = settings.rules.tie_rel
         return cls(
             interval=settings.interval,
-            poll_s=noticed.poll_s,
-            tie_s=noticed.tie_s,
-            tie_rel=rules_rel if noticed.tie_rel is None else noticed.tie_rel,
+            poll_s=completions.poll_s,
+            tie_s=completions.tie_s,
+            tie_rel=rules_rel if completions.tie_rel is None else completions.tie_rel,
             arrival_factor=1.0 + rules_rel,
             completion_factor=SAME_INSTANT if policy.elastic else 1.0,
         )
 
-    def noticed(self, end: float, now: float) -> float:
+    def noticed_at(self, end: float, now: float) -> float:
         """Instant (s) at which a completion predicted for ``end`` is noticed."""
         if self.poll_s == math.inf:
             return math.inf
@@ -61,8 +61,8 @@ class EventTimes(NamedTuple):
             poll += self.poll_s
         return poll
 
-    def joined_s(self, end: float) -> float:
-        """Seconds around a completion within which an arrival is one event with it."""
+    def tie_window_s(self, end: float) -> float:
+        """Seconds before and after a completion in which an arrival forms one event with it."""
         if self.poll_s or not self.tie_s or end == math.inf:
             return 0.0
         return max(self.tie_s, self.tie_rel * end)
@@ -72,7 +72,7 @@ class EventTimes(NamedTuple):
         interval = self.interval
         return interval is None or abs(now / interval - round(now / interval)) < ROUNDING
 
-    def next_on_grid(self, now: float) -> float:
+    def next_decision(self, now: float) -> float:
         """Next multiple of the interval (s)."""
-        assert self.interval is not None, "decisions have a grid"
+        assert self.interval is not None, "decisions are made at an interval"
         return (math.floor(now / self.interval + ROUNDING) + 1) * self.interval

@@ -16,17 +16,17 @@ class GangNodes:
     Parameters
     ----------
     table : JobTable
-        Jobs of the run.
+        Jobs of the simulation.
     cluster : Cluster
-        Cluster of the run.
+        Cluster of the simulation.
     policy : str
         Name of the policy, for messages.
     placer : Placer
         Placement rule on the whole cluster.
-    typed : mapping of str to Placer
+    placer_by_type : mapping of str to Placer
         Placement rule on the nodes of each GPU type, for policies that name GPU types.
     counts_only : bool
-        GPUs of a type are interchangeable and starts are free, so that no gang needs nodes.
+        GPUs of a type are interchangeable and starts cost nothing, so no gang needs nodes.
     """
 
     def __init__(
@@ -35,42 +35,42 @@ class GangNodes:
         cluster: Cluster,
         policy: str,
         placer: Placer,
-        typed: Mapping[str | None, Placer],
+        placer_by_type: Mapping[str | None, Placer],
         *,
         counts_only: bool,
     ) -> None:
         self.placer = placer
         self.counts_only = counts_only
-        #: whether the placement rule had a part in the run
+        #: whether the placement rule was used in the simulation
         self.placement_used = False
         self._table = table
         self._cluster = cluster
         self._policy = policy
-        self._typed = typed
+        self._placer_by_type = placer_by_type
         self._nodes: dict[int, Nodes] = {}
 
     def of(self, leader: int) -> Nodes:
-        """(Node, GPUs there) of the gang of a leader, by ascending node."""
+        """(Node, number of GPUs on it) of the gang of a leader, by ascending node."""
         return self._nodes.get(leader, ())
 
     def of_start(self, run: Run) -> Nodes:
-        """Nodes of a gang that starts; the placement rule chooses them unless it has done so.
+        """Nodes of a gang that starts, chosen now unless `place` has chosen them before.
 
-        They are empty for a gang without own GPUs or with a fraction of a GPU.
+        The list is empty for a gang without own GPUs or with a fraction of a GPU.
         """
         charged = run.gpus - run.shared
         if self.counts_only or not charged or charged != int(charged):
             return ()
         self.placement_used = True
         leader = run.jobs[0]
-        # a placement rule that only counts GPUs is not asked: the decision has been counted already
+        # a rule that only counts GPUs has nothing to choose: the GPUs of the decision are checked
         if leader not in self._nodes and (self.placer.tracks_nodes or run.tasks):
             self.place(run)
         return self._nodes.get(leader, ())
 
     def place(self, run: Run) -> None:
         """Let the placement rule choose the nodes of a gang."""
-        placer = self._typed.get(run.gpu_type, self.placer)
+        placer = self._placer_by_type.get(run.gpu_type, self.placer)
         leader = run.jobs[0]
         self.placement_used = True
         if not run.tasks:
@@ -80,7 +80,7 @@ class GangNodes:
         if len(run.tasks) != run.gpus:
             raise PolicyError(
                 f"policy {self._policy!r} names nodes for {len(run.tasks)} tasks of job "
-                f"{self._table.ids[leader]!r} that holds {run.gpus:g} GPUs; one GPU per task"
+                f"{self._table.ids[leader]!r}, but gives it {run.gpus:g} GPUs; name a node per GPU"
             )
         self._nodes[leader] = placer.claim(leader, run.tasks)
 
@@ -89,14 +89,14 @@ class GangNodes:
         leader = run.jobs[0]
         if leader in self._nodes:
             del self._nodes[leader]
-            self._typed.get(run.gpu_type, self.placer).give_back(leader)
+            self._placer_by_type.get(run.gpu_type, self.placer).give_back(leader)
 
     def idle(self) -> list[int] | None:
         """Idle GPUs of every node; None if the placement rule only counts GPUs."""
         if not self.placer.tracks_nodes:
             return None
         idle = [node.gpus for node in self._cluster.nodes]
-        for placer in (self.placer, *self._typed.values()):
-            for node, gpus in placer.taken():
+        for placer in (self.placer, *self._placer_by_type.values()):
+            for node, gpus in placer.allocations():
                 idle[node] -= gpus
         return idle

@@ -1,4 +1,4 @@
-"""Holdings: the jobs that hold GPUs. Decisions are carried out here, and progress is booked."""
+"""Jobs that hold GPUs: decisions are carried out and progress is recorded here."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -21,22 +21,22 @@ from repro.placement.base import Placer
 
 
 class Holdings:
-    """Runs of the jobs that hold GPUs, with nodes, rates and predicted completions.
+    """Gangs that hold GPUs, with their nodes, rates and predicted completions.
 
     Parameters
     ----------
     table : JobTable
-        Jobs of the run.
+        Jobs of the simulation.
     cluster : Cluster
-        Cluster of the run.
+        Cluster of the simulation.
     policy : str
         Name of the policy, for messages.
     placer : Placer
         Placement rule on the whole cluster.
-    typed : mapping of str to Placer
+    placer_by_type : mapping of str to Placer
         Placement rule on the nodes of each GPU type; empty for policies that name no GPU types.
     settings : RunSettings
-        Options of the run.
+        Options of the simulation.
     """
 
     def __init__(
@@ -45,35 +45,37 @@ class Holdings:
         cluster: Cluster,
         policy: str,
         placer: Placer,
-        typed: Mapping[str | None, Placer],
+        placer_by_type: Mapping[str | None, Placer],
         settings: RunSettings,
     ) -> None:
         perf = settings.perf
         overhead = settings.overhead
         self.table = table
-        #: run of every job that holds GPUs
+        #: gang of every job that holds GPUs
         self.runs: dict[int, Run] = {}
-        #: GPUs of each type, and GPUs of each type that no job holds
+        #: number of GPUs of each type, in the cluster and free
         self.capacity: dict[str | None, float] = {
-            name: float(of_type.num_gpus) for name, of_type in typed.items()
+            name: float(type_placer.num_gpus) for name, type_placer in placer_by_type.items()
         } or {None: float(cluster.num_gpus)}
         self.free = self.capacity.copy()
-        #: column of each GPU type in `State.on_type`
+        #: column of each GPU type in `State.type_column`
         self._column = {name: column for column, name in enumerate(sorted(self.capacity, key=str))}
         #: seconds of starts, checkpoints and lost work so far
         self.overhead_s = 0.0
         self.completions = CompletionQueue(table.count)
         self.draining = DrainingGpus()
-        counts_only = bool(typed) and not placer.tracks_nodes and overhead is None
-        self.gangs = GangNodes(table, cluster, policy, placer, typed, counts_only=counts_only)
+        counts_only = bool(placer_by_type) and not placer.tracks_nodes and overhead is None
+        self.gangs = GangNodes(
+            table, cluster, policy, placer, placer_by_type, counts_only=counts_only
+        )
         self.costs = None if overhead is None else OverheadCosts(table, overhead, self.gangs)
-        #: for an overhead that every interval pays; else completions are predicted at each start
+        #: set if a start is charged in every interval; otherwise starts predict completions
         self.interval_starts: IntervalStarts | None = None
         if overhead is not None and overhead.every_interval:
             self.interval_starts = IntervalStarts(table, overhead, self.runs)
-        exact_units = self.interval_starts is not None
-        self.rates = RunRates(table, cluster, policy, perf, exact_units=exact_units)
-        #: for a performance model whose rates change during a run
+        asks_unit_times = self.interval_starts is not None
+        self.rates = RunRates(table, cluster, policy, perf, asks_unit_times=asks_unit_times)
+        #: set if the performance model changes rates while jobs run
         self.renewals: Renewals | None = None
         if isinstance(perf, Renewing):
             if self.interval_starts is not None:
@@ -85,7 +87,7 @@ class Holdings:
     # where jobs run: `repro.model.view.Places` ---------------------------------------------------
 
     def nodes(self, job: int) -> Nodes:
-        """(Node, GPUs there) of the gang that a job belongs to, by ascending node."""
+        """(Node, number of GPUs on it) of the gang of a job, by ascending node."""
         run = self.runs.get(job)
         return self.gangs.of(run.jobs[0]) if run else ()
 
@@ -96,21 +98,21 @@ class Holdings:
     # decisions -----------------------------------------------------------------------------------
 
     def apply(self, stops: list[int], starts: list[Run], now: float) -> list[int]:
-        """Carry out a decision: take the GPUs of jobs away, then start runs.
+        """Carry out a decision: first jobs stop, then gangs start.
 
         Parameters
         ----------
         stops : list of int
-            Jobs that lose their GPUs; a job in a run of ``starts`` changes its GPUs.
+            Jobs that lose their GPUs. A job that is also in ``starts`` exchanges its GPUs.
         starts : list of Run
-            Runs that get GPUs.
+            Gangs that get GPUs.
         now : float
             Present time (s).
 
         Returns
         -------
         list of int
-            Jobs that start at another rate than the nominal one, or progress only later.
+            Jobs of ``starts`` that run at another rate than the nominal rate, or progress later.
         """
         if stops:
             restarts = {job for run in starts for job in run.jobs}
@@ -124,21 +126,21 @@ class Holdings:
                 self.table.preemptions[job] += 1
         return [job for run in starts for job in self._start(run, now)]
 
-    def take(self, job: int) -> None:
-        """Choose the nodes of a job ahead of its start, so that the policy sees them occupied."""
+    def reserve_nodes(self, job: int) -> None:
+        """Choose the nodes of a job before its start, so that later choices see them occupied."""
         self.gangs.place(Run((job,), self.table.gpus[job]))
 
     def complete(self, job: int, now: float) -> None:
-        """End a job: it has no work left and gives its GPUs back."""
+        """End a job, which has no work left, and free its GPUs."""
         table = self.table
-        table.left[job] = 0.0
+        table.work_left[job] = 0.0
         if job in self.runs:
             self._give_back(self.runs[job], (job,), now)
         table.end[job] = now
         del table.active[job]
 
     def _start(self, run: Run, now: float) -> list[int]:
-        """Give a run its GPUs; the members that are not at nominal rate from now on."""
+        """Give a gang its GPUs, and list its members that are not at nominal rate from now on."""
         table = self.table
         nodes = self.gangs.of_start(run)
         if run.waits:
@@ -164,11 +166,11 @@ class Holdings:
             if now < table.first_start[job]:
                 table.first_start[job] = now
             table.running[job] = True
-            table.on_type[job] = column
-            table.hold[job] = now
-            table.held[job] = run.gpus
+            table.type_column[job] = column
+            table.held_since[job] = now
+            table.held_gpus[job] = run.gpus
             table.since[job] = begin
-            table.clean[job] = clean
+            table.free_from[job] = clean
             table.rate[job] = self.rates.positive(job, rate) / table.solo[job]
             self.runs[job] = run
             if predicts:
@@ -181,24 +183,24 @@ class Holdings:
         return not_nominal
 
     def _hold_waiting(self, run: Run, now: float) -> None:
-        """Give a job some of its GPUs; it waits for the others."""
+        """Give a job some of its GPUs, while it waits for the others."""
         table = self.table
         job = run.jobs[0]
         self.free[run.gpu_type] -= run.gpus
         table.running[job] = True
-        table.on_type[job] = self._column.get(run.gpu_type, -1)
-        table.hold[job] = now
-        table.held[job] = run.gpus
+        table.type_column[job] = self._column.get(run.gpu_type, -1)
+        table.held_since[job] = now
+        table.held_gpus[job] = run.gpus
         table.since[job] = now
-        table.clean[job] = now
+        table.free_from[job] = now
         table.rate[job] = 0.0
         self.runs[job] = run
 
     def _stop(self, jobs: list[int], now: float, pauses: Mapping[int, float]) -> None:
-        """Take the GPUs of jobs away; ``pauses`` has the seconds of checkpoints."""
+        """Stop jobs; ``pauses`` has the seconds of their checkpoints."""
         table = self.table
         runs = self.runs
-        left = table.left
+        left = table.work_left
         since = table.since
         rate = table.rate
         for job in jobs:
@@ -206,23 +208,26 @@ class Holdings:
             work_left = left[job] - elapsed * rate[job] if elapsed > 0.0 else left[job]
             left[job] = work_left if work_left > 0.0 else 0.0
             if job in pauses:
-                # a job without progress has nothing to checkpoint, and stops loading
-                progressed = elapsed >= 0.0
-                until = now + pauses[job] if progressed else max(now, table.clean[job])
-                self.overhead_s += until - now if progressed else until - since[job]
+                if elapsed >= 0.0:
+                    until = now + pauses[job]
+                    self.overhead_s += until - now
+                else:
+                    # a job without progress has nothing to checkpoint, and stops loading
+                    until = max(now, table.free_from[job])
+                    self.overhead_s += until - since[job]
                 self.draining.add(runs[job].charged / len(runs[job].jobs), until)
         for run, members in groupby(jobs, runs.__getitem__):
             self._give_back(run, tuple(members), now)
 
     def _give_back(self, run: Run, jobs: tuple[int, ...], now: float) -> None:
-        """Close the intervals of members that stop or end; the last one frees the GPUs."""
+        """Close the intervals of members that stop or end. The last member frees the GPUs."""
         table = self.table
         for job in jobs:
             del self.runs[job]
             self._record(run, job, now)
             table.running[job] = False
-            table.on_type[job] = -1
-            self.completions.outdate(job)
+            table.type_column[job] = -1
+            self.completions.invalidate(job)
         if self.runs.keys().isdisjoint(run.jobs):
             self.free[run.gpu_type] += run.gpus - run.shared
             self.gangs.give_back(run)
@@ -230,7 +235,7 @@ class Holdings:
     def _record(self, run: Run, job: int, now: float) -> None:
         """Record the interval of a job since its last change of GPUs or rate."""
         table = self.table
-        start = table.hold[job]
+        start = table.held_since[job]
         if self._keeps_intervals:
             leader = run.jobs[0]
             intervals = self.intervals
@@ -242,38 +247,38 @@ class Holdings:
                 intervals.nodes.append(self.gangs.of(leader))
             if intervals.tasks is not None:
                 intervals.tasks.append(run.tasks)
-        table.seconds[job] += now - start
-        table.service[job] += (now - start) * table.held[job]
+        table.held_s[job] += now - start
+        table.service[job] += (now - start) * table.held_gpus[job]
 
     # progress and predicted completions ----------------------------------------------------------
 
     def settle(self, now: float) -> None:
-        """Book the progress of an interval whose starts are paid by all running jobs."""
+        """Record the progress since the last decision, if a start is charged in every interval."""
         if self.interval_starts is not None:
             for start_s in self.interval_starts.settle(now):
                 self.overhead_s += start_s
 
     def renew_rates(self, now: float) -> list[int]:
-        """Give the runs whose renewal is due new rates; the jobs whose rate changed."""
+        """Apply the rate changes that are due, and list the jobs whose rate changed."""
         if self.renewals is None:
             return []
-        return [job for run in self.renewals.due(now) for job in self._renew(run, now)]
+        return [job for run in self.renewals.due(now) for job in self._apply_new_rates(run, now)]
 
-    def _renew(self, run: Run, now: float) -> list[int]:
-        """Book the progress of a run at its old rates, then apply the new rates; its members."""
+    def _apply_new_rates(self, run: Run, now: float) -> list[int]:
+        """Record the progress of a gang at its old rates, apply new rates, and list its members."""
         table = self.table
         nodes = self.gangs.of(run.jobs[0])
         members = [job for job in run.jobs if self.runs.get(job) is run]
         for job in members:
             done = max(0.0, now - table.since[job]) * table.rate[job]
-            table.left[job] = max(0.0, table.left[job] - done)
+            table.work_left[job] = max(0.0, table.work_left[job] - done)
             table.since[job] = max(now, table.since[job])
         rates = dict(zip(run.jobs, self.rates.of(run, nodes)[0], strict=True))
         for job in members:
             self._record(run, job, now)
-            table.hold[job] = now
+            table.held_since[job] = now
             table.rate[job] = self.rates.positive(job, rates[job]) / table.solo[job]
-            self.completions.outdate(job)
+            self.completions.invalidate(job)
             self._predict(job, table.since[job])
         if self.renewals is not None:
             self.renewals.plan(run, nodes, max(table.since[job] for job in members))
@@ -282,7 +287,7 @@ class Holdings:
     def set_back(
         self, jobs: Iterable[int], now: float, checkpoint_s: float, restart_s: float
     ) -> None:
-        """Set running jobs back to their last checkpoint; they progress after a restart.
+        """Set running jobs back to their last checkpoint. They progress again after a restart.
 
         Parameters
         ----------
@@ -299,15 +304,15 @@ class Holdings:
         for job in jobs:
             done = max(0.0, now - table.since[job])
             lost = math.fmod(done, checkpoint_s)
-            table.left[job] -= (done - lost) * table.rate[job]
+            table.work_left[job] -= (done - lost) * table.rate[job]
             table.since[job] = max(now, table.since[job]) + restart_s
             self.overhead_s += lost + restart_s
-            self.completions.outdate(job)
+            self.completions.invalidate(job)
             self._predict(job, table.since[job])
 
     def _predict(self, job: int, begin: float) -> None:
         """Predict the completion of a job that progresses from ``begin`` (s) on."""
-        end = begin + self.table.left[job] / self.table.rate[job]
+        end = begin + self.table.work_left[job] / self.table.rate[job]
         if self.costs is not None:
             end += self.costs.save_s(job)
-        self.completions.predict(job, end)
+        self.completions.add(job, end)

@@ -1,4 +1,4 @@
-"""Inputs of a run: validation of the trace, notes on the inputs, stand-ins for public data."""
+"""Inputs of a simulation: validation of the trace, notes for users, stand-ins for public data."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from repro.trace.load import load
 from repro.trace.schema import COLUMNS, REQUIRED, validate
 
 DAY_S = 86_400.0
-#: Trace formats of the cluster from which `PUBLIC_SAMPLE` has job sizes.
+#: Formats of the traces of Microsoft's Philly cluster, from which `PUBLIC_SAMPLE` has job sizes.
 HISTORY_FORMATS = ("tiresias", "philly")
 
 
@@ -68,7 +68,7 @@ def notes(setup: Setup, trace: pd.DataFrame, rules: str) -> list[str]:
     Parameters
     ----------
     setup : Setup
-        The run before its first event.
+        The simulation before its first event.
     trace : DataFrame
         The validated trace.
     rules : str
@@ -80,19 +80,19 @@ def notes(setup: Setup, trace: pd.DataFrame, rules: str) -> list[str]:
     baseline = policy.baseline
     if baseline and baseline.equals(policy, trace, modelled=_has_model(setup)):
         lines.append(baseline.note(policy.name))
-    lines += _other_history(policy, trace)
+    lines += _note_on_history(policy, trace)
     if clock_start_s > DAY_S:
         lines.append(
             f"the clock starts at the first submission, {clock_start_s:,.0f} s "
-            f"({clock_start_s / DAY_S:,.1f} days) after 0 of the trace"
+            f"({clock_start_s / DAY_S:,.1f} days) after time 0 of the trace"
         )
     if setup.settings.rules.whole_seconds:
-        lines += _cut_to_nothing(trace, rules)
+        lines += _note_on_zero_durations(trace, rules)
     return lines
 
 
-def _other_history(policy: Policy, trace: pd.DataFrame) -> list[str]:
-    """Note on a policy whose history of job sizes comes from Tiresias's trace, not from this."""
+def _note_on_history(policy: Policy, trace: pd.DataFrame) -> list[str]:
+    """Note on a policy whose history of job sizes comes from another trace, that of Tiresias."""
     source = getattr(policy, "history", None)
     if source != PUBLIC_SAMPLE or trace.attrs.get("synthetic"):
         return []
@@ -100,13 +100,13 @@ def _other_history(policy: Policy, trace: pd.DataFrame) -> list[str]:
     if public.is_known(name) and public.entry(name).format in HISTORY_FORMATS:
         return []
     return [
-        f"history of job sizes: {source}, not this trace; --set history=… takes GPU-seconds of "
-        f"past jobs"
+        f"history of job sizes: {source}, not this trace; to use other sizes, give --set "
+        f"history=… (GPU-seconds of past jobs)"
     ]
 
 
-def _cut_to_nothing(trace: pd.DataFrame, rules: str) -> list[str]:
-    """Note on jobs with a duration of 0 whole seconds; TraceError if all jobs have."""
+def _note_on_zero_durations(trace: pd.DataFrame, rules: str) -> list[str]:
+    """Note on jobs whose duration is cut to 0 s; TraceError if all durations are."""
     short = int((trace["duration"] < 1).sum())
     jobs = len(trace)
     if short == jobs:
@@ -124,7 +124,7 @@ def _cut_to_nothing(trace: pd.DataFrame, rules: str) -> list[str]:
 
 
 def _has_model(setup: Setup) -> bool:
-    """Whether the performance model covers some job, or some pair for a policy of pairs."""
+    """Whether the performance model covers some job, or some pair under a policy of pairs."""
     perf = setup.settings.perf
     if share_traits(setup.policy).pairs_up and isinstance(perf, ThroughputTable):
         return bool(perf.pairs)
@@ -135,14 +135,14 @@ def _has_model(setup: Setup) -> bool:
 
 
 def stand_ins(trace: pd.DataFrame, perf: object, policy: Policy) -> list[str]:
-    """Public data that a run replaces by stand-ins: kind of data and name.
+    """Public data that a simulation replaces by stand-ins: kind of data and name.
 
     Parameters
     ----------
     trace : DataFrame
         The trace; its attributes name the source of its durations.
     perf : Performance or None
-        The performance model of the run.
+        The performance model of the simulation.
     policy : Policy
         The policy; Gittins policies read a history of service times.
     """

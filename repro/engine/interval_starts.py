@@ -1,7 +1,7 @@
-"""Starts that every interval pays, as in Muri's public simulator.
+"""Start costs that are charged in every interval, as in Muri's public simulator.
 
-An interval lies between two decisions. Every running job first loads its model, then progresses.
-The interval in which a job ends is not charged a start.
+An interval lies between two decisions. In each, a running job first loads its model, then
+progresses. A job is not charged in the interval in which it ends.
 """
 
 import math
@@ -14,34 +14,35 @@ from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.performance import Overhead
 
-#: Tolerances up to the second earliest completion within which the earliest is predicted alone.
-ALONE_TIES = 4.0
+#: The earliest completion is predicted alone if all others lie more than this many tie
+#: tolerances after it.
+ALONE_TOLERANCES = 4.0
 
 
 class IntervalStarts:
-    """Progress and completions under an overhead that is paid in every interval.
+    """Progress and completions under an overhead that is charged in every interval.
 
     Parameters
     ----------
     table : JobTable
-        Jobs of the run.
+        Jobs of the simulation.
     overhead : Overhead
         Seconds of a start (`Overhead.every_interval`).
     runs : mapping of int to Run
-        Run of every job that holds GPUs; it changes as the simulation goes on.
+        Gang of every job that holds GPUs; it changes as the simulation goes on.
     """
 
     def __init__(self, table: JobTable, overhead: Overhead, runs: Mapping[int, Run]) -> None:
         self._table = table
         self._overhead = overhead
         self._runs = runs
-        #: start of each job (s), filled in at the first start
+        #: start cost of each job (s), computed at the first start
         self._job_start_s: list[float] = []
-        #: by job: start of its group (s), and seconds per unit of work
+        #: by job: start cost of its gang (s), and seconds per unit of work
         self._start_s, self._unit_s = np.zeros((2, table.count))
 
     def start(self, run: Run, rates: Sequence[float], unit_s: Sequence[float]) -> None:
-        """Charge every member of a run with the starts of all members."""
+        """Charge every member of a gang the start costs of all members."""
         table = self._table
         if not self._job_start_s:
             self._job_start_s.extend(
@@ -55,34 +56,34 @@ class IntervalStarts:
             self._unit_s[job] = seconds
 
     def settle(self, now: float) -> list[float]:
-        """Book the progress since the last decision; starts (s) of the jobs that progressed."""
+        """Record the progress since the last decision, and list the start costs (s) of its jobs."""
         state = self._table.state
         jobs = np.fromiter(self._runs, np.int64, len(self._runs))
         # the order of operations is the simulator's: small differences grow from event to event
-        progress = now - state.since[jobs] - self._start_s[jobs]
-        progresses = progress > 0
-        begun = jobs[progresses]
-        state.left[begun] -= progress[progresses] / self._unit_s[begun]
+        progress_s = now - state.since[jobs] - self._start_s[jobs]
+        has_progressed = progress_s > 0
+        progressed = jobs[has_progressed]
+        state.work_left[progressed] -= progress_s[has_progressed] / self._unit_s[progressed]
         state.since[jobs] = now
-        starts_s: list[float] = self._start_s[begun].tolist()
-        return starts_s
+        start_costs_s: list[float] = self._start_s[progressed].tolist()
+        return start_costs_s
 
     def predicted(
-        self, now: float, order: Iterable[int], tie_rel: float, *, every: bool
+        self, now: float, order: Iterable[int], tie_rel: float, *, predict_all: bool
     ) -> Iterable[tuple[float, int]]:
         """Predicted completions (s) with their jobs, if no further decision comes before them.
 
-        Completions within ``tie_rel`` of the earliest come at one instant: that of the first of
-        them in ``order``. Unless ``every``, an earliest completion without such ties is predicted
-        alone, because all completions are predicted anew before the second comes.
+        Completions within ``tie_rel`` of the earliest are simultaneous, at the instant of the first
+        such job in ``order``. An earliest completion without ties is predicted alone, because
+        all completions are predicted anew before the second. With ``predict_all`` it is not.
         """
         rows = np.fromiter(self._runs, np.int64, len(self._runs))
-        ends = now + self._table.state.left[rows] * self._unit_s[rows]
+        ends = now + self._table.state.work_left[rows] * self._unit_s[rows]
         jobs = rows.tolist()
         seconds = ends.tolist()
         first = min(seconds, default=math.inf)
-        if np.count_nonzero(ends <= first * (1.0 + ALONE_TIES * tie_rel)) == 1:
-            if not every:
+        if np.count_nonzero(ends <= first * (1.0 + ALONE_TOLERANCES * tie_rel)) == 1:
+            if not predict_all:
                 return [(first, jobs[seconds.index(first)])]
             return zip(seconds, jobs, strict=True)
         end_of = dict(zip(jobs, seconds, strict=True))

@@ -1,4 +1,4 @@
-"""The event loop: SimPy keeps the time, and one scheduler process handles event after event."""
+"""The event loop: SimPy keeps the time, and a scheduler process handles one event after another."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from repro.engine.setup import Setup
 
 
 class Engine:
-    """One run, event by event. The processes that are added to a run receive it.
+    """One simulation, event by event. Added processes receive the Engine.
 
     Parameters
     ----------
     setup : Setup
-        Jobs, cluster, policy and placement of the run, before its first event.
+        Jobs, cluster, policy and placement of the simulation, before its first event.
     """
 
     def __init__(self, setup: Setup) -> None:
@@ -32,7 +32,7 @@ class Engine:
         self.driver = setup.driver
         self.holdings = setup.holdings
         self._times = EventTimes.of(setup.policy, setup.settings)
-        #: jobs that the run waits for (None: all jobs), and the number that has not finished
+        #: jobs that the simulation waits for (None: all jobs), and the number of them unfinished
         self._awaited = setup.awaited
         self._unfinished = self.table.count if self._awaited is None else len(self._awaited)
         #: event of `poke`, for added processes
@@ -59,31 +59,31 @@ class Engine:
         holdings = self.holdings
         times = self._times
         submit = table.submit
-        predicted = holdings.completions.heap
+        completion_heap = holdings.completions.heap
         stop_time = self.settings.stop_time
         undecided = False
         while self._unfinished:
-            completion = times.noticed(holdings.completions.earliest(), view.now)
-            joined_s = times.joined_s(completion)
+            completion = times.noticed_at(holdings.completions.earliest(), view.now)
+            tie_window_s = times.tie_window_s(completion)
             event = completion
-            if table.arrived < table.count and submit[table.arrived] <= completion + joined_s:
+            if table.arrived < table.count and submit[table.arrived] <= completion + tie_window_s:
                 event = submit[table.arrived]
             if holdings.renewals is not None:
                 event = min(event, holdings.renewals.next_instant())
-            decision = self._next_decision(undecided)
-            # rounds that are simulated in one call receive their events at the end
-            late = event < decision < math.inf and decision <= stop_time
-            late = late and driver.rounds is not None and driver.rounds.takes_late_events
-            instant = decision if late else min(event, decision)
+            next_decision = self._next_decision(undecided)
+            # rounds simulated in one call get the events of these rounds after the last round
+            late = event < next_decision < math.inf and next_decision <= stop_time
+            late = late and driver.rounds is not None and driver.rounds.events_after_call
+            instant = next_decision if late else min(event, next_decision)
             if instant == math.inf and self._poked is None:
                 raise self._never_ends()
             if instant > stop_time:
                 return
             now = view.now = yield from self._sleep(instant)
-            # at most one completion is one event with the arrival that it joins
-            is_joined = abs(completion - now) <= joined_s
-            due = completion if is_joined else now * times.completion_factor
-            if predicted and predicted[0][0] <= due:
+            # only one completion can form one event with an arrival
+            is_tie = abs(completion - now) <= tie_window_s
+            due = completion if is_tie else now * times.completion_factor
+            if completion_heap and completion_heap[0][0] <= due:
                 undecided = self._complete(due, now, late) or undecided
             if holdings.renewals is not None:
                 for job in holdings.renew_rates(now):
@@ -98,20 +98,20 @@ class Engine:
     def _next_decision(self, undecided: bool) -> float:
         """Instant (s) of the next decision if no event happens before.
 
-        ``undecided``: events have happened since the last decision.
+        ``undecided`` says that events have happened since the last decision.
         """
         now = self.view.now
         wake = self.driver.wake(now)
         if self._times.interval is None:
             # rounding may put a wake-up at or before now
             return wake if wake > now else math.nextafter(now, math.inf)
-        unnoticed = self._times.poll_s and self.holdings.runs
-        if undecided or unnoticed or self.driver.waits or wake < math.inf:
-            return self._times.next_on_grid(now)
+        polls_completions = self._times.poll_s > 0 and bool(self.holdings.runs)
+        if undecided or polls_completions or self.driver.waits or wake < math.inf:
+            return self._times.next_decision(now)
         return math.inf
 
     def _sleep(self, instant: float) -> Generator[Any, Any, float]:
-        """Wait until an instant or a `poke`; the present time (s)."""
+        """Wait until an instant or a `poke`, and return the present time (s)."""
         env = self.env
         if self._poked is None:
             # SimPy adds delays, which may miss the instant by a rounding error
@@ -127,9 +127,9 @@ class Engine:
         return instant
 
     def _complete(self, due: float, now: float, late: bool) -> bool:
-        """End the jobs whose completion is predicted up to ``due`` (s); whether there is any.
+        """End the jobs whose completion is predicted up to ``due`` (s); True if a job ended.
 
-        They end now; ``late``: at the predicted instant, which is past.
+        With ``late`` they end at the predicted instant, otherwise now.
         """
         completed = False
         for predicted, job in self.holdings.completions.due(due):
@@ -166,13 +166,13 @@ class Engine:
             rounds.ends = None
         if interval_starts is not None:
             times = self._times
-            every = times.interval is not None or times.poll_s > 0
+            predict_all = times.interval is not None or times.poll_s > 0
             order = driver.running()
-            ends = interval_starts.predicted(now, order, times.tie_rel, every=every)
+            ends = interval_starts.predicted(now, order, times.tie_rel, predict_all=predict_all)
             holdings.completions.replace(ends)
 
     def _never_ends(self) -> Exception:
-        """Error of a run without future events although jobs are unfinished."""
+        """Error of a simulation without future events although jobs are unfinished."""
         return never_ends(self.policy.name, self.view.now, self.table, self.holdings.runs)
 
     # for added processes -------------------------------------------------------------------------
@@ -183,10 +183,10 @@ class Engine:
             self._poked.succeed()
 
     def fail(self, node: int, checkpoint_s: float, restart_s: float = 0.0) -> list[object]:
-        """Let a node fail now: its jobs go on from their last checkpoint.
+        """Let a node fail now: its jobs lose the work since their last checkpoint.
 
-        The jobs keep their GPUs until the policy decides otherwise, which it may do at once. The
-        seconds of lost work and of restarts are added to ``overhead_s``.
+        The jobs keep their GPUs until the policy decides otherwise, which it may do at once.
+        ``overhead_s`` grows by the seconds of lost work and of restarts.
 
         Parameters
         ----------
@@ -210,11 +210,12 @@ class Engine:
         now = self.view.now = self.env.now
         holdings = self.holdings
         rounds = self.driver.rounds
-        foreseen = rounds is not None and rounds.foresees
-        if not holdings.gangs.placer.tracks_nodes or holdings.interval_starts or foreseen:
+        predicts_ends = rounds is not None and rounds.predicts_ends
+        if not holdings.gangs.placer.tracks_nodes or holdings.interval_starts or predicts_ends:
             raise ParamError(
-                "nodes can fail only under a placement that tells them apart, such as "
-                "'yarn', and under rules that let jobs progress from event to event"
+                "nodes can fail only if the engine predicts completions job by job: use a "
+                "placement that chooses nodes, such as 'yarn', rules other than muri, and a policy "
+                "that returns no shares"
             )
         jobs = [job for job in holdings.runs if node in dict(holdings.nodes(job))]
         holdings.set_back(jobs, now, checkpoint_s, restart_s)

@@ -20,32 +20,32 @@ if TYPE_CHECKING:
 def make_rounds(
     table: JobTable, policy: Policy, speeds: Speeds, holdings: Holdings, settings: RunSettings
 ) -> RoundMechanism:
-    """Make the round mechanism of a run: rounds on a grid, of whole steps, or ideal execution.
+    """Round mechanism of a simulation: rounds of fixed length or whole steps, or ideal execution.
 
     Parameters
     ----------
     table : JobTable
-        Jobs of the run.
+        Jobs of the simulation.
     policy : Policy
         A policy that returns shares.
     speeds : Speeds
         Steps per second by GPU type.
     holdings : Holdings
-        Jobs that hold GPUs; its record of intervals is shared.
+        Jobs that hold GPUs. Rounds append to its record of intervals.
     settings : RunSettings
-        Options of the run.
+        Options of the simulation.
 
     Raises
     ------
     ParamError
-        If an option does not go with rounds.
+        If an option has no meaning in rounds.
     """
     if settings.interval is not None:
         raise ParamError(
             f"interval is {settings.interval:g} s, but policy {policy.name!r} returns shares, "
             f"whose rounds have a length of their own; set round_s={settings.interval:g} instead"
         )
-    # compiled loops take longer to import than most runs without rounds
+    # importing the compiled loops takes longer than most simulations without rounds
     from repro.engine.rounds.ideal import Ideal
     from repro.engine.rounds.mechanism import GridRounds
     from repro.engine.rounds.whole_steps import WholeSteps
@@ -54,31 +54,32 @@ def make_rounds(
     perf = settings.perf
     if isinstance(perf, Renewing):
         raise renewals_refused()
-    spans = holdings.intervals.blocks if settings.keep_intervals else None
-    knows_rates = speeds.tell_rates(perf)
+    interval_blocks = holdings.intervals.blocks if settings.keep_intervals else None
+    knows_rates = speeds.determine_rates(perf)
     if rounds.ideal:
         if settings.overhead is not None:
             raise ParamError(
-                "in ideal execution no job starts or stops, so no overhead can be paid; leave "
-                "out the overhead, or choose rules without one"
+                "in ideal execution no job starts or stops, so no overhead can be charged; leave "
+                "out the overhead, or choose rules without overheads"
             )
         return Ideal(
             table,
             speeds,
             policy,
             rounds,
-            books=True,
-            spans=spans,
+            writes_holds=True,
+            interval_blocks=interval_blocks,
             perf=None if knows_rates else perf,
         )
-    # without intervals, whole steps need no rates
-    knows_rates = knows_rates or (rounds.whole_steps and spans is None)
-    return (WholeSteps if rounds.whole_steps else GridRounds)(
+    # rounds of whole steps use rates only to record intervals
+    knows_rates = knows_rates or (rounds.whole_steps and interval_blocks is None)
+    mechanism = WholeSteps if rounds.whole_steps else GridRounds
+    return mechanism(
         table,
         speeds,
         policy,
         rounds,
         seed=settings.seed,
-        spans=spans,
-        books=knows_rates and holdings.gangs.counts_only and not settings.processes,
+        interval_blocks=interval_blocks,
+        writes_holds=knows_rates and holdings.gangs.counts_only and not settings.processes,
     )

@@ -1,4 +1,4 @@
-"""Seconds that starts, preemptions and changes of company cost a job."""
+"""Seconds that starts, preemptions and changes of its group cost a job."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ class OverheadCosts:
     Parameters
     ----------
     table : JobTable
-        Jobs of the run.
+        Jobs of the simulation.
     overhead : Overhead
         Seconds of starts, saves, pauses and handovers.
     gangs : GangNodes
@@ -27,63 +27,67 @@ class OverheadCosts:
         self._table = table
         self._overhead = overhead
         self._gangs = gangs
-        #: of a guest: nodes of its first host
+        #: nodes of the first host of each job that started with hosts
         self._host_nodes: dict[int, Nodes] = {}
-        #: of jobs that stop and start at one instant: nodes, start of progress and last step (s)
-        self._before: dict[int, tuple[Nodes, float, float]] = {}
+        #: nodes, start of progress (s) and last step (s) of each job that stops and starts at once
+        self._before_restart: dict[int, tuple[Nodes, float, float]] = {}
 
     def note_restarts(self, jobs: Iterable[int], runs: Mapping[int, Run]) -> None:
-        """Note where jobs are that stop and start again at this instant.
+        """Note the nodes and progress of jobs that stop and start again at this instant.
 
-        Under an overhead with ``stays`` a job goes on if its new run has the same nodes.
+        Under an overhead with ``stays`` a job whose new gang has the same nodes is not charged a
+        start.
         """
-        self._before.clear()
+        self._before_restart.clear()
         if not self._overhead.stays:
             return
         table = self._table
         for job in jobs:
             run = runs[job]
             if not run.waits:
-                self._before[job] = (self._nodes(run), table.since[job], self._last_step(job))
+                last_step = self._last_step(job)
+                self._before_restart[job] = (self._nodes(run), table.since[job], last_step)
 
     def pauses(self, jobs: Iterable[int]) -> dict[int, float]:
-        """Seconds of the checkpoint of each job."""
+        """Seconds of the checkpoint of each job, which is preempted."""
         table = self._table
         return {job: self._overhead.pause_s(table, job) for job in jobs}
 
     def save_s(self, job: int) -> float:
-        """Seconds a job holds its GPUs after its last step."""
+        """Seconds for which a job holds its GPUs after its last step."""
         return self._overhead.save_s(self._table, job)
 
-    def begin(self, run: Run, job: int, clean: float) -> tuple[float, float]:
-        """Instant from which a job that starts will progress (s), and its overhead (s).
+    def begin(self, run: Run, job: int, free_from: float) -> tuple[float, float]:
+        """Instant from which a job that starts progresses (s), and its overhead (s).
 
-        ``clean`` is the instant (s) at which the former holders of the GPUs have left them.
+        ``free_from`` is the instant (s) from which no earlier holder uses the GPUs.
         """
         table = self._table
         overhead = self._overhead
-        nodes, since, last_step = self._before.get(job, (None, 0.0, math.inf))
+        nodes, since, last_step = self._before_restart.get(job, (None, 0.0, math.inf))
         if nodes == self._nodes(run):
-            # a job that saves already has no step left to make
-            return (last_step if last_step <= clean else max(clean, since)), 0.0
+            # a job past its last step only saves, and keeps that instant
+            progress_from = max(free_from, since)
+            return (last_step if last_step <= free_from else progress_from), 0.0
         resumes = table.first_start[job] < math.inf
         start_s = (overhead.resume_s if resumes else overhead.start_s)(table, job)
         cost_s = start_s + overhead.save_s(table, job)
-        begin = clean + start_s
+        begin = free_from + start_s
         if run.hosts:
             self._host_nodes[job] = self._gangs.of(run.hosts[0])
-        for host in run.hosts if overhead.follows else ():
+        awaited_hosts = run.hosts if overhead.follows else ()
+        for host in awaited_hosts:
             last_step = self._last_step(host)
             saved = last_step + overhead.save_s(table, host)
             begin = max(begin, saved, last_step + overhead.handover_s(table, job))
         return begin, cost_s
 
     def _nodes(self, run: Run) -> Nodes:
-        """Nodes of a gang; a guest without own GPUs has those of its first host."""
+        """Nodes of a gang; without own GPUs, the nodes of its first host."""
         leader = run.jobs[0]
         return self._gangs.of(leader) or self._host_nodes.get(leader, ())
 
     def _last_step(self, job: int) -> float:
         """Instant of the last step of a running job (s)."""
         table = self._table
-        return table.since[job] + table.left[job] / table.rate[job]
+        return table.since[job] + table.work_left[job] / table.rate[job]

@@ -1,4 +1,4 @@
-"""Rates of the members of a run, as the performance model has them."""
+"""Rates of the members of a gang under the performance model."""
 
 from collections.abc import Sequence
 
@@ -12,19 +12,19 @@ from repro.model.speeds import ByType
 
 
 class RunRates:
-    """Rates of runs under the performance model of a simulation.
+    """Rates of gangs under the performance model of a simulation.
 
     Parameters
     ----------
     table : JobTable
-        Jobs of the run.
+        Jobs of the simulation.
     cluster : Cluster
-        Cluster of the run.
+        Cluster of the simulation.
     policy : str
         Name of the policy, for messages.
     perf : Performance or None
         The performance model; None: jobs run at nominal speed.
-    exact_units : bool
+    asks_unit_times : bool
         Ask a model that is `Paced` for the seconds of a unit of work instead of the rates.
     """
 
@@ -35,19 +35,19 @@ class RunRates:
         policy: str,
         perf: Performance | None,
         *,
-        exact_units: bool,
+        asks_unit_times: bool,
     ) -> None:
         self._table = table
         self._cluster = cluster
         self._policy = policy
         self._perf = perf
-        self._paced = perf if exact_units and isinstance(perf, Paced) else None
+        self._paced = perf if asks_unit_times and isinstance(perf, Paced) else None
         self._by_type = isinstance(perf, ByType)
 
     def of(self, run: Run, nodes: Nodes) -> tuple[Sequence[float], Sequence[float]]:
         """Speed of every member relative to running alone, and seconds per unit of its work.
 
-        The seconds are empty unless the model is asked for them.
+        The seconds are empty without ``asks_unit_times``.
         """
         table = self._table
         if self._perf is None:
@@ -66,7 +66,7 @@ class RunRates:
         return [table.solo[job] / seconds for job, seconds in pairs], unit_s
 
     def positive(self, job: int, rate: float) -> float:
-        """``rate``, after a check that it is a positive number."""
+        """Rate of a job, after a check that it is a positive number."""
         if not rate > 0:
             raise PolicyError(
                 f"policy {self._policy!r} runs job {self._table.ids[job]!r} at rate {rate:g}"
@@ -74,13 +74,13 @@ class RunRates:
         return rate
 
     def _untyped(self) -> ParamError:
-        """Error of a run without a GPU type under a throughput table."""
+        """Error of a gang without a GPU type under a throughput table."""
         if not self._cluster.gpu_types:
             return ParamError(
-                f"a throughput table knows speeds by GPU type, {self._cluster} names no types; "
+                f"a throughput table has speeds by GPU type, but {self._cluster} names no types; "
                 f"give a cluster of types (such as 2xv100,2xk80), or leave the table out"
             )
         return ParamError(
             f"policy {self._policy!r} does not choose GPU types, which a throughput table needs; "
-            f"take one that does (such as gavel-las), or a cluster without types"
+            f"use a policy that does (such as gavel-las), or a cluster without types"
         )

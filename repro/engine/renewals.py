@@ -1,4 +1,4 @@
-"""Renewals: instants at which the performance model gives a run new rates."""
+"""Renewals of rates: instants at which the performance model has new rates for a gang."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -12,32 +12,32 @@ from repro.model.records import Nodes
 
 
 class Renewals:
-    """Future renewals of all runs under a performance model with `renew`.
+    """Next renewal of the rates of each gang, under a performance model with `renew`.
 
     Parameters
     ----------
     table : JobTable
-        Jobs of the run.
+        Jobs of the simulation.
     model : Renewing
         The performance model.
     runs : mapping of int to Run
-        Run of every job that holds GPUs; it changes as the simulation goes on.
+        Gang of every job that holds GPUs; it changes as the simulation goes on.
     """
 
     def __init__(self, table: JobTable, model: Renewing, runs: Mapping[int, Run]) -> None:
         self._table = table
         self._model = model
         self._runs = runs
-        #: heap of (instant in s, leader of a run, number of the leader's start)
+        #: heap of (instant in s, leader of a gang, number of the leader's start)
         self._heap: list[tuple[float, int, int]] = []
         self._start_number = [0] * table.count
 
     def note_start(self, run: Run) -> None:
-        """Count the start of a run; renewals of earlier starts are outdated."""
+        """Count the start of a gang; renewals planned before it are ignored."""
         self._start_number[run.jobs[0]] += 1
 
     def plan(self, run: Run, nodes: Nodes, begin: float) -> None:
-        """Add the next renewal of a run that progresses from ``begin`` (s) on."""
+        """Add the next renewal of a gang that progresses from ``begin`` (s) on."""
         seconds = self._model.renew(self._table, run, nodes)
         if not seconds > 0:
             raise PolicyError(
@@ -58,9 +58,9 @@ class Renewals:
         return math.inf
 
     def due(self, now: float) -> Iterator[Run]:
-        """Remove and yield the runs whose renewal is due.
+        """Remove and yield the gangs whose renewal is due.
 
-        The caller may `plan` the next renewal of a run before it takes the next run.
+        The caller may `plan` the next renewal of a gang before it takes the next gang.
         """
         while self.next_instant() <= now:
             _, leader, _ = heappop(self._heap)
@@ -68,8 +68,8 @@ class Renewals:
 
 
 def renewals_refused() -> ParamError:
-    """Error of a performance model with `renew` where jobs do not progress event by event."""
+    """Error of a performance model with `renew` where the engine predicts no completions."""
     return ParamError(
-        "rates that change during a run (`renew` of the performance model) need jobs that progress "
-        "from event to event: choose rules other than muri, and a policy that returns no shares"
+        "rates that change while jobs run (`renew` of the performance model) need completions that "
+        "the engine predicts: choose rules other than muri, and a policy that returns no shares"
     )

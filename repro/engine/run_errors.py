@@ -1,4 +1,4 @@
-"""Errors that name the policy of a run: exceptions in its code, jobs that never run."""
+"""Errors that name the policy of a simulation: exceptions in its code, jobs that never run."""
 
 import contextlib
 import traceback
@@ -38,7 +38,7 @@ def naming_the_policy(policy: Policy, view: View, table: JobTable) -> Iterator[N
 
 
 def _last_frame(error: BaseException, policy: Policy) -> tuple[FrameType, int] | None:
-    """Innermost frame and line in the modules of a policy; None: the policy has no part in it."""
+    """Innermost frame in the modules of a policy, and its line; None: no frame is there."""
     modules = {cls.__module__ for cls in type(policy).__mro__ if issubclass(cls, Policy)}
     modules.discard(Policy.__module__)
     frames = [
@@ -50,14 +50,14 @@ def _last_frame(error: BaseException, policy: Policy) -> tuple[FrameType, int] |
 
 
 def never_ends(policy: str, now: float, table: JobTable, runs: Mapping[int, Run]) -> PolicyError:
-    """Error of a run without future events although jobs are unfinished."""
+    """Error of a simulation without future events although jobs are unfinished."""
     partial = [job for job, run in runs.items() if run.waits]
     if partial:
         gpus = sum(runs[job].gpus for job in partial)
         return PolicyError(
             f"policy {policy!r}: deadlock at {now:g} s; {len(partial)} jobs, first "
-            f"{table.ids[partial[0]]!r}, hold {gpus:g} GPUs, each waits for more, and none is left "
-            f"to run; use a policy that places whole gangs, or a larger cluster"
+            f"{table.ids[partial[0]]!r}, hold {gpus:g} GPUs, each waits for more, and no other job "
+            f"can run; use a policy that places whole gangs, or a larger cluster"
         )
     first = next(iter(table.active))
     return PolicyError(

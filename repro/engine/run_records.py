@@ -1,4 +1,4 @@
-"""Records of a finished run."""
+"""Records of a finished simulation."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -12,16 +12,16 @@ from repro.model.records import Result, collect
 
 
 class AddedRecords(NamedTuple):
-    """Records of a compiled run beyond the job table and the intervals."""
+    """Records of a simulation in one compiled call, beyond the job table and the intervals."""
 
     #: more columns of the job records, in order of submission
     columns: Mapping[str, Floats | Ints | Flags] = {}
-    #: GPU-seconds held by all jobs, for runs without intervals
+    #: GPU-seconds held by all jobs, if intervals are not recorded
     held_s: float | None = None
 
 
 def records_of(setup: Setup, added: AddedRecords, **meta: Any) -> Result:
-    """Collect the records of a finished run; ``meta`` is added to their ``meta``."""
+    """Collect the records of a finished simulation; ``meta`` has more entries of `Result.meta`."""
     table = setup.table
     holdings = setup.holdings
     run_meta = {
@@ -37,7 +37,7 @@ def records_of(setup: Setup, added: AddedRecords, **meta: Any) -> Result:
     columns = dict(added.columns)
     rounds = setup.driver.rounds
     if rounds is not None and rounds.settings.gang_tries:
-        columns["given_up"] = rounds.rule.lost >= rounds.settings.gang_tries
+        columns["given_up"] = rounds.constants.lost_rounds >= rounds.settings.gang_tries
     result = collect(table, holdings.intervals, table.positions, run_meta | meta)
     order = np.argsort(table.positions.to_numpy())
     in_trace_order = {name: values[order] for name, values in columns.items()}

@@ -1,4 +1,4 @@
-"""Options of one run, with names and defaults resolved."""
+"""Options of one simulation, with names and defaults resolved."""
 
 import math
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -10,7 +10,7 @@ from repro.model.performance import Overhead, Performance
 from repro.model.rules import Rules
 from repro.placement.base import Placement
 
-#: Makes a SimPy process of an `Engine`; the process runs next to the scheduler.
+#: Function that takes an `Engine` and returns a SimPy process, which runs next to the scheduler.
 Process = Callable[[Any], Generator[Any, Any, Any]]
 
 
@@ -26,9 +26,9 @@ class RunSettings:
     #: seconds between decisions; None: a decision at every event
     interval: float | None = None
     seed: int = 0
-    #: ids of the jobs that the run waits for; None: all jobs
+    #: ids of the jobs that the simulation waits for; None: all jobs
     until: Iterable[object] | None = None
-    #: instant (s) at which the run ends even if jobs are unfinished
+    #: instant (s) at which the simulation ends even if jobs are unfinished
     stop_time: float = math.inf
     keep_intervals: bool = True
     #: number of jobs whose completion is predicted at their arrival; None: all jobs
@@ -37,5 +37,5 @@ class RunSettings:
 
     @property
     def ends_early(self) -> bool:
-        """Whether the run may end before all jobs have finished."""
+        """Whether the simulation may end before all jobs have finished."""
         return self.until is not None or self.stop_time < math.inf

@@ -1,4 +1,4 @@
-"""Setup of a run: its jobs, cluster, policy and placement, checked and connected."""
+"""Setup of a simulation: its jobs, cluster, policy and placement, checked and connected."""
 
 import dataclasses
 from functools import partial
@@ -11,7 +11,7 @@ from repro.engine.holdings import Holdings
 from repro.engine.make_rounds import make_rounds
 from repro.engine.run_errors import naming_the_policy
 from repro.engine.run_settings import RunSettings
-from repro.engine.select.ranked import RankedDriver
+from repro.engine.select.ranked import OrderDriver
 from repro.engine.whole_decisions import DecisionDriver
 from repro.model.cluster.spec import Cluster, gpus_by_type
 from repro.model.jobs import JobTable
@@ -22,18 +22,18 @@ from repro.placement.by_type import by_type
 
 
 class Setup:
-    """Everything that one run consists of, before the first event.
+    """Jobs, cluster, policy, placement and driver of one simulation, before its first event.
 
     Parameters
     ----------
     trace : DataFrame
         A validated trace.
     cluster : Cluster
-        Cluster of the run.
+        Cluster of the simulation.
     policy : Policy
         Policy with the values of the rule set.
     settings : RunSettings
-        Options of the run; ``stop_time`` is an instant of the trace.
+        Options of the simulation; ``stop_time`` is a time in the trace (s).
 
     Raises
     ------
@@ -50,38 +50,38 @@ class Setup:
         self.cluster = cluster
         self.policy = policy
         self._rng = np.random.default_rng(settings.seed)
-        self._first_state = self._rng.bit_generator.state
+        self._initial_rng_state = self._rng.bit_generator.state
         self.placer = settings.placement.bind(cluster, self._rng)
         is_order = isinstance(policy, Order)
-        typed = {} if is_order else by_type(settings.placement, cluster, self._rng)
+        placer_by_type = {} if is_order else by_type(settings.placement, cluster, self._rng)
         self.speeds = Speeds(self.table, settings.perf, gpus_by_type(cluster))
         self.view = View(self.table, cluster, policy.needs, policy.name, self.speeds, settings.seed)
         self.holdings = Holdings(
-            self.table, cluster, policy.name, self.placer, typed, self.settings
+            self.table, cluster, policy.name, self.placer, placer_by_type, self.settings
         )
-        self.view.places = self.holdings
+        self.view.holdings = self.holdings
         with naming_the_policy(policy, self.view, self.table):
             self.driver = self._driver()
-        #: jobs that the run waits for; None: all jobs
+        #: jobs that the simulation waits for; None: all jobs
         self.awaited = checks.awaited_jobs(self.table, settings.until)
         checks.check_demands(self.table, cluster, policy, self.placer)
         checks.check_decision_times(self.table, cluster, policy, self.settings)
 
-    def _driver(self) -> RankedDriver | DecisionDriver:
-        """Driver of the policy: it turns keys or decisions into starts and stops."""
+    def _driver(self) -> OrderDriver | DecisionDriver:
+        """Driver of the policy, which turns keys or decisions into starts and stops."""
         policy = self.policy
         holdings = self.holdings
         if isinstance(policy, Order):
-            return RankedDriver(self.table, policy, self.view, self.placer, holdings.take)
-        rounds = partial(make_rounds, self.table, policy, self.speeds, holdings, self.settings)
-        return DecisionDriver(self.table, policy, self.view, holdings, rounds)
+            return OrderDriver(self.table, policy, self.view, self.placer, holdings.reserve_nodes)
+        make = partial(make_rounds, self.table, policy, self.speeds, holdings, self.settings)
+        return DecisionDriver(self.table, policy, self.view, holdings, make)
 
     @property
     def used_seed(self) -> bool:
-        """Whether placement, policy, rounds or sampled predictions read the seed so far."""
+        """Whether placement, policy, rounds or sampled predictions have read the seed so far."""
         rounds = self.driver.rounds
         return (
-            self._rng.bit_generator.state != self._first_state
+            self._rng.bit_generator.state != self._initial_rng_state
             or self.view.seed_read
             or 0 < (self.settings.predict or 0) < self.table.count
             or (rounds is not None and rounds.shuffles)

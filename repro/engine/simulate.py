@@ -14,8 +14,8 @@ import pandas as pd
 from repro.base.compiled import compile_watch
 from repro.base.errors import InputWarning, ParamError
 from repro.engine import arguments, inputs
-from repro.engine.compiled_runs import division_hindrance, simulate_compiled
-from repro.engine.conformal import online
+from repro.engine.compiled_runs import simulate_compiled, why_not_compiled
+from repro.engine.conformal import bounds_at_arrival
 from repro.engine.loop import Engine
 from repro.engine.rounds.settings import RoundSettings
 from repro.engine.run_records import AddedRecords, records_of
@@ -58,7 +58,7 @@ def simulate(
     ----------
     trace : DataFrame, str or Path
         Jobs, times in seconds. `repro.load` reads a file or the name of a public trace. Every frame
-        is validated by the schema of traces, whatever was done to it since it was loaded.
+        is validated by the schema of traces, also a frame that `repro.load` returned.
     cluster : Cluster or str
         Cluster, or spec such as ``"8x8"``.
     policy : Policy or str
@@ -78,15 +78,15 @@ def simulate(
     seed : int
         Seed of random placements, policies and rounds.
     until : iterable of job ids, optional
-        The run ends when these jobs have finished. Other jobs may have no end.
+        The simulation ends when these jobs have finished. Other jobs may have no end.
     stop_time : float
-        The run ends at this instant (s). Jobs may have no end.
+        The simulation ends at this time in the trace (s). Jobs may have no end.
     keep_intervals : bool, optional
         Record the intervals in which jobs hold GPUs; by default under all rules but ``pcs``.
     predict : int, optional
         Number of jobs, sampled by ``seed``, whose completion is predicted at their arrival. By
         default all jobs under rules ``pcs`` and with ``predict_interval``, else none. Only with
-        policies of divisible GPUs.
+        elastic policies.
     predict_interval : float, optional
         Give each predicted job an interval that holds its JCT with this probability (above 0, below
         1). It follows from the jobs of its class that ended before (`repro.engine.conformal`).
@@ -98,22 +98,23 @@ def simulate(
     -------
     Result
         Records; ``result.summary()`` has the headline numbers. Times are those of the trace. Inside
-        the run, and for ``processes``, the clock starts at the first submission (under rules
-        tiresias and muri at 0 of the trace).
+        the simulation, and for ``processes``, the clock starts at the first submission (under rules
+        tiresias and muri at time 0 of the trace).
 
     Raises
     ------
-    TraceError, PolicyError
-        If the trace breaks a rule of its schema, lacks a value that is read, or a job can never
-        fit; if the policy breaks a rule.
+    TraceError
+        If the trace breaks its schema, lacks a value that is read, or has a job that never fits.
+    PolicyError
+        If a decision of the policy is not possible, or its code fails.
     ParamError
         If an argument, or an attribute of the trace, has a value that is not accepted.
 
     Warns
     -----
     InputWarning
-        If no input makes the policy differ from its baseline, the clock starts more than a day
-        after 0, or whole seconds leave a job no duration.
+        If the policy decides like its baseline on these inputs, if the clock starts more than a day
+        after time 0, or if a duration is cut to 0 s.
 
     Examples
     --------
@@ -124,25 +125,26 @@ def simulate(
     # no other local name is bound yet
     arguments.check(locals())
     rule_set = rules_named(rules)
-    divided = rule_set.grid > 1
+    # rules pcs have defaults of their own for perf, predict and keep_intervals
+    is_pcs = rule_set.grid > 1
     trace = inputs.checked(trace)
     arguments.check_attributes(trace)
     cluster = Cluster.parse(cluster) if isinstance(cluster, str) else cluster
     policy = make(policy, rules) if isinstance(policy, str) else policy.under(rules)
     round_options = dict(rounds or {})
     if trace.attrs.get("synthetic"):
-        # the public simulator resets for traces that it reads, not for jobs that it generates
+        # Gavel's public simulator resets its timer only for traces that it reads
         round_options.setdefault("idle_reset", False)
     round_settings = _round_settings(rules, rule_set, round_options)
     if perf is None:
         perf = policy.performance()
-    if perf is None and divided:
+    if perf is None and is_pcs:
         perf = pcs_speedups()
     if perf is None and cluster.gpu_types:
         perf = throughputs_of(trace)
     if overhead is None:
         overhead = _overhead(rule_set, round_settings) or policy.overhead()
-    predicted = _number_predicted(len(trace), predict, predict_interval, divided=divided)
+    predicted = _number_predicted(len(trace), predict, predict_interval, is_pcs=is_pcs)
     settings = RunSettings(
         placement=_placement(placement, policy),
         rules=rule_set,
@@ -153,18 +155,21 @@ def simulate(
         seed=seed,
         until=until,
         stop_time=stop_time,
-        keep_intervals=not divided if keep_intervals is None else keep_intervals,
+        keep_intervals=not is_pcs if keep_intervals is None else keep_intervals,
         predict=predicted,
         processes=processes,
     )
     started = time.perf_counter()
     with compile_watch() as watch:
         setup = Setup(trace, cluster, policy, settings)
-        reason = division_hindrance(setup) if divided or predicted else ""
+        reason = why_not_compiled(setup) if is_pcs or predicted else ""
         if reason:
             option = _option_of_predictions(predict, predict_interval)
-            option = f"rules {rules}" if divided else option
-            raise ParamError(f"{option}: {reason}; use other rules, and no predictions")
+            option = f"rules {rules}" if is_pcs else option
+            raise ParamError(
+                f"{option}: {reason}; use rules other than pcs, and leave out predict and "
+                f"predict_interval"
+            )
         notes = inputs.notes(setup, trace, rules)
         for note in notes:
             warnings.warn(note, InputWarning, stacklevel=2)
@@ -176,7 +181,7 @@ def simulate(
         setup,
         added or AddedRecords(),
         rules=rules,
-        ignored=_unused(setup, trace, rounds or (), placed=placement is not None),
+        ignored=_unused(setup, trace, rounds or (), placement_given=placement is not None),
         notes=[*map(str, trace.attrs.get("notes", ())), *notes],
         stand_in=inputs.stand_ins(trace, perf, policy),
         wall_s=wall_s,
@@ -185,33 +190,35 @@ def simulate(
 
 
 def _placement(placement: Placement | str | None, policy: Policy) -> Placement:
-    """Placement rule of a run; None: that of the policy."""
+    """Placement rule of a simulation, by default the rule of the policy."""
     rule = policy.placement if placement is None else placement
     return placement_base.make(rule) if isinstance(rule, str) else rule
 
 
 def _number_predicted(
-    num_jobs: int, predict: int | None, level: float | None, *, divided: bool
+    num_jobs: int, predict: int | None, level: float | None, *, is_pcs: bool
 ) -> int:
-    """How many jobs are predicted; ``level`` is the probability of their intervals."""
+    """Count the jobs to predict; ``level`` is the probability of their intervals."""
     if level is not None and predict == 0:
-        raise ParamError("predict_interval: predict=0 leaves no job to give one; leave out either")
+        raise ParamError(
+            "predict=0 predicts no job, so predict_interval has no effect; leave one of them out"
+        )
     if predict is not None:
         return predict
-    return num_jobs if divided or level is not None else 0
+    return num_jobs if is_pcs or level is not None else 0
 
 
 def _option_of_predictions(predict: int | None, level: float | None) -> str:
-    """Argument that asks for predictions, as a caller writes it."""
+    """Argument for predictions, as the caller passed it."""
     return f"predict_interval={level}" if predict is None else f"predict={predict}"
 
 
 def _with_intervals(result: Result, level: float) -> Result:
-    """Add an interval around each prediction, by class where the policy has classes."""
+    """Add an interval to each predicted JCT, by class if the policy has classes."""
     jobs = result.jobs
     job_class = np.asarray(jobs.get("job_class", np.zeros(len(jobs))), np.int64)
     submit, jct, predicted = jobs[["submit_time", "jct", "predicted_jct"]].to_numpy(float).T
-    low, high = online(submit, jct, predicted, job_class, level)
+    low, high = bounds_at_arrival(submit, jct, predicted, job_class, level)
     with_bounds = jobs.assign(predicted_jct_low=low, predicted_jct_high=high)
     meta = result.meta | {"predict_interval": level}
     return dataclasses.replace(result, jobs=with_bounds, meta=meta)
@@ -222,14 +229,14 @@ def _round_settings(rules: str, rule_set: Rules, options: Mapping[str, Any]) -> 
     settings = RoundSettings.of({**rule_set.rounds, **options})
     if settings.whole_steps and not rule_set.steps:
         raise ParamError(
-            f"round setting whole_steps counts training steps, rules {rules!r} do not; use rules "
-            "gavel, or leave it off"
+            f"round setting whole_steps counts training steps, but rules {rules!r} do not; use "
+            "rules gavel, or leave it out"
         )
     return settings
 
 
 def _overhead(rule_set: Rules, rounds: RoundSettings) -> Overhead | None:
-    """Overhead under a rule set; None: the rules have none."""
+    """Overhead under a rule set; None: the rule set has no overhead."""
     if rule_set.start_overhead:
         return StartOverhead()
     if rounds.preemption_overhead_s and not rounds.whole_steps:
@@ -238,31 +245,31 @@ def _overhead(rule_set: Rules, rounds: RoundSettings) -> Overhead | None:
 
 
 def _unused(
-    setup: Setup, trace: pd.DataFrame, rounds: Iterable[str], *, placed: bool
+    setup: Setup, trace: pd.DataFrame, rounds: Iterable[str], *, placement_given: bool
 ) -> dict[str, Any]:
-    """List the inputs that a finished run did not use: columns, rows, options.
+    """List the inputs that a finished simulation did not use: columns, rows, options.
 
     Parameters
     ----------
     setup : Setup
-        The run.
+        The simulation.
     trace : DataFrame
         The validated trace.
     rounds : iterable of str
         Names of the round settings that the caller passed.
-    placed : bool
+    placement_given : bool
         Whether the caller passed a placement.
     """
     mechanism = setup.driver.rounds
-    idle_rounds = set(rounds)
+    unused_settings = set(rounds)
     if mechanism is not None:
-        idle_rounds &= mechanism.settings.unused(mechanism.traits.tells_types)
-    options = sorted(idle_rounds)
-    if placed and not setup.holdings.gangs.placement_used:
+        unused_settings &= mechanism.settings.unused(mechanism.traits.tells_types)
+    options = sorted(unused_settings)
+    if placement_given and not setup.holdings.gangs.placement_used:
         options.insert(0, "placement")
     if setup.settings.seed and not setup.used_seed:
         options.insert(0, "seed")
-    if setup.cluster.gpu_types and not setup.speeds.known:
+    if setup.cluster.gpu_types and not setup.speeds.has_throughputs:
         options.append("GPU types of the cluster")
     unused = {
         "columns": [str(name) for name in trace.columns if name not in setup.table.read],

@@ -1,4 +1,7 @@
-"""From whole decisions of a policy, or changes of the last decision, to starts and stops."""
+"""Driver that turns decisions of a policy into starts and stops.
+
+A decision names all gangs, or only the changes to the last decision.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,15 @@ from typing import TYPE_CHECKING
 
 from repro.base.errors import PolicyError
 from repro.engine.decision_checks import DecisionChecks, with_gpu_type
+from repro.engine.draining import GPU_ROUNDING
 from repro.engine.holdings import Holdings
-from repro.model.decision import NOTHING, Run, RunSet, Shares
+from repro.model.decision import NO_CHANGE, Run, RunSet, Shares
 from repro.model.jobs import JobTable
 from repro.model.policy import Policy
 from repro.model.view import View
 
 if TYPE_CHECKING:
     from repro.engine.rounds.mechanism import RoundMechanism
-
-#: GPUs up to this number are a rounding error of sums of fractions.
-EPSILON_GPUS = 1e-9
 
 
 class DecisionDriver:
@@ -27,15 +28,15 @@ class DecisionDriver:
     Parameters
     ----------
     table : JobTable
-        Jobs of the run.
+        Jobs of the simulation.
     policy : Policy
-        Policy of the run.
+        Policy of the simulation.
     view : View
         View of the policy.
     holdings : Holdings
         Jobs that hold GPUs.
     make_rounds : callable
-        Makes the round mechanism when the policy first returns `Shares`.
+        Function that makes the round mechanism when the policy first returns `Shares`.
     """
 
     def __init__(
@@ -55,9 +56,10 @@ class DecisionDriver:
         self._holdings = holdings
         self._make_rounds = make_rounds
         self._checks = DecisionChecks(table, policy)
-        #: run of a bare row number, always the same object
+        #: gang of each job that the decisions name by its row number; cached, because unchanged
+        #: gangs are found by identity
         self._bare_runs: dict[int, Run] = {}
-        #: jobs that hold GPUs, and perhaps some that did, in the order of the decision
+        #: jobs of the last decision, in its order; some may have ended
         self._order: Iterable[int] = ()
         #: whether jobs arrived or finished since the last decision
         self._changed = True
@@ -103,7 +105,7 @@ class DecisionDriver:
     # decisions -----------------------------------------------------------------------------------
 
     def step(self, now: float) -> tuple[list[int], list[Run]]:
-        """Let the policy decide; jobs that stop, and runs that start."""
+        """Let the policy decide, and list the jobs that stop and the gangs that start."""
         decision = self._decision(now)
         if decision.keep and self.rounds:
             # the round mechanism counts GPUs and gangs itself
@@ -116,21 +118,21 @@ class DecisionDriver:
         return self._differences(decision, now)
 
     def _decision(self, now: float) -> RunSet:
-        """Decision of the policy, or of the rounds of its shares."""
+        """Decision of the policy, or of the round mechanism."""
         rounds = self.rounds
         if rounds:
-            if not rounds.boundary(now):
-                return NOTHING
-            self._changed |= rounds.settle(now)
-            if rounds.has_shares and not (self._changed and rounds.may_compute(now)):
+            if not rounds.begins_round(now):
+                return NO_CHANGE
+            self._changed |= rounds.record_round(now)
+            if rounds.has_allocation and not (self._changed and rounds.may_compute(now)):
                 return rounds.next_round(now, self._changed)
         if not self.table.active:
             self._wake = math.inf
             if rounds is None:
                 return RunSet(())
-            if rounds.clear(now):
+            if rounds.begin_empty_round(now):
                 self._changed = False
-            return NOTHING
+            return NO_CHANGE
         decision = self._ask_policy()
         if isinstance(decision, RunSet):
             self._wake = decision.wake
@@ -142,30 +144,31 @@ class DecisionDriver:
             )
         if rounds is None:
             rounds = self.rounds = self._make_rounds()
-            if not rounds.boundary(now):
+            if not rounds.begins_round(now):
                 self._changed = True
-                return NOTHING
-        rounds.adopt(decision, now)
+                return NO_CHANGE
+        rounds.set_allocation(decision, now)
         return rounds.next_round(now)
 
     def _ask_policy(self) -> object:
-        """Decision of the policy, which sees the events since its last decision."""
+        """Let the policy decide, with the events since its last decision in its view."""
         view = self.view
         view.changed = self._changed
         self._changed = False
         if self.rounds:
-            view.together = self.rounds.together
+            view.new_pairs = self.rounds.new_pairs
         view.fresh = range(view.fresh.stop, self.table.arrived)
         decision = self._decide(view)
         view.finished.clear()
-        view.together.clear()
+        view.new_pairs.clear()
         return decision
 
     def _differences(self, decision: RunSet, now: float) -> tuple[list[int], list[Run]]:
-        """Find the stops and starts that lead from the held runs to those of a whole decision."""
+        """List the stops and starts that turn the present gangs into the gangs of a decision."""
         chosen = self._admitted(decision, now)
         held = self._holdings.runs
         before = [job for job in self._order if job in held]
+        # identity is a quick first test: a gang that is equal does not restart
         changed = [job for job in before if chosen.get(job) is not held[job]]
         stops = dict.fromkeys(job for job in changed if chosen.get(job) != held[job])
         starts: list[Run] = []
@@ -180,7 +183,7 @@ class DecisionDriver:
         return list(stops), starts
 
     def _changes(self, decision: RunSet, now: float) -> tuple[list[int], list[Run]]:
-        """Check a decision that names changes only; its stops and starts."""
+        """Check a decision that names only changes, and list its stops and starts."""
         held = self._holdings.runs
         free = self._holdings.free.copy()
         checks = self._checks
@@ -191,7 +194,7 @@ class DecisionDriver:
             if job not in held:
                 raise checks.error(now, job, "stops it, but it holds no GPUs")
         for run in {id(held[job]): held[job] for job in stops}.values():
-            # the GPUs of a group come back with its last member
+            # the GPUs of a group are freed when its last member stops
             if not [job for job in run.jobs if job not in stops and held.get(job) is run]:
                 free[run.gpu_type] += run.gpus - run.shared
         chosen: dict[int, Run] = {}
@@ -209,7 +212,7 @@ class DecisionDriver:
         return list(stops), starts
 
     def _admitted(self, decision: RunSet, now: float) -> dict[int, Run]:
-        """Run of every job that holds GPUs after a whole decision, checked."""
+        """Gang of every job that holds GPUs after a decision, checked."""
         free = self._holdings.capacity.copy()
         held = self._holdings.runs
         checks = self._checks
@@ -220,17 +223,17 @@ class DecisionDriver:
         for entry in decision.runs:
             run = entry if isinstance(entry, Run) else self._bare_run(entry)
             job = run.jobs[0]
-            # almost every run is held already, or is one job with enough GPUs on a known type
+            # almost every gang holds its GPUs already, or is one job whose demand fits its type
             fits = run.gpus <= free.get(run.gpu_type, -1.0) and not (run.hosts or run.shared)
-            is_valid = fits and job not in chosen
-            if is_valid and (len(run.jobs) > 1 or held.get(job) is run):
-                is_valid = all(
+            passes_fast_check = fits and job not in chosen
+            if passes_fast_check and (len(run.jobs) > 1 or held.get(job) is run):
+                passes_fast_check = all(
                     held.get(member) is run and member not in chosen for member in run.jobs
                 )
-            elif is_valid:
-                whole = elastic or run.gpus == demand[job]
-                is_valid = run.gpus > 0 and job in active and whole
-            if is_valid:
+            elif passes_fast_check:
+                meets_demand = elastic or run.gpus == demand[job]
+                passes_fast_check = run.gpus > 0 and job in active and meets_demand
+            if passes_fast_check:
                 free[run.gpu_type] -= run.gpus
                 for member in run.jobs:
                     chosen[member] = run
@@ -243,7 +246,7 @@ class DecisionDriver:
             charged = run.gpus - run.shared
             if gpu_type not in free:
                 raise checks.error(now, job, f"asks for unknown GPU type {gpu_type!r}")
-            if charged <= free[gpu_type] + EPSILON_GPUS:
+            if charged <= free[gpu_type] + GPU_ROUNDING:
                 free[gpu_type] -= charged
                 chosen.update(dict.fromkeys(run.jobs, run))
             elif decision.fill == "exact":
@@ -253,7 +256,7 @@ class DecisionDriver:
         return chosen
 
     def _bare_run(self, job: int) -> Run:
-        """Run of a bare row number: the job on its whole demand."""
+        """Gang of one job with its demand, the same object at every call."""
         run = self._bare_runs.get(job)
         if run is None:
             demand = self.table.gpus[self._checks.known_row(job)]

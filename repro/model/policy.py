@@ -35,7 +35,7 @@ policies: Registry[type[Policy]] = Registry(
 
 #: Compiled functions that simulate a whole run at nominal speed (durations as in the trace) and
 #: write `JobTable.state`. Without `Intervals` they record no intervals.
-Play = Callable[[JobTable, Cluster, Intervals | None], None]
+CompiledRun = Callable[[JobTable, Cluster, Intervals | None], None]
 
 
 def register(name: str, needs: Iterable[str] = ()) -> Callable[[Definition], Definition]:
@@ -144,7 +144,7 @@ class Policy:
         """Decision function of one run. A policy with memory keeps it in this function."""
         return self.decide
 
-    def player(self, cluster: Cluster) -> Play | None:
+    def compiled_run(self, cluster: Cluster) -> CompiledRun | None:
         """Compiled functions with the same result as the engine with `session`, or None.
 
         The engine ignores them for a subclass that changes the decisions.
@@ -193,7 +193,7 @@ class FromSettings(Generic[T]):
         return self.of_class if policy is None else self.of_instance(policy)
 
 
-def speaks_for(policy: Policy, name: str, others: Iterable[str]) -> bool:
+def defined_with(policy: Policy, name: str, others: Iterable[str]) -> bool:
     """Whether no subclass overrides one of ``others`` below the class that defines ``name``.
 
     If one did, ``name`` might no longer agree with the overriding method.
@@ -229,7 +229,7 @@ class Selection(Protocol):
         """Jobs that lose their GPUs, and jobs that get GPUs, each in order of decision."""
 
 
-class Steady(NamedTuple):
+class LinearKey(NamedTuple):
     """Numbers that determine the keys of an `Order` while jobs run at nominal speed.
 
     key = ``per_second`` * remaining time (s) + ``per_service`` * attained service (GPU-seconds).
@@ -286,7 +286,7 @@ class Order(Policy):
         """Time between decisions while jobs wait (s); infinity: decisions at events only."""
         return math.inf
 
-    def steady(self, view: View) -> Steady | None:
+    def linear_key(self, view: View) -> LinearKey | None:
         """Numbers that determine `key`, for compiled functions; None: the engine calls `key`.
 
         The engine ignores them for a subclass that changes `key` or `ordering`.
@@ -337,12 +337,12 @@ class Ordering:
         return math.inf
 
 
-def spellings(cls: type[Policy]) -> list[str]:
+def parameter_names(cls: type[Policy]) -> list[str]:
     """Names of the parameters of a policy, for users.
 
     A field ``lambda_`` is the parameter ``lambda``, because this word is a keyword of Python.
 
-    >>> "lambda" in spellings(policies["liquid"])
+    >>> "lambda" in parameter_names(policies["liquid"])
     True
     """
     return [field.name.rstrip("_") for field in dataclasses.fields(cls)]
@@ -374,7 +374,7 @@ def make(name: str, rules: str = "paper", **settings: Any) -> Policy:
     """
     cls = policies[name]
     names = [key.rstrip("_") for key in settings]
-    refuse_unknown(f"policy {name!r} has no parameter", names, spellings(cls))
+    refuse_unknown(f"policy {name!r} has no parameter", names, parameter_names(cls))
     values = {
         f"{key}_" if keyword.iskeyword(key) else key: value for key, value in settings.items()
     }

@@ -19,17 +19,25 @@ _LISTS = {
     "network_ms": ("stage_network", 1000.0),
     "overhead_s": ("start_overhead", 1.0),
 }
-_FACTS = ("model", "label", "domain", "dataset", "batch_size", "bottleneck", "bottleneck_source")
-_TABLE = ModelTable("muri_profiles.csv", (*_FACTS, *_LISTS))
+_DESCRIPTIONS = (
+    "model",
+    "label",
+    "domain",
+    "dataset",
+    "batch_size",
+    "bottleneck",
+    "bottleneck_source",
+)
+_TABLE = ModelTable("muri_profiles.csv", (*_DESCRIPTIONS, *_LISTS))
 
 
 def muri_profiles() -> pd.DataFrame:
-    """Facts of the models (Muri, Table 3) and the simulator's times (s), by model and GPUs."""
+    """Table 3 of Muri and the times (s) of its simulator, by model and number of GPUs."""
     return _read().copy()
 
 
 def start_overhead(model: str, num_gpus: int) -> float:
-    """Start time (s) of a model, measured at the nearest GPU count (ties: the larger count)."""
+    """Start overhead (s) of a model, measured at the nearest GPU count (ties: the larger count)."""
     seconds = _overheads()
     name = model.lower()
     if (name, 1) not in seconds:
@@ -64,6 +72,6 @@ def _read() -> pd.DataFrame:
         column: np.concatenate(_TABLE.lists(name, fits, accepted)) / per_second
         for name, (column, per_second) in _LISTS.items()
     }
-    facts = table[list(_FACTS)]
-    frame = facts.loc[facts.index.repeat(len(GPU_COUNTS))].reset_index(drop=True)
+    descriptions = table[list(_DESCRIPTIONS)]
+    frame = descriptions.loc[descriptions.index.repeat(len(GPU_COUNTS))].reset_index(drop=True)
     return frame.assign(num_gpus=list(GPU_COUNTS) * len(table), **columns)

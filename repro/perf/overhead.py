@@ -13,8 +13,8 @@ from repro.perf.muri_models import start_overhead
 class CheckpointOverhead(Overhead):
     """A preempted job keeps its GPUs while it checkpoints; a resumed job restores before it trains.
 
-    ``pause`` has the seconds of a checkpoint by model; other models take ``default_pause``.
-    ``resume`` is the seconds of a restore, equal for all models.
+    ``pause`` is the time of a checkpoint (s) by model, ``default_pause`` that of other models.
+    ``resume`` is the time of a restore (s), equal for all models.
 
     Tiresias, NSDI 2019, Figure 4 (pause) and section 5.2.4 (mean cost of a preemption); without a
     pause, Gavel, OSDI 2020, section 5 (preemption overhead, Table 4).
@@ -25,14 +25,14 @@ class CheckpointOverhead(Overhead):
     default_pause: float = 0.0
 
     def pause_s(self, table: JobTable, job: int) -> float:
-        """Seconds a preempted job keeps its GPUs to checkpoint."""
+        """Seconds that a preempted job keeps its GPUs to checkpoint."""
         if not self.pause:
-            # without this, a trace would need a model column that plays no role
+            # The trace needs no model column.
             return self.default_pause
         return self.pause.get(table.models[job] or "", self.default_pause)
 
     def resume_s(self, table: JobTable, job: int) -> float:
-        """Seconds a resumed job holds its GPUs before it makes progress."""
+        """Seconds that a resumed job holds its GPUs before it makes progress."""
         return self.resume
 
 
@@ -41,9 +41,10 @@ class Phases(Overhead):
     """A job launches, trains and saves; only the training makes progress.
 
     ``launch`` and ``save`` are seconds by model; an unlisted model takes 0. Jobs do not launch anew
-    when the jobs that share their GPUs change. A pre-launched job launches while its hosts still
-    train. It trains once they have saved, and no earlier than ``handover`` seconds after their last
-    step: the time an agent takes to see that the GPU is idle.
+    when the jobs that share their GPUs change. A pre-launched job launches while the jobs before it
+    on these GPUs, its hosts, still train. It trains once they have saved, and no earlier than
+    ``handover`` seconds after their last step. An agent takes this time to see that the GPU is
+    idle.
 
     Liquid, TPDS 2022, section 6.1 and Eq 1.
     """
@@ -52,7 +53,9 @@ class Phases(Overhead):
     save: Mapping[str, float]
     handover: float = 0.0
 
+    #: a job does not launch anew when its group changes
     stays = True
+    #: progress of a pre-launched job begins after its hosts have saved
     follows = True
 
     def start_s(self, table: JobTable, job: int) -> float:
@@ -60,11 +63,11 @@ class Phases(Overhead):
         return self.launch.get(table.models[job] or "", 0.0)
 
     def save_s(self, table: JobTable, job: int) -> float:
-        """Seconds the job saves after its last step."""
+        """Seconds that the job saves after its last step."""
         return self.save.get(table.models[job] or "", 0.0)
 
     def handover_s(self, table: JobTable, job: int) -> float:
-        """Seconds from the last step of the hosts until an agent sees their GPU idle."""
+        """Seconds from the last step of the hosts until an agent sees that their GPU is idle."""
         return self.handover
 
 
@@ -91,8 +94,8 @@ def _starts(table: JobTable) -> list[float]:
     source = table.source
     if not table.has("model"):
         raise TraceError(
-            f"{source}: no column 'model'; these rules charge every start by model: name it, or "
-            f"use --rules paper"
+            f"{source}: no column 'model'; these rules charge every start by model: add "
+            f"the column, or use --rules paper"
         )
     table.refuse_gaps("model", "these rules charge every start by model: fill it or drop the job")
     starts = []

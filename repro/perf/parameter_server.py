@@ -14,12 +14,12 @@ from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.records import Nodes
 
-#: Names of the performance models that `named` makes.
+#: Names of the performance models of `named`.
 TIMES = ("measured", "k80", "t4")
 _PLANS = ModelTable("liquid_plans.csv", ("model", "mode", "plan", "duration_s"))
 _LINKS = ("pair_mb_s", "node_mb_s", "local_mb_s")
-_NETWORK = ("model_mb", "images_per_s", "exposed", "fixed_s")
-_MODELS = ModelTable("liquid_models.csv", ("gpu", "model", *_NETWORK, *_LINKS))
+_CONSTANTS = ("model_mb", "images_per_s", "exposed", "fixed_s")
+_MODELS = ModelTable("liquid_models.csv", ("gpu", "model", *_CONSTANTS, *_LINKS))
 
 
 def pattern(tasks: Sequence[int], num_ps: int = 1) -> str:
@@ -32,9 +32,9 @@ def pattern(tasks: Sequence[int], num_ps: int = 1) -> str:
 
 
 class PlanTimes:
-    """Model of the run time of a plan; it replaces the duration of the trace."""
+    """Model of the run time of a placement plan. It replaces the duration in the trace."""
 
-    #: whether batch size and iterations play no role
+    #: whether run times do not depend on batch size and iterations
     sizeless: ClassVar[bool] = False
 
     def run_s(
@@ -52,7 +52,7 @@ class PlanTimes:
     def _run_s(self, model: str, tasks: Sequence[int], num_ps: int, *sizes: float) -> float: ...
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Duration in the trace over the time of the plan, for the one job of the run."""
+        """Duration in the trace over the run time of the plan, for a single job."""
         job = run.jobs[0]
         if len(run.jobs) > 1 or not run.tasks:
             raise ParamError(
@@ -93,15 +93,15 @@ class MeasuredPlans(PlanTimes):
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """Constants of a network in the iteration model."""
+    """Constants of a trained model in the iteration model."""
 
     #: size of the parameters (MB); a worker pushes and pulls them in every iteration
     model_mb: float
     #: throughput of the computation of one worker (images/s)
     images_per_s: float
-    #: e: share of the synchronisation that computation does not hide
+    #: e, part of the synchronisation that computation does not hide
     exposed: float = 1.0
-    #: launch and save time of a run (s)
+    #: launch and save time of a job (s)
     fixed_s: float = 0.0
 
 
@@ -112,7 +112,7 @@ class IterationModel(PlanTimes):
     The bandwidths count both directions together (MB/s): ``pair_mb_s`` between two nodes,
     ``node_mb_s`` of a node to all others, ``local_mb_s`` inside a node.
 
-    Liquid, TPDS 2022, Eq 1; the network terms are ours, fitted to its Figures 1b and 6.
+    Liquid, TPDS 2022, Eq 1; the terms of the links are ours, fitted to its Figures 1b and 6.
 
     Examples
     --------
@@ -155,22 +155,24 @@ class IterationModel(PlanTimes):
         self, model: str, tasks: Sequence[int], batch: float, num_ps: int = 1
     ) -> tuple[float, float]:
         """Seconds an iteration computes, and seconds it then waits for parameters."""
-        network = self._network(model)
-        sync = network.exposed * self.sync_s(network.model_mb, tasks, num_ps)
-        return batch / network.images_per_s, sync
+        trained = self._model(model)
+        sync = trained.exposed * self.sync_s(trained.model_mb, tasks, num_ps)
+        return batch / trained.images_per_s, sync
 
     def _run_s(self, model: str, tasks: Sequence[int], num_ps: int, *sizes: float) -> float:
         batch, iterations = sizes
         per_iteration = sum(self.iteration_s(model, tasks, batch, num_ps))
-        return self._network(model).fixed_s + iterations * per_iteration
+        return self._model(model).fixed_s + iterations * per_iteration
 
-    def _network(self, model: str) -> TrainedModel:
-        refuse_unknown("no parameters for model", [model], self.models)
+    def _model(self, model: str) -> TrainedModel:
+        refuse_unknown("no iteration model for", [model], self.models)
         return self.models[model]
 
 
 def named(name: str) -> PlanTimes:
-    """Make a performance model: the public simulator's plans (``measured``), or a GPU type's model.
+    """Make a performance model: ``measured`` plans, or the iteration model of a GPU type.
+
+    The plans are those of the public simulator.
 
     Examples
     --------
@@ -185,15 +187,15 @@ def named(name: str) -> PlanTimes:
             {str(model): dict(rows[["mode", "duration_s"]].to_numpy()) for model, rows in plans}
         )
     table = _MODELS.frame
-    refuse_unknown("there are no times", [name], TIMES)
+    refuse_unknown("unknown run times", [name], TIMES)
     table = table[table["gpu"] == name].set_index("model")
-    networks = table[list(_NETWORK)].astype(float).T
-    models = {str(model): TrainedModel(*network) for model, network in networks.items()}
+    columns = table[list(_CONSTANTS)].astype(float).T
+    models = {str(model): TrainedModel(*constants) for model, constants in columns.items()}
     return IterationModel(models, *table[list(_LINKS)].iloc[0].astype(float))
 
 
 def num_servers(gpus: int) -> int:
-    """Parameter servers of a gang whose trace names no number: one, or none for a single GPU."""
+    """Parameter servers of a job if the trace has no num_ps: one, or none for a single GPU."""
     return int(gpus > 1)
 
 

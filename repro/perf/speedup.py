@@ -29,7 +29,7 @@ _COUNT = f"each model has a row for 1, 2, … GPUs without gaps, up to {MAX_GPUS
 
 @dataclass(frozen=True)
 class SpeedUp:
-    """Performance model of elastic jobs: rate S(g)/S(D) on g GPUs, D the demand.
+    """Performance model of elastic jobs: rate S(g)/S(D) on g GPUs, S the speed-up, D the demand.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class SpeedUp:
     rounded: bool = False
 
     def speed(self, model: str | None, gpus: float) -> float:
-        """S(gpus): speed relative to one GPU."""
+        """S(gpus), the speed-up over one GPU."""
         curve = None if model is None else self.curves.get(model)
         if curve is None:
             if not self.rounded:
@@ -70,7 +70,7 @@ class SpeedUp:
         return low + (gpus - below) * (curve[below] - low)
 
     def of(self, table: JobTable, job: int, gpus: float) -> float:
-        """S of a job of the trace on ``gpus``, capped at its demand."""
+        """S of a job of the trace on ``gpus`` GPUs, at most its demand."""
         model = table.models[job] if self.curves or self.strict else None
         demand = table.gpus[job]
         self._curve(model, demand, table.ids[job])
@@ -82,7 +82,7 @@ class SpeedUp:
         """S at 0, 1, … GPUs, shape (curves, widest demand + 2), and the row of each job.
 
         Row 0 is linear. Beyond its end a curve stays constant. The last column lets a loop read the
-        speed with one GPU more than the demand. ``ids`` serve messages only.
+        speed-up with one GPU more than the demand. ``ids`` appear in messages only.
         """
         width = max(gpus, default=0) + 2
         rows = [np.arange(width, dtype=np.float64)]
@@ -99,7 +99,7 @@ class SpeedUp:
         return np.array(rows), np.array([row_of[model] for model in models], dtype=np.int64)
 
     def _curve(self, model: str | None, demand: int, job: object) -> tuple[float, ...] | None:
-        """Curve of a job, None if linear; ParamError for a curve that is missing or too short."""
+        """Curve of a job, None if linear. ParamError for a curve that is missing or too short."""
         curve = None if model is None else self.curves.get(model)
         if curve is not None and demand > len(curve):
             raise ParamError(
@@ -115,9 +115,11 @@ class SpeedUp:
         return curve
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """S(g)/S(D) of the one job of the run."""
+        """S(g)/S(D) of a single job."""
         if len(run.jobs) > 1:
-            raise ParamError("speed-up curves do not serve groups; use another performance model")
+            raise ParamError(
+                "speed-up curves have no rates for groups of jobs; use another performance model"
+            )
         job = run.jobs[0]
         return [self.of(table, job, run.gpus) / self.of(table, job, table.gpus[job])]
 
@@ -175,7 +177,7 @@ def load_speedups(path: str | Path) -> SpeedUp:
     frame = frame.assign(gpus=gpus, value=values)
     table.refuse(frame.duplicated(["model", "gpus"]).to_numpy(), "gpus", "given twice", _COUNT)
     ranks = frame.groupby("model")["gpus"].rank().to_numpy()
-    table.refuse(gpus != ranks, "gpus", "a gap before it", _COUNT)
+    table.refuse(gpus != ranks, "gpus", "a smaller number of GPUs is missing", _COUNT)
     alone = frame[gpus == 1].set_index("model")["value"].loc[frame["model"]].to_numpy()
     with np.errstate(over="ignore"):
         speed = values / alone if value == "speedup" else (alone / 1e6) / (values / 1e6)

@@ -20,7 +20,7 @@ from repro.model.records import Nodes
 Stages = tuple[float, ...]
 #: Data (storage and CPU), GPU and network stage.
 ThreeStages = tuple[float, float, float]
-#: Order of the members that is run: that of the shortest or of the longest period.
+#: Order in which the members of a group run: the order of the shortest or the longest period.
 StageOrder = Literal["best", "worst"]
 
 #: Resources of Muri's cluster: storage, CPU, GPU, network.
@@ -39,13 +39,15 @@ _ABSENT = (-math.inf, -math.inf, -math.inf)
 def interleaving_time(
     members: Sequence[Stages], ordering: StageOrder = "best", *, merged: bool = False
 ) -> float:
-    """Period T (s) in which each of at most k members completes one iteration (Eq 1 and 3).
+    """Period T (s) in which every member of a group completes one iteration (Eq 1 and 3).
 
-    Members have different offsets o and a barrier after every step. Hence no two members use one
-    resource at once: T = sum over steps j of max over jobs i of t_i[(j + o_i) mod k].
+    With k resources a group has at most k members. Members have different offsets o and a barrier
+    after every step. Hence no two members use one resource at once: T = sum over steps j of max
+    over jobs i of t_i[(j + o_i) mod k].
 
-    ``merged`` jobs have three stages (data, GPU, network), as in Muri's simulator. Up to four of
-    them pass four slots in turn; the data stage (storage and CPU) may last two slots.
+    ``merged`` jobs have three stages (data, GPU, network), as in Muri's simulator. A slot is one
+    step of the rotation, and a period has four slots. The data stage (storage and CPU) may last two
+    slots; the GPU and the network stage last one slot each. A group has at most four jobs.
     """
     # Sorted, so that the orders of one group share a cache entry.
     shortest, longest = _extremes(tuple(sorted(map(tuple, members))), merged)
@@ -78,8 +80,8 @@ class _TableStages(NamedTuple):
     merged: bool  #: whether storage includes CPU
     stages: list[Stages]  #: by job
     numbers: list[int]  #: by job, equal for jobs of equal stages
-    solo: list[float]  #: seconds per iteration alone, by job
-    periods: dict[tuple[int, ...], float]  #: seconds, by the numbers of the members
+    solo: list[float]  #: solo iteration time (s), by job
+    periods: dict[tuple[int, ...], float]  #: periods (s), by the numbers of the members
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class Interleaving:
         Trace columns of the stage times (s per iteration), in order; at least as many as the
         largest group has jobs. None: storage, CPU, GPU, network, where storage may include CPU.
     ordering : {"best", "worst"}
-        Order of the members that is run.
+        Order in which the members run: the one of the shortest or the longest period.
     factors : tuple of float
         Measured period over T for groups of 2, 3, … jobs; 1 beyond the end.
 
@@ -111,7 +113,7 @@ class Interleaving:
     factors: tuple[float, ...] = ()
 
     def period(self, members: Sequence[Stages], merged: bool = False) -> float:
-        """Seconds in which every member does one iteration; ``merged``: storage includes CPU."""
+        """Period (s) of a group, with its measured factor; ``merged``: storage includes CPU."""
         index = len(members) - 2
         factor = self.factors[index] if 0 <= index < len(self.factors) else 1.0
         return interleaving_time(members, self.ordering, merged=merged) * factor
@@ -126,27 +128,30 @@ class Interleaving:
         return gamma
 
     def efficiencies(self, groups: Sequence[Sequence[Stages]], merged: bool) -> list[float]:
-        """Gamma of groups (Eq 4) under the periods of this model; members in sorted order."""
+        """Gamma (Eq 4) of groups with the periods of this model; members are in sorted order."""
         return [sum(map(sum, group)) / (RESOURCES * self.period(group, merged)) for group in groups]
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Solo iteration time over period for every member; 1 for a job alone."""
+        """Rate of every member: solo iteration time over period, times GPUs held over demand.
+
+        A job alone has only the second factor.
+        """
         scale = [run.gpus / table.gpus[job] for job in run.jobs]
         if len(run.jobs) == 1:
             return scale
-        alone, period = self._alone_and_grouped(table, run)
-        return [share * alone[job] / period for share, job in zip(scale, run.jobs, strict=True)]
+        solo, period = self._solo_and_period(table, run)
+        return [share * solo[job] / period for share, job in zip(scale, run.jobs, strict=True)]
 
     def paces(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
         """Seconds per iteration of every member."""
         if len(run.jobs) == 1 or not table.counts_iterations:
             rates = self.rates(table, run, nodes)
             return [table.solo[job] / rate for job, rate in zip(run.jobs, rates, strict=True)]
-        return [self._alone_and_grouped(table, run)[1]] * len(run.jobs)
+        return [self._solo_and_period(table, run)[1]] * len(run.jobs)
 
-    def _alone_and_grouped(self, table: JobTable, run: Run) -> tuple[list[float], float]:
-        """Seconds per iteration of every job alone, and of the group."""
-        jobs: _TableStages = table.derived(self._id, partial(self._of, table))
+    def _solo_and_period(self, table: JobTable, run: Run) -> tuple[list[float], float]:
+        """Solo iteration times (s) of all jobs, and period (s) of the group."""
+        jobs: _TableStages = table.derived(self._cache_name, partial(self._stages_of, table))
         key = tuple(jobs.numbers[job] for job in run.jobs)
         period = jobs.periods.get(key)
         if period is None:
@@ -155,10 +160,10 @@ class Interleaving:
         return jobs.solo, period
 
     @cached_property
-    def _id(self) -> str:
+    def _cache_name(self) -> str:
         return f"stages {self}"
 
-    def _of(self, table: JobTable) -> _TableStages:
+    def _stages_of(self, table: JobTable) -> _TableStages:
         """Stages and solo times of the jobs of a table."""
         columns = self.columns or stage_columns(list(filter(table.has, STAGE_COLUMNS)))
         if missing := [name for name in columns if name not in table.frame]:
@@ -187,10 +192,10 @@ def _extremes(group: tuple[Stages, ...], merged: bool) -> tuple[float, float]:
         stages = 3
         most = RESOURCES
     if not 1 <= len(group) <= most or any(len(times) != stages for times in group):
-        each = "three stages (data, GPU, network)" if merged else "the times of the same resources"
+        accepted = "three stages (data, GPU, network)" if merged else "times of the same resources"
         raise ParamError(
-            f"a group of {len(group)} jobs with stages {list(group)}; give 1 to {most or 'k'} jobs "
-            f"with {each} each"
+            f"a group of {len(group)} jobs with stages {list(group)}; give 1 to {most or 'k'} "
+            f"jobs, each with {accepted}"
         )
     if not all(0 <= time < math.inf for times in group for time in times):
         raise ParamError(f"stage times {list(group)}: each is finite and 0 or more")
@@ -232,8 +237,9 @@ def _slot_periods(group: tuple[Stages, ...]) -> list[float]:
 
 
 def _slot_period(order: tuple[Stages, ...]) -> float:
-    """T (s) of one order: the slots' ends in steady state.
+    """Period T (s) of one order: time from an end of a slot to its next end, in steady state.
 
+    f[s] is the end of slot s, and d, g and n are the data, GPU and network time of a member:
     f[s+1] = max(0, f[s] + n_a, f[s] + g_b, f[s-1] + d_c) with a, b, c = s+1, s+2, s+3 mod 4.
     """
     (d0, g0, n0), (d1, g1, n1), (d2, g2, n2), (d3, g3, n3) = order

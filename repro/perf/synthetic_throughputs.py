@@ -34,7 +34,7 @@ class JobType:
 
     @property
     def size(self) -> float:
-        """Logarithm to base 2 of the batch size, 0 where there is only one."""
+        """Logarithm to base 2 of the batch size, 0 if the model has no batch size."""
         return math.log2(self.batch_size or 1)
 
 
@@ -98,7 +98,7 @@ class _Fitted:
         return float(2 ** self._at("alone", job, gpu_type))
 
     def one_gpu(self, job: JobType) -> dict[str, float]:
-        """Steps/s on one GPU of each type; consolidation plays no role."""
+        """Steps/s on one GPU of each type. Consolidation makes no difference."""
         speeds = {gpu_type: self._alone(job, gpu_type) for gpu_type in GPU_TYPES}
         return speeds | {gpu_type + UNCONSOLIDATED: speed for gpu_type, speed in speeds.items()}
 

@@ -21,7 +21,7 @@ Row = Mapping[str, float]
 #: GPU type to the steps/s of the first and of the second model.
 PairRow = Mapping[str, tuple[float, float]]
 
-#: Suffix of a GPU type, for gangs on more servers than they need.
+#: Suffix of a GPU type, for gangs on more nodes than they need.
 UNCONSOLIDATED = "_unconsolidated"
 
 
@@ -45,7 +45,7 @@ class ThroughputTable:
     #: (model, other model, GPUs of each gang) to the steps/s of the two by GPU type; each pair in
     #: one order only; (0, 0) where the two do not fit into memory
     pairs: Mapping[tuple[str, str, int], PairRow] = field(default_factory=dict)
-    #: GPUs of a server. A gang on more servers than it needs then has the throughput of
+    #: GPUs of a node (Gavel: server). A gang on more nodes than it needs then has the throughput of
     #: ``<type>_unconsolidated``, if the table has it; 0: placement plays no role
     server_gpus: int = 0
     #: whether the table is the stand-in for a public table that is not available
@@ -89,7 +89,7 @@ class ThroughputTable:
         """Error for a model or a gang size that the table lacks."""
         gangs = sorted(width for name, width in self.rows if name == model)
         if gangs:
-            hint = f"its gangs there are {', '.join(map(str, gangs))}"
+            hint = f"it has gangs of {', '.join(map(str, gangs))} GPUs"
         else:
             models = sorted({name for name, _ in self.rows})
             shown = difflib.get_close_matches(model, models, n=3) or models[:6]
@@ -108,9 +108,9 @@ class ThroughputTable:
     def pair_speeds(
         self,
         model_a: str | None,
-        gang_a: int,
+        gpus_a: int,
         model_b: str | None,
-        gang_b: int,
+        gpus_b: int,
         gpu_types: Sequence[str | None],
     ) -> Floats:
         """Steps/s of two jobs that share their GPUs, shape (2, GPU types).
@@ -119,9 +119,9 @@ class ThroughputTable:
         into memory.
         """
         speeds = np.zeros((2, len(gpu_types)))
-        if gang_a == gang_b:
+        if gpus_a == gpus_b:
             for column, gpu_type in enumerate(gpu_types):
-                speeds[:, column] = self._pair(model_a, model_b, gang_a, gpu_type) or (0.0, 0.0)
+                speeds[:, column] = self._pair(model_a, model_b, gpus_a, gpu_type) or (0.0, 0.0)
         return speeds
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
@@ -150,20 +150,21 @@ class ThroughputTable:
                 f"a throughput table has pairs, not groups of {len(models)} jobs; give a policy "
                 "that shares GPUs between two jobs at most"
             )
-        first = self.rows.get((str(models[0]), widths[0]), {})
-        entry = gpu_type
-        if spread and f"{gpu_type}{UNCONSOLIDATED}" in first:
-            entry = f"{gpu_type}{UNCONSOLIDATED}"
-        speeds = self._speeds_on(models, widths, entry)
+        first_row = self.rows.get((str(models[0]), widths[0]), {})
+        type_name = gpu_type
+        if spread and f"{gpu_type}{UNCONSOLIDATED}" in first_row:
+            type_name = f"{gpu_type}{UNCONSOLIDATED}"
+        speeds = self._speeds_on(models, widths, type_name)
         rates = []
         for model, width, speed in zip(models, widths, speeds, strict=True):
-            alone = self.steps_per_s(model, width, self.reference)
-            if not alone > 0:
+            single = self.steps_per_s(model, width, self.reference)
+            if not single > 0:
                 raise ParamError(
-                    f"the throughput table has {alone:g} steps/s for {model!r} on {width} GPUs of "
-                    f"type {self.reference!r}, the type of the durations: give another reference"
+                    f"the throughput table has {single:g} steps/s for {model!r} on {width} GPUs of "
+                    f"type {self.reference!r}, to which the durations of the trace refer; "
+                    "give another reference GPU type"
                 )
-            rates.append(gpus / width * speed / alone)
+            rates.append(gpus / width * speed / single)
         return tuple(rates)
 
     def _speeds_on(
@@ -199,5 +200,5 @@ class ThroughputTable:
 
     @cached_property
     def _rates(self) -> dict[object, tuple[float, ...]]:
-        """Rates computed so far, by the arguments of `_relative`."""
+        """Rates so far, by the arguments of `_relative`."""
         return {}

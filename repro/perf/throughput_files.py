@@ -29,14 +29,14 @@ def load_throughputs(source: Source = PUBLIC, reference: str = "v100") -> Throug
 
     A JSON file has Gavel's form: ``{gpu type: {"('<job type>', <gang>)": {"null": steps/s alone,
     "('<other>', <gang>)": [steps/s, steps/s of the other]}}}``. GPU types named
-    ``<gpu type>_unconsolidated`` hold gangs on more servers than they need.
+    ``<gpu type>_unconsolidated`` hold gangs on more nodes than they need.
 
     A CSV file has one row per throughput: job_type, scale_factor (GPUs of the gang), gpu_type and
     steps_per_second. Rows of pairs also have job_type_b and steps_per_second_b, which are empty
     elsewhere. One order of each pair is enough.
 
     A table may have no pairs. If it has a pair for a GPU type and gang size, it has the pairs of
-    all job types with throughputs there. Throughput 0: cannot run there.
+    all job types with throughputs there. Throughput 0 means that the job cannot run there.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def _public(name: str) -> Path | None:
         )
     file_format = public.entry(name).format
     if file_format != "throughputs":
-        raise TraceError(f"{name}: a public file of kind {file_format}, not a throughput table")
+        raise TraceError(f"{name}: a public file of format {file_format}, not a throughput table")
     fetched = _fetched(name, paths.mirror_dir(), paths.cache_dir())
     if isinstance(fetched, Path):
         return fetched
@@ -114,7 +114,7 @@ def _public(name: str) -> Path | None:
 
 @functools.lru_cache(maxsize=64)
 def _fetched(name: str, mirror: Path | None, cache: Path) -> Path | str:
-    """File of a public table, or the message why not; a process tries each name once."""
+    """File of a public table, or the message of the failure. A process tries each name once."""
     try:
         return public.fetch(name)
     except DataMissingError as error:

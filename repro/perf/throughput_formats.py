@@ -1,4 +1,4 @@
-"""Readers of throughput tables in Gavel's JSON and in CSV; each entry is checked."""
+"""Readers of throughput tables in Gavel's JSON and in CSV. They check each entry."""
 
 import ast
 import functools
@@ -132,7 +132,7 @@ def _other_speeds(table: Table, others: list[Any]) -> list[float]:
 
 
 def _speeds(table: Table, name: str, *, required: bool = True) -> Floats:
-    """Column of throughputs (steps/s); an error unless each is 0 or within the limits."""
+    """Column of throughputs (steps/s). TraceError unless each is 0 or within the limits."""
     values = table.numbers(name, _SPEED, low=0, high=_FASTEST, required=required)
     table.refuse((values > 0) & (values < _SLOWEST), name, "too small", _SPEED)
     return values
@@ -145,7 +145,7 @@ def _add_pair(
     speeds: tuple[float, float],
     where: str,
 ) -> None:
-    """Add a pair in alphabetical order; a second, different value is an error."""
+    """Add a pair in alphabetical order. TraceError for a second, different value."""
     first, second, gang = key
     if first == second and speeds[0] != speeds[1]:
         raise TraceError(
@@ -194,7 +194,7 @@ def _complete(rows: Rows, pairs: Pairs, name: str) -> None:
 
 
 def _speed(document: Document, where: str, value: Any) -> float:
-    """Throughput (steps/s) of an entry; TraceError unless it is 0 or within the limits."""
+    """Throughput (steps/s) of an entry. TraceError unless it is 0 or within the limits."""
     rule = None
     if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < math.inf:
         rule = "not a number"

@@ -12,23 +12,25 @@ from repro.model.cluster.spec import Cluster
 from repro.model.registry import Registry
 from repro.model.settings import check_settings
 
-#: (node index, GPUs there), by ascending node.
+#: GPUs of a gang: (node index, GPUs there), by ascending node. Empty if the rule only counts GPUs.
 Allocation = tuple[tuple[int, int], ...]
 
 
 class Placer(ABC):
-    """A placement rule at work on one cluster; it starts idle and records the allocations."""
+    """State of a placement rule on one cluster: the allocation of each job, none at first."""
 
     #: Whether allocations name nodes; else the rule only counts GPUs.
     tracks_nodes: ClassVar[bool] = True
-    #: Whether policies name the node of each task.
+    #: Whether policies name the node of each task (`Run.tasks`).
     takes_wishes: ClassVar[bool] = False
     #: Whether the placement of a job depends on its model.
     reads_model: bool = False
 
     def __init__(self, cluster: Cluster) -> None:
-        #: Idle GPUs, and GPUs of the cluster.
-        self.free = self.num_gpus = cluster.num_gpus
+        #: GPUs of the cluster.
+        self.num_gpus = cluster.num_gpus
+        #: Idle GPUs.
+        self.free = cluster.num_gpus
         #: GPUs and allocation of each job.
         self._allocated: dict[int, tuple[int, Allocation]] = {}
 
@@ -41,7 +43,7 @@ class Placer(ABC):
         return gpus <= self.num_gpus
 
     def take(self, job: int, gpus: int, model: str | None = None) -> Allocation:
-        """Allocate the GPUs of a gang; the allocation is empty if the rule only counts GPUs.
+        """Allocate the GPUs of a gang. The allocation is empty if the rule only counts GPUs.
 
         PolicyError if too few GPUs are idle, the job already holds GPUs, or the rule cannot place
         the gang.
@@ -52,7 +54,8 @@ class Placer(ABC):
         if allocation is None:
             raise PolicyError(
                 f"job {job}: no nodes for {gpus} GPUs under {type(self).__name__} although "
-                f"{self.free} are idle; call fits() first or allow a fallback"
+                f"{self.free} are idle; set fallback=least-fragmented, or use a policy that "
+                f"tests whether a gang fits"
             )
         self._allocated[job] = gpus, allocation
         self.free -= gpus
@@ -66,9 +69,9 @@ class Placer(ABC):
         return allocation
 
     def _wished(self, job: int, tasks: tuple[int, ...]) -> Allocation:
-        """Mark one GPU per task as taken, on the nodes that the policy names."""
+        """Mark one GPU per task as allocated, on the nodes that the policy names."""
         raise PolicyError(
-            f"job {job} wishes for nodes {tasks} but {type(self).__name__} chooses nodes itself; "
+            f"job {job} names nodes {tasks} but {type(self).__name__} chooses nodes itself; "
             f"use placement 'wished'"
         )
 
@@ -80,13 +83,13 @@ class Placer(ABC):
         self.free += gpus
         self._release(job, allocation)
 
-    def taken(self) -> Iterator[tuple[int, int]]:
+    def allocations(self) -> Iterator[tuple[int, int]]:
         """Yield (node index, GPUs there) of all allocations."""
         return (entry for _, allocation in self._allocated.values() for entry in allocation)
 
     @abstractmethod
     def _place(self, job: int, gpus: int, model: str | None) -> Allocation | None:
-        """Choose 1 to ``self.free`` GPUs and mark them as taken; None if the rule cannot."""
+        """Choose 1 to ``self.free`` GPUs and mark them as allocated. None if the rule cannot."""
 
     @abstractmethod
     def _release(self, job: int, allocation: Allocation) -> None:
@@ -103,14 +106,14 @@ class Placer(ABC):
 
 @dataclass(frozen=True)
 class Placement(ABC):
-    """A placement rule and its settings; a frozen dataclass that checks and stores them."""
+    """A placement rule and its settings. Rules are frozen dataclasses that check their settings."""
 
     def __post_init__(self) -> None:
         check_settings(f"placement {type(self).__name__.lower()!r}:", self)
 
     @abstractmethod
     def bind(self, cluster: Cluster, rng: np.random.Generator) -> Placer:
-        """Make a placer on an empty cluster; ParamError if a setting is out of range."""
+        """Make a placer on an empty cluster. ParamError if a setting is out of range."""
 
 
 placements: Registry[type[Placement]] = Registry(

@@ -8,7 +8,7 @@ from repro.placement.base import Allocation, Placement, Placer
 
 
 class TypePlacer(Placer):
-    """A placer on the nodes of one GPU type; its allocations have the cluster's node numbers."""
+    """A placer on the nodes of one GPU type. Allocations have the node numbers of the cluster."""
 
     def __init__(
         self, placement: Placement, cluster: Cluster, gpu_type: str, rng: np.random.Generator
@@ -24,7 +24,7 @@ class TypePlacer(Placer):
         index_of = {node: index for index, node in enumerate(self._nodes)}
         if not set(tasks) <= set(index_of):
             raise PolicyError(
-                f"job {job} wishes for nodes {tasks} and for GPUs of type {self._gpu_type!r}, "
+                f"job {job} names nodes {tasks} and GPUs of type {self._gpu_type!r}, "
                 f"which are on other nodes ({len(index_of)} nodes, first {self._nodes[:3]})"
             )
         allocation = self._inner.claim(job, tuple(index_of[node] for node in tasks))

@@ -1,4 +1,4 @@
-"""``count``: a gang needs enough idle GPUs; nodes play no role."""
+"""``count``: a gang needs enough idle GPUs, on any nodes."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from repro.placement.base import Allocation, Placement, Placer, register
 
 
 class CountPlacer(Placer):
-    """Counts idle GPUs; allocations name no nodes."""
+    """Number of idle GPUs of a cluster. Allocations name no nodes."""
 
     tracks_nodes = False
 

@@ -10,11 +10,11 @@ Item = TypeVar("Item")
 
 
 class FirstFit:
-    """Whether `yarn` has a consolidated placement, for gangs one after the other.
+    """Test of gangs, one after another, for a consolidated placement by `yarn`.
 
     Between two calls of `clear`, the number of idle GPUs of a node never rises. The first node that
     fits a gang size therefore never moves back, and one pointer per size replaces the search. If
-    all ``gangs`` (sizes) fit whenever enough GPUs are idle, idle GPUs are counted instead.
+    the sizes ``gangs`` guarantee a fit whenever enough GPUs are idle, only idle GPUs are counted.
     """
 
     def __init__(self, cluster: Cluster, gangs: Iterable[int] | None = None) -> None:
@@ -22,13 +22,13 @@ class FirstFit:
         sizes = {node.gpus for node in cluster.nodes}
         #: whether all nodes have one size, a power of two
         self._even = len(sizes) == 1 and all(map(_is_power_of_two, sizes))
-        #: GPUs of the widest gang; a gang wider than a node stays within one switch
-        self._widest = cluster.num_gpus if len(cluster.switches) == 1 else max(sizes)
+        #: largest gang (GPUs) that `surely_fits` accepts; with several switches it fits one node
+        self._largest_gang = cluster.num_gpus if len(cluster.switches) == 1 else max(sizes)
         self._switches = [
             _Switch([cluster.nodes[node].gpus for node in members])
             for members in cluster.switches.values()
         ]
-        self._counts = gangs is not None and self.surely_fits(gangs, 0)
+        self._counts_only = gangs is not None and self.surely_fits(gangs, 0)
 
     def surely_fits(self, gangs: Iterable[int], total: int) -> bool:
         """Whether gangs of ``total`` GPUs surely fit the empty cluster, by their sizes alone.
@@ -37,7 +37,9 @@ class FirstFit:
         """
         if total > self.num_gpus:
             return False
-        return self._even and all(_is_power_of_two(gang) and gang <= self._widest for gang in gangs)
+        return self._even and all(
+            _is_power_of_two(gang) and gang <= self._largest_gang for gang in gangs
+        )
 
     def clear(self) -> None:
         """Empty every node."""
@@ -46,7 +48,7 @@ class FirstFit:
             switch.clear()
 
     def scan(self, ranked: Iterable[Item], gpus: Callable[[Item], int]) -> Iterator[Item]:
-        """Items whose gangs fit the empty cluster, placed in the order of ``ranked``.
+        """Items whose gangs fit the empty cluster, allocated in the order of ``ranked``.
 
         ``gpus`` maps an item to the GPUs of its gang. A gang that does not fit is skipped.
         """
@@ -61,14 +63,14 @@ class FirstFit:
                 if not self.free:
                     return
             else:
-                # a size that does not fit once fits no more during a scan
+                # A size that does not fit now does not fit later in the same scan.
                 too_large.add(width)
 
     def take(self, gpus: int) -> bool:
-        """Allocate a gang if it fits; whether it does."""
+        """Allocate a gang if it fits; False if it does not."""
         if gpus > self.free:
             return False
-        if self._counts:
+        if self._counts_only:
             self.free -= gpus
             return True
         for switch in self._switches:

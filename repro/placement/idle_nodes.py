@@ -8,7 +8,7 @@ class NodeSet:
     """A set of nodes in buckets by the number of their idle GPUs.
 
     Each bucket is a heap of node indices. A node that moves to another bucket leaves an old entry
-    behind, which is dropped once it reaches the top. No node is twice in one bucket. A query
+    behind, which is removed once it reaches the top. No node is twice in one bucket. A query
     therefore costs O(GPUs per node) plus amortised O(log nodes).
     """
 
@@ -59,7 +59,7 @@ class NodeSet:
         return best
 
     def tightest(self, gpus: int) -> int | None:
-        """Node with the fewest idle GPUs that hold the gang, else with the most idle GPUs."""
+        """Node with the fewest idle GPUs that suffice, else the node with the most idle GPUs."""
         enough = range(gpus, self.size + 1)
         too_few = range(min(gpus, self.size + 1) - 1, 0, -1)
         for level in (*enough, *too_few):
@@ -68,19 +68,19 @@ class NodeSet:
         return None
 
     def drain(self, gpus: int, level: int, allocated: list[tuple[int, int]]) -> int:
-        """Take up to ``gpus`` GPUs from nodes with exactly ``level`` idle GPUs; return the rest.
+        """Take up to ``gpus`` GPUs of nodes with exactly ``level`` idle GPUs; return the remainder.
 
-        Entries (node, GPUs) go to ``allocated``; nodes are used in index order.
+        Entries (node, GPUs) go to ``allocated``. Nodes are used in order of index.
         """
         while gpus and (node := self.first_with(level)) is not None:
-            share = min(gpus, level)
-            self.set_idle(node, level - share)
-            allocated.append((node, share))
-            gpus -= share
+            count = min(gpus, level)
+            self.set_idle(node, level - count)
+            allocated.append((node, count))
+            gpus -= count
         return gpus
 
 
-def take_by_level(
+def allocate_by_level(
     groups: Sequence[NodeSet], gpus: int, levels: Iterable[int]
 ) -> tuple[tuple[int, int], ...]:
     """Allocate GPUs level by level: first from the nodes with ``levels[0]`` idle GPUs."""

@@ -1,4 +1,4 @@
-"""``ilp``: workers and parameter servers by the integer program of Tiresias, appendix D."""
+"""``ilp``: workers and parameter servers by the integer programme of Tiresias, appendix D."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ from repro.solve.placement_ilp import MAX_NODES, MAX_WORKERS, node_traffic, solv
 
 
 def server_sizes(model_mb: float, servers: int, largest_share: float = 0.0) -> list[float]:
-    """Sizes (MB) of a model's parameter servers: the largest tensor, equal parts of the rest."""
+    """Sizes (MB) of a model's parameter servers: the largest tensor, and equal parts of the rest.
+
+    ``largest_share`` is the size of the largest tensor over that of the model. If the tensor is no
+    larger than 1 / ``servers`` of the model, all sizes are equal.
+    """
     if servers == 1 or largest_share * servers <= 1:
         return [model_mb / servers] * servers
     largest = model_mb * largest_share
@@ -26,21 +30,21 @@ def server_sizes(model_mb: float, servers: int, largest_share: float = 0.0) -> l
 
 
 class IlpPlacer(YarnPlacer):
-    """ILP placement at work; see `Ilp`."""
+    """State of ILP placement on one cluster; see `Ilp`."""
 
     reads_model = True
 
     def __init__(self, cluster: Cluster, rule: Ilp) -> None:
         super().__init__(cluster)
         self._sizes = by_model(rule.model_mb, "size_mb")
-        self._shares = by_model(rule.skew, "largest_ratio")
+        self._largest_shares = by_model(rule.skew, "largest_ratio")
         self._other_mb = rule.other_mb
         #: Nodes of each job in `traffic`.
         self._nodes_of: dict[int, list[int]] = {}
         #: Traffic of each node (MB per iteration), by job.
         self.traffic: list[dict[int, float]] = [{} for _ in cluster.nodes]
 
-    # The program may spread a gang over any nodes, so only the number of idle GPUs counts.
+    # The programme may spread a gang over any nodes, so only the number of idle GPUs counts.
     fits = Placer.fits
     possible = Placer.possible
 
@@ -48,7 +52,8 @@ class IlpPlacer(YarnPlacer):
         if gpus == 1:
             return super()._place(job, gpus, model)
         size = look_up(self._sizes, model, self._other_mb)
-        sizes_mb = server_sizes(size, gpus, look_up(self._shares, model, 0.0))
+        # One parameter server per worker.
+        sizes_mb = server_sizes(size, gpus, look_up(self._largest_shares, model, 0.0))
         if gpus <= MAX_WORKERS:
             nodes, traffic = self._candidates()
             idle = [self.idle[node] for node in nodes]
@@ -71,7 +76,7 @@ class IlpPlacer(YarnPlacer):
         return allocation
 
     def _candidates(self) -> tuple[list[int], list[float]]:
-        """Nodes offered to the program, ascending, and their traffic (MB per iteration)."""
+        """Nodes offered to the programme, ascending, and their traffic (MB per iteration)."""
         traffic = {
             node: math.fsum(self.traffic[node].values())
             for node, idle in enumerate(self.idle)
@@ -93,9 +98,9 @@ class Ilp(Placement):
     """Place each gang so that the busiest node has the least parameter-server traffic.
 
     `solve` places a gang of 2 to 8 GPUs on up to 8 candidate nodes: those with the most idle GPUs
-    (ties: least traffic, then index). Beyond 8 GPUs the program is too slow, as the paper says; the
-    gang is placed as by ``yarn`` with its fallback, and each worker has a server on its node. A
-    single GPU has no servers and goes to the first node that fits.
+    (ties: least traffic, then index). Beyond 8 GPUs the programme is too slow, as the paper says.
+    The gang is then placed as by ``yarn`` with its fallback, and each worker has a server on its
+    node. A job of one GPU has no servers and goes to the first node that fits.
 
     Tiresias (NSDI'19), section 3.3 and appendix D.
     """

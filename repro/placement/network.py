@@ -1,6 +1,8 @@
 """Cost, Fitness and Score of a placement plan on nodes that are partly in use (Liquid).
 
-A plan has the node of each container of a job, parameter servers first. A container holds one GPU.
+A container runs one task of a job and holds one GPU. A plan (``tasks``) has the node of each
+container, parameter servers first. The artifact is Liquid's public code: its scheduler and its
+evaluator of plans.
 """
 
 from collections.abc import Sequence
@@ -15,12 +17,12 @@ from repro.base.typing import Flags, Floats, Ints
 from repro.model.cluster.spec import Cluster
 
 #: Assumed needs of a container before a model estimates them: GPU memory (MB) and bandwidth (MB/s).
-#: Values of the public scheduler.
+#: Values of the artifact.
 DEFAULT_GPU_MEM_MB = 8192.0
 DEFAULT_BANDWIDTH_MB_S = 100.0
 #: Scores that differ by less are equal; the first node is chosen.
 TIE = 1e-9
-#: The public evaluator's cost of two containers in one rack, and in one domain.
+#: The artifact's cost of two containers in one rack, and in one domain.
 _RACK = 1.0
 _DOMAIN = 4.0
 
@@ -29,7 +31,7 @@ Formula = Literal["paper", "artifact"]
 
 @dataclass(frozen=True)
 class Gang:
-    """The containers of one job: numbers by role, and needs of each container.
+    """The containers of one job: number in each role, and needs of each container.
 
     Examples
     --------
@@ -49,17 +51,17 @@ class Gang:
 
     @property
     def units(self) -> int:
-        """Bandwidth of a container in whole units of 100 MB/s, as in the public scheduler."""
+        """Bandwidth of a container in whole units of 100 MB/s, as in the artifact."""
         return max(1, int(np.ceil(self.bandwidth_mb_s / 100.0)))
 
 
 @dataclass(frozen=True)
 class Scoring:
-    """Formula of the score of a plan; the least score is best.
+    """Formula of the score of a plan. The least score is best.
 
     ``paper``: lambda * Cost + (1 - lambda) * sum of Fitness over the nodes of the plan, with
-    Fitness = -(requested + used) / total GPUs (Liquid, TPDS 2022, Eqs 2 to 6). ``artifact``: the
-    public evaluator's score, see `Site.score`. ``weight`` is lambda.
+    Fitness = -(requested + used) / total GPUs (Liquid, TPDS 2022, Eqs 2 to 6). ``artifact``: see
+    `NodeResources.score`. ``weight`` is lambda.
     """
 
     weight: float = 0.5
@@ -72,7 +74,7 @@ class Scoring:
         refuse_unknown("score cannot be", [self.formula], get_args(Formula))
 
 
-class Site:
+class NodeResources:
     """The nodes of a cluster and their idle resources while jobs are placed in order.
 
     Parameters
@@ -80,11 +82,12 @@ class Site:
     cluster : Cluster
         Nodes under one switch are a rack; the racks of one domain are a domain.
     idle : sequence of int, optional
-        Idle GPUs of each node; default: all GPUs that jobs can get.
+        Idle GPUs of each node. Default: ``node.gpus``, the GPUs that jobs can get. ``node.total``
+        also counts GPUs that are in use from outside.
 
     Examples
     --------
-    >>> site = Site(Cluster.parse("3x2"))
+    >>> site = NodeResources(Cluster.parse("3x2"))
     >>> site.cost((0, 0, 1), num_ps=1)
     3.0
     >>> site.score((0, 0, 1), Gang(1, 2), Scoring())
@@ -106,7 +109,7 @@ class Site:
         """GPUs in use on each node, shape (nodes,)."""
         return self.total - self.idle
 
-    def open(self, gang: Gang, tasks: Sequence[int] = ()) -> Flags:
+    def candidates(self, gang: Gang, tasks: Sequence[int] = ()) -> Flags:
         """Nodes that can take one more container, in the domain of ``tasks``; shape (nodes,)."""
         fits = (self.idle > 0) & (self.gpu_mem_mb >= gang.gpu_mem_mb)
         fits &= self.link_mb_s >= gang.bandwidth_mb_s
@@ -117,19 +120,24 @@ class Site:
     def capacity(self, gang: Gang, per_node: float = np.inf) -> int:
         """Largest number of containers of a gang in one domain, at most ``per_node`` on a node."""
         most = np.minimum(np.floor(self.link_mb_s / gang.bandwidth_mb_s), per_node)
-        containers = np.where(self.open(gang), np.minimum(self.idle, most), 0)
+        containers = np.where(self.candidates(gang), np.minimum(self.idle, most), 0)
         return int(np.bincount(self.domain, containers).max())
 
-    def hold(self, tasks: Sequence[int], gang: Gang, sign: int = 1) -> None:
-        """Take the GPUs and the bandwidth of a plan, or free them (``sign`` -1)."""
-        np.subtract.at(self.idle, list(tasks), sign)
-        np.subtract.at(self.link_mb_s, list(tasks), sign * gang.bandwidth_mb_s)
+    def allocate(self, tasks: Sequence[int], gang: Gang) -> None:
+        """Take the GPUs and the bandwidth of a plan."""
+        np.subtract.at(self.idle, list(tasks), 1)
+        np.subtract.at(self.link_mb_s, list(tasks), gang.bandwidth_mb_s)
+
+    def free(self, tasks: Sequence[int], gang: Gang) -> None:
+        """Give the GPUs and the bandwidth of a plan back."""
+        np.add.at(self.idle, list(tasks), 1)
+        np.add.at(self.link_mb_s, list(tasks), gang.bandwidth_mb_s)
 
     def pair_costs(self, n1: Ints, n2: Ints, formula: Formula = "paper") -> Floats:
         """Cost(n1, n2) of nodes, entry by entry.
 
         0 on one node, else the number of nodes in the rack or domain that both share, infinite
-        between domains (Liquid, section 5.1). The public evaluator counts 1 and 4.
+        between domains (Liquid, section 5.1). The artifact has 1 in a rack and 4 in a domain.
         """
         in_rack: Floats | float = self._in_rack[n1] if formula == "paper" else _RACK
         in_domain: Floats | float = self._in_domain[n1] if formula == "paper" else _DOMAIN
@@ -148,7 +156,7 @@ class Site:
     def score(self, tasks: Sequence[int], gang: Gang, scoring: Scoring) -> float:
         """Score of a plan on the nodes as they are now, infinite across domains.
 
-        The public evaluator's score is Cost * bandwidth + (nodes - sum of the loads) / containers.
+        The artifact's score is Cost * bandwidth + (nodes - sum of the loads) / containers.
         The load of a container is (used + 2) / total GPUs of its node.
         """
         cost = self.cost(tasks, gang.num_ps, scoring.formula)
@@ -195,8 +203,9 @@ class Site:
     ) -> tuple[int, ...] | None:
         """Plan that places each container in order where it adds least to the score (Algorithm 1).
 
-        Ties go to the lowest node index. None: a container has no candidate. ``drop``: a node
-        leaves the candidates once it is full (``full``), or once chosen, as printed (``always``).
+        Ties go to the lowest node index. None: a container has no candidate. A node leaves the
+        candidates once it is full (``full``), or after one container, as Algorithm 1 is printed
+        (``always``).
         """
         index = np.arange(len(self.idle))
         tasks: list[int] = []
@@ -207,11 +216,11 @@ class Site:
         paper = scoring.formula == "paper"
         for container in range(gang.size):
             server = container < gang.num_ps
-            candidates = self.open(gang, tasks)
+            candidates = self.candidates(gang, tasks)
             if drop == "always":
                 candidates &= ~chosen
             if not candidates.any():
-                self.hold(tasks, gang, -1)
+                self.free(tasks, gang)
                 return None
             cost = 0.0 if server else to_servers
             if paper:
@@ -219,6 +228,7 @@ class Site:
                 added = scoring.weight * cost + (1 - scoring.weight) * fitness
             else:
                 load = (self.used + 2) / self.total
+                # The artifact prefers idle nodes for servers and loaded nodes for workers.
                 signed_load = load if server else -load
                 added = cost * gang.units + (signed_load + ~chosen) / gang.size
             added = np.where(candidates, added, np.inf)
@@ -229,8 +239,8 @@ class Site:
                 to_servers += np.where(costs < np.inf, costs, 0.0)
             tasks.append(node)
             chosen[node] = True
-            self.hold([node], gang)
-        self.hold(tasks, gang, -1)
+            self.allocate([node], gang)
+        self.free(tasks, gang)
         return tuple(tasks)
 
 
@@ -243,11 +253,11 @@ def _groups(keys: Sequence[object]) -> tuple[Ints, Floats]:
 
 @njit()
 def _objectives(plans: Ints, sizes: Ints, nodes: Any, weight: float) -> Floats:
-    """Compute `Site.objectives`; ``sizes``: (parameter servers, containers) of each job."""
+    """Compute `NodeResources.objectives`. ``sizes`` has (servers, containers) of each job."""
     used, total, rack, domain, in_rack, in_domain = nodes
     values = np.empty(len(plans))
-    for number in range(len(plans)):
-        plan = plans[number]
+    for index in range(len(plans)):
+        plan = plans[index]
         used_now = used.copy()
         value = 0.0
         begin = 0
@@ -273,5 +283,5 @@ def _objectives(plans: Ints, sizes: Ints, nodes: Any, weight: float) -> Floats:
                     value -= (1.0 - weight) * used_now[node] / total[node]
                     counted[node] = job
             begin = end
-        values[number] = value
+        values[index] = value
     return values

@@ -10,7 +10,7 @@ from repro.placement.base import Allocation, Placement, Placer, register
 
 
 class RandomPlacer(Placer):
-    """Random placement at work; see `Random`."""
+    """State of random placement on one cluster; see `Random`."""
 
     def __init__(self, cluster: Cluster, rng: np.random.Generator) -> None:
         super().__init__(cluster)

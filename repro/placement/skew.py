@@ -1,4 +1,4 @@
-"""``skew``: consolidate models with a dominant tensor, fill partly used nodes with others."""
+"""``skew``: consolidate models with a dominant tensor, place others on partly used nodes first."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 from repro.model.cluster.spec import Cluster
 from repro.model.settings import Between
 from repro.placement.base import Allocation, Placement, Placer, register
-from repro.placement.idle_nodes import NodeSet, take_by_level
+from repro.placement.idle_nodes import NodeSet, allocate_by_level
 from repro.placement.tiresias_models import MODELS
 
 
@@ -26,7 +26,7 @@ def look_up(table: Mapping[str, float], model: str | None, default: float) -> fl
 
 
 class SkewPlacer(Placer):
-    """Skew-aware placement at work; see `Skew`."""
+    """State of skew-aware placement on one cluster; see `Skew`."""
 
     reads_model = True
 
@@ -40,16 +40,16 @@ class SkewPlacer(Placer):
     def _place(self, job: int, gpus: int, model: str | None) -> Allocation:
         if look_up(self._skew, model, 0.0) > self._pack_limit:
             return self._consolidate(gpus)
-        return take_by_level([self._nodes], gpus, range(1, self._nodes.size + 1))
+        return allocate_by_level([self._nodes], gpus, range(1, self._nodes.size + 1))
 
     def _consolidate(self, gpus: int) -> Allocation:
         """Allocate GPUs on as few nodes as possible."""
         allocated: list[tuple[int, int]] = []
         while gpus and (node := self._nodes.tightest(gpus)) is not None:
-            share = min(gpus, self.idle[node])
-            self._nodes.set_idle(node, self.idle[node] - share)
-            allocated.append((node, share))
-            gpus -= share
+            count = min(gpus, self.idle[node])
+            self._nodes.set_idle(node, self.idle[node] - count)
+            allocated.append((node, count))
+            gpus -= count
         return tuple(sorted(allocated))
 
     def _release(self, job: int, allocation: Allocation) -> None:
@@ -63,9 +63,10 @@ class Skew(Placement):
     """Place by the skew of a model's tensor sizes, the profile-based rule of Tiresias.
 
     A model with a skew above the limit is consolidated on as few nodes as possible. While no node
-    holds the rest of the gang, it takes the node with the most idle GPUs. The rest goes to the node
-    with the fewest idle GPUs that hold it. Any other job fills the nodes with the fewest idle GPUs
-    first, so that on equal nodes partly used nodes come before idle nodes. Ties go by index.
+    has enough idle GPUs for the rest of the gang, the gang takes the node with the most idle GPUs.
+    The rest goes to the node with the fewest idle GPUs that suffice. Any other job fills the nodes
+    with the fewest idle GPUs first, so that on equal nodes partly used nodes come before idle
+    nodes. Ties go by index.
 
     Tiresias (NSDI'19), section 3.3 and Table 6. The value of PACKLIMIT is not published.
     """

@@ -43,13 +43,13 @@ class SpreadSlowdown:
         return self.relative_speed.get(model, 1.0)
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
-        """Rate of the one job of the run."""
+        """Rate of a single job."""
         job = run.jobs[0]
         return (self.speed(table.models[job], run.gpus, len(nodes)),)
 
 
 def tiresias_models() -> pd.DataFrame:
-    """Facts that the paper prints about the ten models, by name in traces, in its order.
+    """Table of the published data of the ten models, by name in traces, in the order of the paper.
 
     Columns: label (name in figures), size_mb, tensors, tensors_from_1mb (of at least 1 MB),
     largest_mb, largest_ratio (largest tensor / size), pause_s (seconds to checkpoint), random_speed

@@ -11,7 +11,7 @@ from repro.placement.base import Allocation, Placement, Placer, register
 
 
 class WishedPlacer(Placer):
-    """Allocates the nodes that policies name, if they have idle GPUs."""
+    """State of the nodes of a cluster where policies name the nodes; see `Wished`."""
 
     takes_wishes = True
 
@@ -20,29 +20,29 @@ class WishedPlacer(Placer):
         self.idle = [node.gpus for node in cluster.nodes]
 
     def _wished(self, job: int, tasks: tuple[int, ...]) -> Allocation:
-        wanted = sorted(Counter(tasks).items())
-        for node, gpus in wanted:
+        named = sorted(Counter(tasks).items())
+        for node, gpus in named:
             idle = self.idle[node] if 0 <= node < len(self.idle) else None
             if idle is None or gpus > idle:
                 state = "does not exist" if idle is None else f"has {idle} idle"
                 raise PolicyError(
-                    f"job {job} wishes {gpus} GPUs of node {node}, which {state}; "
-                    f"wish for idle GPUs of nodes 0 to {len(self.idle) - 1}"
+                    f"job {job} names {gpus} GPUs of node {node}, which {state}; "
+                    f"name idle GPUs of nodes 0 to {len(self.idle) - 1}"
                 )
         if job in self._allocated:
             raise self._refusal(job, len(tasks))
-        for node, gpus in wanted:
+        for node, gpus in named:
             self.idle[node] -= gpus
-        return tuple(wanted)
+        return tuple(named)
 
     def _place(self, job: int, gpus: int, model: str | None) -> Allocation:
         allocation = []
         for node, idle in enumerate(self.idle):
-            share = min(gpus, idle)
-            if share:
-                allocation.append((node, share))
-                self.idle[node] -= share
-                gpus -= share
+            count = min(gpus, idle)
+            if count:
+                allocation.append((node, count))
+                self.idle[node] -= count
+                gpus -= count
         return tuple(allocation)
 
     def _release(self, job: int, allocation: Allocation) -> None:

@@ -8,13 +8,13 @@ import numpy as np
 
 from repro.model.cluster.spec import Cluster
 from repro.placement.base import Allocation, Placement, Placer, register
-from repro.placement.idle_nodes import NodeSet, take_by_level
+from repro.placement.idle_nodes import NodeSet, allocate_by_level
 
 
 def strict_fits(size: int, counts: Sequence[int], gpus: int) -> bool:
     """Whether a gang has a consolidated placement on the nodes of one switch.
 
-    ``size`` is the GPUs of the largest node; ``counts`` the number of nodes by idle GPUs.
+    ``size`` is the number of GPUs of the largest node, ``counts`` the number of nodes by idle GPUs.
     """
     if gpus <= size:
         return any(counts[gpus:])
@@ -47,7 +47,7 @@ def strict_place(group: NodeSet, gpus: int) -> Allocation | None:
 
 
 class YarnPlacer(Placer):
-    """Consolidated placement at work; see `Yarn`."""
+    """State of consolidated placement on one cluster; see `Yarn`."""
 
     def __init__(self, cluster: Cluster, fallback: bool = True) -> None:
         super().__init__(cluster)
@@ -77,7 +77,7 @@ class YarnPlacer(Placer):
         if not self._fallback:
             return None
         widest = max(group.size for group in self.groups)
-        return take_by_level(self.groups, gpus, range(widest, 0, -1))
+        return allocate_by_level(self.groups, gpus, range(widest, 0, -1))
 
     def _release(self, job: int, allocation: Allocation) -> None:
         for node, gpus in allocation:
@@ -92,12 +92,12 @@ class Yarn(Placement):
     The largest node of a switch has g GPUs. A gang of W <= g GPUs goes to the first node with W
     idle GPUs. A larger gang takes the first floor(W/g) idle nodes of size g; its remainder goes to
     the first other node with enough idle GPUs. Nodes go by index. The first switch on which the
-    rule succeeds is used. `Placer.fits` and `Placer.possible` answer for this rule alone.
+    rule succeeds is used. `Placer.fits` and `Placer.possible` test this rule alone.
 
     Where the rule fails although enough GPUs are idle, `Placer.take` uses the ``fallback``. Its
     value ``least-fragmented`` uses as few nodes as possible over all switches (most idle GPUs
     first, ties by switch and index). None refuses with a PolicyError. Preemptive policies need the
-    fallback, as they choose jobs by GPU count and place them last.
+    fallback, because they choose jobs by the number of idle GPUs alone and place them afterwards.
 
     Tiresias (NSDI'19), sections 3.3 and 5.1; scheme ``yarn`` of its simulator.
     """

@@ -32,7 +32,7 @@ def is_installed() -> bool:
 def ecos_level(
     job_kinds: Any, scale: Floats, floor: Floats | None = None
 ) -> tuple[Floats, float, Floats, Floats] | None:
-    """Solve `max_min.central_level` by ECOS; the fields of a `max_min.Centre`, None if it fails."""
+    """Fields of the `max_min.Centre` of `max_min.central_level` by ECOS; None if it fails."""
     SOLVED["LP"] += 1
     kind_of = np.repeat(np.arange(len(job_kinds.value)), job_kinds.counts.astype(int))
     least = np.zeros(len(kind_of)) if floor is None else floor[kind_of]
@@ -92,12 +92,13 @@ def ecos_point(job_kinds: Any, floor: Floats) -> Floats | None:
 
 
 def ecos_ratio(
-    job_kinds: Any, remaining: Floats, due: Floats, spent: Floats, zeros: bool = True
+    job_kinds: Any, remaining: Floats, due: Floats, spent: Floats, keep_zeros: bool = True
 ) -> tuple[Floats, float] | None:
-    """Solve `max_min.central_ratio` by ECOS, one job per row; shares and ratio, None if it fails.
+    """Shares and ratio of `max_min.central_ratio` by ECOS, one job per row; None if it fails.
 
-    1 / u_k is an unknown q_k of its own, with u_k q_k >= 1 as a second-order cone. ``zeros`` passes
-    also the zero entries of the matrix.
+    1 / u_k is an unknown q_k of its own, with u_k q_k >= 1 as a second-order cone. ``keep_zeros``
+    passes also the zero entries of the matrix, as the simulator does in this programme. They change
+    the order of elimination, and so the last bits.
     """
     SOLVED["convex"] += 1
     jobs = len(job_kinds.value)
@@ -117,15 +118,16 @@ def ecos_ratio(
         np.column_stack([remaining / due, -np.ones(jobs), np.ones(jobs), np.zeros(jobs)]),
     ]
     limits = np.concatenate([-spent / due, limits_of_shares, np.tile([0.0, 0.0, 2.0], jobs)])
-    answer = _solve(1.0, matrix, entries, limits, cones=jobs, zeros=zeros)
+    answer = _solve(1.0, matrix, entries, limits, cones=jobs, keep_zeros=keep_zeros)
     if answer is None:
         return None
     return _by_job(answer["x"][1 : 1 + len(rows)], job_kinds, job), float(answer["x"][0])
 
 
-def worth_as_written(speeds: Floats, widths: Floats, weights: Floats, gpus: Floats) -> Floats:
-    """sf_i T_ij / (w_i thr_i(X^equal)), shape (jobs, types), rounded as in the simulator.
+def values_as_written(speeds: Floats, widths: Floats, weights: Floats, gpus: Floats) -> Floats:
+    """Normalised throughputs, shape (jobs, types), rounded as in the simulator.
 
+    They are demand times throughput over weight times throughput under an equal split of time.
     The last bit of these values can decide which job runs, and with it 0.1 % of average JCT.
     """
     gpus_per_job = gpus / len(speeds)
@@ -135,8 +137,9 @@ def worth_as_written(speeds: Floats, widths: Floats, weights: Floats, gpus: Floa
 
 
 def _shares(job_kinds: Any, kind_of: Ints) -> tuple[Floats, Floats, Floats]:
-    """Entries of each share in its `_rows`, limits of these rows, and values, (types, jobs).
+    """Matrix entries of each share, (shares, 3), limits of all rows, and values, (types, jobs).
 
+    The entries of a share are in its three `_rows`.
     ``kind_of`` has the row of each job in ``job_kinds``.
     """
     jobs = len(kind_of)
@@ -153,7 +156,7 @@ def _shares(job_kinds: Any, kind_of: Ints) -> tuple[Floats, Floats, Floats]:
 
 @functools.lru_cache(maxsize=1024)
 def _rows(jobs: int, types: int) -> Ints:
-    """Rows of each share: its own (share >= 0), the row of its GPU type, the row of its job."""
+    """Three rows of each share: share >= 0, GPUs of its type, and time of its job, (shares, 3)."""
     size = jobs * types
     of_type = np.repeat(np.arange(types), jobs)
     of_job = np.tile(np.arange(jobs), types)
@@ -170,7 +173,7 @@ def _level_matrix(jobs: int, types: int, floors: bool) -> Any:
 
 
 def _matrix(columns: list[Ints]) -> Any:
-    """Sparse matrix of ones; each array has the rows of its unknowns, shape (unknowns, rows)."""
+    """Sparse matrix of ones. Each array of ``columns`` has a line of row indices per unknown."""
     from scipy.sparse import csc_matrix
 
     sizes = np.repeat([block.shape[1] for block in columns], [len(block) for block in columns])
@@ -181,7 +184,10 @@ def _matrix(columns: list[Ints]) -> Any:
 
 
 def _by_job(x: Floats, job_kinds: Any, kind_of: Ints) -> Floats:
-    """Shares by job and GPU type, 0 where the job cannot run."""
+    """Shares by job and GPU type, 0 where the job cannot run.
+
+    Shares that exceed the time or the GPUs are scaled down.
+    """
     shares = np.clip(x.reshape(job_kinds.value.shape[1], -1).T, 0.0, 1.0)
     shares = np.where(job_kinds.usable[kind_of], shares, 0.0)
     # An answer of reduced accuracy may use more time or GPUs than there are.
@@ -196,7 +202,7 @@ def _solve(
     entries: list[Floats],
     limits: Floats,
     cones: int = 0,
-    zeros: bool = False,
+    keep_zeros: bool = False,
 ) -> Any:
     """Minimise ``goal`` x subject to limits - G x in the cones; None if ECOS fails.
 
@@ -211,8 +217,9 @@ def _solve(
     import ecos
 
     matrix.data = np.concatenate([block.ravel() for block in entries])
-    if not zeros and not matrix.data.all():
-        # As in the simulator: zeros change the order of elimination, and so the last bits.
+    if not keep_zeros and not matrix.data.all():
+        # The simulator leaves zeros out. They would change the order of elimination, and so the
+        # last bits.
         matrix = matrix.copy()
         matrix.eliminate_zeros()
     cost = np.zeros(matrix.shape[1])

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from repro.base.errors import ParamError
 from repro.base.typing import Flags, Floats, Ints
-from repro.solve.max_min import Backend, Crowd, Filling, fill
+from repro.solve.max_min import Backend, JobKinds, WaterFilling, water_filling_shares
 
 Inner = Literal["fairness", "fifo"]
 
@@ -25,52 +25,53 @@ class Hierarchy:
 
     weights: Mapping[Any, float] = field(default_factory=dict)
     inner: Inner | Mapping[Any, Inner] = "fairness"
-    water_filling: Filling = "exact"
+    water_filling: WaterFilling = "exact"
     backend: Backend = "centre"
 
-    def groups(self, entities: Sequence[object]) -> list[tuple[Ints, float, Inner]]:
+    def members(self, entities: Sequence[object]) -> list[tuple[Ints, float, Inner]]:
         """Rows, weight and inner policy of each entity that has jobs."""
         rows_of: dict[object, list[int]] = {}
         for row, entity in enumerate(entities):
             rows_of.setdefault(entity, []).append(row)
-        groups = []
+        members = []
         for entity, rows in rows_of.items():
             weight = self.weights.get(entity, 1.0)
             if not weight > 0:
-                raise ParamError(f"entity {entity!r} has weight {weight!r}; give > 0")
+                raise ParamError(f"entity {entity!r} has weight {weight!r}; give a number above 0")
             if isinstance(self.inner, str):
                 policy = self.inner
             else:
                 policy = self.inner.get(entity, "fairness")
-            groups.append((np.array(rows), float(weight), policy))
-        return groups
+            members.append((np.array(rows), float(weight), policy))
+        return members
 
 
 def hierarchical_shares(
-    job_kinds: Crowd, weights: npt.ArrayLike, entities: Sequence[object], hierarchy: Hierarchy
+    job_kinds: JobKinds, weights: npt.ArrayLike, entities: Sequence[object], hierarchy: Hierarchy
 ) -> Floats:
-    """X of fairness between entities and a policy inside each, by water filling.
+    """Allocation X with fairness between entities and a policy inside each, by water filling.
 
     ``job_kinds`` comes from `repro.solve.max_min.normalised`. Each row has an entity and the weight
     of a single job inside the entity. FIFO serves the jobs of an entity in row order and needs rows
     of a single job each (Gavel, OSDI 2020, section 4.3).
     """
     weight = np.asarray(weights, dtype=float)
-    groups = hierarchy.groups(entities)
+    members = hierarchy.members(entities)
 
     def weigh(fixed: Flags) -> Floats:
         # The weight of an entity goes to its jobs that are not fixed yet.
-        level = np.zeros(len(job_kinds.widths))
-        for rows, share, policy in groups:
+        row_weight = np.zeros(len(job_kinds.widths))
+        for rows, entity_weight, policy in members:
             rising = rows[~fixed[rows]]
             if not len(rising):
                 continue
             if policy == "fifo":
-                level[rising[0]] = share
+                row_weight[rising[0]] = entity_weight
             else:
                 total = weight[rising] @ job_kinds.counts[rising]
-                level[rising] = share * weight[rising] / total
-        per_gpu: Floats = level / job_kinds.widths
+                row_weight[rising] = entity_weight * weight[rising] / total
+        # Gavel multiplies the throughput of a job by its GPUs (section 4.1), which divides weights.
+        per_gpu: Floats = row_weight / job_kinds.widths
         return per_gpu
 
-    return fill(job_kinds, weigh, hierarchy.water_filling, hierarchy.backend)
+    return water_filling_shares(job_kinds, weigh, hierarchy.water_filling, hierarchy.backend)

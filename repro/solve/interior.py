@@ -9,16 +9,17 @@
 #   (3) l u - h / u - t = s z + g        for each job, where u = v x    p
 #   (4) x, q, t >= 0 and, with h, u >= 0                                y_j, pi_j, p, y_u
 #
-# A linear value has l = 1, h = 0; a time, which is to be short, has l = 0. m' = l + h / u^2 is the
-# slope of (3), and m = m' p + y_u the value of one more unit of u. An optimum also satisfies
+# Max-min throughput has l = 1, h = 0. Finish-time fairness, which minimises the time h / u, has
+# l = 0. (3) has the slope l + h / u^2 in u, and m = slope p + y_u is the value of one more unit of
+# u. An optimum also satisfies
 #
 #   (5) y_j + v_j m - tau - w pi_j = 0   for each job and type; y_0 = tau
 #   (6) sum_k c s p = 1                  for the level, unless z is given
 #   (7) x y = t p = u y_u = b mu, q pi = mu    with mu = 0; b: weight in the barrier, 0 = absent
 #
 # A Newton step (d) eliminates all but d pi and d z, so that its cost is linear in the kinds. By (7)
-# d x = e (r / x - d y), with e = x / y and r the deficit of x y. Let pull_j be all of (5) but d m
-# and d tau: pull = r / x + (residual of (5)) - w d pi. Then (1), short by gap, gives d tau and
+# d x = e (r / x - d y), with e = x / y and r the deficit of x y. pull_j: the terms of (5) without
+# d m and d tau, pull = r / x + (residual of (5)) - w d pi. Then (1), short by gap, gives d tau and
 #
 #   (8)  d x_j = e_j gap / E + e_j (pull_j - <pull>) + f_j d m,  E = sum e, < > = mean by weights e
 #   (9)  f_j = e_j (v_j - <v>) = sum_i e_i e_j (v_j - v_i) / E   (terms: lift)
@@ -26,13 +27,14 @@
 #
 # (3), short by ``short``, and (7) of t and u give, with rate = p / t and aim = r_t / p - short,
 #
-#   (11) d p = rate (aim + s d z - m' d u)
-#   (12) d m = m' rate (aim + s d z) - (m'^2 rate + bend) d u + beta,
+#   (11) d p = rate (aim + s d z - slope d u)
+#   (12) d m = slope rate (aim + s d z) - (slope^2 rate + bend) d u + beta,
 #        bend = (y_u + 2 p h / u^2) / u,  beta = r_u / u
 #
-# and (10) in these, with own = 1 / (1 + (m'^2 rate + bend) S), stiff = (m'^2 rate + bend) own,
+# and (10) in these, with own = 1 / (1 + (slope^2 rate + bend) S) and
+# stiff = (slope^2 rate + bend) own,
 #
-#   (13) d m = tilt (aim + s d z) + own beta - stiff gain,   tilt = m' rate own
+#   (13) d m = tilt (aim + s d z) + own beta - stiff gain,   tilt = slope rate own
 #   (14) d p = give (aim + s d z) - tilt (gain + S beta),    give = rate own (1 + bend S)
 #
 # (13) goes into (8). Near the boundary the terms of pull would cancel. Written as flows between two
@@ -57,19 +59,19 @@ from repro.base.compiled import SUMS, njit
 
 #: Largest number of steps; a well-posed programme takes 10 to 25.
 STEPS = 80
-#: After a shorter step the next step only leads back to the path.
-JAMMED = 0.1
+#: After a step shorter than this, the next step only returns to the central path.
+MIN_STEP = 0.1
 #: Largest relative distance of a complementarity product from its target at the end.
 CENTRED = 1e-5
-#: Relative addition to the system of the duals.
-DEPENDENT = 1e-13
+#: Relative addition to the diagonal of the system of the duals.
+REGULARISATION = 1e-13
 #: Rounding error of a sum, relative to its terms.
 ROUNDING = 4e-16
 #: Smaller than any slack or dual.
 TINY = 1e-300
 #: Lines of `LevelProblem.job`, by the letters of (1) to (3): c, c w, c s, w, s, g, l, h.
 COUNT, LOAD, LEAD, WIDTH, SCALE, FLOOR, LINEAR, INVERSE = range(8)
-#: Lines of `Elimination.row`: 1 / E, <v> and S of (8) to (10), m', the names of (10) to (14), and
+#: Lines of `Elimination.row`: 1 / E, <v>, S, slope, the other names of (8) to (14), and
 #: COMMON, the bracket of (15).
 OVER_E, MEAN, SPREAD, SLOPE, OWN, STIFF, TILT, GIVE = range(8)
 GAP, SHORT, AIM, BETA, GAIN, COMMON, DP = range(8, 15)
@@ -85,10 +87,10 @@ class LevelProblem(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A point of the path, or a step: x has x, idle time, t and u, shape (types + 3, kinds)."""
+    """A point of the path, or a step."""
 
-    x: Any
-    y: Any  #: duals of x
+    x: Any  #: shares by type, idle time, t and u, shape (types + 3, kinds)
+    y: Any  #: duals of the lines of x
     q: Any  #: idle GPUs, shape (types,)
     pi: Any  #: duals of q
 
@@ -96,17 +98,17 @@ class Point(NamedTuple):
 class Elimination(NamedTuple):
     """Quantities of (8) to (15) at one point; 1 / x and 1 / y are 0 where b is 0."""
 
-    over_x: Any
-    over_y: Any
-    e: Any
-    f: Any
-    lift: Any
-    flow: Any
-    row: Any  #: shape (15, kinds)
-    residual: Any  #: of (5)
-    base: Any  #: pull without w d pi
-    pull: Any
-    matrix: Any  #: of the system of d pi and d z
+    over_x: Any  #: 1 / x
+    over_y: Any  #: 1 / y
+    e: Any  #: e of (8), shape (types + 1, kinds)
+    f: Any  #: f of (9), shape (types + 1, kinds)
+    lift: Any  #: terms of (9), shape (pairs of types, kinds)
+    flow: Any  #: flow of (15), shape (pairs of types, kinds)
+    row: Any  #: OVER_E to DP, shape (15, kinds)
+    residual: Any  #: residual of (5), shape (types + 1, kinds)
+    base: Any  #: pull without its term w d pi, shape (types + 1, kinds)
+    pull: Any  #: pull of (8), shape (types + 1, kinds)
+    matrix: Any  #: matrix of the system of d pi and d z, shape (types + 1, types + 1)
 
 
 @njit(error_model="numpy", fastmath=SUMS)
@@ -139,7 +141,10 @@ def solve(a: Any, b: Any) -> bool:
 
 @njit(error_model="numpy", fastmath=SUMS)
 def measure(problem: Any, on: Any, point: Any, z: float, terms: Any) -> None:
-    """Write 1 / x, 1 / y, m', and the residuals of (1), (3) and (5); ``on`` is 1 where b > 0."""
+    """Write 1 / x, 1 / y, the slope, and the residuals of (1), (3) and (5).
+
+    ``on`` is 1 where b > 0, else 0.
+    """
     x, y, _, pi = point
     v = problem.value
     job = problem.job
@@ -251,8 +256,8 @@ def eliminate(problem: Any, point: Any, free: bool, terms: Any) -> None:
         add += job[LEAD, k] * job[SCALE, k] * row[GIVE, k]
     matrix[n, n] = add if free else 1.0
     for j in range(n):
-        # Where rows are dependent, the duals are not unique: the addition leaves them unchanged.
-        matrix[j, j] *= 1.0 + DEPENDENT
+        # Dependent rows have no unique duals. The small addition selects duals close to the last.
+        matrix[j, j] *= 1.0 + REGULARISATION
         add = 0.0
         for k in range(size):
             add += job[LEAD, k] * job[WIDTH, k] * f[j, k] * row[TILT, k]
@@ -297,15 +302,15 @@ def direction(
     problem: Any,
     point: Any,
     free: bool,
-    goal: float,
-    second: float,
+    target_mu: float,
+    second_order: float,
     passes: int,
     terms: Any,
     move: Any,
 ) -> float:
-    """Write the Newton step towards products of ``goal`` into ``move``; return its d z.
+    """Write the Newton step towards complementarity ``target_mu`` into ``move``; return its d z.
 
-    ``second`` = 1 adds the second-order terms of the step that is in ``move``.
+    ``second_order`` = 1 adds the second-order terms of the step that is in ``move``; 0 does not.
     """
     x, y, q, pi = point
     dx, dy, dq, dpi = move
@@ -325,7 +330,7 @@ def direction(
     aim = np.zeros(n + 1)
     side = np.zeros(n + 1)
     for j in range(n):
-        dq[j] = goal - q[j] * pi[j] - second * dq[j] * dpi[j]
+        dq[j] = target_mu - q[j] * pi[j] - second_order * dq[j] * dpi[j]
         dpi[j] = 0.0
         add = 0.0
         for k in range(size):
@@ -337,7 +342,8 @@ def direction(
     aim[n] = 1.0 - add
     for j in range(n + 3):
         for k in range(size):
-            dy[j, k] = weight[j, k] * goal - x[j, k] * y[j, k] - second * dx[j, k] * dy[j, k]
+            aimed = weight[j, k] * target_mu - x[j, k] * y[j, k]
+            dy[j, k] = aimed - second_order * dx[j, k] * dy[j, k]
     for j in range(n):
         for k in range(size):
             base[j, k] = dy[j, k] * over_x[j, k] + residual[j, k]
@@ -348,16 +354,16 @@ def direction(
     for k in range(size):
         row[BETA, k] = dy[n + 2, k] * over_x[n + 2, k]
     dz = 0.0
-    for number in range(passes + 1):
+    for done in range(passes + 1):
         substitute(problem, dpi, dz, terms)
-        if number == passes:
+        if done == passes:
             break
-        # A further pass solves for the rounding errors of the pass before.
+        # Iterative refinement: a further pass corrects the rounding errors of the pass before.
         for j in range(n):
             add = 0.0
             for k in range(size):
-                own = e[j, k] * row[OVER_E, k] * row[GAP, k] + f[j, k] * row[COMMON, k]
-                add += job[LOAD, k] * own
+                direct = e[j, k] * row[OVER_E, k] * row[GAP, k] + f[j, k] * row[COMMON, k]
+                add += job[LOAD, k] * direct
             side[j] = aim[j] - q[j] / pi[j] * dpi[j] + add
         pair = 0
         for i in range(n):
@@ -469,18 +475,18 @@ def follow(problem: Any, x: Any, z: float, free: bool, end: float) -> tuple[floa
     final_phase = not free
     is_centred = False
     last_primal_step = 1.0
-    for number in range(STEPS):
+    for step_count in range(STEPS):
         measure(problem, on, point, z, terms)
         eliminate(problem, point, free, terms)
-        # The predictor aims at complementarity 0. At the end such a step leads to the optimum.
-        goal = 0.0
-        second = 0.0
+        # The predictor aims at complementarity 0. From a centred point such a step is the last.
+        target_mu = 0.0
+        second_order = 0.0
         passes = 3 if is_centred else 1
         if final_phase and not is_centred:
-            goal = end
+            target_mu = end
             passes = 2
         elif not final_phase:
-            direction(problem, point, free, goal, second, passes, terms, move)
+            direction(problem, point, free, target_mu, second_order, passes, terms, move)
             primal_step = min(1.0, longest_step(dx, over_x, dq, q))
             dual_step = min(1.0, longest_step(dy, over_y, dpi, pi))
             products = 0.0
@@ -492,25 +498,25 @@ def follow(problem: Any, x: Any, z: float, free: bool, end: float) -> tuple[floa
                     next_y = y[j, k] + dual_step * dy[j, k]
                     products += job[COUNT, k] * next_x * next_y
             ratio = products / (total * mu)
-            goal = max(end, mu * ratio * ratio * ratio)
-            second = 1.0
-            if last_primal_step < JAMMED:
-                # Back towards the path first: near the boundary no step is long.
-                goal = mu
-                second = 0.0
-        dz = direction(problem, point, free, goal, second, passes, terms, move)
+            target_mu = max(end, mu * ratio * ratio * ratio)
+            second_order = 1.0
+            if last_primal_step < MIN_STEP:
+                # Near the boundary every step is short, so this step returns to the central path.
+                target_mu = mu
+                second_order = 0.0
+        dz = direction(problem, point, free, target_mu, second_order, passes, terms, move)
         if is_centred:
             small = True
             for j in range(n):
                 for k in range(size):
                     small &= abs(dx[j, k]) < 1e-7
             if small:
-                # A larger step would come from rounding errors.
+                # Only a small step is taken. A larger one would come from rounding errors.
                 z += dz
                 for j in range(n + 2):
                     for k in range(size):
                         x[j, k] = max(0.0, x[j, k] + dx[j, k])
-            return z, y, number, True
+            return z, y, step_count, True
         primal_step = min(1.0, 0.995 * longest_step(dx, over_x, dq, q))
         dual_step = min(1.0, 0.995 * longest_step(dy, over_y, dpi, pi))
         if curved or final_phase:
@@ -537,14 +543,14 @@ def follow(problem: Any, x: Any, z: float, free: bool, end: float) -> tuple[floa
                 x[n + 2, k] += v[j, k] * x[j, k]
         mu /= total
         if not mu < 1e30:
-            return z, y, number, False
+            return z, y, step_count, False
         if final_phase and primal_step == 1.0:
             for j in range(n + 3):
                 for k in range(size):
                     off_centre = max(off_centre, abs(x[j, k] * y[j, k] / end - weight[j, k]))
             if off_centre < CENTRED:
                 if not free:
-                    return z, y, number + 1, True
+                    return z, y, step_count + 1, True
                 is_centred = True
         if mu < 2.0 * end:
             final_phase = True

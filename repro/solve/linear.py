@@ -7,24 +7,25 @@ import numpy as np
 from repro.base.typing import Floats
 from repro.solve.counted import SOLVED
 
-#: Relative loss of an objective that later passes may cause.
+#: Relative loss of an objective that each later pass may cause.
 SLACK = 1e-9
-#: Smaller shares come from this slack and are dropped: rounds would still run their jobs.
-DUST = 1e-6
+#: Smaller shares are dropped. They come from `SLACK`, and rounds would run their jobs.
+MIN_SHARE = 1e-6
 
 
-def minimise(
+def minimise_linear(
     cost: Floats,
     matrix: Any,
     limits: Any,
     *,
     lower: Any = 0.0,
     upper: Any = np.inf,
-    unit: Floats | None = None,
+    equality_row: Floats | None = None,
 ) -> Any:
-    """Minimise cost x subject to matrix x <= limits, lower <= x <= upper and, if given, unit x = 1.
+    """Minimise cost x subject to matrix x <= limits and lower <= x <= upper.
 
-    The answer is SciPy's; its ``x`` is None where there is no optimum.
+    With an ``equality_row``, equality_row x = 1 is a further constraint. The answer is SciPy's; its
+    ``x`` is None where there is no optimum.
     """
     # This import takes longer than a run of most policies.
     from scipy.optimize import linprog
@@ -35,15 +36,18 @@ def minimise(
         cost,
         A_ub=matrix,
         b_ub=limits,
-        A_eq=None if unit is None else unit[None, :],
-        b_eq=None if unit is None else [1.0],
+        A_eq=None if equality_row is None else equality_row[None, :],
+        b_eq=None if equality_row is None else [1.0],
         bounds=np.column_stack([np.broadcast_to(lower, size), np.broadcast_to(upper, size)]),
         method="highs",
     )
 
 
 def time_and_gpus(kinds: int, widths: Floats, types: int) -> tuple[Any, Any]:
-    """Rows sum_j Y_kj of each kind, and sum_k width_k Y_kj of each GPU type; Y is row-major."""
+    """Matrices of the time and of the GPUs in use, for Y in row-major order.
+
+    The first has a row sum_j Y_kj per kind, the second a row sum_k width_k Y_kj per GPU type.
+    """
     from scipy.sparse import csr_array
 
     size = kinds * types
@@ -73,43 +77,45 @@ def best_shares(
 
     The variables are Y, the time of all jobs of a kind together, and s, with X = Y / (c s): time
     sum_j Y_kj <= c_k s, GPUs sum_k width_k Y_kj <= W_j s, floors sum_j T_kj Y_kj >= c_k f_k s.
-    Without ``cost`` s is 1. With it sum cost Y is 1, which makes the ratio linear (Charnes and
-    Cooper); then a second pass among the optima minimises s, so that jobs run the most. A last pass
-    maximises the least share of time z, sum_j Y_kj >= c_k z.
+    Without ``cost`` s is 1. With ``cost``, sum cost Y is 1, which makes the ratio linear (Charnes
+    and Cooper). A second pass among the optima then minimises s, so that X = Y / (c s) is largest.
+    A last pass maximises the least share of time z, sum_j Y_kj >= c_k z.
     """
     from scipy.sparse import csr_array, hstack, vstack
 
-    each = np.asarray(counts, float)
+    job_counts = np.asarray(counts, float)
     capacity = np.asarray(gpus, float)
     kinds, types = values.shape
     size = values.size
     time, used = time_and_gpus(kinds, np.asarray(widths, float), types)
     # Columns are Y, s and z; every row is <= 0.
     rows = [
-        (time, -each, np.zeros(kinds)),
+        (time, -job_counts, np.zeros(kinds)),
         (used, -capacity, np.zeros(types)),
-        (-time, np.zeros(kinds), each),
+        (-time, np.zeros(kinds), job_counts),
     ]
     if speeds is not None and floors is not None:
         bound = np.flatnonzero(floors > 0)
         ends = np.arange(0, size + 1, types)
         reach = csr_array((-speeds.ravel(), np.arange(size), ends), shape=(kinds, size))[bound]
-        rows.append((reach, (each * floors)[bound], np.zeros(len(bound))))
+        rows.append((reach, (job_counts * floors)[bound], np.zeros(len(bound))))
     blocks = [
-        hstack([of_shares, csr_array(np.column_stack(of_levels))]) for of_shares, *of_levels in rows
+        hstack([shares_block, csr_array(np.column_stack([s_column, z_column]))])
+        for shares_block, s_column, z_column in rows
     ]
     matrix = vstack(blocks)
     upper = np.append(np.where(values > 0, np.inf, 0.0).ravel(), [np.inf, np.inf])
-    level = np.zeros(size + 2)
-    least = np.zeros(size + 2)
-    level[-2] = least[-1] = 1.0
-    unit = level if cost is None else np.append(cost.ravel(), [0.0, 0.0])
-    goals = [np.append(values.ravel(), [0.0, 0.0])] + [-level] * (cost is not None) + [least]
+    scale = np.zeros(size + 2)
+    least_share = np.zeros(size + 2)
+    scale[-2] = least_share[-1] = 1.0
+    equality_row = scale if cost is None else np.append(cost.ravel(), [0.0, 0.0])
+    total_value = np.append(values.ravel(), [0.0, 0.0])
+    goals = [total_value, least_share] if cost is None else [total_value, -scale, least_share]
 
     limits = np.zeros(matrix.shape[0])
     answer = None
     for goal in goals:
-        x = minimise(-goal, matrix, limits, upper=upper, unit=unit).x
+        x = minimise_linear(-goal, matrix, limits, upper=upper, equality_row=equality_row).x
         if x is None:
             # Rounding can make a later pass infeasible; the answer of the pass before is optimal.
             break
@@ -119,5 +125,5 @@ def best_shares(
         limits = np.append(limits, SLACK * abs(reached) - reached)
     if answer is None:
         return None
-    shares: Floats = answer[:size].reshape(values.shape) / (each[:, None] * answer[size])
-    return np.where(shares < DUST, 0.0, np.minimum(shares, 1.0))
+    shares: Floats = answer[:size].reshape(values.shape) / (job_counts[:, None] * answer[size])
+    return np.where(shares < MIN_SHARE, 0.0, np.minimum(shares, 1.0))

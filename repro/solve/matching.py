@@ -1,4 +1,7 @@
-"""Matchings of maximum weight, by node or in numbers of pairs per kind (Muri)."""
+"""Maximum-weight matchings, node by node or as numbers of pairs of kinds (Muri).
+
+A node is a job or a group of jobs that can be paired with another.
+"""
 
 # Nodes of a kind are interchangeable, so a maximum-weight matching of n nodes of t kinds is a small
 # integer programme in the numbers of pairs x_ab: maximise sum w_ab x_ab subject to sum_b x_ab + 2
@@ -9,23 +12,23 @@
 # - Weights are whole multiples of 1e-9. Each pair has a bonus, a hash of its two kinds, that
 #   decides among equal totals and never against weight. The optimum is therefore unique unless two
 #   choices of pairs agree in weight and in bonus (20 bits or more for weights up to 1), which is
-#   improbable but not excluded. With the optimum unique, remembered solutions change the run time
-#   only.
+#   improbable but not excluded. As the optimum is unique, remembered solutions change only the time
+#   of the computation.
 # - The first method takes a basis of the relaxation and the cheapest step from it to whole numbers
 #   (see below). Its result is proven wherever no number of pairs is below 0.
 # - The second method is a local search with a proof. If a matching is not optimal, the nodes of
 #   some alternating path or cycle can be paired anew with a gain. If the path visits a kind twice
-#   over the same sort of pair (old or new), it can be cut there into two feasible paths, one of
+#   over two old pairs or over two new pairs, it can be cut there into two feasible paths, one of
 #   which gains. So some gaining path visits each kind at most twice. It takes at most 2 from any
-#   x_ab and uses at most 2 idle nodes of a kind. A matching is therefore optimal if it is the best
-#   among those that keep all but 2 of each x_ab and all but 2 idle nodes of each kind.
+#   x_ab and uses at most 2 unmatched nodes of a kind. A matching is therefore optimal if it is the
+#   best among those that keep all but 2 of each x_ab and all but 2 unmatched nodes of each kind.
 #
-# The relaxation lets the number of pairs of two kinds be a fraction. An idle node is a pair with
-# one more kind, the *dummy*. A basis has one tight pair per kind. No basis that the dual simplex
-# method visits here has a negative reduced cost. A basis is therefore optimal for all counts at
-# which its numbers of pairs are 0 or more. The basic pairs join the kinds into components. A tree
-# that contains the dummy has whole numbers at any counts. Every other component has one odd cycle,
-# and has halves when it has an odd number of nodes.
+# The relaxation lets the number of pairs of two kinds be a fraction. An unmatched node is a pair
+# with one more kind, the *dummy*. A basis has one tight pair per kind. No basis that the dual
+# simplex method visits here has a negative reduced cost. A basis is therefore optimal for all
+# counts at which its numbers of pairs are 0 or more. The basic pairs join the kinds into
+# components. A tree that contains the dummy has whole numbers at any counts. Every other component
+# has one odd cycle, and has halves when it has an odd number of nodes.
 #
 # Gomory's relaxation adds the cheapest non-basic pairs that make all components even, and lets
 # basic pairs fall below 0. A non-basic pair changes the parity of the two components that it joins.
@@ -51,14 +54,14 @@ Pair = tuple[int, int]
 
 #: Unit of weights; the solver takes whole numbers.
 RESOLUTION = 1e-9
-#: Pairs of two kinds, and idle nodes of a kind, that a gaining path can use.
-_DEPTH = 2
+#: Pairs of two kinds, and unmatched nodes of a kind, that a gaining path can use.
+_LOOSE = 2
 #: Bases tried after the optimal one of the relaxation before the local search.
-_TRIES = 4
-#: Small problems remembered per set of kinds.
-_MEMORY = 1 << 16
-#: Sets of kinds remembered per table of weights.
-_TABLES = 1 << 10
+_MAX_PIVOTS = 4
+#: Largest number of small problems remembered per set of kinds.
+_SMALL_CACHE = 1 << 16
+#: Largest number of sets of kinds remembered per table of weights.
+_KINDS_CACHE = 1 << 10
 #: Bits of a value; sums of a few values stay below 2**63.
 _VALUE_BITS = 58
 #: Fewest bits of a bonus; shorter bonuses would often be equal.
@@ -69,9 +72,9 @@ _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 def best_pairs(weights: Floats) -> list[tuple[int, int]]:
     """Pairs (i, j), i < j, of a matching of maximum weight, ascending.
 
-    ``weights[i, j]`` (upper triangle) is the weight of pairing i with j; 0 or less: never pair. Of
-    equal totals the result pairs near neighbours, so that rows in order of priority form groups of
-    like priority (Muri, SIGCOMM 2022, Algorithm 1: Blossom).
+    ``weights[i, j]`` (upper triangle) is the weight of pairing i with j; 0 or less: never pair.
+    Among matchings of equal weight the result pairs near neighbours. Nodes in order of priority
+    therefore form groups of similar priority (Muri, SIGCOMM 2022, Algorithm 1: Blossom).
     """
     n = len(weights)
     rows, columns = np.nonzero(np.triu(weights, 1) > 0)
@@ -91,8 +94,8 @@ def counted_pairs(weights: Floats, counts: Counts) -> PairCounts:
     return tuple((a, b, number) for (a, b), number in sorted(numbers.items()))
 
 
-def first_pairs(n: int, values: Ints) -> list[tuple[int, int]]:
-    """Find a matching of maximum weight; of equal totals the first that the solver meets.
+def first_best_pairs(n: int, values: Ints) -> list[tuple[int, int]]:
+    """Pairs of the matching of maximum weight that the solver meets first.
 
     ``values`` of the pairs `below_diagonal` of n nodes are weights in units of `RESOLUTION`.
     """
@@ -105,14 +108,14 @@ def first_pairs(n: int, values: Ints) -> list[tuple[int, int]]:
 
 @lru_cache
 def below_diagonal(n: int) -> tuple[Ints, Ints]:
-    """Rows and columns of the pairs of n nodes, row by row; a row has the nodes before it."""
+    """Rows and columns of the pairs of n nodes. Row i pairs i with every node before it."""
     rows, columns = np.tril_indices(n, -1)
     return rows, columns
 
 
 @lru_cache(maxsize=256)
 def _graph(n: int, edges: bytes) -> Any:
-    """Graph of n nodes; ``edges`` flags the pairs `below_diagonal` that are joined."""
+    """Graph of n nodes. ``edges`` has a flag (byte) per pair of `below_diagonal`: joined or not."""
     import rustworkx as rx
 
     graph = rx.PyGraph()
@@ -126,7 +129,10 @@ def _graph(n: int, edges: bytes) -> Any:
 def heaviest_pairs(
     n: int, rows: list[int], columns: list[int], values: list[int], *, perfect: bool = False
 ) -> list[tuple[int, int]]:
-    """Pairs of maximum total, ascending, exact to 2**127; perfect: of the most pairs."""
+    """Pairs of a matching of the largest total value, ascending; values are below 2**127.
+
+    With ``perfect`` the matching is one of those with the most pairs.
+    """
     import rustworkx as rx
 
     graph = rx.PyGraph()
@@ -146,40 +152,42 @@ class KindMatcher:
 
     def __init__(self, weights: Floats) -> None:
         self._values = pair_values(np.asarray(weights, np.float64))
-        #: Table of the kinds that have nodes.
-        self._table = lru_cache(_TABLES)(lambda kinds: _Table(self._values.among(list(kinds))))
+        #: Solver for the kinds that have nodes.
+        self._solver = lru_cache(_KINDS_CACHE)(
+            lambda kinds: _KindSolver(self._values.among(list(kinds)))
+        )
 
     def pairs(self, counts: Counts) -> PairCounts:
-        """Find (a, b, number of pairs > 0), a <= b, ascending; ``counts``: nodes of each kind."""
+        """Pairs (a, b, number > 0), a <= b, ascending; ``counts`` are the nodes of each kind."""
         if len(counts) != self._values.kinds or min(counts, default=0) < 0:
             raise ValueError(f"counts {counts} are not {self._values.kinds} numbers of 0 or more")
         present = tuple(a for a, number in enumerate(counts) if number)
         if not present:
             return ()
-        pairs = self._table(present).solve(np.array([*filter(None, counts), 0.0]))
+        pairs = self._solver(present).solve(np.array([*filter(None, counts), 0.0]))
         return tuple(sorted((present[a], present[b], number) for a, b, number in pairs))
 
 
-class _Table:
-    """Solver for one set of kinds; it remembers bases and small problems."""
+class _KindSolver:
+    """Solver for one set of kinds. It remembers bases and small problems."""
 
     def __init__(self, values: PairValues) -> None:
         self._values = values
         self._basis = first_basis(values)
         self._bases = {self._basis.ends: self._basis}
-        self._small = lru_cache(_MEMORY)(self._by_node)
+        self._small = lru_cache(_SMALL_CACHE)(self._by_node)
 
     def solve(self, nodes: Floats) -> list[tuple[int, int, int]]:
-        """Pairs of a maximum-weight matching; ``nodes`` of each kind, and 0 for the dummy."""
+        """Pairs of a maximum-weight matching of ``nodes`` of each kind; the dummy, last, has 0."""
         basis = self._relax(nodes)
-        for _ in range(_TRIES):
+        for _ in range(_MAX_PIVOTS):
             change, extra = basis.step(nodes)
             doubled = basis.inverse @ nodes + change
             row = int(doubled.argmin())
             if doubled[row] >= 0:
                 numbers = [*zip(basis.ends, doubled.tolist(), strict=True)]
                 numbers += ((pair, 2.0) for pair in extra)
-                # Pairs with the dummy are idle nodes.
+                # Pairs with the dummy are unmatched nodes.
                 return [(a, b, int(n / 2)) for (a, b), n in numbers if n and b < self._values.kinds]
             following = basis.neighbour(row, self._bases)
             if following is None:
@@ -209,15 +217,15 @@ class _Table:
         numbers = numbers[:kinds, :kinds]
         counts = nodes[:-1].astype(np.int64)
         while True:
-            fixed = np.maximum(numbers - _DEPTH, 0)
+            fixed = np.maximum(numbers - _LOOSE, 0)
             idle = counts - numbers.sum(0) - numbers.sum(1)
-            fixed_idle = np.maximum(idle - _DEPTH, 0)
+            fixed_idle = np.maximum(idle - _LOOSE, 0)
             loose = numbers - fixed
             free = loose.sum(0) + loose.sum(1) + idle - fixed_idle
             better = fixed + self._small(tuple(free.tolist()))
             idle = counts - better.sum(0) - better.sum(1)
-            pairs_proven = (fixed <= np.maximum(better - _DEPTH, 0)).all()
-            if pairs_proven and (fixed_idle <= np.maximum(idle - _DEPTH, 0)).all():
+            pairs_proven = (fixed <= np.maximum(better - _LOOSE, 0)).all()
+            if pairs_proven and (fixed_idle <= np.maximum(idle - _LOOSE, 0)).all():
                 return _listed(better)
             change = better - numbers
             changed = np.argwhere(change).tolist()
@@ -255,7 +263,7 @@ def _hash64(a: int, b: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class PairValues:
-    """Values of pairs of kinds, and whether they may be paired; the last kind is the dummy."""
+    """Values of pairs of kinds, and flags of the pairs allowed. The last kind is the dummy."""
 
     value: Ints  #: symmetric, 0 for the dummy, shape (kinds + 1, kinds + 1)
     allowed: Flags  #: upper triangle, pairs with the dummy included
@@ -274,7 +282,10 @@ class PairValues:
 
 
 def pair_values(weights: Floats) -> PairValues:
-    """Values in the order of the weights (upper triangle); a hash as bonus breaks ties."""
+    """Whole-number values that order pairs as their weights (upper triangle) do.
+
+    A bonus, a hash of the two kinds, breaks ties.
+    """
     kinds = len(weights)
     if weights.shape != (kinds, kinds) or not np.isfinite(weights).all():
         raise ValueError(f"weights of shape {weights.shape} are not a square of finite numbers")
@@ -300,7 +311,7 @@ def pair_values(weights: Floats) -> PairValues:
 
 
 class Basis:
-    """A basis without negative reduced cost; it remembers neighbours and whole-number steps.
+    """A basis without negative reduced cost. It remembers neighbours and whole-number steps.
 
     ``ends`` are the basic pairs, ascending, the lower kind first. ``inverse`` is twice the inverse
     of the basis, with a row per basic pair: ``inverse @ counts`` is twice the number of each pair.
@@ -321,7 +332,10 @@ class Basis:
 
     @cached_property
     def _components(self) -> tuple[Ints, Floats]:
-        """Component of each kind, the dummy's last, and a row of flags per other component."""
+        """Component number of each kind, and a row of flags by kind per component.
+
+        The component of the dummy has the last number and no row.
+        """
         dummy = self.values.kinds
         root = [*range(dummy + 1)]
         for a, b in self.ends:
@@ -337,9 +351,9 @@ class Basis:
         return costs
 
     def neighbour(self, row: int, bases: dict[tuple[Pair, ...], Basis]) -> Basis | None:
-        """Dual simplex pivot on ``row``, which is below 0; None if no pair can replace its pair.
+        """Basis after a dual simplex pivot on ``row``, which is below 0. None: no pair can enter.
 
-        ``bases`` has all bases so far, by their pairs; a new basis is added.
+        ``bases`` has all bases so far, by their pairs. A new basis is added to it.
         """
         if row in self._next:
             return self._next[row]
@@ -369,7 +383,7 @@ class Basis:
         return column
 
     def step(self, counts: Floats) -> tuple[Floats, list[Pair]]:
-        """Step to whole numbers: change of twice each basic pair, and non-basic pairs to add."""
+        """Step to whole numbers: twice the change of each basic pair, non-basic pairs to add."""
         parity = (self._components[1] @ counts) % 2
         key = parity.tobytes()
         if key not in self._steps:
@@ -416,7 +430,7 @@ class Basis:
         index = np.tile(a * len(labels) + b, 2)
         # The last assignment stays: the cheapest pair between two components.
         order = np.argsort(-cost, kind="stable")
-        # Any path costs less: every component reaches the dummy at twice the largest value or less.
+        # Any path costs less, as a path to the dummy costs at most twice the largest value.
         distance = np.full((size, size), 5 * int(self.values.value.max(initial=1)))
         link = np.zeros((size, size), np.int64)
         distance[start[order], end[order]] = cost[order]
@@ -430,13 +444,17 @@ class Basis:
 
 
 def first_basis(values: PairValues) -> Basis:
-    """Basis of the lowest prices, set kind by kind against the kinds before."""
+    """Basis to start from, set kind by kind.
+
+    Each kind has the lowest price at which its pairs with the kinds before, with itself and with
+    the dummy have no negative reduced cost.
+    """
     value = values.value.tolist()
     allowed = values.allowed.tolist()
     prices: list[int] = []
     ends: list[Pair] = []
     for a in range(values.kinds):
-        # Twice the price: half the value of a pair within a kind need not be whole.
+        # Prices are doubled to be whole: a pair within a kind has half its value as price.
         needs = {(a, values.kinds): 0}
         if allowed[a][a]:
             needs[a, a] = value[a][a]

@@ -1,4 +1,4 @@
-"""Max-min programmes over shares of GPU types, for kinds of equal jobs; water filling over levels.
+"""Max-min programmes and water filling over shares of GPU types, for kinds of equal jobs.
 
 Max-min programmes have many optima. Gavel's solver follows the central path and stops near the
 analytic centre of the optimal face. The centre is unique, treats equal jobs equally, and does not
@@ -17,7 +17,7 @@ from repro.base.errors import PolicyError
 from repro.base.typing import Flags, Floats
 from repro.solve.counted import SOLVED
 from repro.solve.ecos import ecos_level
-from repro.solve.linear import minimise, time_and_gpus
+from repro.solve.linear import minimise_linear, time_and_gpus
 
 #: Relative accuracy of the level.
 ACCURACY = 1e-10
@@ -26,14 +26,14 @@ FLOOR_SLACK = 1e-7
 #: Gains of normalised throughput below this are rounding errors.
 MIN_GAIN = 1e-6
 #: First interval of a bisection of the makespan (s).
-SHORTEST = 100.0
-LONGEST = 1e6
+BISECTION_LOW_S = 100.0
+BISECTION_HIGH_S = 1e6
 Backend = Literal["centre", "highs", "ecos"]
-Filling = Literal["exact", "published"]
+WaterFilling = Literal["exact", "published"]
 
 
 @dataclass(frozen=True)
-class Crowd:
+class JobKinds:
     """Kinds of equal jobs, and GPUs of each type.
 
     Raises
@@ -42,7 +42,7 @@ class Crowd:
         If a kind can run on no GPU type.
     """
 
-    value: Floats  #: of a job with all its time on a type, shape (kinds, types); 0: cannot run
+    value: Floats  #: v of a job with all its time on a GPU type, (kinds, types); 0: cannot run
     counts: npt.NDArray[Any]  #: jobs of each kind
     widths: npt.NDArray[Any]  #: GPUs of one job of each kind
     gpus: npt.NDArray[Any]  #: GPUs of each type
@@ -75,7 +75,7 @@ class Crowd:
 
     @cached_property
     def small_shares(self) -> Floats:
-        """Half of an equal division, shape (kinds, types): a start inside all constraints."""
+        """Half of an equal division: a strictly feasible starting point, shape (kinds, types)."""
         usable = self.usable
         load = (self.counts * self.widths) @ usable
         equal = np.where(usable, self.gpus / np.maximum(load, 1e-300), np.inf)
@@ -95,9 +95,9 @@ class Crowd:
 class Centre:
     """Central shares, and the kinds that bound the level."""
 
-    shares: Floats  #: of the time of one job of each kind, shape (kinds, types)
-    level: float  #: largest z
-    slack: Floats  #: of each kind's constraint, relative to the kind's value
+    shares: Floats  #: x, shares of time of one job of each kind, shape (kinds, types)
+    level: float  #: largest z in v_k x_k >= scale_k z + floor_k
+    slack: Floats  #: slack of each kind's constraint, relative to the kind's value
     price: Floats  #: relative gain of the level per relative cut of the kind's value
 
     @property
@@ -106,8 +106,8 @@ class Centre:
         return self.slack < self.price
 
 
-def central_level(job_kinds: Crowd, scale: Floats, floor: Floats | None = None) -> Centre | None:
-    """Centre of the shares that maximise z in v_k x_k >= scale_k z + floor_k.
+def central_level(job_kinds: JobKinds, scale: Floats, floor: Floats | None = None) -> Centre | None:
+    """Centre of the shares x that maximise z in v_k x_k >= scale_k z + floor_k, with v the values.
 
     A kind of scale 0 has only its floor; a kind of floor -inf has no constraint. None: the method
     did not converge, as for floors that cannot be met (Gavel, OSDI 2020, section 4.1).
@@ -122,7 +122,7 @@ def central_level(job_kinds: Crowd, scale: Floats, floor: Floats | None = None) 
     return _follow_path(job_kinds, scale, floor, start, start_level, unit)
 
 
-def central_point(job_kinds: Crowd, floor: Floats, best: Centre) -> Floats:
+def central_point(job_kinds: JobKinds, floor: Floats, best: Centre) -> Floats:
     """Centre of all shares that give every kind at least its floor, which is positive.
 
     ``best`` is the answer of `central_level` for ``scale=floor``; its level must exceed 1.
@@ -135,13 +135,14 @@ def central_point(job_kinds: Crowd, floor: Floats, best: Centre) -> Floats:
 
 
 def central_ratio(
-    job_kinds: Crowd, remaining: Floats, due: Floats, spent: Floats
+    job_kinds: JobKinds, remaining: Floats, due: Floats, spent: Floats
 ) -> tuple[Floats, float] | None:
-    """Centre of the shares with the least max_k (spent_k + remaining_k / u_k) / due_k; that ratio.
+    """Central shares of the least ratio max_k (spent_k + remaining_k / u_k) / due_k, and the ratio.
 
-    u_k = v_k x_k is the speed of a job of kind k, in work per second; ``remaining`` is the work of
-    a job, ``spent`` and ``due`` are seconds. None: the method did not converge. Gavel, OSDI 2020,
-    section 4.2; Themis, NSDI 2020.
+    u_k = v_k x_k is the speed of a job of kind k, in work per second. ``remaining`` is the work of
+    a job. With ``spent`` the time since arrival (s) and ``due`` the isolated duration (s), the
+    ratio is finish-time fairness. None: the method did not converge. Gavel, OSDI 2020, section 4.2;
+    Themis, NSDI 2020.
     """
     SOLVED["convex"] += 1
     start = job_kinds.small_shares
@@ -150,14 +151,14 @@ def central_ratio(
     answer = _follow_path(job_kinds, due, spent, start, -1.5 * worst, curve=remaining)
     if answer is None:
         return None
-    # The relative error can be large for a job that needs almost no rate.
+    # Checked from the shares: for a job that needs almost no rate, rounding can miss the ratio.
     rate = np.maximum((job_kinds.usable_value * answer.shares).sum(axis=1), 1e-300)
     reached = ((spent + remaining / rate) / due).max() <= -answer.level * (1 + 1e-6)
     return (answer.shares, -answer.level) if reached else None
 
 
 def _follow_path(
-    job_kinds: Crowd,
+    job_kinds: JobKinds,
     scale: Floats,
     floor: Floats,
     start: Floats,
@@ -165,7 +166,10 @@ def _follow_path(
     unit: float = 1.0,
     curve: Floats | None = None,
 ) -> Centre | None:
-    """Scale every row to a largest value of 1, follow the central path, and scale back."""
+    """Scale every kind to a largest value of 1, follow the central path, and scale back.
+
+    ``level`` is z at the start. With all ``scale`` 0 it stays fixed.
+    """
     from repro.solve.interior import LevelProblem, follow
 
     kind_count, types = job_kinds.value.shape
@@ -194,7 +198,8 @@ def _follow_path(
         h = np.where(bound, h, 0.0)
     barrier = np.ones((types + 3, kind_count))
     barrier[:types] = job_kinds.usable.T
-    # u x >= 1 as a second-order cone has half the weight. Eliminating x leaves these weights.
+    # As a second-order cone, u q >= 1 adds log(u q - 1) / 2 to the logarithm of the slack, which is
+    # t - h (q - 1 / u). The maximum over q is 1.5 log t + 0.5 log u, up to a constant.
     barrier[types + 1] = bound if curve is None else 1.5
     barrier[types + 2] = 0.0 if curve is None else 0.5
     slacks = np.empty((types + 3, kind_count))
@@ -219,7 +224,7 @@ def _follow_path(
         # Rounded, so that equal jobs have equal priorities in rounds.
         shares = np.round(shares, 12)
         if curve is not None:
-            # A job that needs almost no time would lose it by these two steps.
+            # The two steps above would take all time from a job of tiny shares. It keeps them.
             cut = (v[:types].T * shares).sum(axis=1) < (1.0 - 1e-6) * slacks[types + 2]
             shares[cut] = slacks[:types].T[cut]
     u = slacks[types + 2]
@@ -228,63 +233,64 @@ def _follow_path(
 
 
 def vertex_level(
-    job_kinds: Crowd, scale: Floats, floor: Floats | None = None
+    job_kinds: JobKinds, scale: Floats, floor: Floats | None = None
 ) -> tuple[Floats, float]:
-    """Shares with the largest z in v_k x_k >= scale_k z + floor_k, and z; a vertex by HiGHS.
+    """Shares at a vertex with the largest z in v_k x_k >= scale_k z + floor_k, and z, by HiGHS.
 
     A second pass maximises the sum of values among the optima. A PolicyError names the constraint
-    and the row of floors that cannot be met.
+    and the kind whose floor cannot be met.
     """
     from scipy.sparse import csr_array, hstack
 
     kind_count, types = job_kinds.value.shape
     size = kind_count * types
     floor = np.zeros(kind_count) if floor is None else floor
-    matrix, limits, upper, need = _constraints(job_kinds, floor)
-    column = csr_array(np.append(np.zeros(kind_count + types), need * scale)[:, None])
+    matrix, limits, upper, counts_with_floor = _constraints(job_kinds, floor)
+    column = csr_array(np.append(np.zeros(kind_count + types), counts_with_floor * scale)[:, None])
     lower = np.append(np.zeros(size), -np.inf)
     goal = np.append(np.zeros(size), -1.0)
     bounds = np.append(upper, np.inf)
-    optimum = minimise(goal, hstack([matrix, column]), limits, lower=lower, upper=bounds).x
+    optimum = minimise_linear(goal, hstack([matrix, column]), limits, lower=lower, upper=bounds).x
     if optimum is None:
         raise PolicyError(_impossible_floor(job_kinds, floor))
     level = float(optimum[-1])
-    limits[kind_count + types :] -= need * scale * level
-    best_sum = minimise(-job_kinds.usable_value.ravel(), matrix, limits, upper=upper).x
+    limits[kind_count + types :] -= counts_with_floor * scale * level
+    best_sum = minimise_linear(-job_kinds.usable_value.ravel(), matrix, limits, upper=upper).x
     # Rounding can make the second pass infeasible. The first answer is optimal, too.
     shares = optimum[:-1] if best_sum is None else best_sum
     counts = job_kinds.counts[:, None].astype(float)
     return np.clip(shares.reshape(kind_count, types) / counts, 0.0, 1.0), level
 
 
-def improvable(job_kinds: Crowd, scale: Floats, floor: Floats, level: float) -> Flags:
-    """Rows that can exceed scale_k z + floor_k at level z while all others reach it, (kinds,).
+def improvable(job_kinds: JobKinds, scale: Floats, floor: Floats, level: float) -> Flags:
+    """Kinds that can exceed scale_k z + floor_k at level z while all others reach it, (kinds,).
 
-    The set of such shares is convex, so rows that can improve separately can improve together.
+    The set of such shares is convex, so kinds that can improve separately can improve together.
     """
     from scipy.sparse import csr_array, hstack
 
     kind_count, types = job_kinds.value.shape
     size = kind_count * types
-    matrix, limits, upper, need = _constraints(job_kinds, floor)
-    goal = np.where(need > 0, floor, 0.0) + scale * level
-    limits[kind_count + types :] = -need * (goal - 1e-9 * np.abs(goal))
+    matrix, limits, upper, counts_with_floor = _constraints(job_kinds, floor)
+    goal = np.where(counts_with_floor > 0, floor, 0.0) + scale * level
+    limits[kind_count + types :] = -counts_with_floor * (goal - 1e-9 * np.abs(goal))
     gain = 1e-5 * np.maximum(goal, 1e-3)
     kind = np.arange(kind_count)
     extra = csr_array(
-        (need, (kind_count + types + kind, kind)), shape=(2 * kind_count + types, kind_count)
+        (counts_with_floor, (kind_count + types + kind, kind)),
+        shape=(2 * kind_count + types, kind_count),
     )
     cost = np.append(np.zeros(size), -1.0 / gain)
     bounds = np.append(upper, gain)
-    x = minimise(cost, hstack([matrix, extra]), limits, upper=bounds).x
+    x = minimise_linear(cost, hstack([matrix, extra]), limits, upper=bounds).x
     if x is None:
         return np.zeros(kind_count, dtype=bool)
     better: Flags = x[size:] > 0.5 * gain
     return better
 
 
-def _impossible_floor(job_kinds: Crowd, floor: Floats) -> str:
-    """Message for floors that cannot be met: the constraint and the row."""
+def _impossible_floor(job_kinds: JobKinds, floor: Floats) -> str:
+    """Message that names the constraint and the kind of floors that cannot be met."""
     best_value = job_kinds.best_value
     for row in np.flatnonzero(floor > best_value * (1 + 1e-9)).tolist():
         return (
@@ -298,34 +304,39 @@ def _impossible_floor(job_kinds: Crowd, floor: Floats) -> str:
     row = int(np.argmax(floor / best_value if best is None else best.price))
     return (
         f"GPUs of each type: {job_kinds.gpus.tolist()} GPUs cannot give every job its floor; "
-        f"{job_kinds.name(row)} weighs most; use more GPUs or lower the floors"
+        f"the floor of {job_kinds.name(row)} costs most; use more GPUs or lower the floors"
     )
 
 
-def _constraints(job_kinds: Crowd, floor: Floats) -> tuple[Any, Floats, Floats, Floats]:
-    """Rows (time of kinds, GPUs of types, floors), limits, bounds, jobs of kinds with a floor."""
+def _constraints(job_kinds: JobKinds, floor: Floats) -> tuple[Any, Floats, Floats, Floats]:
+    """Constraints of the programmes for HiGHS, in the time of all jobs of a kind together.
+
+    The result is a matrix with a row per kind (time), per GPU type (GPUs) and per kind (floor), the
+    limits of its rows, the upper bounds of the variables, and the jobs of each kind with a floor.
+    """
     from scipy.sparse import csr_array, vstack
 
     kind_count, types = job_kinds.value.shape
     counts = job_kinds.counts.astype(float)
     bound = floor > -np.inf
-    need = np.where(bound, counts, 0.0)
+    counts_with_floor = np.where(bound, counts, 0.0)
     values = np.where(bound[:, None], job_kinds.usable_value, 0.0)
     time, used = time_and_gpus(kind_count, job_kinds.widths.astype(float), types)
     ends = np.arange(0, kind_count * types + 1, types)
     value = csr_array((-values.ravel(), np.arange(kind_count * types), ends), shape=time.shape)
-    least = need * np.where(bound, floor, 0.0)
+    least = counts_with_floor * np.where(bound, floor, 0.0)
     limits = np.concatenate([counts, job_kinds.gpus.astype(float), -least])
     upper = np.where(job_kinds.usable, counts[:, None], 0.0).ravel()
-    return vstack([time, used, value]), limits, upper, need
+    return vstack([time, used, value]), limits, upper, counts_with_floor
 
 
 def vertex_ratio(
-    job_kinds: Crowd, remaining: Floats, due: Floats, spent: Floats
+    job_kinds: JobKinds, remaining: Floats, due: Floats, spent: Floats
 ) -> tuple[Floats, float]:
     """Shares with the least ratio max_k (spent_k + remaining_k / u_k) / due_k, and the ratio.
 
-    By bisection: a ratio is possible if every job reaches the rate remaining / (ratio due - spent).
+    The method is bisection. A ratio is possible if every job reaches the rate
+    remaining / (ratio due - spent).
     """
     low = float((spent / due).max())
     shares = job_kinds.small_shares
@@ -342,7 +353,7 @@ def vertex_ratio(
 
 
 def level_shares(
-    job_kinds: Crowd, scale: Floats, backend: Backend = "centre", floor: Floats | None = None
+    job_kinds: JobKinds, scale: Floats, backend: Backend = "centre", floor: Floats | None = None
 ) -> Centre:
     """Shares with the largest z in v_k x_k >= scale_k z + floor_k, by a backend.
 
@@ -367,12 +378,12 @@ def level_shares(
     return Centre(shares, level, free, 1.0 - free)
 
 
-def bisected(best: float, tolerance: float) -> float:
-    """Upper end (s) of a bisection of the makespan whose least value is ``best``.
+def bisected_makespan(best: float, tolerance: float) -> float:
+    """Makespan (s) that Gavel's bisection returns if the least makespan is ``best`` (s).
 
-    It is at most 1 + tolerance times the lower end.
+    It is the upper end of the last interval, at most 1 + tolerance times the lower end.
     """
-    low, high = SHORTEST, LONGEST
+    low, high = BISECTION_LOW_S, BISECTION_HIGH_S
     while high < best:
         high *= 10.0
     while (1.0 + tolerance) * low < high:
@@ -381,20 +392,21 @@ def bisected(best: float, tolerance: float) -> float:
     return high
 
 
-def fill(
-    job_kinds: Crowd,
+def water_filling_shares(
+    job_kinds: JobKinds,
     weigh: Callable[[Flags], Floats],
-    water_filling: Filling = "exact",
+    water_filling: WaterFilling = "exact",
     backend: Backend = "centre",
-    steady: bool = False,
+    constant_weights: bool = False,
 ) -> Floats:
-    """Shares by water filling: raise the least level, fix the rows that cannot rise, repeat.
+    """Shares by water filling: raise the least level, fix the kinds that cannot rise, repeat.
 
-    ``weigh`` maps the flags of the fixed rows to weights: the gain of a job of every other row per
-    unit of level. A row of weight 0 waits. The filling ends when all weights are 0. "published"
-    fixes every row that rose, as in Gavel's published figures, where the search for bottlenecks
-    failed. ``steady`` says that rows keep their weight until they are fixed. Rows that end with all
-    their time on their best GPU type are then found by bisection (Gavel, section 4.3).
+    ``weigh`` maps the flags of the fixed kinds to the weights of the others. A weight is the gain
+    of a job per unit of level; a kind of weight 0 stays at its level. The filling ends when all
+    weights are 0. "published" fixes every kind that rose, as in Gavel's published figures, where
+    the search for bottlenecks failed. If each kind keeps its weight until it is fixed
+    (``constant_weights``), bisection finds all kinds that reach their best value at once. Gavel,
+    section 4.3.
     """
     kind_count = len(job_kinds.value)
     fixed = np.zeros(kind_count, dtype=bool)
@@ -405,7 +417,7 @@ def fill(
         rises = weight > 0
         if not rises.any():
             break
-        # A waiting row that has never risen has no floor.
+        # A kind of weight 0 that has never risen has no floor.
         floor = np.where(rises | (reached > 0), reached, -np.inf)
         answer = level_shares(job_kinds, weight, backend, floor)
         gain = weight * answer.level
@@ -418,19 +430,21 @@ def fill(
         if not stuck.any():
             stuck = rises & (answer.slack == answer.slack[rises].min())
         fixed |= stuck
-        if steady and water_filling == "exact" and not fixed.all():
-            shares, reached, fixed = _full_time(job_kinds, weigh(fixed), shares, reached, fixed)
+        if constant_weights and water_filling == "exact" and not fixed.all():
+            shares, reached, fixed = _fix_at_best_value(
+                job_kinds, weigh(fixed), shares, reached, fixed
+            )
     return shares
 
 
-def _full_time(
-    job_kinds: Crowd, weight: Floats, shares: Floats, reached: Floats, fixed: Flags
+def _fix_at_best_value(
+    job_kinds: JobKinds, weight: Floats, shares: Floats, reached: Floats, fixed: Flags
 ) -> tuple[Floats, Floats, Flags]:
-    """Raise rows until one stops below its best value; return shares, reached and fixed.
+    """Fix the kinds that reach their best value before another kind stops below its own.
 
-    A row stops at its best value, that of all its time on its best GPU type. Up to some level all
-    rows can rise to the level or to their best value. Bisection over the levels at which a row
-    stops finds it.
+    A job has its best value with all its time on its best GPU type. Bisection over the levels at
+    which a kind has its best value finds the highest at which every kind has this level or its best
+    value. The results are the new ``shares``, ``reached`` and ``fixed``.
     """
     rises = weight > 0
     stops = np.where(rises, (job_kinds.best_value - reached) / np.where(rises, weight, 1.0), 0.0)
@@ -455,6 +469,6 @@ def _full_time(
 
 def normalised(
     speeds: Floats, counts: Any, widths: Any, gpus: Floats, name: Callable[[int], str]
-) -> Crowd:
-    """`Crowd` whose values are throughputs (steps/s) relative to those of an equal share."""
-    return Crowd(speeds / (speeds @ gpus / gpus.sum())[:, None], counts, widths, gpus, name)
+) -> JobKinds:
+    """`JobKinds` whose values are throughputs (steps/s) relative to those of an equal share."""
+    return JobKinds(speeds / (speeds @ gpus / gpus.sum())[:, None], counts, widths, gpus, name)

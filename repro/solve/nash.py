@@ -6,7 +6,7 @@ from repro.base.errors import PolicyError
 from repro.base.typing import Floats
 from repro.solve.counted import SOLVED
 
-#: Mean product of a slack and its price at which the path ends, per job of the most common kind.
+#: The path ends at this mean product of a slack and its price, per job of the most common kind.
 END_GAP = 1e-10
 #: Factor by which a step aims to reduce that product.
 GAP_FACTOR = 0.1
@@ -81,7 +81,7 @@ def _newton(
 
     An optimum satisfies c a / (a Y) - u - width v + z = 0, time sum_j Y + r = c, GPUs sum_k width Y
     + s = W, and Y z = r u = s v = 0. A step aims at products of ``aim``. Given dv, one system per
-    kind (``block``) has dY and du. The sum over the kinds (``coupled``) has dv.
+    kind (``block``) gives dY and du. The system of the GPU types (``coupled``) gives dv.
     """
     y, r, s, z, u, v = point
     types = y.shape[2]
@@ -96,8 +96,8 @@ def _newton(
     )
     alone = (inverse @ right_side[..., None])[..., 0]
     coupled = (width[..., None] ** 2 * inverse[..., :types, :types]).sum(axis=1)
-    # With as many jobs as GPUs all prices can rise together. The small addition to the diagonal
-    # fixes them, so that rounding does not.
+    # If the jobs ask for exactly all GPUs, a constant can be added to all prices v. The small
+    # addition to the diagonal decides, so that rounding does not.
     diagonal = coupled[..., range(types), range(types)]
     coupled[..., range(types), range(types)] += (s / v)[:, 0] + 1e-13 * diagonal
     slack_step = aim[..., None] / v - s
@@ -115,9 +115,9 @@ def strategy_proof_shares(speeds: Floats, counts: Floats, widths: Floats, gpus: 
     """Nash shares (see `nash_shares`) with the discount that makes them strategy-proof.
 
     Row i is multiplied by prod_{l != i} thr_l(with i) / thr_l(without i). The throughput of i is
-    then the highest product of throughputs over a number that its report does not change, so no
-    other report serves it better. Gavel, OSDI 2020, section 4.4; partial allocation of Cole,
-    Gkatzelis and Goel, EC 2013.
+    then the largest product of all throughputs, divided by a number that does not depend on the
+    speeds that i reports. So i gains nothing by reporting other speeds. Gavel, OSDI 2020, section
+    4.4; partial allocation of Cole, Gkatzelis and Goel, EC 2013.
     """
     problems = np.vstack([counts, counts - np.eye(len(speeds))])
     shares = nash_shares(speeds, problems, widths, gpus)

@@ -1,14 +1,15 @@
 """Placement ILP of Tiresias, appendix D: workers and parameter servers to nodes."""
 
-# Minimise max_i T_i with T_i = t_i + w_i (M - S_i) + S_i (W - w_i) over integers w_i <= g_i with
-# sum W and one node per parameter server (p_ji = 1: server j is on node i). M is the size of the
-# model, S_i the size of the servers on node i. The products w_i p_ji are replaced by z_ji with z <=
-# w, z <= W p and z >= w - W (1 - p), which is exact for binary p.
+# Minimise max_i T_i with T_i = t_i + w_i (M - S_i) + S_i (W - w_i). Node i has g_i idle GPUs,
+# traffic t_i of other jobs, and w_i <= g_i of the W workers. Each parameter server is on one node
+# (p_ji = 1: server j is on node i). M is the size of the model, S_i the size of the servers on node
+# i. The products w_i p_ji are replaced by z_ji with z <= w, z <= W p and z >= w - W (1 - p), which
+# is exact for binary p.
 #
-# Ties: nodes are ordered by idle GPUs (most first), traffic (least first) and index. The optimum
-# has the most workers on the first node, then on the second, and so on. Then the servers, largest
-# first, are on the first nodes. The result depends on the instance only; a permutation of nodes or
-# servers permutes it.
+# Ties: nodes are ordered by idle GPUs (most first), traffic (least first) and index. Among equal
+# optima the result has the most workers on the first node, then on the second, and so on. Then the
+# servers, largest first, are on the first nodes. The result depends on the instance only. A
+# permutation of nodes or servers permutes it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +23,8 @@ from repro.base.typing import Floats, Ints
 MAX_NODES = MAX_WORKERS = MAX_SERVERS = 8
 #: Traffic that differs by less than this part of the model size is equal.
 TIE = 1e-6
-#: Digits of the lexicographic tie-break per solve; more would exceed the solver's tolerance.
+#: Nodes or servers whose ties one solve breaks, as digits of one objective. More digits would
+#: exceed the solver's tolerance.
 BLOCK = 4
 
 
@@ -41,7 +43,7 @@ def node_traffic(
     ps_sizes_mb: Sequence[float],
     traffic: Sequence[float],
 ) -> list[float]:
-    """T_i of every node (MB per iteration); ``traffic`` is t_i, that of the other jobs."""
+    """T_i of every node (MB per iteration); ``traffic`` is t_i, the traffic of the other jobs."""
     model_mb = sum(ps_sizes_mb)
     total = sum(workers)
     server_mb = [0.0] * len(workers)
@@ -57,25 +59,25 @@ def solve(
     model_mb: float,
     workers: int,
     ps_sizes_mb: Sequence[float],
-    free_gpus: Sequence[int],
+    idle_gpus: Sequence[int],
     traffic: Sequence[float],
 ) -> IlpPlacement:
     """Place the one-GPU workers of a job so that the busiest node has the least traffic.
 
-    The sizes of the servers (MB) add up to the size of the model. ``free_gpus`` and ``traffic`` (MB
+    The sizes of the servers (MB) add up to the size of the model. ``idle_gpus`` and ``traffic`` (MB
     per iteration) have a value per node. ParamError beyond the size limits, PolicyError if fewer
     GPUs are idle than workers.
     """
-    _check(model_mb, workers, ps_sizes_mb, free_gpus, traffic)
-    nodes = sorted(range(len(free_gpus)), key=lambda i: (-free_gpus[i], traffic[i], i))
+    _check(model_mb, workers, ps_sizes_mb, idle_gpus, traffic)
+    nodes = sorted(range(len(idle_gpus)), key=lambda i: (-idle_gpus[i], traffic[i], i))
     order = sorted(range(len(ps_sizes_mb)), key=lambda j: (-ps_sizes_mb[j], j))
-    program = _Program(
+    programme = _Programme(
         workers,
         np.array([ps_sizes_mb[j] for j in order]) / model_mb,
-        np.array([free_gpus[i] for i in nodes], dtype=float),
+        np.array([idle_gpus[i] for i in nodes], dtype=float),
         np.array([traffic[i] for i in nodes]) / model_mb,
     )
-    counts, positions = program.canonical_optimum()
+    counts, positions = programme.canonical_optimum()
     by_node = [0] * len(nodes)
     by_server = [0] * len(order)
     for node, count in zip(nodes, counts.tolist(), strict=True):
@@ -87,7 +89,7 @@ def solve(
 
 
 def program_size(nodes: int, servers: int) -> tuple[int, int]:
-    """Variables (w, p, z and T) and rows of the linearised program."""
+    """Variables (w, p, z and T) and rows of the linearised programme."""
     variables = nodes + 2 * nodes * servers + 1
     rows = 1 + servers * (1 + 3 * nodes) + nodes
     return variables, rows
@@ -97,17 +99,17 @@ def _check(
     model_mb: float,
     workers: int,
     ps_sizes_mb: Sequence[float],
-    free_gpus: Sequence[int],
+    idle_gpus: Sequence[int],
     traffic: Sequence[float],
 ) -> None:
-    """Refuse an instance that is too large or inconsistent."""
+    """Raise for an instance that is too large or inconsistent."""
     for name, number, limit in (
-        ("nodes", len(free_gpus), MAX_NODES),
+        ("nodes", len(idle_gpus), MAX_NODES),
         ("workers", workers, MAX_WORKERS),
         ("parameter servers", len(ps_sizes_mb), MAX_SERVERS),
     ):
         if not 1 <= number <= limit:
-            raise ParamError(f"placement ILP: {number} {name}; 1 to {limit} are solvable in time")
+            raise ParamError(f"placement ILP: {number} {name}; it takes 1 to {limit}")
     if not model_mb > 0 or min(ps_sizes_mb) < 0:
         raise ParamError("placement ILP: the model must exceed 0 MB, its servers must be >= 0 MB")
     if not abs(sum(ps_sizes_mb) - model_mb) <= 1e-6 * model_mb:
@@ -115,17 +117,17 @@ def _check(
             f"placement ILP: parameter servers hold {sum(ps_sizes_mb):g} MB of a model of "
             f"{model_mb:g} MB; the two must be equal"
         )
-    if len(traffic) != len(free_gpus) or min(*free_gpus, *traffic) < 0:
+    if len(traffic) != len(idle_gpus) or min(*idle_gpus, *traffic) < 0:
         raise ParamError(
-            f"placement ILP: {len(free_gpus)} nodes but {len(traffic)} traffic values; both "
+            f"placement ILP: {len(idle_gpus)} nodes but {len(traffic)} traffic values; both "
             "lists need one value >= 0 per node"
         )
-    if sum(free_gpus) < workers:
-        raise PolicyError(f"placement ILP: {workers} workers but {sum(free_gpus)} idle GPUs")
+    if sum(idle_gpus) < workers:
+        raise PolicyError(f"placement ILP: {workers} workers but {sum(idle_gpus)} idle GPUs")
 
 
-class _Program:
-    """The linearised program in units of the model size; columns w_i, p_ji, z_ji, T."""
+class _Programme:
+    """The linearised programme in units of the model size; columns w_i, p_ji, z_ji, T."""
 
     def __init__(self, workers: int, sizes: Floats, free: Floats, traffic: Floats) -> None:
         self.workers = workers
@@ -179,7 +181,7 @@ class _Program:
         self._high[self._p] = 1.0
 
     def canonical_optimum(self) -> tuple[Ints, Ints]:
-        """Workers per node and node per server of the optimum that wins all ties."""
+        """Workers per node and node per server of the optimum that the tie-break selects."""
         goal = np.zeros(len(self._low))
         goal[-1] = 1.0
         counts, nodes = self._minimise(goal)

@@ -9,7 +9,7 @@ from costs import measure
 from repro.engine.rounds.mechanism import Ledger
 from repro.policies.gavel.estimator import complete
 from repro.solve.pairs.makespan import makespan_pairs
-from repro.solve.pairs.programme import PairCrowd, programme, shares, spread_evenly
+from repro.solve.pairs.programme import PairableKinds, programme, solved_shares, spread_evenly
 
 
 def workload(types, jobs, widths=(1,), seed=0):
@@ -38,9 +38,9 @@ def test_one_allocation(benchmark, types, jobs, widths, limit):
 
     def allocate():
         problem = programme(
-            PairCrowd(speeds * scale, paired * scale[:, None], wide, capacity), counts
+            PairableKinds(speeds * scale, paired * scale[:, None], wide, capacity), counts
         )
-        return spread_evenly(numbers, place, counts, shares(problem))
+        return spread_evenly(numbers, place, counts, solved_shares(problem))
 
     allocate()
     cost, (members, _) = measure(benchmark, f"pairs of {types} types, {jobs} jobs", 9, allocate)
@@ -53,7 +53,7 @@ def test_one_makespan(benchmark):
     rng = np.random.default_rng(1)
     left = 10 ** np.where(rng.random(700) < 0.2, rng.uniform(3, 4, 700), rng.uniform(1.5, 3, 700))
     capacity = np.full(3, 36.0)
-    crowd = PairCrowd(speeds, paired, wide, capacity)
+    crowd = PairableKinds(speeds, paired, wide, capacity)
     makespan_pairs(crowd, place, left)
     cost, (*_, end) = measure(
         benchmark, "makespan with pairs, 700 jobs", 3, makespan_pairs, crowd, place, left
@@ -72,10 +72,10 @@ def test_one_renewal(benchmark):
     x = np.full((len(members), 3), 0.01)
     speeds = np.ones((len(members), 2, 3))
     ledger = Ledger(5000, 3, 180.0)
-    ledger.renew(members, x, speeds, 0.0)
-    ledger.renew(members, x, speeds, 360.0)
+    ledger.replace_x(members, x, speeds, 0.0)
+    ledger.replace_x(members, x, speeds, 360.0)
     cost, _ = measure(
-        benchmark, "renewal of 5050 rows of pairs", 9, ledger.renew, members, x, speeds, 360.0
+        benchmark, "renewal of 5050 rows of pairs", 9, ledger.replace_x, members, x, speeds, 360.0
     )
     assert ledger.rows.deficit.shape == x.shape
     assert cost <= 0.008

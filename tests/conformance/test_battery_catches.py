@@ -145,7 +145,7 @@ class Overdeclared(Order):
     ("policy", "message"),
     [
         (Greedy(), "GPUs where"),
-        (HalfGangs(), "all or none"),
+        (HalfGangs(), "give all or none"),
         (Idle(), "'ends'"),
         (Stuck(), "'ends'"),
         (Moody(), "'repeatable'"),

@@ -8,20 +8,20 @@ import numpy as np
 from repro.base.errors import PolicyError
 from repro.base.typing import Floats, Ints
 from repro.engine.rounds.mechanism import RoundMechanism
-from repro.model.decision import NOTHING, Run, RunSet
+from repro.model.decision import NO_CHANGE, Run, RunSet
 from repro.model.performance import Performance
 
-#: Shares up to this count as 0.
+#: Largest share that counts as 0.
 MIN_SHARE = 1e-12
 
 
 class Ideal(RoundMechanism):
     """Execution without rounds: every job holds its share of each GPU type at once.
 
-    ``fluid``: a job m makes sum_j X_mj T_mj steps per second, and ends when its work is done.
-    ``artifact``: from arrival to arrival dt it makes sum_j floor(X_mj dt T_mj) whole steps, and
-    jobs end at arrivals, as in Gavel's public simulator. Holds are written here. ``perf`` gives
-    the rates where they do not follow from the throughputs T.
+    With ``fluid``, a job m makes sum_j X_mj T_mj steps per second, and ends when its work is done.
+    With ``artifact``, it makes sum_j floor(X_mj dt T_mj) whole steps in the time dt between two
+    arrivals, and jobs end at arrivals, as in Gavel's public simulator. Holds are written here.
+    ``perf`` gives the rates if they do not follow from the throughputs T.
     """
 
     def __init__(self, *args: Any, perf: Performance | None = None, **options: Any) -> None:
@@ -30,23 +30,23 @@ class Ideal(RoundMechanism):
         self._whole_steps = self.settings.ideal == "artifact"
         #: jobs of the present X; some may have ended
         self._jobs = np.empty(0, dtype=np.int64)
-        #: with whole steps: steps that each of these jobs makes until the next decision
+        #: steps that each of these jobs makes until the next decision, with whole steps
         self._steps = np.empty(0)
-        #: shares in force, shape (jobs of the run, types)
+        #: shares in force, shape (jobs of the simulation, types)
         self._shares = np.zeros((self.table.count, len(self.speeds.gpu_types)))
 
     def next_boundary(self, now: float) -> float:
-        """Next instant at which whole steps are recorded (s); inf in fluid execution."""
+        """Next instant at which whole steps are recorded (s); infinity in fluid execution."""
         return super().next_boundary(now) if self._whole_steps else math.inf
 
-    def settle(self, now: float) -> bool:
-        """Record the whole steps since the last decision; whether X is too old."""
+    def record_round(self, now: float) -> bool:
+        """Record the whole steps since the last decision; True if X is too old."""
         if self._whole_steps:
             state = self.table.state
-            state.left[self._jobs] = np.maximum(0.0, state.left[self._jobs] - self._steps)
+            state.work_left[self._jobs] = np.maximum(0.0, state.work_left[self._jobs] - self._steps)
             state.since[self._jobs] = now
             self._round_end = -math.inf
-        return super().settle(now)
+        return super().record_round(now)
 
     def next_round(self, now: float, changed: bool = False) -> RunSet:
         """Let every job progress at its shares until the next event, and predict completions.
@@ -59,8 +59,8 @@ class Ideal(RoundMechanism):
         rows = self.ledger.rows
         if (rows.members[:, 1] >= 0).any():
             raise PolicyError(
-                f"policy {self.policy.name!r} lets jobs share GPUs; ideal execution takes jobs "
-                "alone"
+                f"policy {self.policy.name!r} lets jobs share GPUs; ideal execution takes single "
+                "jobs only"
             )
         shares = np.where(rows.x > MIN_SHARE, rows.x, 0.0)
         throughputs = rows.throughputs[:, 0]
@@ -75,20 +75,20 @@ class Ideal(RoundMechanism):
             predicted = ends < math.inf
         else:
             state = self.table.state
-            ends = state.since[jobs] + state.left[jobs] / state.rate[jobs]
+            ends = state.since[jobs] + state.work_left[jobs] / state.rate[jobs]
             predicted = ends <= ends.min(initial=math.inf)
         self.ends = list(zip(ends[predicted].tolist(), jobs[predicted].tolist(), strict=True))
-        return NOTHING
+        return NO_CHANGE
 
     def _ends_at_arrivals(
         self, jobs: Ints, shares: Floats, throughputs: Floats, now: float
     ) -> Floats:
-        """End of each job with whole steps (s), inf for jobs that outlast the next arrival.
+        """End of each job with whole steps (s), infinity for jobs that outlast the next arrival.
 
         ``shares`` and ``throughputs`` have shape (jobs, types). After the last arrival every job
         ends when its work is done.
         """
-        remaining_steps = self.table.state.left[jobs]
+        remaining_steps = self.table.state.work_left[jobs]
         ends: Floats
         if self.table.arrived == self.table.count:
             ends = now + remaining_steps / (shares * throughputs).sum(axis=1)
@@ -102,25 +102,25 @@ class Ideal(RoundMechanism):
         return ends
 
     def _apply_shares(self, jobs: Ints, shares: Floats, throughputs: Floats, now: float) -> None:
-        """Let only ``jobs`` hold GPUs: ``shares`` of each type, (jobs, types).
+        """Let only ``jobs`` hold GPUs, by ``shares`` of shape (jobs, types).
 
-        ``throughputs`` are their steps per second, shape (jobs,).
+        ``throughputs`` are the steps per second of the jobs, shape (jobs,).
         """
         state = self.table.state
         previous_jobs = self._jobs[state.running[self._jobs]]
         all_shares = np.zeros_like(self._shares)
         all_gpus = np.zeros(self.table.count)
         all_shares[jobs] = shares
-        all_gpus[jobs] = (self.rule.widths[jobs, None] * shares).sum(axis=1)
+        all_gpus[jobs] = (self.constants.demands[jobs, None] * shares).sum(axis=1)
         has_changed = (all_shares != self._shares).any(axis=1)
-        keeps_gpus = all_gpus == state.held
-        # first the jobs that go on with as many GPUs of other types
+        keeps_gpus = all_gpus == state.held_gpus
+        # first the jobs that continue on as many GPUs of other types
         moved = jobs[has_changed[jobs] & keeps_gpus[jobs] & state.running[jobs]]
         others = previous_jobs[has_changed[previous_jobs] & ~keeps_gpus[previous_jobs]]
         ended = np.concatenate([moved, others])
         self._close_holds(ended, now)
         work_done = np.maximum(0.0, now - state.since[ended]) * state.rate[ended]
-        state.left[ended] = np.maximum(0.0, state.left[ended] - work_done)
+        state.work_left[ended] = np.maximum(0.0, state.work_left[ended] - work_done)
         stopped = ended[all_gpus[ended] == 0]
         state.running[stopped] = False
         state.preemptions[stopped] += 1
@@ -128,14 +128,14 @@ class Ideal(RoundMechanism):
         started = jobs[starts]
         state.first_start[started] = np.minimum(state.first_start[started], now)
         state.running[started] = True
-        state.held[started] = all_gpus[started]
+        state.held_gpus[started] = all_gpus[started]
         state.since[started] = now
-        state.hold[started] = now
-        speeds = throughputs[starts] / self.rule.reference[started]
+        state.held_since[started] = now
+        speeds = throughputs[starts] / self.constants.reference[started]
         if self._perf is not None:
             gpu_type = self.speeds.gpu_types[0]
             runs = [Run((job,), float(all_gpus[job]), gpu_type) for job in started.tolist()]
             speeds = np.array([self._perf.rates(self.table, run, ())[0] for run in runs])
-        state.rate[started] = speeds / self.rule.solo[started]
+        state.rate[started] = speeds / self.constants.solo[started]
         self._jobs = jobs
         self._shares = all_shares

@@ -1,7 +1,7 @@
 """Compiled loops of the round mechanism (Gavel, OSDI 2020, section 5, Algorithm 1).
 
-In a round of about ``round_s`` seconds every chosen row of X holds the GPUs of one type. A row m
-is a job, or two jobs that share GPUs. For every row m and GPU type j `Rows` has
+In a round of about ``round_s`` seconds every chosen row of X holds GPUs of one type. A row m is a
+job, or two jobs that share GPUs. For every row m and GPU type j `Rows` has
 
 - X_mj, the share of time that the policy gave the row (`Rows.x`),
 - t_mj, the time received since X was computed (s), at first ``prior_s`` (`Rows.received`),
@@ -12,10 +12,12 @@ the paper's X_mj / rounds_received_mj. A round takes (m, j) in descending order 
 It passes over rows with a chosen job and rows that do not fit the idle GPUs. When X is replaced,
 D_mj grows by X_mj times the seconds that X was in force, less (t_mj - ``prior_s``).
 
-The compiled loops check and trim X, carry deficits over, compute priorities, choose rows, write
-holds and progress into `repro.model.jobs.State`, and simulate rounds of whole steps up to the next
-event. The Python classes of `repro.engine.rounds.mechanism` keep the rows, decide when rounds begin
-and when X may be computed, and draw the order of GPU types.
+The compiled loops check and trim X, carry deficits over, compute priorities and choose rows. They
+write holds and progress into `repro.model.jobs.State`. A hold is an interval in which a job holds
+GPUs. `simulate_rounds` simulates rounds of whole steps up to the next event.
+
+The Python classes of `repro.engine.rounds.mechanism` keep the rows, decide when rounds begin and
+when X may be computed, and sample the order of GPU types.
 
 ``members`` has the jobs of each row, shape (rows, 2), with -1 for no second job. Loops count rows
 by i, GPU types by j and the chosen rows of a round by n.
@@ -29,19 +31,19 @@ from repro.base.compiled import njit
 from repro.base.typing import Flags, Floats, Ints
 from repro.model.jobs import State
 
-#: Relative overshoot of the GPUs of a type that comes from rounding and stays.
+#: Relative excess of the used GPUs of a type that counts as rounding and is not trimmed.
 ROUNDING = 1e-8
 
 
 class Rows(NamedTuple):
-    """Rows of X: jobs and pairs of jobs, with what they received."""
+    """Rows of X: jobs and pairs of jobs, with their shares, deficits and time received."""
 
     members: Ints
     #: whether all members can run on a type, shape (rows, types); false once a member has finished
     runnable: Flags
     #: whether the row was part of X when X was computed, shape (rows,)
     allocated: Flags
-    #: share of time, shape (rows, types)
+    #: share of time X_mj, shape (rows, types)
     x: Floats
     #: time owed under earlier X (s), shape (rows, types)
     deficit: Floats
@@ -54,24 +56,24 @@ class Rows(NamedTuple):
 
 
 class RoundConstants(NamedTuple):
-    """Constants of all rounds of a run: demands and speeds of jobs, GPUs, settings.
+    """Constants of all rounds of a simulation: demands and speeds of jobs, GPUs, settings.
 
     The settings are those of `repro.engine.rounds.settings.RoundSettings`.
     """
 
-    #: GPUs of each job
-    widths: Ints
+    #: demand of each job (GPUs)
+    demands: Ints
     #: seconds that a unit of work of each job takes alone
     solo: Floats
-    #: steps per second of each job on the GPU type of the durations
+    #: steps per second of each job on the GPU type to which the durations in the trace refer
     reference: Floats
     #: a flag per job, all false between calls
     scratch: Flags
     #: rounds that each job has lost, changed in place
-    lost: Ints
-    #: lost rounds at which a job is given up; 0: no round is lost
+    lost_rounds: Ints
+    #: number of lost rounds at which a job is given up; 0: no round is lost
     gang_tries: int
-    #: holds are written into the state here; otherwise the engine writes them
+    #: the compiled loops write holds into the state; otherwise the engine does
     writes_holds: bool
     #: a hold ends where only the GPU type changes, because intervals are recorded
     splits_holds: bool
@@ -80,10 +82,10 @@ class RoundConstants(NamedTuple):
     round_s: float
     overhead_s: float
     whole_queue: bool
-    #: GPUs idle rather than run rows of priority 0
+    #: GPUs stay idle instead of taking rows of priority 0
     idle_ok: bool
-    #: the priority is X over the time received; otherwise X over the part of all time received
-    counts_rounds: bool
+    #: the priority is X / time received; otherwise X / fraction of all time received
+    ranks_by_time: bool
     drops_unallocated: bool
     renews_leases: bool
 
@@ -93,7 +95,8 @@ class Choice(NamedTuple):
 
     rows: Ints
     columns: Ints
-    #: whether the row starts: it was not in the last round on this type, or leases are not renewed
+    #: whether the row starts: it was not in the previous round on this type, or leases are not
+    #: renewed
     starts: Flags
 
 
@@ -118,27 +121,27 @@ class SimulatedRounds(NamedTuple):
     rounds: int
     #: end of the last round (s), -inf if it is empty
     last_end: float
-    #: end of the round before the last (s)
+    #: end of the round before the last round (s)
     previous_end: float
-    #: which rows of the last round start, as in `Choice`
+    #: whether each row of the last round starts, as in `Choice`
     starts: Flags
     #: pairs that began to share GPUs: both jobs and column of the GPU type, shape (pairs, 3)
     new_pairs: Ints
-    #: holds that ended when the last round began, as from `close_holds`
+    #: holds that ended when the last round began, in the form of `close_holds`
     ended_holds: Floats
 
 
 @njit()
-def trim(members: Any, x: Any, widths: Any, gpus: Any, tolerance: float) -> tuple[bool, Any]:
-    """Whether X is feasible within a relative tolerance, and X without overshoot, (rows, types).
+def trim(members: Any, x: Any, demands: Any, gpus: Any, tolerance: float) -> tuple[bool, Any]:
+    """Whether X is feasible within a relative tolerance, and X trimmed to ``gpus``, (rows, types).
 
-    Feasible: X >= 0, sum_j X_mj <= 1 over all rows of a job, sum_m width_m X_mj <= gpus_j, and
-    equal widths in a pair. ``widths`` has a value per job.
+    X is feasible if X >= 0, sum_j X_mj <= 1 over all rows of a job, sum_m demand_m X_mj <= gpus_j,
+    and the jobs of a pair have equal demands. ``demands`` has a value per job.
     """
     row_count, types = x.shape
     used = np.zeros(types)
     feasible = True
-    lowest = len(widths)
+    lowest = len(demands)
     highest = -1
     for i in range(row_count):
         for job in members[i]:
@@ -151,16 +154,16 @@ def trim(members: Any, x: Any, widths: Any, gpus: Any, tolerance: float) -> tupl
         for j in range(types):
             feasible &= x[i, j] >= -tolerance
             row_time += x[i, j]
-            used[j] += widths[members[i, 0]] * x[i, j]
+            used[j] += demands[members[i, 0]] * x[i, j]
         for job in members[i]:
             if job >= 0:
                 job_time[job - lowest] += row_time
                 feasible &= job_time[job - lowest] <= 1.0 + tolerance
-                feasible &= widths[job] == widths[members[i, 0]]
+                feasible &= demands[job] == demands[members[i, 0]]
     trimmed = np.empty((row_count, types))
     for j in range(types):
         feasible &= used[j] <= gpus[j] * (1.0 + tolerance)
-        # a rounding error of sums stays: the last bit decides between equal priorities
+        # a rounding error of sums is not trimmed: the last bit decides between equal priorities
         factor = gpus[j] / used[j] if used[j] > gpus[j] * (1.0 + ROUNDING) else 1.0
         for i in range(row_count):
             trimmed[i, j] = max(x[i, j], 0.0) * factor
@@ -179,9 +182,9 @@ def update_deficits(
 ) -> Any:
     """Deficits at the end of an X that was in force for ``elapsed_s`` seconds.
 
-    D_mj changes by X_mj elapsed_s - (t_mj - prior_s). Those of single jobs are written into
-    ``job_deficits``, shape (jobs, types). The result is the key of every pair, the deficits of the
-    pairs, shape (pairs, types), and whether the keys ascend.
+    D_mj changes by X_mj elapsed_s - (t_mj - prior_s). Deficits of single jobs are written into
+    ``job_deficits``, shape (jobs, types). The function returns the key of every pair, the deficits
+    of the pairs, shape (pairs, types), and whether the keys ascend.
     """
     row_count, types = x.shape
     pair_keys = np.empty(row_count, dtype=np.int64)
@@ -216,8 +219,8 @@ def initial_deficits(
 ) -> Any:
     """Deficits of the rows of a new X, shape (rows, types), from those of `update_deficits`.
 
-    A pair has ``prior_s`` seconds if an earlier X had no row of one of its jobs. ``was_allocated``
-    has a flag per job. Pairs that ascend by (larger job, smaller job) take the least time.
+    A pair has ``prior_s`` seconds if one of its jobs was in no earlier X. ``was_allocated`` has a
+    flag per job. The loop is fastest if pairs ascend by (larger job, smaller job).
     """
     types = job_deficits.shape[1]
     deficits = np.zeros((len(members), types))
@@ -244,24 +247,24 @@ def initial_deficits(
 
 
 @njit()
-def ranks(x: Floats, time: Floats, total: Floats, counts_rounds: bool) -> Floats:
+def priorities(x: Floats, time: Floats, total: Floats, ranks_by_time: bool) -> Floats:
     """Priorities, shape (rows, types); 0 where X is 0.
 
-    With ``counts_rounds`` the priority is X / time, infinite if the time is 0. Otherwise it is
+    With ``ranks_by_time`` the priority is X / time, infinite if the time is 0. Otherwise it is
     X / f with f = time / total, or 1e9 X if f is 0. ``time`` is the time or the number of rounds
     that a row received, shape (rows, types), and ``total`` its sum over all rows, shape (types,).
     """
-    priorities = np.zeros_like(x)
+    priority = np.zeros_like(x)
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             if x[i, j] <= 0.0:
                 continue
-            if counts_rounds:
-                priorities[i, j] = x[i, j] / time[i, j] if time[i, j] > 0.0 else np.inf
+            if ranks_by_time:
+                priority[i, j] = x[i, j] / time[i, j] if time[i, j] > 0.0 else np.inf
             else:
                 fraction = time[i, j] / total[j] if total[j] > 0.0 else 0.0
-                priorities[i, j] = x[i, j] / fraction if fraction > 0.0 else x[i, j] * 1e9
-    return priorities
+                priority[i, j] = x[i, j] / fraction if fraction > 0.0 else x[i, j] * 1e9
+    return priority
 
 
 @njit(no_cpython_wrapper=True)
@@ -309,32 +312,32 @@ def _count_jobs(members: Ints, scratch: Flags) -> int:
 
 
 @njit()
-def walk(
+def choose_greedily(
     members: Ints,
-    widths: Ints,
-    able: Flags,
-    rank: Floats,
+    demands: Ints,
+    runnable: Flags,
+    priority: Floats,
     deficit: Floats,
     x: Floats,
     capacity: Ints,
     order: Ints,
     whole_queue: bool,
     idle_ok: bool,
-    taken: Flags,
+    scratch: Flags,
 ) -> tuple[Ints, Ints]:
     """Rows and GPU types of a round, chosen greedily by (priority, deficit, X), each job once.
 
-    Equal entries come in the order of types, then of rows.
+    Entries with equal keys are chosen in the order of types, then of rows.
 
     Parameters
     ----------
     members : ndarray, shape (rows, 2)
         Jobs of each row, -1 for no second job.
-    widths : ndarray, shape (jobs,)
-        GPUs of each job.
-    able : ndarray of bool, shape (rows, types)
+    demands : ndarray, shape (jobs,)
+        Demand of each job (GPUs).
+    runnable : ndarray of bool, shape (rows, types)
         Entries that may be chosen.
-    rank, deficit, x : ndarray, shape (rows, types)
+    priority, deficit, x : ndarray, shape (rows, types)
         Priorities, deficits (s) and shares.
     capacity : ndarray, shape (types,)
         GPUs of each type.
@@ -343,9 +346,9 @@ def walk(
     whole_queue : bool
         One queue over all types; otherwise one queue per type, one after the other.
     idle_ok : bool
-        GPUs idle rather than run entries of priority 0.
-    taken : ndarray of bool, shape (jobs,)
-        Scratch, all false before and after.
+        GPUs stay idle instead of taking entries of priority 0.
+    scratch : ndarray of bool, shape (jobs,)
+        A flag per job, all false before and after.
 
     Returns
     -------
@@ -362,14 +365,14 @@ def walk(
     row_of = np.empty(max_entries, dtype=np.int64)
     position_of = np.empty(max_entries, dtype=np.int64)
     # a queue is read only while a job waits
-    waiting_jobs = _count_jobs(members, taken)
+    waiting_jobs = _count_jobs(members, scratch)
     chosen = 0
     queues = 1 if whole_queue else types
-    # entries of priority 0 follow all others in a pass of their own, which is seldom needed
+    # entries of priority 0 follow all other entries in a second pass, which is seldom needed
     passes = 1 if idle_ok else 2
-    for turn in range(queues * passes):
-        queue = turn // passes
-        positive = turn % passes == 0
+    for number in range(queues * passes):
+        queue = number // passes
+        positive = number % passes == 0
         idle_in_queue = idle.sum() if whole_queue else idle[order[queue]]
         if idle_in_queue <= 0 or waiting_jobs <= 0:
             continue
@@ -378,11 +381,11 @@ def walk(
             position = type_in_queue if whole_queue else queue
             j = order[position]
             for i in range(row_count):
-                if not able[i, j] or (rank[i, j] > 0.0) != positive:
+                if not runnable[i, j] or (priority[i, j] > 0.0) != positive:
                     continue
-                if taken[members[i, 0]] or (members[i, 1] >= 0 and taken[members[i, 1]]):
+                if scratch[members[i, 0]] or (members[i, 1] >= 0 and scratch[members[i, 1]]):
                     continue
-                keys[size, 0] = rank[i, j]
+                keys[size, 0] = priority[i, j]
                 keys[size, 1] = deficit[i, j]
                 keys[size, 2] = x[i, j]
                 row_of[size] = i
@@ -400,33 +403,34 @@ def walk(
             j = order[position_of[entry]]
             job = members[i, 0]
             partner = members[i, 1]
-            if taken[job] or (partner >= 0 and taken[partner]) or widths[job] > idle[j]:
+            is_chosen = scratch[job] or (partner >= 0 and scratch[partner])
+            if is_chosen or demands[job] > idle[j]:
                 continue
-            taken[job] = True
+            scratch[job] = True
             waiting_jobs -= 1
             if partner >= 0:
-                taken[partner] = True
+                scratch[partner] = True
                 waiting_jobs -= 1
-            idle[j] -= widths[job]
-            idle_in_queue -= widths[job]
+            idle[j] -= demands[job]
+            idle_in_queue -= demands[job]
             rows[chosen] = i
             columns[chosen] = j
             chosen += 1
     for n in range(chosen):
-        taken[members[rows[n], 0]] = False
+        scratch[members[rows[n], 0]] = False
         if members[rows[n], 1] >= 0:
-            taken[members[rows[n], 1]] = False
+            scratch[members[rows[n], 1]] = False
     return rows[:chosen], columns[:chosen]
 
 
 @njit()
 def choose(
-    rows: Rows, on_type: Ints, partner_of: Ints, constants: RoundConstants, order: Ints
+    rows: Rows, type_column: Ints, partner_of: Ints, constants: RoundConstants, order: Ints
 ) -> Choice:
-    """Rows of a round, by priority; ``on_type`` and ``partner_of`` are columns of the `State`."""
-    priorities = ranks(rows.x, rows.received, rows.total_received, constants.counts_rounds)
-    chosen, columns = walk(
-        rows.members, constants.widths, rows.runnable, priorities, rows.deficit, rows.x,
+    """Choose the rows of a round; ``type_column`` and ``partner_of`` are arrays of `State`."""
+    priority = priorities(rows.x, rows.received, rows.total_received, constants.ranks_by_time)
+    chosen, columns = choose_greedily(
+        rows.members, constants.demands, rows.runnable, priority, rows.deficit, rows.x,
         constants.capacity, order, constants.whole_queue, constants.idle_ok, constants.scratch,
     )  # fmt: skip
     starts = np.empty(len(chosen), np.bool_)
@@ -434,11 +438,11 @@ def choose(
     for n in range(len(chosen)):
         i = chosen[n]
         j = columns[n]
-        # a dropped row has used its GPUs in the choice, and they idle
+        # a dropped row has taken GPUs in the choice; these stay idle
         if constants.drops_unallocated and not rows.allocated[i]:
             continue
         job = rows.members[i, 0]
-        stays = on_type[job] == j and partner_of[job] == rows.members[i, 1]
+        stays = type_column[job] == j and partner_of[job] == rows.members[i, 1]
         chosen[kept] = i
         columns[kept] = j
         starts[kept] = not constants.renews_leases or not stays
@@ -455,7 +459,7 @@ def record_round(
     The time received counts from the end of the previous round: an idle gap counts as received.
     """
     for n in range(len(last.jobs)):
-        state.left[last.jobs[n]] -= last.steps[n]
+        state.work_left[last.jobs[n]] -= last.steps[n]
         state.since[last.jobs[n]] = round_end
     for n in range(len(last.rows)):
         seconds = last.ends[n] - previous_end
@@ -465,26 +469,26 @@ def record_round(
 
 @njit()
 def close_holds(state: State, jobs: Ints, solo: Floats, now: float) -> Floats:
-    """End the holds of jobs at ``now`` and begin the next; a block of `Intervals`, (8, jobs).
+    """Close the hold of each job at ``now`` and open its next hold.
 
-    The lines are the columns of `repro.model.records.Intervals`.
+    The function returns the closed holds as a block of `repro.model.records.Intervals`, (8, jobs).
     """
     holds = np.empty((8, len(jobs)))
     for n in range(len(jobs)):
         job = jobs[n]
         partner = state.partner[job]
-        seconds = now - state.hold[job]
+        seconds = now - state.held_since[job]
         holds[0, n] = job
         holds[1, n] = job if partner < 0 else min(job, partner)
-        holds[2, n] = state.hold[job]
+        holds[2, n] = state.held_since[job]
         holds[3, n] = now
-        holds[4, n] = state.held[job] / (1 if partner < 0 else 2)
-        holds[5, n] = state.held[job]
+        holds[4, n] = state.held_gpus[job] / (1 if partner < 0 else 2)
+        holds[5, n] = state.held_gpus[job]
         holds[6, n] = state.rate[job] * solo[job]
-        holds[7, n] = state.on_type[job]
-        state.seconds[job] += seconds
-        state.service[job] += seconds * state.held[job]
-        state.hold[job] = now
+        holds[7, n] = state.type_column[job]
+        state.held_s[job] += seconds
+        state.service[job] += seconds * state.held_gpus[job]
+        state.held_since[job] = now
     return holds
 
 
@@ -497,11 +501,12 @@ def apply_choice(
     previous_jobs: Ints,
     now: float,
 ) -> tuple[Ints, Floats]:
-    """Begin a round: its jobs, and the holds that end, as from `close_holds`.
+    """Begin a round; return its jobs and the holds that end (as `close_holds` does).
 
     The jobs are the first members of all rows, then the second members. ``previous_jobs`` are the
-    jobs of the round before. The state has the GPU type and the partner of each job afterwards.
-    Progress, rates and holds are written only with ``writes_holds``, and no hold ends without it.
+    jobs of the previous round. The function writes the GPU type and the partner of each job into
+    the state. With ``writes_holds`` it also writes progress, rates and holds. Without it no hold
+    ends.
     """
     chosen, columns, starts = choice
     jobs = np.empty(2 * len(chosen), dtype=np.int64)
@@ -524,7 +529,7 @@ def apply_choice(
         for n in range(len(chosen)):
             partner = rows.members[chosen[n], 1]
             for job in (rows.members[chosen[n], 0], partner):
-                if not starts[n] or job < 0 or state.on_type[job] < 0:
+                if not starts[n] or job < 0 or state.type_column[job] < 0:
                     continue
                 if stays_alone == (partner < 0 and state.partner[job] < 0):
                     changed[changes] = job
@@ -533,7 +538,7 @@ def apply_choice(
             continue
         moved = changes
         for job in previous_jobs:
-            if not constants.scratch[job] and state.on_type[job] >= 0:
+            if not constants.scratch[job] and state.type_column[job] >= 0:
                 changed[changes] = job
                 changes += 1
         stopped = changes
@@ -546,12 +551,12 @@ def apply_choice(
     if constants.writes_holds:
         for job in changed[:changes]:
             work_done = max(0.0, now - state.since[job]) * state.rate[job]
-            state.left[job] = max(0.0, state.left[job] - work_done)
+            state.work_left[job] = max(0.0, state.work_left[job] - work_done)
     for job in changed[moved:stopped]:
         if constants.writes_holds:
             state.running[job] = False
             state.preemptions[job] += 1
-        state.on_type[job] = -1
+        state.type_column[job] = -1
         state.partner[job] = -1
     for n in range(len(chosen)):
         if not starts[n]:
@@ -563,15 +568,15 @@ def apply_choice(
             if job < 0:
                 continue
             if constants.writes_holds:
-                if state.on_type[job] < 0:
+                if state.type_column[job] < 0:
                     state.running[job] = True
-                    state.hold[job] = now
-                    state.held[job] = constants.widths[job]
+                    state.held_since[job] = now
+                    state.held_gpus[job] = constants.demands[job]
                     state.first_start[job] = min(state.first_start[job], now)
                 state.since[job] = now
                 relative_speed = rows.throughputs[i, member, j] / constants.reference[job]
                 state.rate[job] = relative_speed / constants.solo[job]
-            state.on_type[job] = j
+            state.type_column[job] = j
             state.partner[job] = rows.members[i, 1 - member]
     return jobs, ended_holds
 
@@ -580,7 +585,7 @@ def apply_choice(
 def _begin_round(
     rows: Rows, state: State, constants: RoundConstants, choice: Choice, jobs: Ints, now: float
 ) -> Round:
-    """Whole steps of each job in the round that begins, and the end of each row."""
+    """Round that begins now: whole steps of each job, and end of each row."""
     chosen, columns, starts = choice
     steps = np.empty(len(jobs))
     ends = np.empty(len(jobs))
@@ -602,16 +607,16 @@ def _begin_round(
             throughput = rows.throughputs[i, member, j]
             max_steps = np.floor(throughput * length)
             if max_steps <= 0:
-                # where no step fits into a round, a part of a step counts
+                # if no whole step fits into a round, a fraction of a step counts
                 max_steps = throughput * length
-            made = min(max_steps, state.left[job])
+            made = min(max_steps, state.work_left[job])
             # the members of a pair hold their GPUs until the later one is done
             end = max(end, begin + made / throughput)
-            if constants.gang_tries and made < constants.widths[job]:
-                # a GPU of the gang has no step: the round is lost, or the job is given up
-                constants.lost[job] += 1
-                given_up = constants.lost[job] >= constants.gang_tries
-                made = state.left[job] if given_up else 0.0
+            if constants.gang_tries and made < constants.demands[job]:
+                # fewer steps than GPUs: the round is lost, or the job is given up
+                constants.lost_rounds[job] += 1
+                given_up = constants.lost_rounds[job] >= constants.gang_tries
+                made = state.work_left[job] if given_up else 0.0
             slot = n if member == 0 else second_slot
             steps[slot] = made
         ends[n] = end
@@ -632,27 +637,27 @@ def simulate_rounds(
     previous_end: float,
     limit: float,
 ) -> tuple[Round, SimulatedRounds]:
-    """Simulate rounds of whole steps until an event; the last round, and a summary of all.
+    """Simulate rounds of whole steps until an event; return the last round and a summary.
 
     The event is a completion, a lost round, an empty round, a round that reaches ``limit`` (s), or
-    the end of ``orders``. A round begins with the end of the round before; the first begins
-    ``now``. The progress of the last round is not recorded.
+    the end of ``orders``. The first round begins ``now``, each other round at the end of the
+    previous round. The progress of the last round is not recorded.
 
     Parameters
     ----------
     orders : ndarray, shape (rounds, types)
         Order in which each round fills the types.
     previous_jobs : ndarray
-        Jobs of the round before; finished jobs hold no type.
+        Jobs of the previous round; finished jobs hold no type.
     previous_end : float
-        End of the round before (s). The time received in the first round counts from here.
+        End of the previous round (s). The time received in the first round counts from here.
     """
     max_pairs = max(64, 2 * len(rows.members))
     new_pairs = np.empty((max_pairs, 3), np.int64)
     pairs = 0
     rounds = 0
     while True:
-        choice = choose(rows, state.on_type, state.partner, constants, orders[rounds])
+        choice = choose(rows, state.type_column, state.partner, constants, orders[rounds])
         chosen, columns, starts = choice
         jobs, ended_holds = apply_choice(rows, state, constants, choice, previous_jobs, now)
         last = _begin_round(rows, state, constants, choice, jobs, now)
@@ -668,7 +673,7 @@ def simulate_rounds(
         last_end = last.ends.max() if len(chosen) else -np.inf
         event = not len(chosen) or last_end >= limit or rounds == len(orders)
         for n in range(len(last.jobs)):
-            event = event or last.steps[n] >= state.left[last.jobs[n]] or last.steps[n] == 0
+            event = event or last.steps[n] >= state.work_left[last.jobs[n]] or last.steps[n] == 0
         if event or pairs + len(rows.members) > max_pairs:
             return last, SimulatedRounds(
                 rounds, last_end, previous_end, starts, new_pairs[:pairs], ended_holds

@@ -1,20 +1,21 @@
-"""The round mechanism of one run: the rows of X, and rounds on a grid of instants.
+"""The round mechanism of one simulation: the rows of X, and rounds of fixed length.
 
-The mechanism turns `Shares` into rounds (Gavel, OSDI 2020, section 5, Algorithm 1). A round is a
-stretch of ``round_s`` seconds in which chosen jobs hold their GPUs. For every row m of X (a job, or
-two jobs that share GPUs) and every GPU type j, a `Ledger` keeps
+The mechanism turns `Shares` into rounds (Gavel, OSDI 2020, section 5, Algorithm 1). In a round of
+``round_s`` seconds the chosen jobs hold their GPUs. For every row m of X (a job, or two jobs that
+share GPUs) and every GPU type j, a `Ledger` keeps
 
 - X_mj, the share of time that the policy gave the row,
 - t_mj, the time received since X was computed (s); the paper counts it in rounds received,
 - D_mj, the deficit (s): time owed under earlier X.
 
-A round runs the rows of highest priority, X_mj over the part of t_mj in sum_m t_mj. Time received
-lowers the priority, so that the parts approach X. Deficits break ties.
+A round runs the rows of highest priority X_mj / f_mj, where f_mj = t_mj / sum_m t_mj. Time received
+lowers the priority, so that the fractions f_mj approach X. Deficits break ties.
 
 `repro.engine.rounds.kernel` computes priorities and deficits, chooses rows and writes holds in
-compiled loops. The classes here check a new X, add rows for jobs that arrive before the next X,
-decide when a round begins and when X may be computed, and draw the order of GPU types.
-`WholeSteps` (`whole_steps.py`) and `Ideal` (`ideal.py`) are the other executions.
+compiled loops. A hold is an interval in which a job holds GPUs. The classes here check a new X, add
+rows for jobs that arrive before the next X, decide when a round begins and when X may be computed,
+and sample the order of GPU types. `WholeSteps` (`whole_steps.py`) and `Ideal` (`ideal.py`) are the
+other two ways to execute shares.
 """
 
 import functools
@@ -30,17 +31,17 @@ from repro.base.errors import PolicyError
 from repro.base.typing import Floats, Ints
 from repro.engine.rounds import kernel
 from repro.engine.rounds.settings import RoundSettings
-from repro.model.decision import NOTHING, Run, RunSet, Shares
+from repro.model.decision import NO_CHANGE, Run, RunSet, Shares
 from repro.model.jobs import JobTable
 from repro.model.policy import Policy
 from repro.model.share_policy import share_traits
 from repro.model.speeds import Speeds
 
-#: Relative overshoot of shares that is a rounding error of the policy's solver.
+#: Relative excess of shares that counts as a rounding error of the policy's solver.
 TOLERANCE = 1e-6
-#: Rounds whose orders of types are drawn together, and that one call of the kernel simulates.
+#: Largest number of rounds per kernel call. Their orders of GPU types are sampled together.
 ROUNDS_PER_CALL = 64
-#: Run from its fields; equal runs are the same object.
+#: Gang from its fields; equal gangs are the same object.
 _cached_run = functools.lru_cache(1 << 16)(Run)
 
 
@@ -50,16 +51,16 @@ class Ledger:
     Parameters
     ----------
     jobs, types : int
-        Number of jobs of the run and of GPU types.
+        Number of jobs of the simulation and of GPU types.
     prior_s : float
-        Time that every row counts as received of each type when X is new (s).
+        Time (s) credited to every row on each GPU type when X is new.
     """
 
     def __init__(self, jobs: int, types: int, prior_s: float) -> None:
         self._prior_s = prior_s
         #: deficits of single jobs at the end of the last X (s), shape (jobs, types)
         self._job_deficits = np.zeros((jobs, types))
-        #: jobs that were ever in X; the last entry is that of the missing second job, -1
+        #: whether each job was in an earlier X; entry -1 stands for "no second job"
         self._was_allocated = np.zeros(jobs + 1, dtype=np.bool_)
         no_members = np.empty((0, 2), dtype=np.int64)
         no_shares = np.empty((0, types))
@@ -68,7 +69,7 @@ class Ledger:
     def _new_rows(
         self, members: Ints, x: Floats, throughputs: Floats, deficit: Floats
     ) -> kernel.Rows:
-        """Rows that have received the prior only."""
+        """Rows of a new X, each credited with ``prior_s``."""
         runnable = (throughputs[:, 0] > 0) & (throughputs[:, 1] > 0)
         allocated = np.ones(len(x), dtype=np.bool_)
         received = np.full(x.shape, self._prior_s, dtype=float)
@@ -78,7 +79,7 @@ class Ledger:
             members, runnable, allocated, x, deficit, received, total_received, throughputs
         )
 
-    def renew(self, members: Ints, x: Floats, throughputs: Floats, elapsed_s: float) -> None:
+    def replace_x(self, members: Ints, x: Floats, throughputs: Floats, elapsed_s: float) -> None:
         """Replace X, which was computed ``elapsed_s`` seconds ago, and carry the deficits over."""
         old = self.rows
         pair_keys, pair_deficits, ascending = kernel.update_deficits(
@@ -106,7 +107,7 @@ class Ledger:
         self.rows = self._new_rows(members, x, throughputs, deficit)
 
     def add(self, members: Ints, throughputs: Floats) -> None:
-        """Add rows without a share, for jobs that arrived since X was computed and their pairs."""
+        """Add rows without a share, for new jobs since X was computed, and for their pairs."""
         old = self.rows
         x = np.zeros((len(members), self._job_deficits.shape[1]))
         deficit = np.where(members[:, 1:] < 0, self._job_deficits[members[:, 0]], x)
@@ -116,7 +117,7 @@ class Ledger:
         self.rows = kernel.Rows(*columns)._replace(total_received=old.total_received)
 
     def finish(self, job: int) -> None:
-        """Make the rows of a finished job unable to run."""
+        """Mark the rows of a finished job as not runnable."""
         self.rows.runnable[np.flatnonzero(self.rows.members == job) // 2] = False
 
     def add_received(self, rows: Ints, types: Ints, seconds: Floats | float) -> None:
@@ -126,23 +127,24 @@ class Ledger:
 
 
 class RoundMechanism(ABC):
-    """Realises the `Shares` of one run (Gavel, OSDI 2020, section 5, Algorithm 1).
+    """Executes the `Shares` of one simulation (Gavel, OSDI 2020, section 5, Algorithm 1).
 
     Parameters
     ----------
     table, speeds, policy, settings
-        Jobs, speeds and policy of the run, settings of its rounds.
+        Jobs, speeds and policy of the simulation, settings of its rounds.
     seed : int
         Seed of the order of GPU types.
-    books : bool
-        Holds are written into the job table round by round. Otherwise `next_round` names the jobs
-        that start and stop, and the engine writes the holds.
-    spans : list of ndarray, optional
-        Receives blocks of intervals (`repro.model.records.Intervals`); None: not recorded.
+    writes_holds : bool
+        Whether holds are written into the job table here, round by round. Otherwise `next_round`
+        names the jobs that start and stop, and the engine writes the holds.
+    interval_blocks : list of ndarray, optional
+        Receives blocks of intervals (`repro.model.records.Intervals`); None: intervals are not
+        recorded.
     """
 
-    #: whether the engine may report events at the end of the rounds that one call simulates
-    takes_late_events = False
+    #: whether the engine reports the events of the rounds of one call after the last of them
+    events_after_call = False
 
     def __init__(
         self,
@@ -152,18 +154,18 @@ class RoundMechanism(ABC):
         settings: RoundSettings,
         *,
         seed: int = 0,
-        books: bool = False,
-        spans: list[Floats] | None = None,
+        writes_holds: bool = False,
+        interval_blocks: list[Floats] | None = None,
     ) -> None:
         self.table = table
         self.speeds = speeds
         self.policy = policy
         self.traits = share_traits(policy)
         self.settings = settings
-        self.books = books
-        self.spans = spans
+        self.writes_holds = writes_holds
+        self.interval_blocks = interval_blocks
         #: whether completions are predicted in `ends`; otherwise the engine predicts them
-        self.foresees = books
+        self.predicts_ends = writes_holds
         has_fixed_order = settings.ideal is not None or self.traits.tells_types
         #: whether the seed matters
         self.shuffles = settings.shuffle_types and not has_fixed_order
@@ -172,31 +174,31 @@ class RoundMechanism(ABC):
         types = len(speeds.gpu_types)
         self.ledger = Ledger(table.count, types, settings.prior_rounds * settings.round_s)
         self._solo = np.array(table.solo)
-        self.rule = self._round_constants()
-        #: kind of each job; the last entry, for the missing second job, is -1
+        self.constants = self._round_constants()
+        #: kind of each job; entry -1 stands for "no second job" and is -1
         self._kind_of = np.append(speeds.codes, -1)
         #: steps per second of single jobs as both members of a row, shape (kinds, 2, types)
-        self._single_throughputs = np.repeat(speeds.alone[:, None], 2, axis=1)
+        self._single_throughputs = np.repeat(speeds.single[:, None], 2, axis=1)
         #: the same for pairs, shape (kinds, 1 + kinds, 2, types); column 0 has single jobs
         self._pair_throughputs: Floats | None = None
         #: whether some kind can never run
-        self._has_unrunnable_kind = bool(np.isnan(speeds.alone).any())
+        self._has_unrunnable_kind = bool(np.isnan(speeds.single).any())
         #: jobs that arrived since X was computed and have no row
         self._rowless: list[int] = []
         #: instant at which X was computed (s)
         self._computed_s = -math.inf
-        #: end of the present round (s), for rounds without a grid
+        #: end of the present round (s), for rounds without a fixed length
         self._round_end = -math.inf
         # fast generations come late in the alphabet: v100, p100, k80
         self._usual_order = list(range(types))[::-1]
-        #: orders in which the rounds to come fill the types, shape (rounds, types)
+        #: orders in which the next rounds fill the types, shape (rounds, types)
         self._orders = np.array([self._usual_order] * ROUNDS_PER_CALL)
         self._use_orders(ROUNDS_PER_CALL)
         #: predicted completions (s, job), which replace earlier predictions; None: no change
         self.ends: list[tuple[float, int]] | None = None
         #: pairs that began to share GPUs, with the GPU type
-        self.together: list[tuple[int, int, str | None]] = []
-        self.has_shares = False
+        self.new_pairs: list[tuple[int, int, str | None]] = []
+        self.has_allocation = False
 
     def _round_constants(self) -> kernel.RoundConstants:
         """Constants of all rounds, for the compiled loops."""
@@ -204,31 +206,31 @@ class RoundMechanism(ABC):
         settings = self.settings
         # without a throughput table jobs have the speed of the trace
         reference = 1.0 / self._solo if table.counts_steps else np.ones(table.count)
-        if self.speeds.known:
+        if self.speeds.has_throughputs:
             on_reference = self.speeds.on_reference
             reference = np.where(on_reference > 0, on_reference, 1.0)
         return kernel.RoundConstants(
-            widths=np.array(table.gpus, dtype=np.int64),
+            demands=np.array(table.gpus, dtype=np.int64),
             solo=self._solo,
             reference=reference,
             scratch=np.zeros(table.count, dtype=np.bool_),
-            lost=np.zeros(table.count, dtype=np.int64),
+            lost_rounds=np.zeros(table.count, dtype=np.int64),
             gang_tries=settings.gang_tries,
-            writes_holds=self.books,
-            splits_holds=self.spans is not None,
+            writes_holds=self.writes_holds,
+            splits_holds=self.interval_blocks is not None,
             capacity=self.speeds.gpu_counts.astype(np.int64),
             round_s=float(settings.round_s),
             overhead_s=float(settings.preemption_overhead_s),
             whole_queue=bool(settings.whole_queue),
             idle_ok=self.traits.idle_ok,
-            counts_rounds=settings.prior_rounds == 0,
+            ranks_by_time=settings.prior_rounds == 0,
             drops_unallocated=bool(settings.drop_unallocated),
             renews_leases=bool(settings.lease_renewal),
         )
 
     # calls of the driver -------------------------------------------------------------------------
 
-    def boundary(self, now: float) -> bool:
+    def begins_round(self, now: float) -> bool:
         """Whether a round begins now."""
         return now >= self._round_end
 
@@ -236,7 +238,7 @@ class RoundMechanism(ABC):
         """Beginning of the next round (s)."""
         if self._round_end > now:
             return self._round_end
-        # no job runs: the next arrival begins a round, and after the last arrival the next X
+        # no job runs: the next arrival begins a round; after the last arrival, the next X does
         if self.table.arrived < self.table.count:
             return math.inf
         if self.settings.idle_reset:
@@ -245,13 +247,13 @@ class RoundMechanism(ABC):
 
     @abstractmethod
     def next_round(self, now: float, changed: bool = False) -> RunSet:
-        """Choose the runs of the round that begins now.
+        """Choose the gangs of the round that begins now.
 
         ``changed`` says that jobs arrived or ended since X was computed.
         """
 
-    def settle(self, now: float) -> bool:
-        """Record the round that has ended; whether X must be computed anew on its account."""
+    def record_round(self, now: float) -> bool:
+        """Record the round that has ended, in subclasses; True if X must be computed anew."""
         return 0 < self.settings.max_realloc_interval_s <= now - self._computed_s
 
     def may_compute(self, now: float) -> bool:
@@ -261,20 +263,20 @@ class RoundMechanism(ABC):
         return not early or self._computed_s <= 0
 
     def arrive(self, job: int) -> None:
-        """Note a job that has no row in X yet."""
+        """Note a new job, which has no row in X yet."""
         self._rowless.append(job)
 
     def finish(self, job: int, now: float) -> None:
-        """Take the GPUs of a finished job back."""
+        """Free the GPUs of a finished job."""
         self.ledger.finish(job)
         state = self.table.state
-        if self.books and state.running[job]:
+        if self.writes_holds and state.running[job]:
             self._close_holds(np.array([job]), now)
             state.running[job] = False
-        state.on_type[job] = -1
+        state.type_column[job] = -1
         state.partner[job] = -1
 
-    def adopt(self, shares: Shares, now: float) -> None:
+    def set_allocation(self, shares: Shares, now: float) -> None:
         """Check a new X, trim its rounding errors and put it in force.
 
         Raises
@@ -290,32 +292,32 @@ class RoundMechanism(ABC):
             pairs[:, 0] = members
             members = pairs
         x = self._by_cluster_type(x, shares.gpu_types, len(members))
-        widths = self.rule.widths
+        demands = self.constants.demands
         gpus = self.speeds.gpu_counts
         if shares.overcommitted and self.settings.ideal is None:
             gpus = np.full(len(gpus), np.inf)
         elif shares.overcommitted:
-            used = widths[members[:, 0]] @ x
+            used = demands[members[:, 0]] @ x
             x = x * (gpus / np.maximum(gpus, used))
-        feasible, trimmed = kernel.trim(members, x, widths, gpus, TOLERANCE)
+        feasible, trimmed = kernel.trim(members, x, demands, gpus, TOLERANCE)
         if not feasible:
-            constraint, detail = _violation(members, x, widths, self.speeds, self.table.ids)
+            constraint, detail = _violation(members, x, demands, self.speeds, self.table.ids)
             raise PolicyError(f"policy {self.policy.name!r}: {constraint}: at {now:g} s {detail}")
         if not only_single_jobs:
             members, trimmed = _in_order_of_arrival(members, trimmed)
-        self._renew(members, trimmed, now)
+        self._replace_x(members, trimmed, now)
         self._rowless.clear()
-        self.has_shares = True
+        self.has_allocation = True
 
-    def clear(self, now: float) -> bool:
-        """Begin an empty round; whether it counts as a computation of X."""
+    def begin_empty_round(self, now: float) -> bool:
+        """Begin an empty round; True if it counts as a computation of X, and restarts its timer."""
         if not self.settings.whole_steps or self.settings.ideal == "fluid":
             return False
         self._use_orders(1)
         if not self.may_compute(now):
             return False
         no_shares = np.empty((0, len(self._usual_order)))
-        self._renew(np.empty((0, 2), dtype=np.int64), no_shares, now)
+        self._replace_x(np.empty((0, 2), dtype=np.int64), no_shares, now)
         return True
 
     # common to all executions --------------------------------------------------------------------
@@ -336,35 +338,35 @@ class RoundMechanism(ABC):
             x = columns
         return np.ascontiguousarray(x, dtype=float)
 
-    def _renew(self, members: Ints, x: Floats, now: float) -> None:
-        """Replace X."""
-        elapsed_s = now - self._computed_s if self.has_shares else 0.0
-        self.ledger.renew(members, x, self._throughputs(members), elapsed_s)
+    def _replace_x(self, members: Ints, x: Floats, now: float) -> None:
+        """Put a checked X in force."""
+        elapsed_s = now - self._computed_s if self.has_allocation else 0.0
+        self.ledger.replace_x(members, x, self._throughputs(members), elapsed_s)
         self._computed_s = now
 
     def _add_rowless(self) -> None:
         """Add rows for jobs that arrived since X was computed: alone and, if needed, in pairs.
 
-        Pairs matter only where they can be chosen and are then dropped (`drop_unallocated`).
+        Pairs are needed only under ``drop_unallocated``, where a chosen pair keeps its GPUs idle.
         """
         arrivals = [job for job in self._rowless if job in self.table.active]
         self._rowless.clear()
         members = np.array([(job, -1) for job in arrivals], dtype=np.int64).reshape(-1, 2)
-        pairs_matter = self.traits.pairs_up and self.rule.drops_unallocated
-        if pairs_matter and not self.traits.idle_ok:
+        needs_pairs = self.traits.pairs_up and self.constants.drops_unallocated
+        if needs_pairs and not self.traits.idle_ok:
             members = self._with_pairs(members)
         self.ledger.add(members, self._throughputs(members))
 
     def _with_pairs(self, singles: Ints) -> Ints:
         """Rows of single jobs, each followed by its pairs with earlier jobs of equal demand."""
         rows = self.ledger.rows
-        widths = self.rule.widths
+        demands = self.constants.demands
         is_single = rows.runnable.any(axis=1) & (rows.members[:, 1] < 0)
         earlier = rows.members[is_single, 0]
         blocks = [singles[:0]]
         for number, job in enumerate(singles[:, 0].tolist()):
             blocks.append(singles[number : number + 1])
-            partners = earlier[widths[earlier] == widths[job]]
+            partners = earlier[demands[earlier] == demands[job]]
             blocks.append(np.stack([partners, np.full(len(partners), job)], axis=1))
             earlier = np.append(earlier, job)
         return np.concatenate(blocks)
@@ -381,21 +383,21 @@ class RoundMechanism(ABC):
                 self._pair_throughputs = np.concatenate([singles, speeds.pairs], axis=1)
             kind_count, partner_kinds, _, types = self._pair_throughputs.shape
             flat = self._pair_throughputs.reshape(kind_count * partner_kinds, 2, types)
-            # the missing second job has kind -1, whose column is 0
+            # "no second job" has kind -1, whose column is 0
             throughputs = flat.take(kinds[:, 0] * partner_kinds + kinds[:, 1] + 1, axis=0)
         if self._has_unrunnable_kind:
             for job in members[np.isnan(throughputs[:, 0, 0]), 0][:1].tolist():
                 # raises, and names the job and the reason
-                speeds.of(job)
-        if speeds.known or not self.table.counts_steps:
+                speeds.speeds_of(job)
+        if speeds.has_throughputs or not self.table.counts_steps:
             return throughputs
-        # without a throughput table steps have the duration of the trace
+        # without a throughput table, the time of a step comes from the trace
         solo = self._solo[np.where(members >= 0, members, members[:, :1])]
         from_trace: Floats = throughputs / solo[:, :, None]
         return from_trace
 
     def _use_orders(self, rounds: int) -> None:
-        """Discard the type orders of so many rounds; draw new ones when none is left."""
+        """Discard the type orders of ``rounds`` rounds; sample new orders when all are used."""
         if self.shuffles:
             self._orders = self._orders[rounds:]
             if not len(self._orders):
@@ -405,15 +407,15 @@ class RoundMechanism(ABC):
                 self._orders = np.array(orders)
 
     def _note_pairs(self, jobs: Ints, partners: Ints, columns: Ints) -> None:
-        """Note the pairs that begin to share GPUs; partner -1: a job alone."""
+        """Note the pairs that begin to share GPUs. A single job has partner -1."""
         pairs = zip(jobs.tolist(), partners.tolist(), columns.tolist(), strict=True)
         for job, partner, column in pairs:
             if partner >= 0:
-                self.together.append((job, partner, self.speeds.gpu_types[column]))
+                self.new_pairs.append((job, partner, self.speeds.gpu_types[column]))
 
     def _changes(self, rows: Ints, columns: Ints, previous_jobs: Ints) -> RunSet:
-        """Rows that start in a round, and jobs of the round before that stop."""
-        stops = previous_jobs[self.table.state.on_type[previous_jobs] < 0]
+        """Decision of a round: rows that start, and jobs of the previous round that stop."""
+        stops = previous_jobs[self.table.state.type_column[previous_jobs] < 0]
         runs = []
         members = self.ledger.rows.members[rows].tolist()
         for (job, partner), column in zip(members, columns.tolist(), strict=True):
@@ -422,21 +424,21 @@ class RoundMechanism(ABC):
         return RunSet(runs, keep=True, stop=stops.tolist())
 
     def _close_holds(self, jobs: Ints, now: float) -> None:
-        """End the holds of jobs at ``now``, and begin the next."""
+        """Close the hold of each job at ``now`` and open its next hold."""
         self._keep_intervals(kernel.close_holds(self.table.state, jobs, self._solo, now))
 
     def _keep_intervals(self, ended_holds: Floats) -> None:
-        """Keep the intervals of holds that ended, if intervals are recorded."""
-        if self.spans is not None and ended_holds.size:
-            self.spans.append(ended_holds)
+        """Keep the holds that ended as intervals, if intervals are recorded."""
+        if self.interval_blocks is not None and ended_holds.size:
+            self.interval_blocks.append(ended_holds)
 
 
 class GridRounds(RoundMechanism):
-    """Rounds of a fixed length, which begin at its multiples."""
+    """Rounds of a fixed length, which begin at the multiples of this length."""
 
     _previous_jobs = np.empty(0, dtype=np.int64)
 
-    def boundary(self, now: float) -> bool:
+    def begins_round(self, now: float) -> bool:
         """Whether a round begins now."""
         length = self.settings.round_s
         return abs(now / length - round(now / length)) < 1e-9
@@ -447,37 +449,40 @@ class GridRounds(RoundMechanism):
         return (math.floor(now / length + 1e-9) + 1) * length
 
     def next_round(self, now: float, changed: bool = False) -> RunSet:
-        """Choose a round; the changes to the round before, none if holds are written here."""
+        """Choose the rows of a round, and list the changes to the previous round.
+
+        If holds are written here, the engine has no changes to make, and the list is empty.
+        """
         if self._rowless:
             self._add_rowless()
         ledger = self.ledger
         state = self.table.state
         order = self._orders[0]
-        choice = kernel.choose(ledger.rows, state.on_type, state.partner, self.rule, order)
+        choice = kernel.choose(ledger.rows, state.type_column, state.partner, self.constants, order)
         rows, columns, starts = choice
         self._use_orders(1)
         ledger.add_received(rows, columns, self.settings.round_s)
         jobs, partners = ledger.rows.members[rows[starts]].T
         self._note_pairs(jobs, partners, columns[starts])
-        previous_jobs = self._previous_jobs[state.on_type[self._previous_jobs] >= 0]
+        previous_jobs = self._previous_jobs[state.type_column[self._previous_jobs] >= 0]
         round_jobs, ended_holds = kernel.apply_choice(
-            ledger.rows, state, self.rule, choice, previous_jobs, now
+            ledger.rows, state, self.constants, choice, previous_jobs, now
         )
         self._previous_jobs = round_jobs
         self._keep_intervals(ended_holds)
-        if not self.books:
+        if not self.writes_holds:
             return self._changes(rows[starts], columns[starts], previous_jobs)
-        # the next call replaces the predictions, so that later completions do not matter yet
-        ends = state.since[round_jobs] + state.left[round_jobs] / state.rate[round_jobs]
+        # the next call replaces the predictions, so later completions are not needed yet
+        ends = state.since[round_jobs] + state.work_left[round_jobs] / state.rate[round_jobs]
         soon = ends <= now + 2 * self.settings.round_s
         self.ends = list(zip(ends[soon].tolist(), round_jobs[soon].tolist(), strict=True))
-        return NOTHING
+        return NO_CHANGE
 
 
 def _in_order_of_arrival(members: Ints, x: Floats) -> tuple[Ints, Floats]:
     """Rows of X by arrival of their later member: a job, then its pairs with earlier jobs.
 
-    Without pairs the order of the policy stays.
+    Without pairs, the rows keep the order of the policy.
     """
     first = members[:, 0]
     second = members[:, 1]
@@ -498,12 +503,12 @@ def _in_order_of_arrival(members: Ints, x: Floats) -> tuple[Ints, Floats]:
 
 
 def _violation(
-    members: Ints, x: Floats, widths: Ints, speeds: Speeds, ids: Sequence[object]
+    members: Ints, x: Floats, demand_of: Ints, speeds: Speeds, ids: Sequence[object]
 ) -> tuple[str, str]:
     """Constraint that an infeasible X violates, and where it is violated most."""
     types = speeds.gpu_types
     limits = speeds.gpu_counts
-    # a NaN fails this comparison, too, and is reported before other violations
+    # this comparison is also false for NaN, which is reported before other violations
     if not x.min() >= -TOLERANCE:
         row, column = (int(index) for index in np.unravel_index(x.argmin(), x.shape))
         owner = f"{_job_names(members[row], ids)} on {types[column]!r}"
@@ -511,16 +516,16 @@ def _violation(
     first = members[:, 0]
     second = members[:, 1]
     is_pair = second >= 0
-    demands = widths[first]
-    unequal = is_pair & (demands != widths[second])
+    demands = demand_of[first]
+    unequal = is_pair & (demands != demand_of[second])
     if unequal.any():
         row = int(unequal.argmax())
         pair = _job_names(members[row], ids)
-        pair_demands = f"{demands[row]} and {widths[second[row]]} GPUs"
+        pair_demands = f"{demands[row]} and {demand_of[second[row]]} GPUs"
         return "jobs that share GPUs must have equal demand", f"{pair} ask for {pair_demands}"
     row_time = x.sum(axis=1)
-    job_time = np.bincount(first, row_time, len(widths))
-    job_time += np.bincount(second[is_pair], row_time[is_pair], len(widths))
+    job_time = np.bincount(first, row_time, len(demand_of))
+    job_time += np.bincount(second[is_pair], row_time[is_pair], len(demand_of))
     if job_time.max() > 1 + TOLERANCE:
         job = int(job_time.argmax())
         total = f"the shares of job {ids[job]!r} sum to {job_time[job]:.9g}"

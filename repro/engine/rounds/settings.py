@@ -1,7 +1,9 @@
 """Settings of rounds, which realise `Shares` (X, a fraction of time per job and GPU type).
 
-At every round boundary the pair of job m and GPU type j has priority X_mj / rounds_received_mj. The
-round runs pairs in descending order of priority, each job at most once (Gavel, section 5).
+In every round, job m on GPU type j has priority X_mj / f_mj, where f_mj is the fraction of the time
+on type j that m has received. With ``prior_rounds`` = 0 the priority is the paper's X_mj /
+rounds_received_mj. A round runs jobs in descending order of priority, each at most once (Gavel,
+section 5).
 """
 
 from __future__ import annotations
@@ -34,35 +36,36 @@ class RoundSettings:
 
     #: length of a round (s); six minutes in Gavel
     round_s: Annotated[float, Above(0, "seconds", finite=True)] = 360.0
-    #: least time between two computations of X (s); an arrival or a completion makes X due
+    #: smallest age of X (s) at which an arrival or a completion has X computed again
     min_realloc_interval_s: Seconds = 0.0
-    #: after the last arrival an empty round makes X due at once, however new it is
+    #: after the last arrival, an empty round resets the timer of ``min_realloc_interval_s``
     idle_reset: bool = False
-    #: execution without rounds, in which every job progresses at its share of each type. Jobs
-    #: progress at every instant (``fluid``), or in whole steps and end at arrivals (``artifact``)
+    #: execution without rounds, in which every job progresses at its share of each type. With
+    #: ``fluid`` jobs progress at every instant. With ``artifact`` they make whole steps and end
+    #: at arrivals
     ideal: Literal["fluid", "artifact"] | None = None
     #: a round has as many whole training steps as fit, and the next round begins as it ends.
     #: Otherwise rounds begin at the multiples of ``round_s``
     whole_steps: bool = False
-    #: rounds of each type that a job counts as received when X is new. With 0, as in the paper,
-    #: jobs without a round have infinite priority
+    #: rounds credited to each job on each GPU type when X is new. With 0, as in the paper, jobs
+    #: without a round have infinite priority
     prior_rounds: Annotated[float, AtLeast(0, finite=True)] = 0.5
     #: one queue over all GPU types, as in the paper. Otherwise types are filled one after the
     #: other, as in the runs behind the paper's figures
     whole_queue: bool = False
-    #: with a queue per type: a policy that does not tell types apart fills them in an order that
-    #: is drawn anew for every round
+    #: with a queue per type: the order of types is sampled anew for every round, if the policy
+    #: ignores GPU types
     shuffle_types: bool = True
     #: jobs that arrived after the last allocation may win leftover GPUs but do not run
     drop_unallocated: bool = False
-    #: a job that keeps its GPUs goes on without a checkpoint
+    #: a job that keeps its GPUs continues without a checkpoint
     lease_renewal: bool = True
     #: time lost when a job resumes on other GPUs, and at every round without lease renewal (s)
     preemption_overhead_s: Seconds = 0.0
     #: age at which X is computed anew even without arrivals and completions (s); 0: never
     max_realloc_interval_s: Seconds = 0.0
-    #: lost rounds at which a job is given up; 0: no round is lost. A round with fewer steps than
-    #: the job has GPUs is lost, and X is computed anew
+    #: number of lost rounds at which a job is given up; 0: no round is lost. A round is lost if
+    #: it has fewer steps than the job has GPUs. Then X is computed anew
     gang_tries: Annotated[int, AtLeast(0)] = 0
 
     @classmethod

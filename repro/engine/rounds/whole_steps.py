@@ -7,40 +7,40 @@ import numpy as np
 
 from repro.engine.rounds import kernel
 from repro.engine.rounds.mechanism import ROUNDS_PER_CALL, RoundMechanism
-from repro.model.decision import NOTHING, RunSet
+from repro.model.decision import NO_CHANGE, RunSet
 
 
 class WholeSteps(RoundMechanism):
-    """Rounds of as many whole steps as fit into ``round_s``; a round begins as the last one ends.
+    """Rounds of as many whole steps as fit into ``round_s``. The end of a round begins the next.
 
-    Where holds are written here and intervals are not recorded, one call of the kernel simulates
-    all rounds up to the next event.
+    If holds are written here and intervals are not recorded, one call of the kernel simulates all
+    rounds up to the next event.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.foresees = True
-        self.takes_late_events = self.books and self.spans is None
-        #: end of the round before the present one (s)
+        self.predicts_ends = True
+        self.events_after_call = self.writes_holds and self.interval_blocks is None
+        #: end of the previous round (s)
         self._previous_end = 0.0
-        #: the present round, whose progress is not recorded; None if no job runs
+        #: the present round, whose progress is not recorded yet; None if no job runs
         self._round: kernel.Round | None = None
         self._round_jobs = np.empty(0, dtype=np.int64)
 
-    def settle(self, now: float) -> bool:
-        """Record the round that has ended; whether X is too old or a gang lost its round."""
+    def record_round(self, now: float) -> bool:
+        """Record the round that has ended; True if X is too old or a gang lost its round."""
         if self._round is None:
-            return super().settle(now)
+            return super().record_round(now)
         has_lost_round = bool((self._round.steps == 0).any())
         kernel.record_round(
             self.ledger.rows, self.table.state, self._round, self._previous_end, now
         )
         if len(self._round.rows):
-            # the time received counts from here, idle gaps included
+            # the time received in the next round counts from here, idle gaps included
             self._previous_end = self._round_end
         self._round = None
         self._round_end = -math.inf
-        return has_lost_round or super().settle(now)
+        return has_lost_round or super().record_round(now)
 
     def next_round(self, now: float, changed: bool = False) -> RunSet:
         """Simulate a round, or all rounds up to the next event if holds are written here."""
@@ -48,14 +48,14 @@ class WholeSteps(RoundMechanism):
             self._add_rowless()
         table = self.table
         state = self.table.state
-        previous_jobs = self._round_jobs[state.on_type[self._round_jobs] >= 0]
-        orders = self._orders[: ROUNDS_PER_CALL if self.takes_late_events else 1]
-        # an event that float rounding puts just after the end of a round counts as inside it
+        previous_jobs = self._round_jobs[state.type_column[self._round_jobs] >= 0]
+        orders = self._orders[: ROUNDS_PER_CALL if self.events_after_call else 1]
+        # an event that rounding puts just after the end of a round counts as inside the round
         limit = self._next_event(changed) * (1 - 1e-9)
         last, simulated = kernel.simulate_rounds(
             self.ledger.rows,
             state,
-            self.rule,
+            self.constants,
             orders,
             self._round_jobs,
             now,
@@ -70,18 +70,18 @@ class WholeSteps(RoundMechanism):
         if self._round is None and self.settings.idle_reset and table.arrived == table.count:
             # in the public simulator 0 stands for an X that was never computed
             self._computed_s = 0.0
-        is_done = state.left[last.jobs] - last.steps <= 0
+        is_done = state.work_left[last.jobs] - last.steps <= 0
         done_jobs = last.jobs[is_done].tolist()
         self.ends = list(zip(last.ends[is_done].tolist(), done_jobs, strict=True))
         self._note_pairs(*simulated.new_pairs.T)
         self._keep_intervals(simulated.ended_holds)
-        if self.books:
-            return NOTHING
+        if self.writes_holds:
+            return NO_CHANGE
         starts = simulated.starts
         return self._changes(last.rows[starts], last.columns[starts], previous_jobs)
 
     def _next_event(self, changed: bool) -> float:
-        """Instant of the next arrival, or at which X is due if that is earlier (s)."""
+        """Instant (s) of the next arrival, or of the next computation of X if it is earlier."""
         table = self.table
         settings = self.settings
         event = table.submit[table.arrived] if table.arrived < table.count else math.inf

@@ -1,4 +1,4 @@
-"""Heaps of the jobs of one run, filled from keys in Python and searched in compiled code."""
+"""Heaps of the jobs of one simulation, filled from keys in Python and searched in compiled code."""
 
 from typing import Any
 
@@ -9,19 +9,19 @@ from repro.base.typing import Ints
 from repro.engine.select import queues
 from repro.model.jobs import JobTable
 
-#: Heaps of running jobs that are made at first; more are added when needed.
+#: Initial number of heaps of running jobs; more are added when needed.
 FIRST_RUNNING_HEAPS = 64
 
 
 class JobHeaps:
-    """Waiting jobs in a heap for each demand, running jobs in a heap for each drift of the key.
+    """Waiting jobs in a heap for each demand, running jobs in a heap for each slope of the key.
 
     Changes are collected in Python. They reach the heaps in one compiled call.
 
     Parameters
     ----------
     table : JobTable
-        Jobs of the run.
+        Jobs of the simulation.
     policy : str
         Name of the policy, for messages.
     """
@@ -34,13 +34,13 @@ class JobHeaps:
         #: heap of each job while it waits
         self._waiting_heap: list[int] = demand_index.tolist()
         self._num_waiting_heaps = len(demands)
-        #: drift of the key (per second) -> heap of the running jobs with this drift
+        #: slope of the key (per second) -> heap of the running jobs with this slope
         self._running_heap: dict[float, int] = {}
-        #: the heaps and views of their keys and drifts, made when the first key is known
+        #: the heaps and views of their keys and slopes, made when the first key is known
         self._queues: queues.Queues
         self._keys: Any
         self._slopes: Any
-        #: numbers of a key; 0: no key is known yet
+        #: length of a key; 0: not known yet
         self._key_length = 0
         #: jobs that change their heap, and their next heaps (-1: none)
         self._moved: list[int] = []
@@ -51,12 +51,12 @@ class JobHeaps:
         """Whether a job changes its heap."""
         return bool(self._moved)
 
-    def wait(self, job: int, key: Any) -> None:
+    def add_waiting(self, job: int, key: Any) -> None:
         """Move a job to the heap of waiting jobs of its demand."""
         self._put(job, key, 0.0, 0.0, self._waiting_heap[job])
 
-    def run(self, job: int, key: Any, slope: float, now: float) -> None:
-        """Move a job to the heap of running jobs whose key drifts by ``slope`` per second."""
+    def add_running(self, job: int, key: Any, slope: float, now: float) -> None:
+        """Move a job to the heap of running jobs whose key changes by ``slope`` per second."""
         heap = self._running_heap.get(slope)
         if heap is None:
             heap = self._num_waiting_heaps + len(self._running_heap)
@@ -77,13 +77,16 @@ class JobHeaps:
         return best
 
     def select(self, idle: int, now: float) -> tuple[int, list[int]]:
-        """Idle GPUs after a selection, and its choices: a start is a job, a stop is -1 - job."""
+        """Idle GPUs after a selection, and its choices in order.
+
+        A choice c >= 0 starts job c. A choice c < 0 stops job -1 - c.
+        """
         jobs, heaps = self._changes()
         idle, choices = queues.select_after(self._queues, jobs, heaps, idle, now)
         return idle, choices.tolist()
 
     def _changes(self) -> tuple[Ints, Ints]:
-        """Jobs that change their heap, and their next heaps; both lists are cleared."""
+        """Jobs that change their heap, and their next heaps. Both lists are cleared."""
         changes = np.array(self._moved, np.int64), np.array(self._next_heaps, np.int64)
         self._moved.clear()
         self._next_heaps.clear()
@@ -107,10 +110,11 @@ class JobHeaps:
                 self._keys[job, column] = value
         except (TypeError, ValueError, IndexError):
             numbers = ()
-        if not 0 < len(numbers) == self._key_length:
+        is_valid = bool(numbers) and len(numbers) == self._key_length
+        if not is_valid:
             raise PolicyError(
                 f"policy {self._policy!r}: the key of job {self._table.ids[job]!r} is "
-                f"{key!r}; give a number or a tuple, always of as many numbers"
+                f"{key!r}; return a number, or tuples of one fixed length"
             )
         self._slopes[job] = slope
         self._moved.append(job)

@@ -1,12 +1,12 @@
-"""Compiled greedy selection, which looks only at what changes.
+"""Compiled greedy selection that visits only jobs whose order may have changed.
 
-The scan of an ordering policy gives every job, from the smallest key up, its whole gang if enough
-GPUs are left, and skips it otherwise. A scan at every event would cost the number of unfinished
-jobs. Two rules find the first choice that differs from the previous event:
+The scan of an ordering policy gives every job, from the smallest key up, its demand if enough GPUs
+are idle, and skips it otherwise. A scan at every event would take time proportional to the number
+of unfinished jobs. Two rules find the first choice that differs from the previous event:
 
 - A waiting job starts if its gang fits the idle GPUs plus those of running jobs of lower priority.
   Among waiting jobs of equal demand only the best can be the next that starts.
-- If GPUs are then missing, the best running job that no longer fits stops.
+- If running jobs then hold more GPUs than there are, the best of them that no longer fits stops.
 
 All choices of higher priority are final. The rules apply again until nothing changes.
 """
@@ -21,20 +21,21 @@ from repro.model.jobs import State
 
 
 class Queues(NamedTuple):
-    """Pairing heaps of jobs; a job is in at most one.
+    """Pairing heaps of jobs; a job is in at most one heap.
 
-    There is a heap of waiting jobs for each demand, the best key on top. The other heaps are of
-    running jobs whose keys drift alike, the worst key on top.
+    There is a heap of waiting jobs for each demand, the best key on top. There is a heap of running
+    jobs for each slope of the key, the worst key on top.
     """
 
-    #: (jobs, numbers of a key): keys at time zero
+    #: (jobs, length of a key): keys, extrapolated to time 0 by the slope
     key: Floats
-    #: drift of the last number of the key (per second)
+    #: slope of the last number of the key (per second)
     slope: Floats
+    #: demand of each job
     gpus: Ints
     #: heap of each job; -1: none
     heap: Ints
-    #: heaps of waiting jobs; heaps of running jobs come after them
+    #: number of heaps of waiting jobs; heaps of running jobs have higher numbers
     num_waiting: int
     #: of each job, -1 for none: first child, next sibling, and previous sibling or else parent
     child: Ints
@@ -52,9 +53,9 @@ def empty(gpus: Ints, key_length: int, num_waiting: int, num_running: int) -> Qu
     gpus : array of int
         Demand of each job.
     key_length : int
-        Numbers of a key.
+        Length of a key.
     num_waiting, num_running : int
-        Heaps of waiting and of running jobs.
+        Number of heaps of waiting and of running jobs.
     """
     heap, child, after, before = (np.full(len(gpus), -1) for _ in range(4))
     key = np.zeros((len(gpus), key_length))
@@ -81,8 +82,8 @@ def _precedes(q: Queues, job: int, other: int, now: float) -> bool:
 
 @njit()
 def _merged(q: Queues, root: int, other: int, is_running: bool) -> int:
-    """Root of the tree that two trees of a heap are merged into; of running jobs the worst."""
-    # keys in one heap drift alike, so that their order at time zero holds at all times
+    """Merge two trees of a heap; the root is the best waiting job or the worst running job."""
+    # keys in one heap have one slope, so their order at time 0 holds at all times
     if _precedes(q, root, other, 0.0) == is_running:
         root, other = other, root
     sibling = q.child[root]
@@ -168,13 +169,14 @@ def _worst_running(q: Queues, now: float) -> int:
 
 @njit()
 def select(q: Queues, idle: int, now: float) -> tuple[int, Ints]:
-    """Idle GPUs after a selection, and its choices in order: a start is a job, a stop -1 - job.
+    """Idle GPUs after a selection, and its choices in order.
 
-    Jobs that start or stop are in no heap afterwards. A choice is final, so that keys that differ
-    only by rounding do no harm.
+    A choice c >= 0 starts job c. A choice c < 0 stops job -1 - c. Both are in no heap afterwards. A
+    choice is final, so keys that are equal up to rounding cannot make the selection cycle.
     """
+    # an empty list whose element type Numba infers
     choices = [0 for _ in range(0)]
-    # running jobs taken out of their heaps for a while, worst first
+    # running jobs that are out of their heaps during the selection, worst first
     below = [0 for _ in range(0)]
     while True:
         waiting = best_waiting(q)
@@ -184,7 +186,8 @@ def select(q: Queues, idle: int, now: float) -> tuple[int, Ints]:
         # the first n jobs of `below` and the GPUs that they hold
         n = 0
         released = 0
-        # first the jobs that hold too much, then those that would give way to the best waiting job
+        # first running jobs until idle GPUs are not negative (a start precedes its stops), then
+        # running jobs of lower priority than the best waiting job
         while True:
             short = released < -idle
             if not short and (best < 0 or released >= q.gpus[best] - idle):
@@ -231,7 +234,7 @@ def select(q: Queues, idle: int, now: float) -> tuple[int, Ints]:
 
 @njit()
 def best_waiting_after(q: Queues, jobs: Ints, heaps: Ints) -> Ints:
-    """`best_waiting` after jobs, one after the other, have moved to other heaps (-1: none)."""
+    """Move jobs to other heaps in order (-1: to no heap), then list the best waiting jobs."""
     for n in range(len(jobs)):
         if q.heap[jobs[n]] >= 0:
             remove(q, jobs[n])
@@ -242,82 +245,89 @@ def best_waiting_after(q: Queues, jobs: Ints, heaps: Ints) -> Ints:
 
 @njit()
 def select_after(q: Queues, jobs: Ints, heaps: Ints, idle: int, now: float) -> tuple[int, Ints]:
-    """`select` after jobs, one after the other, have moved to other heaps (-1: none)."""
+    """Move jobs to other heaps in order (-1: to no heap), then `select`."""
     best_waiting_after(q, jobs, heaps)
     return select(q, idle, now)
 
 
-class OrderRun(NamedTuple):
-    """What does not change during a run of an order; see `repro.model.policy.Steady`."""
+class OrderConstants(NamedTuple):
+    """Constants of the simulation of an order; see `repro.model.policy.Steady`."""
 
     #: heap of each job while it waits, and while it runs
     waiting_heap: Ints
     running_heap: Ints
-    #: of each job: factors of remaining time (s) and attained service (GPU-seconds) in its key
+    #: by job: factors of remaining time (s) and attained service (GPU-seconds) in its key
     per_second: Floats
     per_service: Floats
-    #: drift of each key while the job runs (per second)
-    drift: Floats
+    #: slope of each key while the job runs (per second)
+    slope: Floats
     #: submission of each job (s), and time of a unit of its work alone (s)
     submit: Floats
     solo: Floats
     #: attained service (GPU-seconds) at which a job leaves each queue; empty: no queues
     limits: Floats
-    #: whether the run waits for the end of each job
+    #: whether the simulation waits for the end of each job
     awaited: Flags
-    #: arrivals up to this multiple of an instant are at that instant
+    #: an arrival at up to ``arrival_factor`` * now counts as now
     arrival_factor: float
     #: seconds between decisions while jobs wait
     quantum: float
-    #: instant (s) at which the run ends
+    #: instant (s) at which the simulation ends
     stop_time: float
 
 
-class Clock(NamedTuple):
-    """Progress of `simulate_events`."""
+class Progress(NamedTuple):
+    """State of `simulate_events` beyond the state of the jobs."""
 
     now: float
-    #: jobs that have arrived
+    #: number of jobs that have arrived
     arrived: int
-    #: awaited jobs that have not finished
+    #: number of awaited jobs that have not finished
     unfinished: int
-    #: GPUs that no job holds
+    #: number of GPUs that no job holds
     idle: int
-    #: jobs that wait
+    #: number of jobs that wait
     waiting: int
 
 
 @njit(inline="always")
-def _queue(q: Queues, state: State, run: OrderRun, job: int, now: float, runs: bool) -> None:
+def _insert_with_key(
+    q: Queues, state: State, constants: OrderConstants, job: int, now: float, is_running: bool
+) -> None:
     """Store the key of a job that is in no heap, and add it to its heap."""
     last = q.key.shape[1] - 1
-    if len(run.limits):
+    if len(constants.limits):
         q.key[job, last] = state.first_start[job]
     else:
-        left = state.left[job] * run.solo[job]
-        q.key[job, last] = run.per_second[job] * left + run.per_service[job] * state.service[job]
-    q.slope[job] = run.drift[job] if runs else 0.0
+        remaining_s = state.work_left[job] * constants.solo[job]
+        q.key[job, last] = (
+            constants.per_second[job] * remaining_s
+            + constants.per_service[job] * state.service[job]
+        )
+    q.slope[job] = constants.slope[job] if is_running else 0.0
     if q.slope[job] != 0.0:
         q.key[job, last] -= q.slope[job] * now
-    insert(q, job, run.running_heap[job] if runs else run.waiting_heap[job])
+    insert(q, job, constants.running_heap[job] if is_running else constants.waiting_heap[job])
 
 
 @njit(inline="always")
-def _plan_demotion(demotions: Queues, q: Queues, state: State, run: OrderRun, job: int) -> None:
+def _plan_demotion(
+    demotions: Queues, q: Queues, state: State, constants: OrderConstants, job: int
+) -> None:
     """Add the instant at which a running job reaches the limit of its queue."""
-    if len(run.limits):
-        limit = run.limits[int(q.key[job, 0])]
+    if len(constants.limits):
+        limit = constants.limits[int(q.key[job, 0])]
         if limit < np.inf:
-            left = limit / q.gpus[job] - state.seconds[job]
-            demotions.key[job, 0] = state.hold[job] + left
+            seconds_left = limit / q.gpus[job] - state.held_s[job]
+            demotions.key[job, 0] = state.held_since[job] + seconds_left
             insert(demotions, job, 0)
 
 
 @njit(inline="always")
 def _give_back(state: State, ends: Queues, demotions: Queues, job: int, now: float) -> None:
-    """Book the service of a job that gives its GPUs back."""
-    state.service[job] += (now - state.hold[job]) * state.held[job]
-    state.seconds[job] += now - state.hold[job]
+    """Record the service of a job that stops or ends; remove its end and its demotion."""
+    state.service[job] += (now - state.held_since[job]) * state.held_gpus[job]
+    state.held_s[job] += now - state.held_since[job]
     state.running[job] = False
     remove(ends, job)
     if demotions.heap[job] >= 0:
@@ -330,11 +340,11 @@ def simulate_events(
     ends: Queues,
     demotions: Queues,
     state: State,
-    run: OrderRun,
-    clock: Clock,
+    constants: OrderConstants,
+    progress: Progress,
     spans: Floats,
-) -> tuple[Clock, bool, int]:
-    """Simulate events until the run ends, or until ``spans`` is half full.
+) -> tuple[Progress, bool, int]:
+    """Simulate events until the simulation ends, or until ``spans`` is half full.
 
     Parameters
     ----------
@@ -346,9 +356,9 @@ def simulate_events(
         One heap: running jobs by the instant of their demotion.
     state : State
         State of the jobs, written in place.
-    run : OrderRun
-        What does not change during the run.
-    clock : Clock
+    constants : OrderConstants
+        Constants of the simulation.
+    progress : Progress
         Progress so far.
     spans : array of float, shape (3, intervals)
         Filled with the intervals in which jobs held GPUs: job, start and end (s).
@@ -356,42 +366,45 @@ def simulate_events(
     Returns
     -------
     tuple
-        Progress, whether the run has ended, and the number of intervals in ``spans``.
+        Progress, whether the simulation has ended, and the number of intervals in ``spans``.
     """
-    now, arrived, unfinished, idle, waiting = clock
+    now, arrived, unfinished, idle, waiting = progress
     count = 0
     # an event closes at most as many intervals as jobs run
     half = spans.shape[1] // 2
     while unfinished > 0:
         if count > half:
-            return Clock(now, arrived, unfinished, idle, waiting), False, count
+            return Progress(now, arrived, unfinished, idle, waiting), False, count
         target = ends.key[ends.top[0], 0] if ends.top[0] >= 0 else np.inf
-        if arrived < len(run.submit) and run.submit[arrived] <= target:
-            target = run.submit[arrived]
+        if arrived < len(constants.submit) and constants.submit[arrived] <= target:
+            target = constants.submit[arrived]
         wake = demotions.key[demotions.top[0], 0] if demotions.top[0] >= 0 else np.inf
-        if run.quantum < np.inf and waiting > 0:
-            wake = min(wake, (np.floor(now / run.quantum + 1e-9) + 1.0) * run.quantum)
+        if constants.quantum < np.inf and waiting > 0:
+            wake = min(wake, (np.floor(now / constants.quantum + 1e-9) + 1.0) * constants.quantum)
         # rounding may put a wake-up at or before now
         target = min(target, wake if wake > now else np.nextafter(now, np.inf))
-        if target == np.inf or target > run.stop_time:
+        if target == np.inf or target > constants.stop_time:
             break
         now = target
         # completions
         while ends.top[0] >= 0 and ends.key[ends.top[0], 0] <= now:
             job = ends.top[0]
             spans[0, count] = job
-            spans[1, count] = state.hold[job]
+            spans[1, count] = state.held_since[job]
             spans[2, count] = now
             count += 1
             _give_back(state, ends, demotions, job, now)
             remove(q, job)
             idle += q.gpus[job]
-            state.left[job] = 0.0
+            state.work_left[job] = 0.0
             state.end[job] = now
-            unfinished -= run.awaited[job]
+            unfinished -= constants.awaited[job]
         # arrivals
-        while arrived < len(run.submit) and run.submit[arrived] <= now * run.arrival_factor:
-            _queue(q, state, run, arrived, now, False)
+        while (
+            arrived < len(constants.submit)
+            and constants.submit[arrived] <= now * constants.arrival_factor
+        ):
+            _insert_with_key(q, state, constants, arrived, now, False)
             waiting += 1
             arrived += 1
         # demotions
@@ -402,8 +415,8 @@ def simulate_events(
         for job in demoted:
             remove(q, job)
             q.key[job, 0] += 1.0
-            insert(q, job, run.running_heap[job])
-            _plan_demotion(demotions, q, state, run, job)
+            insert(q, job, constants.running_heap[job])
+            _plan_demotion(demotions, q, state, constants, job)
         # decision: all stops come before the first start
         if waiting == 0:
             continue
@@ -414,25 +427,25 @@ def simulate_events(
             job = -1 - choice
             waiting += 1
             spans[0, count] = job
-            spans[1, count] = state.hold[job]
+            spans[1, count] = state.held_since[job]
             spans[2, count] = now
             count += 1
             _give_back(state, ends, demotions, job, now)
-            state.left[job] -= (now - state.since[job]) * state.rate[job]
-            _queue(q, state, run, job, now, False)
-            state.left[job] = max(0.0, state.left[job])
+            state.work_left[job] -= (now - state.since[job]) * state.rate[job]
+            _insert_with_key(q, state, constants, job, now, False)
+            state.work_left[job] = max(0.0, state.work_left[job])
             state.preemptions[job] += 1
         for job in choices:
             if job < 0:
                 continue
             waiting -= 1
             state.first_start[job] = min(state.first_start[job], now)
-            _queue(q, state, run, job, now, True)
+            _insert_with_key(q, state, constants, job, now, True)
             state.running[job] = True
-            state.held[job] = q.gpus[job]
-            state.hold[job] = state.since[job] = state.clean[job] = now
-            state.rate[job] = 1.0 / run.solo[job]
-            ends.key[job, 0] = now + state.left[job] / state.rate[job]
+            state.held_gpus[job] = q.gpus[job]
+            state.held_since[job] = state.since[job] = state.free_from[job] = now
+            state.rate[job] = 1.0 / constants.solo[job]
+            ends.key[job, 0] = now + state.work_left[job] / state.rate[job]
             insert(ends, job, 0)
-            _plan_demotion(demotions, q, state, run, job)
-    return Clock(now, arrived, unfinished, idle, waiting), True, count
+            _plan_demotion(demotions, q, state, constants, job)
+    return Progress(now, arrived, unfinished, idle, waiting), True, count

@@ -1,4 +1,4 @@
-"""From the keys of an `Order` to starts and stops, event by event."""
+"""Driver that turns the keys of an `Order` into starts and stops, event by event."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -6,29 +6,30 @@ from heapq import heappop, heappush
 
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
-from repro.model.policy import Order, Ordering, Selection, Steady, speaks_for
+from repro.model.policy import LinearKey, Order, Ordering, Selection, defined_with
 from repro.model.view import View
 from repro.placement.base import Placer
 
-#: Methods by which an order ranks jobs; `Order.steady` replaces them only if it is as specific.
+#: Methods by which an order ranks jobs. `Order.linear_key` replaces them unless a subclass
+#: overrides one of them without overriding `linear_key`.
 _KEYS = ("key", "slope", "ordering", "quantum_s")
 
 
-class RankedDriver:
+class OrderDriver:
     """Drives an `Order` through its selection; the engine uses it like a `DecisionDriver`.
 
     Parameters
     ----------
     table : JobTable
-        Jobs of the run.
+        Jobs of the simulation.
     policy : Order
-        Policy of the run.
+        Policy of the simulation.
     view : View
         View of the policy.
     placer : Placer
         Placement rule on the cluster.
-    take : callable
-        Places a job at once (`Holdings.take`).
+    reserve_nodes : callable
+        Reserves the nodes of a job at once (`Holdings.reserve_nodes`).
     """
 
     rounds: None = None
@@ -39,22 +40,26 @@ class RankedDriver:
         policy: Order,
         view: View,
         placer: Placer,
-        take: Callable[[int], None],
+        reserve_nodes: Callable[[int], None],
     ) -> None:
         self.table = table
         self.ordering = policy.ordering(view)
         self.quantum = policy.quantum_s()
         make_selection = self.ordering.selection
-        #: numbers that give all keys, so that compiled loops can simulate the whole run
-        self.steady: Steady | None = None
-        if make_selection is None and policy.preemptive and speaks_for(policy, "steady", _KEYS):
-            self.steady = policy.steady(view)
+        #: coefficients of keys that are linear in time, for a simulation in compiled loops
+        self.linear_key: LinearKey | None = None
+        if (
+            make_selection is None
+            and policy.preemptive
+            and defined_with(policy, "linear_key", _KEYS)
+        ):
+            self.linear_key = policy.linear_key(view)
         self.selection: Selection
         if make_selection is not None:
             self.selection = make_selection(table, self.ordering, view.cluster)
         else:
             capacity = view.cluster.num_gpus
-            self.selection = Backlog(table, self.ordering, placer, take, capacity)
+            self.selection = HeapSelection(table, self.ordering, placer, reserve_nodes, capacity)
 
     @property
     def waits(self) -> bool:
@@ -72,7 +77,7 @@ class RankedDriver:
         self.ordering.finish(job, now)
 
     def step(self, now: float) -> tuple[list[int], list[Run]]:
-        """Move the jobs whose key jumps, then select; jobs that stop, and runs that start."""
+        """Move the jobs whose key jumps, and list the jobs that stop and the gangs that start."""
         for job in self.ordering.moves(now):
             self.selection.move(job, now)
         stops, starts = self.selection.select(now)
@@ -82,7 +87,7 @@ class RankedDriver:
     def rate_changed(self, job: int, now: float) -> None:
         """React to a job with another rate than the nominal one, or other remaining work."""
         # all other selections read the keys anew at every event
-        if isinstance(self.selection, Backlog):
+        if isinstance(self.selection, HeapSelection):
             self.selection.move(job, now)
 
     def running(self) -> Iterable[int]:
@@ -97,19 +102,19 @@ class RankedDriver:
         return wake
 
 
-class Backlog:
-    """Selection by compiled heaps (`JobHeaps`), which looks only at changes.
+class HeapSelection:
+    """Selection by compiled heaps (`JobHeaps`), updated only where keys change.
 
     Parameters
     ----------
     table : JobTable
-        Jobs of the run.
+        Jobs of the simulation.
     ordering : Ordering
         Keys of the jobs.
     placer : Placer
         Placement rule on the cluster.
-    take : callable
-        Places a job that has just been selected, before the next job is tried.
+    reserve_nodes : callable
+        Reserves the nodes of a selected job, before the next job is tried.
     capacity : int
         GPUs of the cluster.
     """
@@ -119,7 +124,7 @@ class Backlog:
         table: JobTable,
         ordering: Ordering,
         placer: Placer,
-        take: Callable[[int], None],
+        reserve_nodes: Callable[[int], None],
         capacity: int,
     ) -> None:
         from repro.engine.select.job_heaps import JobHeaps
@@ -127,16 +132,16 @@ class Backlog:
         self.table = table
         self.ordering = ordering
         self.placer = placer
-        self.take = take
+        self.reserve_nodes = reserve_nodes
         self.preemptive = ordering.policy.preemptive
         self.blocking = ordering.policy.blocking
         self.idle = capacity
         self._heaps = JobHeaps(table, ordering.policy.name)
         self._waiting: set[int] = set()
         self._running: dict[int, None] = {}
-        #: the best waiting job of each demand, best first, at the last change of the heaps
+        #: best waiting job of each demand, best first, after the last change of the heaps
         self._best_waiting: list[int] = []
-        #: heap of (instant in s, running job that progresses only from then on)
+        #: heap of (instant in s, running job that starts to progress at the instant)
         self._loading: list[tuple[float, int]] = []
 
     @property
@@ -152,7 +157,7 @@ class Backlog:
     def arrive(self, job: int, now: float) -> None:
         """Add a waiting job."""
         self._waiting.add(job)
-        self._heaps.wait(job, self.ordering.key(job, now))
+        self._heaps.add_waiting(job, self.ordering.key(job, now))
 
     def finish(self, job: int) -> None:
         """Remove a finished job."""
@@ -162,7 +167,7 @@ class Backlog:
             self._heaps.remove(job)
 
     def move(self, job: int, now: float) -> None:
-        """Read the key of a job again."""
+        """Read the key of a job again after a jump."""
         if job in self._waiting:
             self.arrive(job, now)
         elif job in self._running and self.preemptive:
@@ -172,7 +177,7 @@ class Backlog:
                 heappush(self._loading, (self.table.since[job], job))
 
     def select(self, now: float) -> tuple[list[int], list[int]]:
-        """Jobs that lose and jobs that get their GPUs, in order of decision."""
+        """Jobs that stop, and jobs that start, in order of decision."""
         if not self._waiting:
             return [], []
         if not self.preemptive:
@@ -198,42 +203,42 @@ class Backlog:
 
     def _start_fitting(self, now: float) -> list[int]:
         """Start waiting jobs that fit, best first; running jobs keep their GPUs."""
-        refused_widths: set[int] = set()
+        refused_demands: set[int] = set()
         starts: list[int] = []
         while self.idle > 0:
             if self._heaps.changed:
                 self._best_waiting = self._heaps.best_waiting()
-            job = self._best_fitting(refused_widths)
+            job = self._best_fitting(refused_demands)
             if job is None:
                 break
             self._waiting.remove(job)
             self._heaps.remove(job)
             self.idle -= self.table.gpus[job]
             self.ordering.start(job, now)
-            self.take(job)
+            self.reserve_nodes(job)
             self._running[job] = None
             starts.append(job)
         return starts
 
-    def _best_fitting(self, refused_widths: set[int]) -> int | None:
-        """Best waiting job that fits; demands that do not fit join ``refused_widths``.
+    def _best_fitting(self, refused_demands: set[int]) -> int | None:
+        """Best waiting job that fits. Demands that do not fit are added to ``refused_demands``.
 
-        None: no job fits, or the policy lets a job that does not fit block all jobs behind it.
+        It is None if no job fits, or if the first that does not fit blocks all jobs behind it.
         """
         gpus = self.table.gpus
         for job in self._best_waiting:
-            width = gpus[job]
-            if width in refused_widths:
+            demand = gpus[job]
+            if demand in refused_demands:
                 continue
-            if self.placer.fits(width):
+            if self.placer.fits(demand):
                 return job
             if self.blocking:
                 return None
-            refused_widths.add(width)
+            refused_demands.add(demand)
         return None
 
     def _run(self, job: int, now: float) -> None:
         """Add a running job."""
         slope = self.ordering.slope(job)
         self._running[job] = None
-        self._heaps.run(job, self.ordering.key(job, now), slope, now)
+        self._heaps.add_running(job, self.ordering.key(job, now), slope, now)

@@ -1,4 +1,4 @@
-"""Selection by nodes: at every event, first fit on the empty cluster, best key first."""
+"""Selection by nodes: at every event, consolidated first fit on the empty cluster, in key order."""
 
 from repro.engine.select.resort import Resort
 from repro.model.cluster.spec import Cluster
@@ -8,18 +8,18 @@ from repro.placement.first_fit import FirstFit
 
 
 class Refill(Resort):
-    """Selection of gangs that need nodes with enough idle GPUs.
+    """Selection of the gangs that find nodes with enough idle GPUs.
 
     Unfinished jobs are in one list, sorted by key, then by row number.
 
     Parameters
     ----------
     table : JobTable
-        Jobs of the run.
+        Jobs of the simulation.
     ordering : Ordering
         Keys of the jobs.
     cluster : Cluster
-        Cluster of the run.
+        Cluster of the simulation.
     """
 
     def __init__(self, table: JobTable, ordering: Ordering, cluster: Cluster) -> None:
@@ -29,11 +29,11 @@ class Refill(Resort):
         self._chosen: dict[int, None] = {}
 
     def _scan(self) -> tuple[list[int], list[int]]:
-        """Give every job in order the first nodes for its gang, or skip it; (starts, stops)."""
+        """List the stops and starts of first fit in list order; a gang without nodes is skipped."""
         before = self._chosen
         chosen = dict.fromkeys(self.nodes.scan(self._order, self.table.gpus.__getitem__))
         self._chosen = chosen
         starts = [job for job in chosen if job not in self._held]
-        # records list the stops in the order of the last event
+        # stops are recorded in the order of the last event
         stops = [job for job in before if job in self._held and job not in chosen]
-        return starts, stops
+        return stops, starts

@@ -1,4 +1,4 @@
-"""Selection by a full sort at every event, for keys that jump and for ties that have a history.
+"""Selection by a full sort at every event, for keys that jump and ties of an earlier order.
 
 Public simulators sort one list in place, so that ties keep the order of the previous event. A
 demoted job goes to the end of the list. Running jobs may move ahead of waiting jobs. Only the same
@@ -19,19 +19,21 @@ class Resort:
     Parameters
     ----------
     table : JobTable
-        Jobs of the run.
+        Jobs of the simulation.
     ordering : Ordering
         Keys of the jobs.
     cluster : Cluster
-        Cluster of the run.
+        Cluster of the simulation.
     partition : bool
         After each event, running jobs move ahead of waiting jobs of equal key.
     history_ties : bool
-        Equal keys keep the order of the previous event; else submission decides, then the trace.
+        Jobs of equal key keep the order of the previous event. Otherwise the earlier submission
+        comes first, then the earlier row of the trace.
     always_sorts : bool
         Sort even when no job waits, because later ties depend on it.
     drifts : callable, optional
-        Whether the key of a running job changes with time; None: the keys of all running jobs do.
+        Whether the key of a running job changes with time; None: the keys of all running jobs
+        change.
     """
 
     def __init__(
@@ -54,11 +56,11 @@ class Resort:
         self.drifts = drifts
         #: unfinished jobs, in the order of the last sort
         self._order: list[int] = []
-        #: jobs that hold GPUs, and among them the jobs whose key drifts
+        #: jobs that hold GPUs, and among them the jobs whose key changes with time
         self._held: set[int] = set()
         self._drifting: set[int] = set()
         self._keys: dict[int, Any] = {}
-        #: GPUs that all unfinished jobs ask for
+        #: total demand of the unfinished jobs (GPUs)
         self._demand = 0
         #: whether a job was moved to the end of the list since the last event
         self._moved = False
@@ -95,7 +97,7 @@ class Resort:
         self._update(job, now)
 
     def select(self, now: float) -> tuple[list[int], list[int]]:
-        """Sort and scan the list; jobs that lose and jobs that get their GPUs, in list order."""
+        """Sort and scan the list; return the jobs that stop and the jobs that start."""
         ordering = self.ordering
         held = self._held
         stops: list[int] = []
@@ -105,7 +107,7 @@ class Resort:
             for job in self._drifting:
                 self._read(job, now)
             self._order.sort(key=self._keys.__getitem__)
-            starts, stops = self._scan()
+            stops, starts = self._scan()
         for job in stops:
             held.discard(job)
             ordering.stop(job, now)
@@ -123,7 +125,7 @@ class Resort:
         return stops, starts
 
     def _scan(self) -> tuple[list[int], list[int]]:
-        """Give every job in order its gang, or skip it; (starts, stops)."""
+        """List the stops and starts of a scan in list order; jobs that do not fit are skipped."""
         gpus = self.table.gpus
         held = self._held
         free = self.capacity
@@ -131,26 +133,27 @@ class Resort:
         stops: list[int] = []
         kept = 0
         for job in self._order:
-            width = gpus[job]
-            if width <= free:
-                free -= width
+            demand = gpus[job]
+            if demand <= free:
+                free -= demand
                 if job in held:
                     kept += 1
                 else:
                     starts.append(job)
             elif job in held:
                 stops.append(job)
+            # no GPU is idle and all jobs that hold GPUs have been scanned
             elif not free and kept + len(stops) == len(held):
                 break
-        return starts, stops
+        return stops, starts
 
     def _read(self, job: int, now: float) -> None:
-        """Read the key of a job; unless ties have a history, the row number breaks them."""
+        """Read the key of a job. Without ``history_ties`` the row number breaks ties."""
         key = self.ordering.key(job, now)
         self._keys[job] = key if self.history_ties else (key, job)
 
     def _update(self, job: int, now: float) -> None:
-        """Read the key of a job that started, stopped or moved, and whether it drifts from now."""
+        """Read the key of a job that started, stopped or moved, and whether the key now changes."""
         self._read(job, now)
         if job in self._held and (self.drifts is None or self.drifts(job)):
             self._drifting.add(job)

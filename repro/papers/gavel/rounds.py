@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from repro.base.typing import Floats
-from repro.engine.rounds.kernel import ranks, walk
+from repro.engine.rounds import kernel
 
 
 def priorities(fractions: Floats, rounds: Floats) -> Floats:
     """X / rounds received, (jobs, types); infinite where a positive share received no round."""
     received = np.asarray(rounds, dtype=float)
     x = np.asarray(fractions, dtype=float)
-    priority: Floats = ranks(x, received, received.sum(axis=0), True)
+    priority: Floats = kernel.priorities(x, received, received.sum(axis=0), True)
     return priority
 
 
@@ -25,18 +25,18 @@ def choose(
     """
     x = np.asarray(fractions, dtype=float)
     jobs, types = x.shape
-    chosen = walk(
+    chosen = kernel.choose_greedily(
         members=np.column_stack([np.arange(jobs), np.full(jobs, -1)]),
-        widths=np.asarray(widths, dtype=np.int64),
-        able=np.ones(x.shape, dtype=np.bool_),
-        rank=priorities(x, rounds),
+        demands=np.asarray(widths, dtype=np.int64),
+        runnable=np.ones(x.shape, dtype=np.bool_),
+        priority=priorities(x, rounds),
         deficit=np.zeros_like(x),
         x=x,
         capacity=np.asarray(capacity, dtype=np.int64),
         order=np.arange(types),
         whole_queue=True,
         idle_ok=True,
-        taken=np.zeros(jobs, dtype=np.bool_),
+        scratch=np.zeros(jobs, dtype=np.bool_),
     )
     return list(zip(*(column.tolist() for column in chosen), strict=True))
 

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from repro.engine.select.refill import Refill
 from repro.engine.select.resort import Resort
-from repro.model.policy import Order, Ordering, Steady, register
+from repro.model.policy import LinearKey, Order, Ordering, register
 from repro.model.view import View
 
 
@@ -31,9 +31,9 @@ class KnownDuration(Order):
         place. False: they go by submission, then by order in the trace. Default: true under
         Tiresias' rules only.
     refill : bool, optional
-        Whether jobs are selected by nodes. Every event then refills the empty cluster by
-        consolidated first fit. A gang without suitable nodes is skipped, even if as many GPUs are
-        idle. False: any idle GPUs do. Default: true under Muri's rules only.
+        Whether a gang needs suitable nodes. At every event consolidated first fit then fills the
+        empty cluster in order of the keys. A gang without suitable nodes is skipped, even if as
+        many GPUs are idle. False: any idle GPUs do. Default: true under Muri's rules only.
     """
 
     history_ties: bool | None = None
@@ -47,7 +47,7 @@ class KnownDuration(Order):
     }
 
     def ordering(self, view: View) -> Ordering:
-        """State of one run, with the selection of jobs that the parameters name."""
+        """Ordering of one simulation, with the selection set by ``refill`` and ``history_ties``."""
         ordering = Ordering(self, view)
         if self.refill:
             ordering.selection = Refill
@@ -83,9 +83,9 @@ class SRTF(KnownDuration):
         """Change of the remaining time per second of running: minus the rate."""
         return -view.rate(job)
 
-    def steady(self, view: View) -> Steady:
-        """Numbers of the key: 1 per second of remaining time."""
-        return Steady(per_second=1.0)
+    def linear_key(self, view: View) -> LinearKey:
+        """Coefficient of the key: 1 per second of remaining time."""
+        return LinearKey(per_second=1.0)
 
 
 @register("srsf")
@@ -101,6 +101,6 @@ class SRSF(KnownDuration):
         """Change of the remaining service per second of running: minus demand times rate."""
         return -view.gpus(job) * view.rate(job)
 
-    def steady(self, view: View) -> Steady:
-        """Numbers of the key: the demand per second of remaining time."""
-        return Steady(per_second=view.widths)
+    def linear_key(self, view: View) -> LinearKey:
+        """Coefficient of the key: the demand per second of remaining time."""
+        return LinearKey(per_second=view.widths)

@@ -11,20 +11,22 @@ from repro.model.view import View
 
 
 @dataclass(frozen=True)
-class Given(Policy):
-    """Run scripted gangs in order, if they fit; a gang may start when its last job has arrived.
+class Scripted(Policy):
+    """Run scripted gangs in order, if they fit, once all their jobs have arrived.
 
     Parameters
     ----------
     gangs : tuple of Run
         Gangs in order of priority. Members are row numbers in order of submission, jobs of equal
         submission in order of the trace. Finished members are left out, and the other members of
-        the group go on. Gangs that name nodes need placement ``wished``.
+        the group go on. Gangs that name nodes need placement ``wished``, which accepts nodes from
+        the policy.
     """
 
     gangs: tuple[Run, ...] = ()
 
     name = "given"
+    # A script may give a gang other than its demand.
     elastic = True
 
     def decide(self, view: View) -> RunSet:

@@ -4,14 +4,15 @@ When a GPU is idle and a job waits, the matching of least cost is computed. Each
 queue. A job m is matched with a position k, counted from the end of the queue of a GPU of type j.
 There it delays k jobs, itself included:
 
-    min sum over matched (m, j, k) of k num_steps_m / T_mj + t_m
+    min sum over matched (m, j, k) of k (num_steps_m / T_mj) + t_m
 
-The job of largest k on each GPU starts and has X_mj = 1 until it ends. All others wait for the next
-matching. Gavel compares with AlloX in section 7.
+with t_m the time since the arrival of m. The job of largest k on each GPU starts and has X_mj = 1
+until it ends. All others wait for the next matching. Gavel compares with AlloX in section 7.
 
 Ties: `scipy.optimize.linear_sum_assignment` chooses among matchings of equal cost. Its matrix has a
 row per job, in order of arrival, and a column per position and idle GPU. Above
-`repro.solve.slots.LARGEST` entries the matrix is built in part, and another matching may come out.
+`repro.solve.slots.MAX_ENTRIES` entries the matrix is built in part, and the solver may return
+another of the optima.
 """
 
 from collections.abc import Callable
@@ -27,7 +28,7 @@ from repro.model.settings import Between
 from repro.model.typed_shares import Kinds, TypedShares
 from repro.model.view import View
 from repro.policies.gavel._single_type import full_time_shares, remaining_durations
-from repro.solve.slots import start_now
+from repro.solve.slots import jobs_to_start
 
 
 @register("allox")
@@ -52,7 +53,7 @@ class Allox(TypedShares):
     needs = frozenset({"throughput", "duration"})
 
     def formula(self, view: View) -> Callable[[Kinds], Floats]:
-        """Allocation X of one run as a function; it remembers the GPU type of each started job."""
+        """Allocation X as a function of the jobs, which keeps the GPU type of each started job."""
         started: dict[int, int] = {}
 
         def shares(jobs: Kinds) -> Floats:
@@ -70,7 +71,7 @@ class Allox(TypedShares):
 
 
 def _matched(view: View, jobs: Kinds, rows: list[int], idle_gpus: Ints) -> dict[int, int]:
-    """Column of the GPU type of each row that starts now; PolicyError for a gang."""
+    """Column of the GPU type of each row that starts now. PolicyError for a gang."""
     gangs = [row for row in rows if jobs.widths[row] != 1]
     if gangs:
         raise PolicyError(
@@ -81,5 +82,5 @@ def _matched(view: View, jobs: Kinds, rows: list[int], idle_gpus: Ints) -> dict[
     steps_left = view.steps_left([jobs.jobs[row] for row in rows])
     durations = remaining_durations(steps_left, jobs.speeds[rows])
     waited_s = np.array([view.now - view.submit(jobs.jobs[row]) for row in rows])
-    starts = start_now(durations, idle_gpus, waited_s)
+    starts = jobs_to_start(durations, idle_gpus, waited_s)
     return {rows[index]: column for index, column in starts}

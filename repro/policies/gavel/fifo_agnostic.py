@@ -58,12 +58,12 @@ class FifoAgnostic(FifoShares):
     rule_values: ClassVar = {"paper": {"assign": "drawn"}, "gavel": {"assign": "last"}}
 
     def formula(self, view: View) -> Callable[[Kinds], Floats]:
-        """Allocation X of one run as a function; it remembers the GPU type of each job."""
+        """Allocation X as a function of the jobs, which keeps the GPU type of each job."""
         random_types = RandomTypes(view.seed + self.stream, last=self.assign == "last")
         return lambda jobs: full_time_shares(jobs, random_types.update(jobs))
 
     def session(self, view: View) -> Callable[[View], Shares]:
-        """Decision function of one run; under ``last`` the shares may exceed the GPUs of a type."""
+        """Decision function of one simulation; under ``last`` shares may exceed the GPUs."""
         decide = super().session(view)
         if self.assign != "last":
             return decide
@@ -71,7 +71,7 @@ class FifoAgnostic(FifoShares):
 
 
 class RandomTypes:
-    """GPU types of the jobs in one run of `FifoAgnostic`.
+    """GPU types of the jobs in one simulation of `FifoAgnostic`.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class RandomTypes:
         self._assigned: dict[int, tuple[int, float]] = {}
 
     def update(self, jobs: Kinds) -> dict[int, int]:
-        """Assign types from the head of the queue on; row of each assigned job -> column."""
+        """Assign types from the head of the queue on, and map rows of assigned jobs to columns."""
         assigned = self._assigned
         unfinished = set(jobs.jobs)
         idle_gpus = jobs.gpus.tolist()

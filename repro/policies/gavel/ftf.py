@@ -29,7 +29,7 @@ from repro.model.view import View
 from repro.policies.gavel._agnostic import Agnostic, AwareOrAgnostic
 from repro.policies.gavel.isolated import isolated_shares
 from repro.solve.ecos import ecos_ratio
-from repro.solve.max_min import Backend, Crowd, central_ratio, vertex_ratio
+from repro.solve.max_min import Backend, JobKinds, central_ratio, vertex_ratio
 
 
 @register("gavel-ftf")
@@ -43,9 +43,9 @@ class GavelFtf(AwareOrAgnostic):
         Optimum among many: the analytic centre, a vertex found by bisection of the ratio, or the
         optimum of Gavel's own solver (extra ``ecos``).
     zeros : bool
-        Whether ECOS gets explicit zeros, as in Gavel's simulator. False: as in the copy of the
-        simulator behind Themis of Muri's Fig 10. Where optima are many, the zeros decide among
-        them.
+        Whether ECOS gets the zero entries of the constraint matrix, as in Gavel's simulator. False:
+        as in the copy of the simulator behind Themis of Muri's Fig 10. Where optima are many, the
+        zeros decide among them.
 
     Reference: Gavel, OSDI 2020, section 4.2 (finish-time fairness); Themis, NSDI 2020.
     """
@@ -62,7 +62,10 @@ class GavelFtf(AwareOrAgnostic):
     )
 
     def formula(self, view: View) -> Callable[[Kinds], Floats]:
-        """Allocation X of one run as a function; it remembers t^isolated. A row is one job."""
+        """Allocation X as a function of the jobs, which keeps t^isolated between calls.
+
+        Every row is one job.
+        """
         isolated = IsolatedTime()
 
         def shares(jobs: Kinds) -> Floats:
@@ -74,7 +77,7 @@ class GavelFtf(AwareOrAgnostic):
             past_s = isolated.update(jobs.jobs, steps_left, isolated_speeds)
             isolated_s = past_s + steps_left / isolated_speeds
             elapsed_s = view.now - np.array([view.submit(job) for job in jobs.jobs])
-            problem = Crowd(speeds, jobs.counts, jobs.widths, jobs.gpus, jobs.name)
+            problem = JobKinds(speeds, jobs.counts, jobs.widths, jobs.gpus, jobs.name)
             allocation, _ = ftf_shares(
                 problem, steps_left, isolated_s, elapsed_s, self.lp_backend, self.zeros
             )
@@ -99,14 +102,14 @@ class IsolatedTime:
 
     def __init__(self) -> None:
         # Of the last call: jobs in ascending order, and their remaining steps, isolated speeds and
-        # isolated times. Job -1 stands in for a job that is not in the list.
+        # isolated times. Before the first call job -1 is there, so that look-ups find a row.
         self._jobs = np.array([-1])
         self._state = np.ones((3, 1))
 
     def update(self, jobs: Sequence[int], steps_left: Floats, isolated_speeds: Floats) -> Floats:
-        """Isolated time of each job (s), shape (jobs,); 0 at the first call of a job.
+        """Isolated time of each job (s), shape (jobs,). It is 0 at the first call with a job.
 
-        ``jobs`` are in ascending order. ``isolated_speeds`` (steps/s) count from now on.
+        ``jobs`` are in ascending order. ``isolated_speeds`` (steps/s) hold from now on.
         """
         rows = np.array(jobs)
         index = np.minimum(np.searchsorted(self._jobs, rows), len(self._jobs) - 1)
@@ -119,7 +122,7 @@ class IsolatedTime:
 
 
 def ftf_shares(
-    problem: Crowd,
+    problem: JobKinds,
     steps_left: Floats,
     isolated_s: Floats,
     elapsed_s: Floats,
@@ -130,7 +133,7 @@ def ftf_shares(
 
     Parameters
     ----------
-    problem : Crowd
+    problem : JobKinds
         Throughputs (steps/s), demands and GPUs; a row is one job.
     steps_left : Floats
         Remaining steps of each job.
@@ -148,11 +151,12 @@ def ftf_shares(
     Two equal jobs share one GPU equally. Each takes twice its time alone, as if isolated.
 
     >>> ones = np.ones(2)
-    >>> problem = Crowd(np.full((2, 1), 5.0), ones, ones, np.ones(1))
+    >>> problem = JobKinds(np.full((2, 1), 5.0), ones, ones, np.ones(1))
     >>> shares, ratio = ftf_shares(problem, 1e3 * ones, 400.0 * ones, 0.0 * ones)
     >>> shares.ravel().round(6).tolist(), round(ratio, 6)
     ([0.5, 0.5], 1.0)
     """
+    # These bounds keep the programme regular for jobs without remaining steps or isolated time.
     steps_left = np.maximum(steps_left, 1e-9 * max(float(steps_left.max()), 1e-300))
     isolated_s = np.maximum(isolated_s, 1e-9 * max(float(isolated_s.max()), 1e-300))
     answer = None

@@ -71,7 +71,7 @@ class GandivaSS(SharePolicy):
         return bool(self.any_pair)
 
     def session(self, view: View) -> Callable[[View], Decision]:
-        """Decision function of one run; it remembers the pairs."""
+        """Decision function of one simulation, which keeps the pairs."""
         gpus = np.asarray(view.gpu_counts, dtype=float)
         kind_of_job: dict[int, Hashable] = {}
         gain = pair_gain(view, kind_of_job)
@@ -97,7 +97,7 @@ class GandivaSS(SharePolicy):
 
 
 class RandomPairs:
-    """Pairs of jobs in one run of `GandivaSS`, and the random stream that forms them.
+    """Pairs of jobs in one simulation of `GandivaSS`, and the random stream that forms them.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ class RandomPairs:
 
 
 def pair_gain(view: View, kind_of_job: Mapping[int, Hashable]) -> Callable[[int, int], float]:
-    """Gain of a pair of jobs as a function; it remembers the gains by kinds."""
+    """Gain of a pair as a function of its two jobs, computed once for each pair of kinds."""
     gains: dict[Hashable, float] = {}
 
     def gain(first: int, second: int) -> float:
@@ -185,12 +185,12 @@ def pair_gain(view: View, kind_of_job: Mapping[int, Hashable]) -> Callable[[int,
 def other_pairs(jobs: list[int], widths: list[int], combinations: list[tuple[int, int]]) -> Ints:
     """Pairs of jobs of equal demand that are not in ``combinations``, shape (pairs, 2)."""
     partner_of_job = dict(combinations)
-    job = np.array(jobs, dtype=np.int64)
+    rows = np.array(jobs, dtype=np.int64)
     width = np.array(widths)
     partner = np.array([partner_of_job.get(job, -1) for job in jobs], dtype=np.int64)
     first, second = _upper_triangle(len(jobs))
-    selected = (width[first] == width[second]) & (partner[first] != job[second])
-    return np.stack([job[first[selected]], job[second[selected]]], axis=1)
+    selected = (width[first] == width[second]) & (partner[first] != rows[second])
+    return np.stack([rows[first[selected]], rows[second[selected]]], axis=1)
 
 
 @lru_cache(maxsize=64)

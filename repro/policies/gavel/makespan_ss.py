@@ -26,7 +26,7 @@ from repro.model.view import View
 from repro.policies.gavel._pair_table import ADVICE, PairChoice, PairTable
 from repro.policies.gavel.makespan import TOLERANCES, Tolerance
 from repro.solve.pairs.makespan import SHORT, makespan_pairs
-from repro.solve.pairs.programme import PairCrowd
+from repro.solve.pairs.programme import PairableKinds
 
 
 @register("gavel-makespan-ss")
@@ -59,15 +59,15 @@ class GavelMakespanSS(TypedShares):
     rule_values: ClassVar = TOLERANCES
 
     def session(self, view: View) -> Callable[[View], Shares]:
-        """Decision function of one run; it passes the remaining steps of every job."""
+        """Decision function of one simulation, with the remaining steps of every job."""
         table = PairTable(self, view)
 
         def decide(view: View) -> Shares:
             jobs = view.jobs
             numbers, counts, kind_of_job = table.present(jobs)
-            kinds = table.of(numbers, counts)
+            kinds = table.kinds(numbers, counts)
             members, shares, _ = makespan_pairs(
-                PairCrowd(kinds.speeds, table.paired(numbers), kinds.widths, kinds.gpus),
+                PairableKinds(kinds.speeds, table.paired(numbers), kinds.widths, kinds.gpus),
                 kind_of_job,
                 view.steps_left(jobs),
                 tolerance=self.tolerance or 0.0,

@@ -109,9 +109,9 @@ def cost_efficient_shares(
 
 
 def _with_idle_kinds(shares: Floats, ratio: Floats, kinds: Kinds) -> Floats:
-    """Add time for the kinds without any, by falling throughput per cost; in place.
+    """Add time, in place, for the kinds without any, by falling throughput per cost.
 
-    ``ratio`` is T_mj / (cost_j scale_factor_m), shape (kinds, GPU types). A turn serves all pairs
+    ``ratio`` is T_mj / (cost_j scale_factor_m), shape (kinds, GPU types). A pass serves all pairs
     of kind and GPU type with the best ratio. It is an optimum of the programme for the kinds
     without time on the idle GPUs.
     """

@@ -65,7 +65,7 @@ class GavelMinCostSlo(GavelMinCost):
     }
 
     def formula(self, view: View) -> Callable[[Kinds], Floats | None]:
-        """Allocation X of one run as a function; every row is one job."""
+        """Allocation X as a function of the jobs; every row is one job."""
         prices = usd_per_hour(view.gpu_types, self.market)
         slo = np.asarray(view.column("slo", np.nan, gaps=True), dtype=float)
         slo = np.where(np.isnan(slo), np.inf, slo)

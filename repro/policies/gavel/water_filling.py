@@ -1,13 +1,13 @@
 """Water filling: GPUs that bottlenecked jobs cannot use go to other jobs (Gavel, section 4.3).
 
-At each level, with the normalised throughput e_m that job m has reached and its weight w^level_m:
+At each step, with the normalised throughput e_m that job m has reached and its weight w^level_m:
 
     max_X min over m with w^level_m > 0 of
         (scale_factor_m / w^level_m) (throughput(m, X) / throughput(m, X^equal) - e_m)
     subject to throughput(m, X) / throughput(m, X^equal) >= e_m for every job m
 
-The e_m then rise by the level. A job that cannot rise further is bottlenecked and gets weight 0.
-The filling ends when all weights are 0.
+The e_m then rise by the optimum times w^level_m / scale_factor_m. A job that cannot rise further is
+bottlenecked and gets weight 0. The filling ends when all weights are 0.
 
 - ``gavel-water-filling``: w^level_m = w_m.
 - ``gavel-hierarchical``, fairness inside entity s of weight v_s: w^level_m = v_s w_m / sum of w_l
@@ -16,7 +16,7 @@ The filling ends when all weights are 0.
   rise, and 0 for its other jobs.
 
 Ties: jobs of one kind have equal shares. FIFO inside an entity goes by order of arrival, then order
-in the trace. Many X reach all levels. ``lp_backend`` chooses the analytic centre of these
+in the trace. Many X have the same final e_m. ``lp_backend`` chooses the analytic centre of these
 optima, or the vertex with the largest sum of normalised throughputs.
 """
 
@@ -33,7 +33,7 @@ from repro.model.typed_shares import Kinds
 from repro.model.view import View
 from repro.policies.gavel._agnostic import AwareOrAgnostic
 from repro.solve.entities import Hierarchy, Inner, hierarchical_shares
-from repro.solve.max_min import Backend, Filling, fill, normalised
+from repro.solve.max_min import Backend, WaterFilling, normalised, water_filling_shares
 
 
 @register("gavel-water-filling")
@@ -46,7 +46,7 @@ class GavelWaterFilling(AwareOrAgnostic):
     heterogeneity_aware : bool
         False: all GPU types count as equally fast, and rounds do not tell them apart.
     water_filling : {"exact", "published"}
-        ``published``: every job that rose at a level counts as bottlenecked, as in the figures
+        ``published``: every job that rose in a step counts as bottlenecked, as in the figures
         that Gavel's authors published. Then this policy has the allocation of gavel-las.
     lp_backend : {"centre", "highs"}
         Optimum among many: the analytic centre, or the vertex with the largest sum of normalised
@@ -58,20 +58,22 @@ class GavelWaterFilling(AwareOrAgnostic):
     families = ("max-min",)
 
     heterogeneity_aware: bool = True
-    water_filling: Filling = "exact"
+    water_filling: WaterFilling = "exact"
     lp_backend: Backend = "centre"
 
     needs = frozenset({"throughput", "priority_weight"})
 
     def shares(self, kinds: Kinds) -> Floats:
-        """Allocation X, shape (kinds, GPU types); jobs rise by their weight per GPU."""
+        """Allocation X, shape (kinds, GPU types). Jobs rise in proportion to weight per GPU."""
         problem = normalised(kinds.speeds, kinds.counts, kinds.widths, kinds.gpus, kinds.name)
         weight_per_gpu = kinds.weights / kinds.widths
 
         def weigh(bottlenecked: Flags) -> Floats:
             return np.where(bottlenecked, 0.0, weight_per_gpu)
 
-        return fill(problem, weigh, self.water_filling, self.lp_backend, steady=True)
+        return water_filling_shares(
+            problem, weigh, self.water_filling, self.lp_backend, constant_weights=True
+        )
 
 
 @register("gavel-hierarchical")
@@ -101,11 +103,11 @@ class GavelHierarchical(AwareOrAgnostic):
     entity_weights: Mapping[str, float] = field(default_factory=dict)
     column: Literal["entity", "vc"] | None = None
     heterogeneity_aware: bool = True
-    water_filling: Filling = "exact"
+    water_filling: WaterFilling = "exact"
     lp_backend: Backend = "centre"
 
     needs = frozenset({"throughput", "priority_weight", "entity", "vc"})
-    # Without entities no job belongs to a named one, so `entity_weights` makes no difference.
+    # Without entities, no job belongs to an entity of `entity_weights`, which make no difference.
     baseline = Baseline(
         "gavel-water-filling",
         "without entities all jobs belong to one entity; give the column entity or vc",
@@ -113,7 +115,7 @@ class GavelHierarchical(AwareOrAgnostic):
         columns=("entity", "vc"),
     )
 
-    def apart(self) -> bool:
+    def jobs_are_kinds(self) -> bool:
         """Whether each job has a row of its own, as FIFO inside an entity needs."""
         return self.inner == "fifo"
 

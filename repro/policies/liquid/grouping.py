@@ -28,26 +28,26 @@ from repro.base.assign import assign
 from repro.base.compiled import njit
 from repro.base.errors import ParamError
 from repro.base.typing import Flags, Floats, Ints
-from repro.placement.network import Gang, Scoring, Site
+from repro.placement.network import Gang, NodeResources, Scoring
 
 #: Smallest change of the objective that counts as an improvement.
-STEP = 1e-6
+MIN_IMPROVEMENT = 1e-6
 #: Probabilities of the operators.
 _CROSSOVER = 0.7
 _MUTATION = 0.5
-#: Individuals of a tournament; the best becomes a parent.
+#: Individuals of a tournament. The best becomes a parent.
 _TOURNAMENT = 3
-#: Rounds of mating in a generation; after the last, fewer new children suffice.
+#: Largest number of rounds of mating in a generation. After the last, fewer children suffice.
 _MATING_ROUNDS = 3
-#: Objective of a plan across domains; arithmetic on infinity would warn.
+#: Objective of a plan across domains. Infinity would make arithmetic warn.
 INVALID = 1e9
 #: Index of a container or a domain that is not assigned.
 _NONE = -1
 
 
 @dataclass(frozen=True)
-class Genetic:
-    """Settings of the search; where the paper gives none, the values of the public scheduler.
+class GeneticSettings:
+    """Settings of the search. Where the paper gives none, those of the public scheduler.
 
     Parameters
     ----------
@@ -58,10 +58,11 @@ class Genetic:
     patience : int, optional
         Generations without improvement that end the search; default: 30 + containers.
     near : float
-        Probability that inserted containers first try the nodes of their job, then first-fit. The
-        paper has first-fit alone, 0.
+        Probability, in a crossover or mutation, that inserted containers first try the nodes of
+        their job, then first-fit. Also the probability that a mutation moves a whole job to one
+        node. The paper has first-fit alone, 0.
     elitist : bool
-        Parents compete with their children; False: the children replace them.
+        Parents compete with their children. False: the children replace them.
     best_fit : bool
         Whether the first individuals include the best-fit plan.
 
@@ -96,26 +97,26 @@ class Instance(NamedTuple):
     """Nodes and containers of a batch, as arrays for compiled loops."""
 
     idle: Ints  #: idle GPUs, (nodes,)
-    link: Floats  #: idle bandwidth (MB/s), (nodes,)
-    domain: Ints  #: (nodes,)
+    idle_bandwidth: Floats  #: MB/s, (nodes,)
+    domain: Ints  #: domain of each node, (nodes,)
     allowed: Flags  #: whether a node has the GPU memory for a job, (jobs, nodes)
-    job: Ints  #: (containers,)
-    need: Floats  #: bandwidth (MB/s), (containers,)
+    job: Ints  #: job of each container, (containers,)
+    need: Floats  #: bandwidth (MB/s) of each container, (containers,)
 
 
 class Remaining(NamedTuple):
     """Resources that a plan leaves idle, and the domains of its jobs."""
 
     idle: Ints  #: idle GPUs, (nodes,)
-    link: Floats  #: idle bandwidth (MB/s), (nodes,)
-    home: Ints  #: domain, (jobs,); -1: no container is placed
+    idle_bandwidth: Floats  #: MB/s, (nodes,)
+    domain_of_job: Ints  #: domain, (jobs,); -1: no container is placed
 
 
 def search(
-    site: Site,
+    site: NodeResources,
     gangs: Sequence[Gang],
     weight: float = 0.5,
-    settings: Genetic | None = None,
+    settings: GeneticSettings | None = None,
     *,
     seed: int = 0,
     watch: Callable[[int, float], None] | None = None,
@@ -124,16 +125,16 @@ def search(
 
     Parameters
     ----------
-    site : Site
+    site : NodeResources
         Nodes with their idle resources.
     gangs : sequence of Gang
         Jobs in order; each counts the GPUs of the jobs before it as used.
     weight : float
         lambda of the score.
-    settings : Genetic, optional
+    settings : GeneticSettings, optional
         Settings of the search.
     seed : int
-        Seed of the random generator; the same seed gives the same plan.
+        Seed of the random generator. The same seed gives the same plan.
     watch : callable, optional
         Called with the number of each generation and the best objective so far.
 
@@ -149,11 +150,11 @@ def search(
     Examples
     --------
     >>> from repro.model.cluster import Cluster
-    >>> search(Site(Cluster.parse("3x2")), [Gang(1, 2), Gang(1, 2)]).objective
+    >>> search(NodeResources(Cluster.parse("3x2")), [Gang(1, 2), Gang(1, 2)]).objective
     4.25
     """
-    settings = settings or Genetic()
-    instance = room_of(site, gangs)
+    settings = settings or GeneticSettings()
+    instance = instance_of(site, gangs)
     rng = np.random.default_rng(seed)
     containers = len(instance.job)
     size = settings.population or 30 + containers // 2
@@ -169,7 +170,7 @@ def search(
     return _evolve(objectives, gangs, settings, instance, plans, rng, watch)
 
 
-def room_of(site: Site, gangs: Sequence[Gang]) -> Instance:
+def instance_of(site: NodeResources, gangs: Sequence[Gang]) -> Instance:
     """Nodes of a site and containers of a batch, as arrays."""
     sizes = [gang.size for gang in gangs]
     job = np.repeat(np.arange(len(gangs)), sizes)
@@ -178,15 +179,15 @@ def room_of(site: Site, gangs: Sequence[Gang]) -> Instance:
     return Instance(site.idle.copy(), site.link_mb_s.copy(), site.domain, allowed, job, need)
 
 
-def best_fit(site: Site, gangs: Sequence[Gang], weight: float) -> Ints | None:
-    """Plan of a batch by best-fit, job by job (Algorithm 1); None if a container fits no node."""
-    remaining = copy.deepcopy(site)
+def best_fit(site: NodeResources, gangs: Sequence[Gang], weight: float) -> Ints | None:
+    """Plan of a batch by best-fit, job by job (Algorithm 1). None if a container fits no node."""
+    site_left = copy.deepcopy(site)
     nodes: list[int] = []
     for gang in gangs:
-        plan = remaining.best_fit(gang, Scoring(weight))
+        plan = site_left.best_fit(gang, Scoring(weight))
         if plan is None:
             return None
-        remaining.hold(plan, gang)
+        site_left.allocate(plan, gang)
         nodes += plan
     return np.array(nodes, np.int64)
 
@@ -194,14 +195,14 @@ def best_fit(site: Site, gangs: Sequence[Gang], weight: float) -> Ints | None:
 def _evolve(
     objectives: Callable[[Ints], Floats],
     gangs: Sequence[Gang],
-    settings: Genetic,
+    settings: GeneticSettings,
     instance: Instance,
     plans: Ints,
     rng: np.random.Generator,
     watch: Callable[[int, float], None] | None,
 ) -> Solution | None:
     """Run the genetic algorithm of pymoo from initial plans, shape (plans, containers)."""
-    # pymoo takes half a second to import
+    # Imported here, as pymoo takes half a second to import.
     from pymoo.algorithms.soo.nonconvex.ga import GA, FitnessSurvival
     from pymoo.core.problem import Problem
     from pymoo.core.termination import NoTermination
@@ -235,19 +236,19 @@ def _evolve(
         algorithm.next()
         best = algorithm.opt[0]
         objective = float(best.F[0])
-        if objective < least - STEP:
+        if objective < least - MIN_IMPROVEMENT:
             best_plan = best.X.copy()
             least = objective
         history.append(min([objective, *history[-1:]]))
         if watch is not None:
             watch(generation, history[-1])
-        if generation > patience and history[-patience - 1] - history[-1] <= STEP:
+        if generation > patience and history[-patience - 1] - history[-1] <= MIN_IMPROVEMENT:
             break
     return Solution(tuple(best_plan.tolist()), least, history) if least < INVALID else None
 
 
 def _mating(
-    gangs: Sequence[Gang], settings: Genetic, instance: Instance, rng: np.random.Generator
+    gangs: Sequence[Gang], settings: GeneticSettings, instance: Instance, rng: np.random.Generator
 ) -> tuple[Any, Any]:
     """Mating of pymoo with the operators below, and its elimination of duplicates."""
     from pymoo.core.crossover import Crossover
@@ -276,7 +277,7 @@ def _mating(
 
     def key(individual: Any) -> bytes:
         if isinstance(individual, bytes):
-            # pymoo also asks for the key of a key
+            # pymoo also asks for the key of a key.
             return individual
         if "key" not in individual.data:
             individual.data["key"] = np.sort(individual.X + offset_of_role).tobytes()
@@ -302,7 +303,7 @@ def _winners(pop: Any, contests: Ints, *args: Any, **named: Any) -> Ints:
 def _insert(
     plan: Ints, tasks: Ints, nodes: Ints, remaining: Remaining, instance: Instance, near: bool
 ) -> bool:
-    """Place containers on the first of ``nodes`` that they fit; whether all fit.
+    """Place each container on the first of ``nodes`` that it fits. True if all fit.
 
     Placed containers are skipped. With ``near``, nodes with other containers of the job come first.
     """
@@ -314,12 +315,13 @@ def _insert(
         for position in range(len(of_job) + len(nodes)):
             node = of_job[position] if position < len(of_job) else nodes[position - len(of_job)]
             in_domain = node >= 0 and (
-                remaining.home[job] < 0 or remaining.home[job] == instance.domain[node]
+                remaining.domain_of_job[job] < 0
+                or remaining.domain_of_job[job] == instance.domain[node]
             )
             if (
                 in_domain
                 and remaining.idle[node] > 0
-                and remaining.link[node] >= instance.need[task]
+                and remaining.idle_bandwidth[node] >= instance.need[task]
                 and instance.allowed[job, node]
             ):
                 plan[task] = node
@@ -334,15 +336,15 @@ def _insert(
 def _take(node: Any, task: Any, remaining: Remaining, instance: Instance) -> None:
     """Subtract the needs of a container from the remaining resources of a node."""
     remaining.idle[node] -= 1
-    remaining.link[node] -= instance.need[task]
-    remaining.home[instance.job[task]] = instance.domain[node]
+    remaining.idle_bandwidth[node] -= instance.need[task]
+    remaining.domain_of_job[instance.job[task]] = instance.domain[node]
 
 
 @njit()
 def _remaining(plan: Ints, instance: Instance) -> Remaining:
-    """Resources that a plan leaves idle; -1 in a plan: not placed."""
-    home = np.full(instance.allowed.shape[0], _NONE)
-    remaining = Remaining(instance.idle.copy(), instance.link.copy(), home)
+    """Resources that a plan leaves idle. A container with -1 in the plan is not placed."""
+    domain_of_job = np.full(instance.allowed.shape[0], _NONE)
+    remaining = Remaining(instance.idle.copy(), instance.idle_bandwidth.copy(), domain_of_job)
     for task in np.flatnonzero(plan >= 0):
         _take(plan[task], task, remaining, instance)
     return remaining
@@ -350,7 +352,7 @@ def _remaining(plan: Ints, instance: Instance) -> Remaining:
 
 @njit()
 def _initial_plans(instance: Instance, orders: Ints, uniform: Floats) -> Ints:
-    """Plans by first-fit (even rows) and random-fit (odd rows); -1: no plan.
+    """Plans by first-fit (even rows) and random-fit (odd rows). A row of -1 is no plan.
 
     A container of random-fit takes the first node that it fits from a random node on.
     """
@@ -372,7 +374,7 @@ def _initial_plans(instance: Instance, orders: Ints, uniform: Floats) -> Ints:
 
 @njit()
 def _sample_node(plan: Ints, uniform: float) -> int:
-    """Node in use at random; ``uniform`` is from [0, 1)."""
+    """Random node among those in use; ``uniform`` is from [0, 1)."""
     used = np.flatnonzero(np.bincount(plan))
     return int(used[int(uniform * len(used))])
 
@@ -383,24 +385,29 @@ def _reinsert(
 ) -> bool:
     """Place all containers without a node by first-fit: nodes in use, then idle nodes.
 
-    Nodes that are ``removed`` come last, or not at all. ``near`` is as in `_insert`.
+    True if all fit. Nodes that are ``removed`` come last (``use_removed``), or not at all. ``near``
+    is as in `_insert`.
     """
-    turn = np.where(removed, 2, 1)
-    turn[plan[plan >= 0]] = 0
-    nodes = np.concatenate((np.flatnonzero(turn == 0), np.flatnonzero(turn == 1)))
+    node_rank = np.where(removed, 2, 1)
+    node_rank[plan[plan >= 0]] = 0
+    nodes = np.concatenate((np.flatnonzero(node_rank == 0), np.flatnonzero(node_rank == 1)))
     if use_removed:
-        nodes = np.concatenate((nodes, np.flatnonzero(turn == 2)))
+        nodes = np.concatenate((nodes, np.flatnonzero(node_rank == 2)))
     remaining = _remaining(plan, instance)
     return _insert(plan, np.arange(len(plan)), nodes, remaining, instance, near)
 
 
 @njit()
 def _move_job(plan: Ints, job: int, instance: Instance) -> None:
-    """Move a job to the first node that holds all of it; nodes in use come first."""
+    """Move a job to the first node with room for all of it; nodes in use come first."""
     others = np.where(instance.job == job, _NONE, plan)
     remaining = _remaining(others, instance)
     need = instance.need[instance.job == job]
-    fits = (remaining.idle >= len(need)) & (remaining.link >= need.sum()) & instance.allowed[job]
+    fits = (
+        (remaining.idle >= len(need))
+        & (remaining.idle_bandwidth >= need.sum())
+        & instance.allowed[job]
+    )
     in_use = remaining.idle < instance.idle
     for nodes in (np.flatnonzero(fits & in_use), np.flatnonzero(fits)):
         if len(nodes):
@@ -430,7 +437,7 @@ def inject(instance: Instance, giver: Ints, taker: Ints, node: int, near: bool) 
 
 @njit()
 def without_node(instance: Instance, plan: Ints, node: int, near: bool) -> tuple[Ints, bool]:
-    """Child of a plan with the containers of a node inserted elsewhere, and whether they fit."""
+    """Child of a plan with the containers of a node inserted elsewhere; True if they fit."""
     child = np.where(plan == node, _NONE, plan)
     removed = np.arange(len(instance.idle)) == node
     return child, _reinsert(child, removed, instance, False, near)
@@ -457,21 +464,23 @@ def _mutation(instance: Instance, plans: Ints, near: float, uniform: Floats) -> 
     """Children of plans, each with one node in use emptied into the other nodes.
 
     If its containers do not fit there, they swap nodes with the containers of another node. With
-    probability ``near`` a job moves instead, to a node that holds all of it.
+    probability ``near`` a job moves instead, to a node with room for all of it. A row of
+    ``uniform`` decides the operator, the node or job, the other node, and whether to try the nodes
+    of the job. Its remaining entries give the order of insertion.
     """
     children = plans.copy()
     for row in range(len(plans)):
         plan = plans[row]
         child = children[row]
-        for_operator, for_target, for_swap, for_near = uniform[row, :4]
-        if for_operator < near:
-            _move_job(child, int(for_target * instance.allowed.shape[0]), instance)
+        operator, target, other, nodes_of_job = uniform[row, :4]
+        if operator < near:
+            _move_job(child, int(target * instance.allowed.shape[0]), instance)
             continue
-        node = _sample_node(plan, for_target)
-        emptied, fits = without_node(instance, plan, node, for_near < near)
+        node = _sample_node(plan, target)
+        emptied, fits = without_node(instance, plan, node, nodes_of_job < near)
         assign(child, emptied)
         if not fits:
-            swapped = np.array([node, _sample_node(plan, for_swap)])
+            swapped = np.array([node, _sample_node(plan, other)])
             on_swapped = (plan == swapped[0]) | (plan == swapped[1])
             assign(child, np.where(on_swapped, _NONE, plan))
             order = np.argsort(uniform[row, 4:])

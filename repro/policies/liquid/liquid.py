@@ -20,24 +20,24 @@ import numpy as np
 
 from repro.model.policy import register
 from repro.model.settings import Between
-from repro.placement.network import Gang, Scoring, Site
-from repro.policies.liquid._beside import Beside
+from repro.placement.network import Gang, NodeResources, Scoring
 from repro.policies.liquid._containers import Plan
+from repro.policies.liquid._optimisations import OptimisedContainers
 
 
 @register("liquid")
 @dataclass(frozen=True)
-class Liquid(Beside):
+class Liquid(OptimisedContainers):
     """Place jobs at once, container by container, by the least score of cost and load.
 
     Parameters
     ----------
     lambda_ : float
-        Weight of the communication cost against the load of the nodes, 0 to 1; ``lambda`` in
-        settings. The paper gives no value.
+        Weight of the communication cost against the load of the nodes, 0 to 1. The setting is
+        called ``lambda``. The paper gives no value.
     score : {"paper", "artifact"}
-        The printed score, or that of the public evaluator. The latter sends parameter servers to
-        idle nodes and workers to used nodes.
+        The printed score, or the score of the artifact, which sends parameter servers to idle nodes
+        and workers to used nodes.
     drop : {"full", "always"}
         When a node leaves the candidates: once it is full, or once it is chosen (Algorithm 1, line
         18, as printed).
@@ -51,7 +51,7 @@ class Liquid(Beside):
     score: Literal["paper", "artifact"] = "paper"
     drop: Literal["full", "always"] = "full"
 
-    baseline = Beside.baseline.also("drop")
+    baseline = OptimisedContainers.baseline.also("drop")
 
     def scoring(self) -> Scoring:
         """Make the formula and the weight of the score."""
@@ -61,6 +61,6 @@ class Liquid(Beside):
         """Largest number of containers of a job on one node, apart from resources."""
         return 1 if self.drop == "always" else super().per_node()
 
-    def plan(self, site: Site, gang: Gang, rng: np.random.Generator) -> Plan | None:
-        """Best-fit plan of one job; None: it has to wait."""
+    def plan(self, site: NodeResources, gang: Gang, rng: np.random.Generator) -> Plan | None:
+        """Best-fit plan of one job. None: it has to wait."""
         return site.best_fit(gang, self.scoring(), self.drop)

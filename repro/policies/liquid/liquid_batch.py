@@ -18,9 +18,9 @@ import numpy as np
 
 from repro.model.policy import register
 from repro.model.settings import Above, AtLeast, Between
-from repro.placement.network import Gang, Site
+from repro.placement.network import Gang, NodeResources
 from repro.policies.liquid._containers import PACK, Containers, Plan
-from repro.policies.liquid.grouping import Genetic, search
+from repro.policies.liquid.grouping import GeneticSettings, search
 
 
 @register("liquid-batch")
@@ -31,16 +31,17 @@ class LiquidBatch(Containers):
     Parameters
     ----------
     lambda_ : float
-        Weight of the communication cost against the load of the nodes, 0 to 1; ``lambda`` in
-        settings. The paper gives no value.
+        Weight of the communication cost against the load of the nodes, 0 to 1. The setting is
+        called ``lambda``. The paper gives no value.
     every_s : float, optional
-        Seconds between batches; by default every arrival and every release has a batch.
+        Seconds between batches. By default every arrival and every release has a batch.
     generations : int
         Largest number of generations of a search.
     near : float
-        Probability of the moves that keep jobs together; 0: the operators of the paper alone.
+        Probability of the moves that keep the containers of a job on few nodes. They are not in
+        the paper; 0: its operators alone.
     elitist : bool
-        Parents compete with their children; in the public scheduler children replace them.
+        Parents compete with their children. In the public scheduler children replace them.
     best_fit : bool
         Whether the first individuals include the best-fit plan.
 
@@ -58,43 +59,43 @@ class LiquidBatch(Containers):
 
     baseline = PACK.also("every_s")
     time_fields: ClassVar[tuple[str, ...]] = ("every_s",)
-    draws: ClassVar[bool] = True
+    is_random: ClassVar[bool] = True
 
     @property
     def interval(self) -> float | None:
         """Seconds between batches."""
         return self.every_s
 
-    def genetic(self) -> Genetic:
+    def genetic(self) -> GeneticSettings:
         """Make the settings of the search."""
-        return Genetic(
+        return GeneticSettings(
             self.generations, near=self.near, elitist=self.elitist, best_fit=self.best_fit
         )
 
-    def plan(self, site: Site, gang: Gang, rng: np.random.Generator) -> Plan | None:
-        """Plan of a batch of one job; None: it has to wait."""
+    def plan(self, site: NodeResources, gang: Gang, rng: np.random.Generator) -> Plan | None:
+        """Plan of a batch of one job. None: it has to wait."""
         return self.place(site, [gang], rng)[0]
 
     def place(
         self,
-        site: Site,
+        site: NodeResources,
         gangs: Sequence[Gang],
         rng: np.random.Generator,
         watch: Callable[[int, float], None] | None = None,
     ) -> list[Plan | None]:
-        """Plan of each job of the longest prefix that fits; ``site`` holds them."""
+        """Plan of each job of the longest prefix that fits, allocated on ``site``."""
         plans: list[Plan | None] = [None] * len(gangs)
-        ends = np.cumsum([gang.size for gang in gangs])
-        num_jobs = int((ends <= site.idle.sum()).sum())
+        container_ends = np.cumsum([gang.size for gang in gangs])
+        num_jobs = int((container_ends <= site.idle.sum()).sum())
         while num_jobs:
             batch = gangs[:num_jobs]
             seed = int(rng.integers(1 << 31))
             best = search(site, batch, self.lambda_, self.genetic(), seed=seed, watch=watch)
             if best is not None:
                 for number, gang in enumerate(batch):
-                    plan = best.plan[ends[number] - gang.size : ends[number]]
+                    plan = best.plan[container_ends[number] - gang.size : container_ends[number]]
                     plans[number] = plan
-                    site.hold(plan, gang)
+                    site.allocate(plan, gang)
                 break
             # The GPUs suffice, but memory, bandwidth or domains do not.
             num_jobs -= 1

@@ -8,14 +8,16 @@ Xiao et al., OSDI 2020, as the baseline in the public simulator of Muri, SIGCOMM
    node of W GPUs collects floor(g / W) whole nodes first, then g mod W GPUs of one more.
 2. An opportunistic job takes the g GPUs of least assumed utilisation, anywhere in the cluster. The
    utilisation is 0.1 for a guaranteed job plus 0.9 for an opportunistic job. GPUs from 0.8 on are
-   not available, so that a GPU has at most one job of each sort.
+   not available, so that a GPU has at most one guaranteed and one opportunistic job.
 
 A guaranteed job runs as if alone. An opportunistic job takes per iteration (`sharing`):
 
     tau = max(own solo time, max over guaranteed jobs c on its GPUs of m_c tau_c)
 
+with tau_c the iteration time of c, and m_c the iterations of c during one of the opportunistic job.
+
 Ties: jobs of equal ``priority`` go in order of arrival. Equal nodes and equal GPUs go by
-the lowest index. With ``residue``, rounding errors of summed utilisations come before the index.
+the lowest index. With ``residue``, rounding errors of summed utilisations break ties of GPUs first.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,11 +36,11 @@ from repro.policies.muri.sharing import Sharing
 class _Utilisation(NamedTuple):
     """Assumed utilisation of one GPU."""
 
-    zero: float  #: of an idle GPU
+    zero: float  #: utilisation of an idle GPU
     collecting: float  #: added when a guaranteed job reserves the GPU
     starting: float  #: added when this job starts
     guaranteed: float  #: subtracted when this job ends
-    opportunistic: float  #: of an opportunistic job
+    opportunistic: float  #: utilisation of an opportunistic job
     limit: float  #: from here on the GPU takes no opportunistic job
 
 
@@ -74,7 +76,8 @@ class AntMan(Grouped):
     residue: bool | None = None
 
     needs = frozenset({"priority"})
-    # yarn-cs decides the same on one node only: on several nodes a waiting job collects GPUs
+    # No policy is the baseline. yarn-cs decides the same on one node only, as on several nodes a
+    # waiting job collects GPUs.
     baseline = Baseline(
         None,
         "without opportunistic jobs no GPUs are shared; give the column priority (0 guaranteed, "
@@ -88,12 +91,12 @@ class AntMan(Grouped):
         return Sharing()
 
     def session(self, view: View) -> Callable[[View], RunSet]:
-        """Decision function of one run."""
+        """Decision function of one simulation."""
         return _Session(view, RESIDUE if self.residue else EXACT)
 
 
 class _Session:
-    """One run: owner, opportunistic job and utilisation of each GPU, numbered node by node."""
+    """State of one simulation: owners, jobs and utilisations of GPUs, numbered node by node."""
 
     def __init__(self, view: View, utilisation: _Utilisation) -> None:
         if len(view.capacity()) > 1:
@@ -141,13 +144,14 @@ class _Session:
         guaranteed_started = self._start_guaranteed(view)
         started = self._start_opportunistic(view)
         hosts_changed = guaranteed_started or guaranteed_ended
-        for job in self.opportunistic_runs if hosts_changed else started:
+        affected = list(self.opportunistic_runs) if hosts_changed else started
+        for job in affected:
             self._update_hosts(job)
         runs = [*self.guaranteed_runs.values(), *self.opportunistic_runs.values()]
         return RunSet(runs, "exact")
 
     def _end(self, jobs: Sequence[int]) -> bool:
-        """Free the GPUs of finished jobs, guaranteed jobs first; whether there was such a job."""
+        """Free the GPUs of finished jobs, guaranteed jobs first. True if a guaranteed job ended."""
         guaranteed_ended = False
         for job in sorted(jobs, key=self.opportunistic.__getitem__):
             gpus = self.gpus_of.pop(job)
@@ -166,15 +170,15 @@ class _Session:
         return guaranteed_ended
 
     def _check_possible(self, view: View, job: int) -> None:
-        """Refuse a guaranteed job that does not fit the empty cluster."""
+        """Raise for a guaranteed job that does not fit the empty cluster."""
         whole_nodes, remainder = self._shape(view.gpus(job))
-        largest = sum(len(gpus) == self.largest_node for gpus in self.nodes)
-        large_enough = sum(len(gpus) >= remainder for gpus in self.nodes)
-        if whole_nodes > largest or (remainder and large_enough == whole_nodes):
+        num_largest = sum(len(gpus) == self.largest_node for gpus in self.nodes)
+        num_large_enough = sum(len(gpus) >= remainder for gpus in self.nodes)
+        if whole_nodes > num_largest or (remainder and num_large_enough == whole_nodes):
             raise TraceError(
                 f"a guaranteed job of {view.gpus(job)} GPUs takes {whole_nodes} whole nodes of "
-                f"{self.largest_node} GPUs and {remainder} GPUs of another; {view.cluster} has not "
-                f"as many: use a larger cluster"
+                f"{self.largest_node} GPUs and {remainder} GPUs of another; {view.cluster} has "
+                f"fewer; use a larger cluster"
             )
 
     def _shape(self, gpus: int) -> tuple[int, int]:
@@ -182,7 +186,7 @@ class _Session:
         return divmod(gpus, self.largest_node) if gpus > self.largest_node else (0, gpus)
 
     def _start_guaranteed(self, view: View) -> bool:
-        """Start the guaranteed jobs that have collected their GPUs; whether there was one."""
+        """Start the guaranteed jobs that have collected their GPUs. True if one started."""
         started: list[int] = []
         for job in self.waiting_guaranteed:
             if not self.unowned:
@@ -197,7 +201,7 @@ class _Session:
         return bool(started)
 
     def _collect(self, job: int, whole_nodes: int, remainder: int) -> bool:
-        """Collect GPUs for a guaranteed job; whether it has all of them."""
+        """Collect GPUs for a guaranteed job. True if it has all of them."""
         gpus_of_job = self.gpus_of[job]
         on_whole_nodes = whole_nodes * self.largest_node
         for node, gpus in enumerate(self.nodes):
@@ -261,7 +265,7 @@ class _Session:
         return started
 
     def _update_hosts(self, job: int) -> None:
-        """Name the running guaranteed jobs on the GPUs of an opportunistic job."""
+        """Record the running guaranteed jobs on the GPUs of an opportunistic job as its hosts."""
         owners = [self.owner[gpu] for gpu in self.gpus_of[job]]
         shared = [owner for owner in owners if owner in self.guaranteed_runs]
         hosts = tuple(sorted(set(shared)))
@@ -275,7 +279,7 @@ def _is_opportunistic(view: View) -> list[bool]:
     for job, value in enumerate(priority):
         if value not in (0, 1):
             raise TraceError(
-                f"{view.source}: {view.row(job)} has priority {value}; antman knows 0 "
+                f"{view.source}: {view.row(job)} has priority {value}; antman takes 0 "
                 f"(guaranteed) and 1 (opportunistic)"
             )
     return [bool(value == 1) for value in priority]

@@ -61,10 +61,11 @@ from repro.policies.muri._grouping import (
 MEASURED = (1.33 / 1.015, 1.5 / 1.015, 1.37 / 1.015)
 MEASURED_BLOCKS = (1.33 / 1.015, 1.5 / 1.015, 1.3 / 1.015)
 
-#: Groups of one width in the order of their formation, and their runs by ascending members.
+#: Groups of one width in the order of their formation, and the `Run` of each group (its members
+#: ascending).
 Placed = tuple[list[Group], dict[Group, Run]]
 NO_RUNS: Placed = ([], {})
-_JOB = operator.itemgetter(2)
+_job_of = operator.itemgetter(2)
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,9 @@ class Muri(Grouped):
     max_group : int
         Largest number of jobs in a group, 2 to 4.
     ordering : {"best", "worst"}
-        Ordering of the members: that of the shortest or of the longest period.
+        Ordering of the members: the one of the shortest or of the longest period.
     blossom : bool
-        Match jobs by efficiency; False: group neighbours in the order of priority.
+        Match jobs by efficiency. False: group neighbours in the order of priority.
     autopack : bool
         Split a group that is slower than its members one after the other. Then admit all groups
         again by priority.
@@ -90,17 +91,17 @@ class Muri(Grouped):
     interval : float, optional
         Seconds between decisions (360 on the paper's testbed); None: at every event.
     collapse : bool
-        Match kinds of jobs where stage times repeat; False: always job by job. The weight of the
-        matching is the same, but job by job is slow.
+        Match by numbers of pairs of kinds where stage times repeat. False: always job by job, with
+        the same weight of the matching, but slowly.
     measured_factors : bool, optional
         Multiply the periods of groups by the measured factors of the public simulator.
     halving_rounds : bool, optional
-        log2(``max_group``) rounds of matching, rounded up; False: ``max_group`` rounds.
+        Match in log2(``max_group``) rounds, rounded up. False: in ``max_group`` rounds.
     best_first : bool, optional
-        While GPUs are missing, the pairs of least waste merge first; False: the first pairs of the
+        While GPUs are missing, the pairs of least waste merge first. False: the first pairs of the
         list. Only with ``blossom``.
     wide_first : bool, optional
-        Equal priorities go to the wider job, with jobs that arrived just now last; False: to the
+        Equal priorities go to the wider job, with jobs that arrived just now last. False: to the
         earlier job.
     tie_window_s : float, optional
         Completions at most this long from an arrival (s) are one event with it.
@@ -155,7 +156,8 @@ class Muri(Grouped):
         return Interleaving(None, self.ordering, factors)
 
     def session(self, view: View) -> Callable[[View], RunSet]:
-        """Decision function of one run."""
+        """Decision function of one simulation."""
+        # Waste depends on kinds alone. The order of a list needs every single group.
         if self.best_first and self.blossom:
             return _SessionByKind(self, view)
         return _SessionByList(self, view)
@@ -215,7 +217,7 @@ class MuriS(Muri):
 
 
 class _Session:
-    """State of every run of a Muri policy: profiles, waiting jobs, nodes for groups."""
+    """State of one simulation of a Muri policy: profiles, waiting jobs, nodes for groups."""
 
     def __init__(self, policy: Muri, view: View) -> None:
         self.policy = policy
@@ -228,7 +230,7 @@ class _Session:
         jobs = range(len(stages))
         self.profiles = Profiles(
             [tuple(row) for row in stages.tolist()],
-            merged=len(columns) < RESOURCES,
+            three_stages=len(columns) < RESOURCES,
             perf=policy.performance(),
             max_group=max_group,
         )
@@ -254,7 +256,7 @@ class _Session:
         return self.candidates.ranked(jobs, priorities)
 
     def fitting(self, groups: Sequence[Group], width: int, jobs: Sequence[int]) -> list[Group]:
-        """List the groups of a width that still fit the nodes; ``jobs`` are members, best first."""
+        """List the groups of a width that still fit. ``jobs`` are their members, best first."""
         rank = {job: position for position, job in enumerate(jobs)}
         ordered = sorted(groups, key=lambda group: min(rank[job] for job in group))
         demands = itertools.repeat(width, len(ordered))
@@ -286,7 +288,7 @@ class _Session:
 
 
 class _SessionByKind(_Session):
-    """One run of Muri as the paper describes it: the pairs of least waste merge first.
+    """Muri as the paper describes it: the pairs of least waste merge first.
 
     While all jobs fit the cluster, a decision costs time in proportion to the jobs that arrived and
     left. All jobs are ranked only when some have to wait.
@@ -304,22 +306,22 @@ class _SessionByKind(_Session):
         self.groups.remove(view.finished)
         if self.policy.autopack:
             return self._decide_packed(view)
-        losers: list[int] = []
+        stopped: list[int] = []
         if self.candidates.waiting or not self._all_fit(view.fresh):
-            losers = self._select(view)
+            stopped = self._select(view)
         else:
             self.groups.add(view.fresh)
         formed = self.groups.arrange()
         by_width = self.groups.groups
         demand = sum(width * sum(map(len, kinds.values())) for width, kinds in by_width.items())
         if not self.nodes.surely_fits(by_width, demand):
-            losers += self._drop_without_nodes(view)
+            stopped += self._drop_without_nodes(view)
             formed = [(width, group) for width, group in formed if group[0] in self.groups.group_of]
-        stop = [job for job in losers if view.is_running(job)]
+        stop = [job for job in stopped if view.is_running(job)]
         return RunSet([Run(group, width) for width, group in formed], stop=stop, keep=True)
 
     def _decide_packed(self, view: View) -> RunSet:
-        """Decide anew on all groups; jobs of split groups may be grouped again."""
+        """Decide on all groups again. Jobs of split groups may be grouped again."""
         self._select(view)
         self.groups.arrange()
         groups = {width: self.groups.of_width(width) for width in self.groups.groups}
@@ -338,15 +340,16 @@ class _SessionByKind(_Session):
             width = self.widths[job]
             job_counts[width] = job_counts.get(width, 0) + 1
         size = self.policy.max_group
-        demand = sum(-(-count // size) * width for width, count in job_counts.items())
+        demand = sum(math.ceil(count / size) * width for width, count in job_counts.items())
         return self.nodes.surely_fits(job_counts, demand)
 
     def _select(self, view: View) -> list[int]:
-        """Choose the candidates among all jobs; list the jobs that lose their GPUs."""
+        """Choose the candidates among all jobs, and list the jobs that lose their GPUs."""
         self.add_waiting(view.fresh)
         running = self._ranked_members(view)
         chosen = self.candidates.choose(running, view.fresh)
-        candidates = [job for bucket in chosen.values() for job in sorted(map(_JOB, bucket))]
+        candidates = [job for bucket in chosen.values() for job in sorted(map(_job_of, bucket))]
+        # The order of the widths decides the order in which jobs stop.
         priority_of = {
             job: priority
             for width in dict.fromkeys([*chosen, *running])
@@ -354,26 +357,26 @@ class _SessionByKind(_Session):
         }
         new = [job for job in candidates if job not in priority_of]
         kept = set(candidates)
-        losers = {job: priority for job, priority in priority_of.items() if job not in kept}
-        self._return_to_waiting(losers)
+        stopped = {job: priority for job, priority in priority_of.items() if job not in kept}
+        self._return_to_waiting(stopped)
         self.candidates.remove(new)
         self.groups.add(new)
-        return list(losers)
+        return list(stopped)
 
     def _return_to_waiting(self, priority_of: Mapping[int, float]) -> None:
-        """Move jobs, given with their priorities, from their groups to the waiting jobs."""
+        """Move jobs from their groups to the waiting jobs. ``priority_of`` maps job to priority."""
         self.groups.remove(priority_of)
         self.candidates.add(priority_of, priority_of.values())
 
     def _drop_without_nodes(self, view: View) -> list[int]:
-        """Dissolve the groups that find no nodes; list their jobs, which wait."""
+        """Dissolve the groups without nodes, and list their jobs, which wait from now on."""
         entries = self._ranked_members(view)
         self.nodes.clear()
         dropped: dict[int, float] = {}
         for width in sorted(self.groups.groups, reverse=True):
             bucket = entries.get(width, [])
             groups = self.groups.of_width(width)
-            kept = set(self.fitting(groups, width, list(map(_JOB, bucket))))
+            kept = set(self.fitting(groups, width, list(map(_job_of, bucket))))
             lost = {job for group in groups if group not in kept for job in group}
             dropped |= {job: priority for priority, _, job in bucket if job in lost}
         self._return_to_waiting(dropped)
@@ -381,7 +384,7 @@ class _SessionByKind(_Session):
 
 
 class _SessionByList(_Session):
-    """One run of Muri as in the public simulator: every event ranks, groups and places all jobs."""
+    """Muri as in the public simulator: every event ranks, groups and places all jobs."""
 
     def __init__(self, policy: Muri, view: View) -> None:
         super().__init__(policy, view)
@@ -403,7 +406,7 @@ class _SessionByList(_Session):
         running = self._ranked_holders(view)
         self.add_waiting(view.fresh)
         entries = self.candidates.choose(running, view.fresh)
-        buckets = {width: [*map(_JOB, bucket)] for width, bucket in entries.items()}
+        buckets = {width: [*map(_job_of, bucket)] for width, bucket in entries.items()}
         arrange = self.groups.match if self.policy.blossom else self.groups.blocks
         groups = arrange(buckets, view.cluster.num_gpus)
         if self.policy.autopack:
@@ -442,8 +445,8 @@ class _SessionByList(_Session):
             old_groups, old_runs = self.placed.get(width, NO_RUNS)
             placed[width] = old_groups, old_runs
             if fitting != old_groups:
-                members = map(_ascending, fitting)
-                runs = {group: old_runs.get(group) or Run(group, width) for group in members}
+                sorted_groups = map(_ascending, fitting)
+                runs = {group: old_runs.get(group) or Run(group, width) for group in sorted_groups}
                 placed[width] = fitting, runs
         return placed
 
@@ -466,12 +469,12 @@ class _SessionByList(_Session):
     ) -> None:
         """Move jobs between those that wait and those that hold GPUs."""
         starting = {job for run in start for job in run.jobs}
-        if losers := set(stop) - starting:
+        if stopped := set(stop) - starting:
             ranked = itertools.chain.from_iterable(running.values())
-            priority_of = {job: priority for priority, _, job in ranked if job in losers}
+            priority_of = {job: priority for priority, _, job in ranked if job in stopped}
             self.candidates.add(priority_of, priority_of.values())
         self.candidates.remove(starting - self.holders)
-        self.holders -= losers
+        self.holders -= stopped
         self.holders |= starting
 
 

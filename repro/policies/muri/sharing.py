@@ -69,11 +69,11 @@ class Sharing:
     """
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Speed of the one job of the run, relative to running alone."""
+        """Rate of a single job."""
         if len(run.jobs) > 1:
             raise PolicyError(
                 f"jobs {[table.ids[job] for job in run.jobs]} form a group; this performance "
-                f"model knows opportunistic jobs and their hosts: name the hosts in `hosts`"
+                f"model has rates of single jobs and their hosts: name the hosts in `hosts`"
             )
         job = run.jobs[0]
         nominal = run.gpus / table.gpus[job]
@@ -83,7 +83,7 @@ class Sharing:
         return [nominal * _alone(table, job) / period]
 
     def paces(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Seconds per iteration of the one job of the run, exact to the last bit."""
+        """Seconds per iteration of a single job, exact to the last bit."""
         if run.hosts and table.counts_iterations and run.gpus == table.gpus[run.jobs[0]]:
             return [self._period(table, run)]
         return [table.solo[run.jobs[0]] / rate for rate in self.rates(table, run, nodes)]
@@ -107,7 +107,7 @@ class Sharing:
         """Time of one stage of a job (s)."""
         seconds = math.nan
         if name in table.frame:
-            # a job that shares no GPUs may lack stage times
+            # A job that shares no GPUs may lack stage times.
             seconds = float(table.column(name, gaps=True)[job])
         if math.isnan(seconds):
             raise _missing(table, job, name)

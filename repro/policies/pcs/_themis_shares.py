@@ -88,7 +88,7 @@ def fair_shares(
 
 
 class FairShares:
-    """One run of `Themis` in form ``shares``: an array per quantity, with an entry per job."""
+    """State of `Themis` in form ``shares``: an array per quantity, with an entry per job."""
 
     def __init__(self, view: View, in_iterations: bool, initial_service: float) -> None:
         self.in_iterations = in_iterations
@@ -146,7 +146,7 @@ class FairShares:
         return RunSet(self.running, "exact")
 
     def _advance(self, view: View) -> None:
-        """Book the progress since the last event, the completions and the arrivals."""
+        """Record the progress since the last event, the completions and the arrivals."""
         self.promised[self.order] += self.share[self.order] * (view.now - self.last_event)
         self.last_event = view.now
         for job in self.running:

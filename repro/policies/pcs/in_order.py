@@ -17,13 +17,13 @@ from typing import Any, ClassVar, NamedTuple
 from repro.base.assign import assign
 from repro.base.compiled import njit
 from repro.base.typing import Floats, Ints
-from repro.engine.elastic import ruled
-from repro.model.elastic import HOLDERS, Elastic, ElasticState, Jobs, give, pop, push
+from repro.engine.elastic import compiled_rule
+from repro.model.elastic import HOLDERS, Elastic, ElasticJobs, ElasticState, give, pop, push
 from repro.model.policy import register
 
 
 class Queue(NamedTuple):
-    """Memory of these policies: the waiting jobs, in a heap."""
+    """Memory of these rules: the waiting jobs, in a heap."""
 
     #: by job: key
     key: Floats
@@ -43,12 +43,12 @@ class Queue(NamedTuple):
 def queue_of(s: ElasticState) -> Queue:
     """Queue of a state."""
     return Queue(
-        key=s.real[0],
-        tie=s.whole[0],
-        heap=s.whole[1],
-        waiting=s.whole[2],
-        last_tie=s.whole[3],
-        granted=s.whole[4],
+        key=s.own_floats[0],
+        tie=s.own_ints[0],
+        heap=s.own_ints[1],
+        waiting=s.own_ints[2],
+        last_tie=s.own_ints[3],
+        granted=s.own_ints[4],
     )
 
 
@@ -72,7 +72,7 @@ def dequeue(s: ElasticState) -> int:
 
 
 @njit()
-def retire(jobs: Jobs, settings: int, s: ElasticState, job: int) -> None:
+def retire(jobs: ElasticJobs, settings: int, s: ElasticState, job: int) -> None:
     """Remove a completed job from the jobs that hold GPUs."""
     holders = s.holders[: s.tally[HOLDERS]]
     position = 0
@@ -107,11 +107,11 @@ def sort_holders(s: ElasticState, by_tie: bool) -> None:
 
 
 @njit()
-def hand_out(jobs: Jobs, s: ElasticState, single: bool, stable: bool) -> None:
+def hand_out(jobs: ElasticJobs, s: ElasticState, single: bool, holders_first: bool) -> None:
     """Hand out GPUs in order of keys: the demand of each job, or one GPU each if ``single``.
 
-    The jobs that hold GPUs are sorted already. If ``stable``, they come before waiting jobs of
-    equal keys, and stopped jobs come before jobs that waited already. Else ties decide.
+    The jobs that hold GPUs are sorted already. With ``holders_first``, among equal keys they come
+    first, then stopped jobs (latest stop first), then new jobs. Without it, ties decide.
     """
     queue = queue_of(s)
     key = queue.key
@@ -128,7 +128,7 @@ def hand_out(jobs: Jobs, s: ElasticState, single: bool, stable: bool) -> None:
             if not from_queue:
                 holder = s.holders[kept]
                 from_queue = key[waiting] < key[holder] or (
-                    not stable and key[waiting] == key[holder] and tie[waiting] < tie[holder]
+                    not holders_first and key[waiting] == key[holder] and tie[waiting] < tie[holder]
                 )
         elif from_queue:
             break
@@ -137,7 +137,7 @@ def hand_out(jobs: Jobs, s: ElasticState, single: bool, stable: bool) -> None:
         else:
             job = s.holders[kept]
             kept += 1
-        gpus = 1 if single else min(free, jobs.asked[job])
+        gpus = 1 if single else min(free, jobs.demand[job])
         give(jobs, s, job, gpus)
         granted[count] = job
         count += 1
@@ -145,7 +145,7 @@ def hand_out(jobs: Jobs, s: ElasticState, single: bool, stable: bool) -> None:
     for stopped in range(num_holders - 1, kept - 1, -1):
         job = s.holders[stopped]
         s.gpus[job] = 0.0
-        if stable:
+        if holders_first:
             queue.last_tie[0] -= 1
             tie[job] = queue.last_tie[0]
         enqueue(s, job, key[job], tie[job])
@@ -154,37 +154,37 @@ def hand_out(jobs: Jobs, s: ElasticState, single: bool, stable: bool) -> None:
 
 
 @njit()
-def _admit_fifo(jobs: Jobs, settings: int, s: ElasticState, job: int) -> None:
-    """Add a job to the queue; its key never changes."""
+def _admit_fifo(jobs: ElasticJobs, settings: int, s: ElasticState, job: int) -> None:
+    """Add a job to the queue. Its key never changes."""
     enqueue(s, job, float(job), job)
 
 
 @njit()
-def _share_fifo(jobs: Jobs, settings: int, s: ElasticState) -> None:
+def _share_fifo(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
     """Hand out demands in order of arrival."""
-    hand_out(jobs, s, False, True)
+    hand_out(jobs, s, single=False, holders_first=True)
 
 
 @njit()
-def _remaining_service(jobs: Jobs, s: ElasticState, job: int) -> float:
+def _remaining_service(jobs: ElasticJobs, s: ElasticState, job: int) -> float:
     """Remaining service D w / S(D), GPU-seconds."""
-    return float(jobs.asked[job] * (s.left[job] * jobs.error[job]) / jobs.fastest[job])
+    return float(jobs.demand[job] * (s.work_left[job] * jobs.error[job]) / jobs.full_speed[job])
 
 
 @njit()
-def _admit_srsf(jobs: Jobs, settings: int, s: ElasticState, job: int) -> None:
-    """Add a job to the queue; its key is constant while it waits."""
+def _admit_srsf(jobs: ElasticJobs, settings: int, s: ElasticState, job: int) -> None:
+    """Add a job to the queue. Its key is constant while it waits."""
     enqueue(s, job, _remaining_service(jobs, s, job), job)
 
 
 @njit()
-def _share_srsf(jobs: Jobs, settings: int, s: ElasticState) -> None:
+def _share_srsf(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
     """Hand out demands in order of remaining service."""
     queue = queue_of(s)
     for job in s.holders[: s.tally[HOLDERS]]:
         queue.key[job] = _remaining_service(jobs, s, job)
-    sort_holders(s, False)
-    hand_out(jobs, s, False, True)
+    sort_holders(s, by_tie=False)
+    hand_out(jobs, s, single=False, holders_first=True)
 
 
 @register("fifo-elastic")
@@ -193,8 +193,9 @@ class FifoElastic(Elastic):
     """Each job in order of arrival gets its demand or the GPUs that are left (FIFO in PCS, 5.1)."""
 
     needs = frozenset({"duration"})
+    # The GPUs of a job do not depend on later arrivals, so its completion is known.
     foresees = True
-    rule: ClassVar[Any] = ruled(_admit_fifo, retire, _share_fifo, Queue)
+    rule: ClassVar[Any] = compiled_rule(_admit_fifo, retire, _share_fifo, Queue)
 
 
 @register("srsf-elastic")
@@ -203,4 +204,4 @@ class SrsfElastic(Elastic):
     """Smallest remaining service first, at most the demand each (called Tiresias in PCS, 5.1)."""
 
     needs = frozenset({"duration"})
-    rule: ClassVar[Any] = ruled(_admit_srsf, retire, _share_srsf, Queue, by_arrival=False)
+    rule: ClassVar[Any] = compiled_rule(_admit_srsf, retire, _share_srsf, Queue, by_arrival=False)

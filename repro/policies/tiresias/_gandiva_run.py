@@ -1,4 +1,4 @@
-"""A whole run of Gandiva in the steps of the public simulator, in compiled loops."""
+"""Whole simulations of Gandiva in the steps of the public simulator, in compiled loops."""
 
 import math
 from typing import NamedTuple
@@ -19,7 +19,7 @@ _HOLDERS, _ARRIVED, _UNFINISHED = range(3)
 
 
 class StepClock(NamedTuple):
-    """Progress of a run, written in place."""
+    """Progress of a simulation, written in place."""
 
     #: (1,): time of the next step (s)
     next: Floats
@@ -46,12 +46,12 @@ def simulate_steps(
 ) -> None:
     """Simulate until every job has finished.
 
-    A test compares the run with that of the engine, step by step.
+    A test compares the simulation with that of the engine, step by step.
 
     Parameters
     ----------
     table : JobTable
-        Jobs of the run; their state is written.
+        Jobs of the simulation; their state is written.
     cluster : Cluster
         Nodes with equally many GPUs.
     intervals : Intervals or None
@@ -75,7 +75,7 @@ def simulate_steps(
         is_chosen=np.zeros(count, np.bool_),
         finished=np.zeros(count, np.bool_),
     )
-    # one step closes at most one interval per GPU
+    # One step ends at most one interval per GPU.
     spans = np.empty((3, max(at_once, cluster.num_gpus) + cluster.num_gpus))
     while clock.tally[_UNFINISHED] > 0:
         num_spans = _steps(sets, clock, table.state, submit, slice_s, step_s, spans)
@@ -118,7 +118,7 @@ def _steps(
         step(s, clock.finished, completed > 0, rotates, first_new, tally[_ARRIVED])
         count += _apply(s, clock, state, now, spans[:, count:])
         arrival = submit[tally[_ARRIVED]] if tally[_ARRIVED] < len(submit) else math.inf
-        # without jobs no step changes anything
+        # Without jobs no step changes anything.
         idle = tally[_UNFINISHED] == len(submit) - tally[_ARRIVED]
         clock.next[0] = arrival if idle else min(now + step_s, arrival)
     return count
@@ -133,13 +133,13 @@ def _complete(clock: StepClock, state: State, now: float, spans: Floats) -> int:
     count = 0
     kept = 0
     for job in clock.holders[: clock.tally[_HOLDERS]]:
-        if state.since[job] + state.left[job] > now:
+        if state.since[job] + state.work_left[job] > now:
             clock.holders[kept] = job
             kept += 1
             continue
         _stop(state, job, now, spans, count)
         count += 1
-        state.left[job] = 0.0
+        state.work_left[job] = 0.0
         state.end[job] = now
         clock.finished[job] = True
     clock.tally[_HOLDERS] = kept
@@ -182,4 +182,4 @@ def _stop(state: State, job: int, now: float, spans: Floats, column: int) -> Non
     spans[0, column] = job
     spans[1, column] = state.since[job]
     spans[2, column] = now
-    state.left[job] = max(0.0, state.left[job] - (now - state.since[job]))
+    state.work_left[job] = max(0.0, state.work_left[job] - (now - state.since[job]))

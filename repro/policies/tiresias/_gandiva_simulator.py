@@ -1,4 +1,4 @@
-"""Gandiva by the rules of the public Tiresias simulator: node sets, jobs dealt out anew.
+"""Gandiva by the rules of the public Tiresias simulator: node sets and their rebalancing.
 
 One call of `step` is one step of the simulator, of 10 s as shipped. The simulator begins a step
 with a rebalancing; here that rebalancing ends the step before. Nothing happens in between. So the
@@ -51,7 +51,7 @@ class Sets(NamedTuple):
     members: Ints
     #: (sizes, nodes of the cluster): sets of each size, roughly the least used first
     order: Ints
-    #: (sets,): jobs that entered since the set was opened or dealt out; completions do not lower it
+    #: (sets,): jobs that entered since the set was opened or refilled; completions do not lower it
     usage: Ints
     #: (sets,): number of jobs
     jobs: Ints
@@ -63,7 +63,7 @@ class Sets(NamedTuple):
     size: Ints
     #: (jobs,): next job of the set, -1 for the last
     behind: Ints
-    #: (jobs,): jobs whose size has no set and no nodes for one
+    #: (jobs,): jobs of a gang size without a set, for which too few nodes are free
     pending: Ints
     #: (nodes of the cluster,): numbers without an open set
     spare: Ints
@@ -262,14 +262,14 @@ def _remove_finished(s: Sets, finished: Flags, node_set: int) -> None:
 def _enter(s: Sets, job: int) -> bool:
     """Put a job into a set with spare capacity, a new one, or the second least used one.
 
-    Returns whether there is such a set.
+    False if there is no such set.
     """
     size = s.size[job]
     count = s.number[size]
     if count > 0:
         least = s.order[size, 0]
         _first_to_end(s.order[size, :count])
-        # strictly less: the last gang that a set has capacity for goes to another set if it can
+        # Strictly less: the last gang that a set has capacity for goes to another set if it can.
         if s.usage[least] + 1 < s.capacity[size]:
             _put(s, size, least, job)
             return True
@@ -296,7 +296,7 @@ def _put(s: Sets, size: int, node_set: int, job: int) -> None:
 
 @njit()
 def _retry_pending(s: Sets) -> None:
-    """Let pending jobs enter; after each job that enters, the simulator skips the next one."""
+    """Let pending jobs enter. After each job that enters, the simulator skips the next one."""
     kept = 0
     index = 0
     while index < s.tally[PENDING]:
@@ -355,7 +355,7 @@ def _shrink(s: Sets, size: int, count: int) -> None:
 
 @njit()
 def _expand(s: Sets, size: int, count: int) -> None:
-    """Open sets while nodes are free, and deal all jobs of the size out among all its sets.
+    """Open sets while nodes are free, and distribute all jobs of the size over all its sets.
 
     If all ``count`` sets are opened and have one node each, the simulator deals no jobs out. The
     new sets then stay empty and close in the next step.
@@ -385,11 +385,11 @@ def _deal(s: Sets, size: int) -> None:
         s.tally[MOVED] = 1
     for node_set in order:
         s.usage[node_set] = 0
-    for dealt in range(moved):
-        turn = dealt // number
-        index = dealt % number
+    for moved_jobs in range(moved):
+        turn = moved_jobs // number
+        index = moved_jobs % number
         node_set = order[index if turn % 2 == 0 else number - 1 - index]
-        _append(s, node_set, s.moving[dealt])
+        _append(s, node_set, s.moving[moved_jobs])
         s.usage[node_set] += 1
     # sets that the last turn reached, latest first, come behind the others
     if moved // number % 2 == 1:

@@ -17,15 +17,15 @@ Index = Callable[[float], float]
 
 
 class _Samples:
-    """Samples in ascending order with their prefix sums, as arrays and as lists."""
+    """Samples in ascending order and their prefix sums, each as an array and as a list."""
 
     def __init__(self, samples: Array) -> None:
         self.values = np.sort(samples)
         self.n = len(self.values)
         #: C_0, ..., C_n
         self.sums = np.concatenate([[0.0], np.cumsum(self.values)])
-        self.samples: list[float] = self.values.tolist()
-        self.prefix: list[float] = self.sums.tolist()
+        self.value_list: list[float] = self.values.tolist()
+        self.sum_list: list[float] = self.sums.tolist()
 
 
 class GittinsIndex(_Samples):
@@ -61,7 +61,7 @@ class GittinsIndex(_Samples):
         values = self.values
         ranks = np.arange(1, self.n + 1)
         x = self.sums[1:] + values * (self.n - ranks)
-        # equal samples make one point: the last of them
+        # Equal samples make one point, that of the last.
         is_last = np.append(values[1:] > values[:-1], True)
         self.x: list[float] = x[is_last].tolist()
         self.y: list[int] = ranks[is_last].tolist()
@@ -81,12 +81,12 @@ class GittinsIndex(_Samples):
         return (self.y[other] - self.y[point]) / (self.x[other] - self.x[point])
 
     def __call__(self, attained: float) -> float:
-        i = bisect_right(self.samples, attained)
+        i = bisect_right(self.value_list, attained)
         if i == self.n:
             return 0.0
         if self.delta is not None:
             return self._ratio(attained, i, self.delta)
-        x = self.prefix[i] + attained * (self.n - i)
+        x = self.sum_list[i] + attained * (self.n - i)
         vertex = bisect_right(self.unique, attained)
         supremum = 0.0
         while vertex < len(self.x):
@@ -99,16 +99,16 @@ class GittinsIndex(_Samples):
 
     def _ratio(self, attained: float, i: int, delta: float) -> float:
         """Ratio for the quantum ``delta``, with i = #{s <= attained}."""
-        k = bisect_right(self.samples, attained + delta)
+        k = bisect_right(self.value_list, attained + delta)
         beyond = delta * (self.n - k) if k < self.n else 0.0
-        service = self.prefix[k] - self.prefix[i] - attained * (k - i) + beyond
+        service = self.sum_list[k] - self.sum_list[i] - attained * (k - i) + beyond
         return (k - i) / service
 
 
 class MeanServiceIndex(_Samples):
     """G(a) = 1 / E[S | S > a], an index that drops as a job passes each known service time.
 
-    It yields the 2D-Gittins schedule of Tiresias Figure 7; the literal formula does not.
+    It yields the 2D-Gittins schedule of Tiresias, Figure 7. The literal formula does not.
 
     Examples
     --------
@@ -117,10 +117,10 @@ class MeanServiceIndex(_Samples):
     """
 
     def __call__(self, attained: float) -> float:
-        i = bisect_right(self.samples, attained)
+        i = bisect_right(self.value_list, attained)
         if i == self.n:
             return 0.0
-        return (self.n - i) / (self.prefix[self.n] - self.prefix[i])
+        return (self.n - i) / (self.sum_list[self.n] - self.sum_list[i])
 
 
 class TotalServiceIndex(_Samples):
@@ -136,7 +136,7 @@ class TotalServiceIndex(_Samples):
     """
 
     def __call__(self, attained: float) -> float:
-        i = bisect_right(self.samples, attained)
+        i = bisect_right(self.value_list, attained)
         if i == self.n:
             return 0.0
         ends = np.unique(self.values[i:])
@@ -170,15 +170,15 @@ class TotalServiceTable(_Samples):
             n - 1,
             np.searchsorted(values, attained + delta, side="right"),
         )
-        shares = (k - i) / (n - i)
-        means = np.floor((sums[k] - sums[i] + delta * (n - k)) / (n - i))
+        probabilities = (k - i) / (n - i)
+        expected = np.floor((sums[k] - sums[i] + delta * (n - k)) / (n - i))
         self.index = [
-            _rounded(_rounded(share, 5) * 1e6 / mean, 4) if mean > 0 else 0.0
-            for share, mean in zip(shares.tolist(), means.tolist(), strict=True)
+            _rounded(_rounded(probability, 5) * 1e6 / service, 4) if service > 0 else 0.0
+            for probability, service in zip(probabilities.tolist(), expected.tolist(), strict=True)
         ]
 
     def __call__(self, attained: float) -> float:
-        i = bisect_right(self.samples, attained)
+        i = bisect_right(self.value_list, attained)
         return self.index[i] if i < len(self.index) else 0.0
 
 

@@ -20,7 +20,7 @@ from typing import Annotated, ClassVar, Literal
 from repro.base.errors import ParamError
 from repro.model.cluster.spec import Cluster
 from repro.model.decision import Decision, RunSet
-from repro.model.policy import Play, Policy, register
+from repro.model.policy import CompiledRun, Policy, register
 from repro.model.rules import Completions
 from repro.model.settings import Above
 from repro.model.view import View
@@ -31,7 +31,7 @@ from repro.policies.tiresias._gandiva_simulator import stepper
 @register("gandiva")
 @dataclass(frozen=True)
 class Gandiva(Policy):
-    """Time slicing only: gangs of one size share node sets, each set rotates every slice.
+    """Time slicing only: gangs of one size share node sets, and each set rotates every slice.
 
     Parameters
     ----------
@@ -41,10 +41,11 @@ class Gandiva(Policy):
         Fixed step (s) at which arrivals, completions and rotations take effect, counted from the
         last arrival. Infinity (rules ``paper``): they take effect at once.
     form : {"paper", "simulator"}, optional
-        ``paper``: a job enters the least used set. Surplus sets close whole, and new sets take jobs
-        from overfull ones. ``simulator``: node sets are those of the public simulator. It counts
-        sets in gangs, and never lowers the usage of a set when a job ends. It deals the jobs of a
-        size out anew when nodes are lacking or a set spans several.
+        ``paper``: a job enters the least used set. A surplus set is closed, and its jobs move to
+        other sets; new sets take jobs from overfull ones. ``simulator``: node sets are those of the
+        public simulator. It divides a surplus or lack of GPUs by the gang size to get a number of
+        sets. The usage of a set never falls when a job ends. All jobs of a size are distributed
+        again if nodes are short or a set has several nodes.
 
     Reference: Tiresias, NSDI 2019, sections 5.1 and 5.3 (its Gandiva baseline); Gandiva, OSDI 2018.
     """
@@ -69,7 +70,7 @@ class Gandiva(Policy):
         return Completions(poll_s=self.poll_s)
 
     def session(self, view: View) -> Callable[[View], Decision]:
-        """Decision function of one run, with its node sets."""
+        """Decision function of one simulation, with its node sets."""
         if self.form != "simulator":
             return _Slicer(self, view)
         if not self.poll_s:
@@ -78,7 +79,7 @@ class Gandiva(Policy):
             )
         return stepper(self.slice_s, self.poll_s, view)
 
-    def player(self, cluster: Cluster) -> Play | None:
+    def compiled_run(self, cluster: Cluster) -> CompiledRun | None:
         """Compiled steps of the public simulator, for equal nodes without GPU types."""
         equal_nodes = len({node.gpus for node in cluster.nodes}) == 1 and not cluster.gpu_types
         if self.form != "simulator" or not equal_nodes:
@@ -88,7 +89,7 @@ class Gandiva(Policy):
 
 @dataclass
 class _NodeSet:
-    """Nodes that serve gangs of one size; the first `capacity` jobs of the list run."""
+    """Nodes that serve gangs of one size. The first `capacity` jobs of the list run."""
 
     capacity: int
     nodes: int
@@ -101,12 +102,12 @@ class _NodeSet:
 
 
 def _least_used(sets: list[_NodeSet]) -> _NodeSet:
-    """Set with the fewest jobs, the first of equal ones."""
+    """Set with the fewest jobs, the first in the list of these."""
     return min(sets, key=lambda node_set: len(node_set.jobs))
 
 
 class _Slicer:
-    """Node sets of one run in form ``paper``."""
+    """Node sets in form ``paper``."""
 
     def __init__(self, policy: Gandiva, view: View) -> None:
         self.policy = policy
@@ -117,14 +118,14 @@ class _Slicer:
         self.sets: dict[int, list[_NodeSet]] = {}
         #: unfinished job -> gang size (GPUs)
         self.gang_sizes: dict[int, int] = {}
-        #: jobs whose size has no set and no nodes for one
+        #: jobs of a gang size without a set, for which too few nodes are free
         self.pending: list[int] = []
 
     def __call__(self, view: View) -> Decision:
-        """Remove completed jobs, rotate, enter new jobs, rebalance."""
+        """Remove completed jobs, rotate, enter new jobs, and rebalance."""
         now = view.now
         jobs = view.jobs
-        counts_before = self._counts()
+        before = self._fingerprint()
         has_freed_nodes = self._remove_completed(jobs) if view.changed else False
         if self._ends_slice(now):
             self._rotate(view)
@@ -136,16 +137,18 @@ class _Slicer:
         if has_freed_nodes:
             self.pending = [job for job in self.pending if not self._enter(job)]
         self._rebalance()
-        heads = [job for node_set in self._all_sets() for job in node_set.jobs[: node_set.capacity]]
-        is_settled = not view.changed and self._counts() == counts_before
-        return RunSet(heads, "exact", self._wake(now, is_settled))
+        running = [
+            job for node_set in self._all_sets() for job in node_set.jobs[: node_set.capacity]
+        ]
+        is_settled = not view.changed and self._fingerprint() == before
+        return RunSet(running, "exact", self._wake(now, is_settled))
 
     def _all_sets(self) -> Iterator[_NodeSet]:
         """Node sets of all sizes."""
         for sets in self.sets.values():
             yield from sets
 
-    def _counts(self) -> list[int]:
+    def _fingerprint(self) -> list[int]:
         """Numbers that decide the next step if no job arrives or completes."""
         jobs = (len(node_set.jobs) for node_set in self._all_sets())
         return [self.free_nodes, len(self.pending), *jobs]
@@ -156,7 +159,7 @@ class _Slicer:
         return abs(slices - round(slices)) < 1e-9
 
     def _wake(self, now: float, is_settled: bool) -> float:
-        """Next decision (s); a settled step changed nothing."""
+        """Time of the next decision (s). A settled step changed nothing."""
         is_overfull = any(node_set.is_overfull for node_set in self._all_sets())
         step_s = self.policy.poll_s
         slice_s = self.policy.slice_s
@@ -172,11 +175,11 @@ class _Slicer:
             if self._ends_slice(wake):
                 return wake
             wake += step_s
-        # counted from this arrival, no step ever meets the end of a slice
+        # In steps from this arrival, no step ever meets the end of a slice.
         return math.inf if (slice_s / step_s).is_integer() else wake
 
     def _remove_completed(self, jobs: list[int]) -> bool:
-        """Remove completed jobs and empty sets; return whether nodes became free."""
+        """Remove completed jobs and empty sets. True if nodes became free."""
         for job in self.gang_sizes.keys() - set(jobs):
             for node_set in self.sets.get(self.gang_sizes.pop(job), []):
                 if job in node_set.jobs:
@@ -191,7 +194,7 @@ class _Slicer:
         """Send the jobs that ran to the tail of every overfull set."""
         for node_set in self._all_sets():
             if node_set.is_overfull:
-                # a stable sort: waiting jobs (False) come first
+                # A stable sort, in which waiting jobs (False) come first.
                 node_set.jobs.sort(key=view.is_running)
 
     def _open_set(self, gpus: int) -> _NodeSet | None:
@@ -205,13 +208,14 @@ class _Slicer:
         return node_set
 
     def _enter(self, job: int) -> bool:
-        """Put a job into a set with spare capacity, a new one, or the least used one.
+        """Put a job into the least used set. False if the size has no set.
 
-        Returns whether there is such a set.
+        If the job would fill this set, a new set is opened instead where nodes are free.
         """
         gpus = self.gang_sizes[job]
         sets = self.sets.get(gpus)
         chosen = _least_used(sets) if sets else None
+        # As in the public simulator, the last gang of a set goes to another set if it can.
         if chosen is None or len(chosen.jobs) + 1 >= chosen.capacity:
             chosen = self._open_set(gpus) or chosen
         if chosen is None:
@@ -248,7 +252,7 @@ class _Slicer:
             _least_used(sets).jobs.append(job)
 
     def _grow(self, gpus: int, count: int) -> None:
-        """Open sets while jobs wait in sets, and fill them from the tails of overfull ones."""
+        """Open sets while sets are overfull, and fill them from the tails of overfull sets."""
         for _ in range(count):
             overfull = [node_set for node_set in self.sets[gpus] if node_set.is_overfull]
             opened = self._open_set(gpus) if overfull else None

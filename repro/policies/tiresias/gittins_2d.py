@@ -84,12 +84,12 @@ class Gittins2D(Order):
         return self.quantum
 
     def ordering(self, view: View) -> Ordering:
-        """Order of one run."""
+        """Order of one simulation."""
         return _Ordering(self, view)
 
 
 class _Ordering(Ordering):
-    """Largest index of the attained service first; the index is built once per run."""
+    """Largest index of the attained service first. The index is built once per simulation."""
 
     def __init__(self, policy: Gittins2D, view: View) -> None:
         super().__init__(policy, view)

@@ -1,4 +1,4 @@
-"""Compiled loops: columns of the programme over single jobs and pairs, rows of its answer."""
+"""Compiled functions: columns of the programme over single jobs and pairs, rows of its answer."""
 
 from typing import Any
 
@@ -11,9 +11,18 @@ OFFERS = {"all": 0, "working": 1, "useful": 2}
 
 
 def columns(
-    values: Any, paired: Any, counts: Any, widths: Any, capacity: Any, within: Any, offer: int
+    values: Any,
+    paired: Any,
+    counts: Any,
+    widths: Any,
+    capacity: Any,
+    pairs_within_kind: Any,
+    offer: int,
 ) -> Any:
-    """Names, rows, coefs, weights and blocks of a `Programme`; time and value row of each kind."""
+    """Names, rows, coefs, weights and blocks of a `Programme`, and two rows of each kind.
+
+    The two rows are those of its time and of its value.
+    """
     # Kinds are sorted by width. The rows of a width are the times of its kinds, then their values.
     order = np.argsort(widths, kind="stable")
     rank = np.argsort(order)
@@ -22,14 +31,14 @@ def columns(
     time_row = begin + rank
     value_row = np.searchsorted(by_width, widths, side="right") + rank
     blocks = 2 * np.append(np.unique(begin), len(widths))
-    problem = values, paired, counts, widths, capacity, within, offer
+    problem = values, paired, counts, widths, capacity, pairs_within_kind, offer
     return *_columns(problem, order, time_row, value_row), blocks, time_row, value_row
 
 
 @njit(error_model="numpy")
 def _columns(problem: Any, order: Any, time_row: Any, value_row: Any) -> Any:
     """Names (kinds and GPU type), rows, coefs and weights of the columns on offer."""
-    values, paired, counts, widths, capacity, within, offer = problem
+    values, paired, counts, widths, capacity, pairs_within_kind, offer = problem
     kinds, types = values.shape
     max_columns = types * kinds * (kinds + 3) // 2
     names = np.empty((3, max_columns), dtype=np.int64)
@@ -59,15 +68,15 @@ def _columns(problem: Any, order: Any, time_row: Any, value_row: Any) -> Any:
             for b in order[position:]:
                 if widths[a] != widths[b]:
                     break
-                if a == b and not within[a]:
+                if a == b and not pairs_within_kind[a]:
                     continue
                 value_a = paired[a, b, j]
                 value_b = paired[b, a, j]
-                runs = value_a > 0.0 and value_b > 0.0
-                if runs and offer == 2:
-                    runs = value_a / values[a, j] + value_b / values[b, j] > 1.0
-                any_pair_runs |= runs
-                if widths[a] > capacity[j] or not (runs or offer == 0):
+                can_run = value_a > 0.0 and value_b > 0.0
+                if can_run and offer == 2:
+                    can_run = value_a / values[a, j] + value_b / values[b, j] > 1.0
+                any_pair_runs |= can_run
+                if widths[a] > capacity[j] or not (can_run or offer == 0):
                     continue
                 first_kind[k] = a
                 second_kind[k] = b
@@ -90,7 +99,8 @@ def _columns(problem: Any, order: Any, time_row: Any, value_row: Any) -> Any:
         a = first_kind[k]
         b = second_kind[k]
         if b < 0:
-            # The rows of a missing first member have coefficients 0: they keep runs together.
+            # The rows of a missing first member have coefficients 0. One kind per width stands
+            # for it, so that the columns of single jobs form few ranges.
             lead = a if k == 0 or widths[a] != widths[lead] else lead
             b = a
             a = lead
@@ -105,7 +115,7 @@ def _columns(problem: Any, order: Any, time_row: Any, value_row: Any) -> Any:
 
 @njit()
 def spread(jobs: Any, kinds: Any, alone: Any, lookup: Any, per_pair: Any) -> Any:
-    """Rows per job and pair of jobs; ``lookup`` has the row of two kinds in ``per_pair``, or -1."""
+    """Rows of members and shares. ``lookup`` has the row of two kinds in ``per_pair``, or -1."""
     count = len(jobs)
     columns = alone.shape[1]
     size = count

@@ -12,9 +12,9 @@
 #
 # Where tau > 0, x / tau and y / tau are optimal. The weights w and w_x of the barrier are the
 # numbers of jobs or pairs of a row or column, so that the answer over kinds is the answer over
-# jobs. A Newton step eliminates x and the slacks. With wide = s_x / y_x there remains
+# jobs. A Newton step eliminates x and the slacks. With scaling = s_x / y_x there remains
 #
-#   (6) N dy = right-hand side + f dv - b dtau,    N = A diag(wide) A' + diag(s / y)
+#   (6) N dy = right-hand side + f dv - b dtau,    N = A diag(scaling) A' + diag(s / y)
 #
 # solved for f (`probe`), -b (`y1`) and the residuals of (1), (2) and (5) (`y2`). (3) then gives dv
 # (`v1` and `v2`), and (4) dtau. A predictor towards mu = 0 sets the centring, sigma = (1 - its
@@ -22,8 +22,8 @@
 #
 # Every column touches at most five rows: time and value of both members, GPUs of the type. Only
 # kinds of equal width share columns, so that N has one block per width; only the rows of GPU types
-# couple the blocks. Columns come in runs of one first member and one GPU type, in which the second
-# member goes through consecutive kinds.
+# couple the blocks. Columns come in ranges of one first member and one GPU type, in which the
+# second member goes through consecutive kinds.
 
 from typing import Any
 
@@ -33,9 +33,9 @@ from repro.base.assign import assign
 from repro.base.compiled import SUMS, njit
 
 #: Relative addition to the diagonal, as rows may become dependent near the optimum.
-STEADY = 1e-13
-#: Smallest pivot.
-SINGULAR = 1e-300
+REGULARISATION = 1e-13
+#: Smallest pivot; a smaller one is replaced.
+MIN_PIVOT = 1e-300
 #: Pivots per block of the factorisation.
 _BLOCK = 4
 
@@ -44,8 +44,7 @@ _BLOCK = 4
 def factorise(matrix: Any) -> None:
     """Overwrite the upper half of a positive definite matrix with its Cholesky factor.
 
-    Columns beyond the square are right-hand sides. They become solutions with the transpose of the
-    factor.
+    Columns beyond the square are right-hand sides b. With the factor U they become U'^-1 b.
     """
     size, width = matrix.shape
     for begin in range(0, size, _BLOCK):
@@ -55,7 +54,7 @@ def factorise(matrix: Any) -> None:
                 factor = matrix[above, k]
                 for j in range(k, width):
                     matrix[k, j] -= factor * matrix[above, j]
-            inverse = 1.0 / np.sqrt(max(matrix[k, k], SINGULAR))
+            inverse = 1.0 / np.sqrt(max(matrix[k, k], MIN_PIVOT))
             for j in range(k, width):
                 matrix[k, j] *= inverse
         if end - begin < _BLOCK:
@@ -72,33 +71,38 @@ def factorise(matrix: Any) -> None:
 
 
 @njit(error_model="numpy")
-def find_runs(rows: Any, blocks: Any) -> Any:
-    """First column, length and rows of each run; first row of its block, columns of its type."""
-    runs = np.empty((rows.shape[0], 10), dtype=np.uint64)
+def find_ranges(rows: Any, blocks: Any) -> Any:
+    """Ranges of columns, shape (ranges, 10).
+
+    The entries of a range are its first column, its length, the five rows of its first column, the
+    first row of its block, and two columns of `normal_matrix`: its GPU type's in the rows of the
+    block, and its GPU type's in the rows of the types.
+    """
+    ranges = np.empty((rows.shape[0], 10), dtype=np.uint64)
     count = 0
     block = 0
     for k in range(rows.shape[0]):
         same = k > 0 and rows[k, 0] == rows[k - 1, 0] and rows[k, 4] == rows[k - 1, 4]
         if same and rows[k, 1] == rows[k - 1, 1] + 1:
-            runs[count - 1, 1] += np.uint64(1)
+            ranges[count - 1, 1] += np.uint64(1)
             continue
         block = 0 if rows[k, 0] < blocks[block] else block
         while rows[k, 0] >= blocks[block + 1]:
             block += 1
-        runs[count, 0] = k
-        runs[count, 1] = 1
+        ranges[count, 0] = k
+        ranges[count, 1] = 1
         for p in range(5):
-            runs[count, 2 + p] = rows[k, p]
+            ranges[count, 2 + p] = rows[k, p]
         of_type = rows[k, 4] - blocks[-1]
-        runs[count, 7] = blocks[block]
-        runs[count, 9] = of_type
-        runs[count, 8] = blocks[block + 1] - blocks[block] + of_type
+        ranges[count, 7] = blocks[block]
+        ranges[count, 8] = blocks[block + 1] - blocks[block] + of_type
+        ranges[count, 9] = of_type
         count += 1
-    return runs[:count]
+    return ranges[:count]
 
 
 @njit(error_model="numpy", fastmath=SUMS)
-def times(runs: Any, coefs: Any, x: Any, out: Any) -> None:
+def multiply(ranges: Any, coefs: Any, x: Any, out: Any) -> None:
     """Set ``out`` to A x."""
     c0 = coefs[0]
     c1 = coefs[1]
@@ -106,11 +110,11 @@ def times(runs: Any, coefs: Any, x: Any, out: Any) -> None:
     c3 = coefs[3]
     c4 = coefs[4]
     out[:] = 0.0
-    for r in range(runs.shape[0]):
-        begin = runs[r, 0]
-        length = runs[r, 1]
-        r1 = runs[r, 3]
-        r3 = runs[r, 5]
+    for r in range(ranges.shape[0]):
+        begin = ranges[r, 0]
+        length = ranges[r, 1]
+        r1 = ranges[r, 3]
+        r3 = ranges[r, 5]
         s0 = s2 = s4 = 0.0
         for k in range(begin, begin + length):
             s0 += c0[k] * x[k]
@@ -120,27 +124,27 @@ def times(runs: Any, coefs: Any, x: Any, out: Any) -> None:
             out[r1 + q] += c1[begin + q] * x[begin + q]
         for q in range(length):
             out[r3 + q] += c3[begin + q] * x[begin + q]
-        out[runs[r, 2]] += s0
-        out[runs[r, 4]] += s2
-        out[runs[r, 6]] += s4
+        out[ranges[r, 2]] += s0
+        out[ranges[r, 4]] += s2
+        out[ranges[r, 6]] += s4
 
 
 @njit(error_model="numpy", fastmath=SUMS)
-def times_transposed(runs: Any, coefs: Any, y: Any, out: Any) -> None:
+def multiply_transposed(ranges: Any, coefs: Any, y: Any, out: Any) -> None:
     """Set ``out`` to A' y."""
     c0 = coefs[0]
     c1 = coefs[1]
     c2 = coefs[2]
     c3 = coefs[3]
     c4 = coefs[4]
-    for r in range(runs.shape[0]):
-        begin = runs[r, 0]
-        r1 = runs[r, 3]
-        r3 = runs[r, 5]
-        y0 = y[runs[r, 2]]
-        y2 = y[runs[r, 4]]
-        y4 = y[runs[r, 6]]
-        for q in range(runs[r, 1]):
+    for r in range(ranges.shape[0]):
+        begin = ranges[r, 0]
+        r1 = ranges[r, 3]
+        r3 = ranges[r, 5]
+        y0 = y[ranges[r, 2]]
+        y2 = y[ranges[r, 4]]
+        y4 = y[ranges[r, 6]]
+        for q in range(ranges[r, 1]):
             k = begin + q
             out[k] = (
                 c0[k] * y0 + c2[k] * y2 + c4[k] * y4 + c1[k] * y[r1 + q] + c3[k] * y[r3 + q]
@@ -149,40 +153,43 @@ def times_transposed(runs: Any, coefs: Any, y: Any, out: Any) -> None:
 
 @njit(error_model="numpy", fastmath=SUMS)
 def normal_matrix(
-    runs: Any, blocks: Any, coefs: Any, width: Any, slack: Any, matrix: Any
+    ranges: Any, blocks: Any, coefs: Any, scaling: Any, slack: Any, matrix: Any
 ) -> None:  # fmt: skip
-    """Set the upper half of A diag(width) A' + diag(slack); a row has its block, then the types."""
+    """Set ``matrix`` to the upper half of A diag(scaling) A' + diag(slack).
+
+    A row of a block has the columns of the block, then those of the GPU types.
+    """
     c0 = coefs[0]
     c1 = coefs[1]
     c2 = coefs[2]
     c3 = coefs[3]
     c4 = coefs[4]
     matrix[:] = 0.0
-    for r in range(runs.shape[0]):
-        begin = runs[r, 0]
-        r1 = runs[r, 3]
-        r3 = runs[r, 5]
-        lo = runs[r, 7]
-        border = runs[r, 8]
-        r0 = runs[r, 2]
-        r2 = runs[r, 4]
-        r4 = runs[r, 6]
+    for r in range(ranges.shape[0]):
+        begin = ranges[r, 0]
+        r1 = ranges[r, 3]
+        r3 = ranges[r, 5]
+        lo = ranges[r, 7]
+        border = ranges[r, 8]
+        r0 = ranges[r, 2]
+        r2 = ranges[r, 4]
+        r4 = ranges[r, 6]
         value_a = r2 - lo
         s00 = s02 = s04 = s22 = s24 = s44 = 0.0
-        for q in range(runs[r, 1]):
+        for q in range(ranges[r, 1]):
             k = begin + q
             time = r1 + q
             value = r3 + q
-            w0 = c0[k] * width[k]
-            w1 = c1[k] * width[k]
-            w2 = c2[k] * width[k]
-            w3 = c3[k] * width[k]
+            w0 = c0[k] * scaling[k]
+            w1 = c1[k] * scaling[k]
+            w2 = c2[k] * scaling[k]
+            w3 = c3[k] * scaling[k]
             s00 += w0 * c0[k]
             s02 += w0 * c2[k]
             s04 += w0 * c4[k]
             s22 += w2 * c2[k]
             s24 += w2 * c4[k]
-            s44 += c4[k] * width[k] * c4[k]
+            s44 += c4[k] * scaling[k] * c4[k]
             matrix[r0, time - lo] += w0 * c1[k]
             matrix[r0, value - lo] += w0 * c3[k]
             matrix[r2, value - lo] += w2 * c3[k]
@@ -197,54 +204,56 @@ def normal_matrix(
         matrix[r0, border] += s04
         matrix[r2, value_a] += s22
         matrix[r2, border] += s24
-        matrix[r4, runs[r, 9]] += s44
+        matrix[r4, ranges[r, 9]] += s44
     for block in range(len(blocks)):
         begin = blocks[block]
         end = blocks[block + 1] if block + 1 < len(blocks) else len(slack)
         for i in range(end - begin):
-            matrix[begin + i, i] = (matrix[begin + i, i] + slack[begin + i]) * (1.0 + STEADY)
+            matrix[begin + i, i] = (matrix[begin + i, i] + slack[begin + i]) * (
+                1.0 + REGULARISATION
+            )
 
 
 @njit(error_model="numpy", fastmath=SUMS)
 def factorise_blocks(
-    matrix: Any, blocks: Any, first_side: Any, second_side: Any, inverse: Any
+    matrix: Any, blocks: Any, first_rhs: Any, second_rhs: Any, inverse: Any
 ) -> None:
-    """Factorise `normal_matrix` in place, and overwrite both right-hand sides with the solutions.
+    """Factorise `normal_matrix` in place and overwrite both right-hand sides with the solutions.
 
     The inverse pivots are written into ``inverse``.
     """
     last = blocks[-1]
-    types = len(first_side) - last
+    types = len(first_rhs) - last
     corner = matrix[last:, : types + 2]
-    assign(corner[:, types], first_side[last:])
-    assign(corner[:, types + 1], second_side[last:])
+    assign(corner[:, types], first_rhs[last:])
+    assign(corner[:, types + 1], second_rhs[last:])
     for block in range(len(blocks) - 1):
         lo = blocks[block]
         hi = blocks[block + 1]
-        wide = hi - lo
-        part = matrix[lo:hi, : wide + types + 2]
-        assign(part[:, wide + types], first_side[lo:hi])
-        assign(part[:, wide + types + 1], second_side[lo:hi])
+        block_size = hi - lo
+        part = matrix[lo:hi, : block_size + types + 2]
+        assign(part[:, block_size + types], first_rhs[lo:hi])
+        assign(part[:, block_size + types + 1], second_rhs[lo:hi])
         factorise(part)
-        assign(first_side[lo:hi], part[:, wide + types])
-        assign(second_side[lo:hi], part[:, wide + types + 1])
-        for i in range(wide):
+        assign(first_rhs[lo:hi], part[:, block_size + types])
+        assign(second_rhs[lo:hi], part[:, block_size + types + 1])
+        for i in range(block_size):
             inverse[lo + i] = 1.0 / part[i, i]
             for g in range(types):
                 for h in range(g, types + 2):
-                    corner[g, h] -= part[i, wide + g] * part[i, wide + h]
+                    corner[g, h] -= part[i, block_size + g] * part[i, block_size + h]
     factorise(corner)
-    assign(first_side[last:], corner[:, types])
-    assign(second_side[last:], corner[:, types + 1])
+    assign(first_rhs[last:], corner[:, types])
+    assign(second_rhs[last:], corner[:, types + 1])
     for g in range(types):
         inverse[last + g] = 1.0 / corner[g, g]
-    _backward(matrix, blocks, inverse, first_side)
-    _backward(matrix, blocks, inverse, second_side)
+    _backward(matrix, blocks, inverse, first_rhs)
+    _backward(matrix, blocks, inverse, second_rhs)
 
 
 @njit(error_model="numpy", fastmath=SUMS)
 def _forward(upper: Any, inverse: Any, x: Any, tail: Any) -> None:
-    """Solve with the transpose of one block of the factor, and subtract it from the tail."""
+    """Forward substitution in one block. Its contributions are subtracted from ``tail``."""
     size = len(x)
     for i in range(size):
         value = x[i] * inverse[i]
@@ -257,7 +266,7 @@ def _forward(upper: Any, inverse: Any, x: Any, tail: Any) -> None:
 
 @njit(error_model="numpy", fastmath=SUMS)
 def _backward(matrix: Any, blocks: Any, inverse: Any, x: Any) -> None:
-    """Solve with the factor: first the GPU types, on which the blocks depend."""
+    """Back substitution: first the rows of the GPU types, on which the blocks depend."""
     last = blocks[-1]
     end = len(x)
     for block in range(len(blocks) - 1, -1, -1):
@@ -308,7 +317,10 @@ def dot(a: Any, b: Any) -> float:
 def complete_steps(
     target: Any, values: Any, duals: Any, steps: Any, dual_steps: Any, most: float
 ) -> float:  # fmt: skip
-    """Set the steps that change products by ``target``; return the largest relative decrease."""
+    """Set the steps for which values times duals changes by ``target``.
+
+    The result is the largest of ``most`` and the relative decreases of values and duals.
+    """
     for k in range(len(values)):
         steps[k] = (target[k] - values[k] * dual_steps[k]) / duals[k]
     for k in range(len(values)):
@@ -321,7 +333,7 @@ def complete_steps(
 
 @njit(error_model="numpy", fastmath=SUMS)
 def balance(rows: Any, coefs: Any, free: Any, own: Any) -> Any:
-    """Row scales, of A and of x >= 0, that bring all entries near 1 (Ruiz, 3 passes)."""
+    """Scales of the rows of A and of x >= 0 that bring all entries near 1 (Ruiz, 3 passes)."""
     count = rows.shape[0]
     size = len(free)
     scale = np.ones(size)
@@ -366,12 +378,12 @@ def balance(rows: Any, coefs: Any, free: Any, own: Any) -> Any:
 @njit(error_model="numpy", fastmath=SUMS)
 def centre(
     rows: Any, coefs: Any, free: Any, limits: Any, column_weights: Any, row_weights: Any,
-    own: Any, blocks: Any, goal: float, tolerance: float, most_steps: int,
+    own: Any, blocks: Any, goal: float, tolerance: float, max_steps: int,
 ) -> Any:  # fmt: skip
     """Solve the programme: x, v, duals y and number of steps (-1: ``tolerance`` was not reached).
 
-    Arguments are as in `Programme`; ``own`` marks columns of two jobs of one kind. ``goal`` is 1.
-    With ``goal`` 0 and ``free`` 0 the result is the centre of all points within the constraints.
+    Arguments are as in `Programme`; ``own`` marks columns of two jobs of one kind. ``goal`` 1
+    maximises v. ``goal`` 0 with ``free`` 0 gives the centre of all points within the constraints.
     """
     size = len(limits)
     count = rows.shape[0]
@@ -384,20 +396,20 @@ def centre(
     limits = limits / scale
     weights = column_weights.sum() + row_weights.sum() + 1.0
     norm = max(1.0, np.sqrt(dot(limits, limits)))
-    runs = find_runs(rows, blocks)
+    ranges = find_ranges(rows, blocks)
     upper = np.empty((size, (blocks[1:] - blocks[:-1]).max() + size - blocks[-1] + 2))
     primal, y1, y2, ds, target, inverse = np.empty((6, size))
-    dual, low, wide, t, ahead, dy_low, ds_low, target_low = np.empty((8, count))
+    dual, low, scaling, t, fixed_step, dy_low, ds_low, target_low = np.empty((8, count))
 
     # Start: least-squares points, shifted into the positive orthant.
-    normal_matrix(runs, blocks, scaled, column_weights, row_weights, upper)
+    normal_matrix(ranges, blocks, scaled, column_weights, row_weights, upper)
     probe = free.copy()
     assign(y1, -limits)
     factorise_blocks(upper, blocks, probe, y1, inverse)
     curve = dot(free, probe)
     v = -dot(free, y1) / curve if curve > 0.0 else 0.0
     y1 += v * probe
-    times_transposed(runs, scaled, y1, t)
+    multiply_transposed(ranges, scaled, y1, t)
     x = -column_weights * t
     s = -y1
     s_low = -t
@@ -409,7 +421,7 @@ def centre(
     s_low = s_low * column_weights
     y = probe * (goal / curve if curve > 0.0 else 0.0)
     y_low = np.empty(count)
-    times_transposed(runs, scaled, y, y_low)
+    multiply_transposed(ranges, scaled, y, y_low)
     shift = max(-y.min(), -y_low.min())
     if shift >= 0.0:
         y += 1.0 + shift
@@ -417,60 +429,64 @@ def centre(
     tau = 1.0
     kappa = 1.0
 
-    for number in range(most_steps):
-        times_transposed(runs, scaled, y, t)
-        times(runs, scaled, x, primal)
+    for step_count in range(max_steps):
+        multiply_transposed(ranges, scaled, y, t)
+        multiply(ranges, scaled, x, primal)
         dual_free = -dot(free, y) + goal * tau
         primal += s + free * v - limits * tau
         for k in range(count):
             dual[k] = y_low[k] - t[k]
             low[k] = s_low[k] - x[k]
-            wide[k] = s_low[k] / y_low[k]
-        priced = dot(limits, y)
-        gap = kappa - goal * v + priced
+            scaling[k] = s_low[k] / y_low[k]
+        limits_y = dot(limits, y)
+        gap = kappa - goal * v + limits_y
         mu = (dot(s, y) + dot(s_low, y_low) + kappa * tau) / weights
         value = max(abs(v) / tau, 1e-12) if goal > 0.0 else 1.0
         primal_error = max(largest(primal), largest(low)) / tau / norm
         dual_error = max(largest(dual), abs(dual_free)) / tau
-        gap_error = abs(priced - goal * v) / tau / value
+        gap_error = abs(limits_y - goal * v) / tau / value
         if primal_error < tolerance and dual_error < tolerance and gap_error < tolerance:
-            return x * scale_low / tau, v / tau, y / scale / tau, number
+            return x * scale_low / tau, v / tau, y / scale / tau, step_count
         if not (mu > 0.0) or not np.isfinite(mu):
             break
-        normal_matrix(runs, blocks, scaled, wide, s / y, upper)
+        normal_matrix(ranges, blocks, scaled, scaling, s / y, upper)
         assign(probe, free)
         assign(y1, -limits)
         factorise_blocks(upper, blocks, probe, y1, inverse)
         curve = dot(free, probe)
         v1 = (goal - dot(free, y1)) / curve if curve > 0.0 else 0.0
         y1 += v1 * probe
-        below = kappa / tau + goal * v1 - dot(limits, y1)
+        denominator = kappa / tau + goal * v1 - dot(limits, y1)
         sigma = 0.0
-        pull = 1.0
+        residual_part = 1.0
         assign(target, -s * y)
         assign(target_low, -s_low * y_low)
         target_tau = -kappa * tau
         for phase in range(2):
-            # Steps of the columns without the duals of the rows, then the steps of these duals.
+            # ``fixed_step`` is the step of x if dy were 0. Then dy follows from (6).
             for k in range(count):
-                ahead[k] = pull * (wide[k] * dual[k] + low[k]) + target_low[k] / y_low[k]
-            times(runs, scaled, ahead, y2)
-            y2 += pull * primal + target / y
+                fixed_step[k] = (
+                    residual_part * (scaling[k] * dual[k] + low[k]) + target_low[k] / y_low[k]
+                )
+            multiply(ranges, scaled, fixed_step, y2)
+            y2 += residual_part * primal + target / y
             solve_blocks(upper, blocks, inverse, y2)
-            v2 = (pull * dual_free - dot(free, y2)) / curve if curve > 0.0 else 0.0
+            v2 = (residual_part * dual_free - dot(free, y2)) / curve if curve > 0.0 else 0.0
             y2 += v2 * probe
-            d_tau = (pull * gap + target_tau / tau - goal * v2 + dot(limits, y2)) / below
+            d_tau = (
+                residual_part * gap + target_tau / tau - goal * v2 + dot(limits, y2)
+            ) / denominator
             y2 += d_tau * y1
-            times_transposed(runs, scaled, y2, t)
+            multiply_transposed(ranges, scaled, y2, t)
             for k in range(count):
-                dy_low[k] = t[k] - pull * dual[k]
+                dy_low[k] = t[k] - residual_part * dual[k]
             d_kappa = (target_tau - kappa * d_tau) / tau
             most = max(1.0 if phase == 0 else 0.99, -d_tau / tau, -d_kappa / kappa)
             most = complete_steps(target_low, s_low, y_low, ds_low, dy_low, most)
             most = 1.0 / complete_steps(target, s, y, ds, y2, most)
             if phase == 0:
                 sigma = min(1.0, max(1e-4, (1.0 - most) ** 3))
-                pull = 1.0 - sigma
+                residual_part = 1.0 - sigma
                 # Towards the central path, less the second-order terms of the predictor.
                 aim = sigma * mu
                 assign(target, aim * row_weights - s * y - ds * y2)
@@ -478,7 +494,7 @@ def centre(
                 target_tau = sigma * mu - kappa * tau - d_kappa * d_tau
         step = min(0.99 * most, 0.999)
         for k in range(count):
-            x[k] += step * (ahead[k] - wide[k] * t[k])
+            x[k] += step * (fixed_step[k] - scaling[k] * t[k])
             s_low[k] += step * ds_low[k]
             y_low[k] += step * dy_low[k]
         v += step * (v2 + d_tau * v1)

@@ -1,4 +1,4 @@
-"""Least makespan where two jobs may share the same GPUs, over pools of jobs.
+"""Least makespan where two jobs may share GPUs, over pools of jobs.
 
 max tau subject to thr_i(X) >= rem_i tau is a programme over jobs, because jobs of one kind have
 different remaining work. Jobs of one kind can still be pooled: let Y be the shares of a pool with
@@ -6,7 +6,7 @@ work R = sum rem_i, and let each job have the part rem_i / R of them. Then
 
 - every job has thr_i = thr(Y) rem_i / R >= rem_i tau if thr(Y) >= R tau, and
 - it is busy for rem_i / R of the pool's time. The pool's time must therefore not exceed
-  R / max rem_i, which is at most the number of its jobs.
+  R / max rem_i, which is at most the number of jobs in the pool.
 
 The first condition is exact. The second changes nothing where the longest job of the pool, at its
 slowest, needs no more time than there is. Elsewhere it may. Therefore only jobs much shorter than
@@ -16,18 +16,24 @@ the longest of all are pooled, and every other job is a pool of its own.
 import numpy as np
 
 from repro.base.typing import Floats, Ints
-from repro.solve.max_min import bisected
-from repro.solve.pairs.programme import PairCrowd, programme, shares, spread_thinly
+from repro.solve.max_min import bisected_makespan
+from repro.solve.pairs.programme import (
+    PairableKinds,
+    programme,
+    solved_shares,
+    spread_over_few_pairs,
+)
 
 #: Jobs that need less than this part of the longest job's time are pooled by kind.
 SHORT = 0.2
 
 
 def pools(kind_of: Ints, remaining_steps: Floats, fastest: Floats, short: float = SHORT) -> Ints:
-    """Pool of each job, shape (jobs,): one per kind for short jobs, one per job for the others.
+    """Pool of each job, shape (jobs,).
 
-    A job is short if its time is less than the part ``short`` of the longest job's time, at the
-    throughput ``fastest`` (steps/s) on the fastest GPU type of each.
+    The short jobs of a kind are one pool; every other job is a pool of its own. A job is short if
+    it needs less than the part ``short`` of the longest job's time. ``fastest`` is the throughput
+    (steps/s) of each job on its fastest GPU type.
     """
     need = remaining_steps / fastest
     pooled = need < short * need.max()
@@ -42,7 +48,7 @@ def pools(kind_of: Ints, remaining_steps: Floats, fastest: Floats, short: float 
 
 
 def makespan_pairs(
-    job_kinds: PairCrowd,
+    job_kinds: PairableKinds,
     kind_of: Ints,
     remaining_steps: Floats,
     *,
@@ -50,11 +56,11 @@ def makespan_pairs(
     pairs: str = "all",
     short: float = SHORT,
 ) -> tuple[Ints, Floats, float]:
-    """Rows of jobs and pairs that minimise max_i rem_i / thr_i, and that makespan (s).
+    """Rows of jobs and pairs that minimise the makespan max_i rem_i / thr_i, and the makespan (s).
 
     ``job_kinds`` has throughputs (steps/s) as values. ``kind_of`` and ``remaining_steps`` have an
-    entry per job. With a ``tolerance`` the makespan is the upper end of a bisection, at most that
-    part above the lower end, and the shares are the centre of all shares that reach it. ``pairs``
+    entry per job. With a ``tolerance`` the makespan is that of `bisected`, and the shares are the
+    centre of all shares that reach it. ``pairs``
     is as in `programme`. ``short`` is as in `pools`; 0 makes every job a pool. The rows have job
     numbers (Gavel, sections 4.1 and 4.2).
     """
@@ -71,23 +77,23 @@ def makespan_pairs(
     # Time is in units of the longest job's time on its best GPU type.
     unit = float((longest * scale).max())
     problem = programme(
-        PairCrowd(
+        PairableKinds(
             job_kinds.value[kind_of_pool] * scale[:, None],
             job_kinds.paired[np.ix_(kind_of_pool, kind_of_pool)] * scale[:, None, None],
             job_kinds.widths[kind_of_pool],
             job_kinds.gpus,
         ),
         counts,
-        demand=total * scale / unit,
-        limits=np.minimum(counts, total / longest),
-        within=(counts >= 2) & (2 * longest <= total),
+        value_per_level=total * scale / unit,
+        time_limits=np.minimum(counts, total / longest),
+        pairs_within_kind=(counts >= 2) & (2 * longest <= total),
         pairs=pairs,
     )
-    pool_shares = shares(problem)
+    pool_shares = solved_shares(problem)
     makespan = unit / pool_shares.level
     if tolerance > 0:
-        makespan = bisected(makespan, tolerance)
-        pool_shares = shares(problem, level=unit / makespan)
+        makespan = bisected_makespan(makespan, tolerance)
+        pool_shares = solved_shares(problem, level=unit / makespan)
     fractions = remaining_steps / total[pool_of]
     jobs = np.arange(len(remaining_steps))
-    return *spread_thinly(jobs, pool_of, fractions, pool_shares), makespan
+    return *spread_over_few_pairs(jobs, pool_of, fractions, pool_shares), makespan

@@ -12,22 +12,22 @@ import numpy as np
 from repro.base.errors import PolicyError
 from repro.base.typing import Flags, Floats, Ints
 from repro.solve.counted import SOLVED
-from repro.solve.linear import minimise
+from repro.solve.linear import minimise_linear
 
-#: Relative accuracy of the interior point.
+#: Relative accuracy of the interior-point method.
 TOLERANCE = 1e-8
-#: Largest number of steps of the interior point.
+#: Largest number of steps of the interior-point method.
 MAX_STEPS = 60
 #: Smaller shares of time are dropped.
 MIN_SHARE = 1e-6
 
 
 @dataclass(frozen=True)
-class PairCrowd:
+class PairableKinds:
     """Kinds of jobs that may share GPUs two at a time, and GPUs of each type."""
 
-    value: Floats  #: of a job alone with all its time on a type, (kinds, types); 0: cannot run
-    paired: Floats  #: the same for a job of kind a paired with kind b, (kinds, kinds, types)
+    value: Floats  #: value of a job alone, all its time on a type, (kinds, types); 0: cannot run
+    paired: Floats  #: value of a job of kind a paired with kind b, (kinds, kinds, types)
     widths: Floats  #: GPUs of a job; only kinds of equal width are paired
     gpus: Floats  #: GPUs of each type
 
@@ -37,8 +37,8 @@ class Programme:
     """Maximise v subject to A x + free v <= limits, x >= 0; one column per (kinds, GPU type).
 
     The rows are time and value of the kinds, width by width, then GPUs of each type. A sparse
-    column has five entries: time of both members, value of both, and GPUs. A job alone is its own
-    second member; the entries of its first member are 0.
+    column has five entries: time of both members, value of both, and GPUs. In ``rows`` a job alone
+    stands as the second member. The entries of a first member are then 0.
     """
 
     first_kind: Ints  #: kind of the first member, by column
@@ -47,7 +47,7 @@ class Programme:
     rows: Ints  #: rows of A, shape (columns, 5)
     coefs: Floats  #: entries in these rows
     free: Floats  #: coefficient of v, by row
-    limits: Floats  #: by row
+    limits: Floats  #: right-hand side, by row
     row_weights: Floats  #: number of jobs (or 1 for a GPU type), by row
     column_weights: Floats  #: number of jobs or pairs of jobs, by column
     blocks: Ints  #: first row of each width, and of the GPU types
@@ -57,48 +57,51 @@ class Programme:
 class KindShares:
     """Time of kinds and pairs of kinds on each GPU type, summed over their jobs."""
 
-    alone: Floats  #: of jobs that share no GPUs, shape (kinds, types)
-    first_kind: Ints  #: of the pairs, first_kind <= second_kind
-    second_kind: Ints
-    together: Floats  #: of pairs that share GPUs, shape (pairs, types)
+    alone: Floats  #: time of jobs that share no GPUs, shape (kinds, types)
+    first_kind: Ints  #: lower kind of each pair of kinds
+    second_kind: Ints  #: higher kind, or the same
+    together: Floats  #: time of pairs that share GPUs, shape (pairs, types)
     level: float  #: the maximised least value
 
 
 def programme(
-    job_kinds: PairCrowd,
+    job_kinds: PairableKinds,
     counts: Floats,
     *,
-    demand: Floats | None = None,
-    limits: Floats | None = None,
-    within: Flags | None = None,
+    value_per_level: Floats | None = None,
+    time_limits: Floats | None = None,
+    pairs_within_kind: Flags | None = None,
     pairs: str = "all",
 ) -> Programme:
     """Set up max-min fairness with space sharing (Gavel, OSDI 2020, section 4.1).
 
-    The ``counts`` jobs of a kind together have the value ``demand`` per unit of v and at most the
-    time ``limits`` (None: ``counts``). Jobs of a kind in ``within`` may be paired with each other
-    (None: kinds of two jobs or more). ``pairs`` names the pairs on offer: "all", "working" (pairs
-    that fit into memory) or "useful" (pairs that beat time slicing on the GPU type). With "all",
-    pairs that do not fit add to the barrier, as in the public simulator.
+    Each of the following has an entry per kind, for the ``counts`` jobs of a kind together. Their
+    value is at least ``value_per_level`` v (None: ``counts`` v), and their time at most
+    ``time_limits`` (None: ``counts``). ``pairs_within_kind`` flags the kinds whose jobs may be
+    paired with each other (None: kinds of two jobs or more). ``pairs`` names the pairs on offer:
+    "all", "working" (pairs that fit into memory) or "useful" (pairs that beat time slicing on the
+    GPU type). With "all", pairs that do not fit are columns of value 0. They get no share but move
+    the centre, as in the public simulator.
     """
     from repro.solve.pairs.columns import OFFERS, columns
 
     kinds, types = job_kinds.value.shape
-    within = counts >= 2 if within is None else within
+    if pairs_within_kind is None:
+        pairs_within_kind = counts >= 2
     names, rows, coefs, weights, blocks, time_row, value_row = columns(
         job_kinds.value,
         job_kinds.paired,
         counts,
         job_kinds.widths,
         job_kinds.gpus,
-        within,
+        pairs_within_kind,
         OFFERS[pairs],
     )
     free = np.zeros(2 * kinds + types)
     bounds = np.zeros(2 * kinds + types)
     row_weights = np.ones(2 * kinds + types)
-    free[value_row] = counts if demand is None else demand
-    bounds[time_row] = counts if limits is None else limits
+    free[value_row] = counts if value_per_level is None else value_per_level
+    bounds[time_row] = counts if time_limits is None else time_limits
     bounds[2 * kinds :] = job_kinds.gpus
     row_weights[time_row] = counts
     row_weights[value_row] = counts
@@ -111,17 +114,17 @@ def programme(
 def solve(
     problem: Programme, method: str = "centre", level: float | None = None
 ) -> tuple[Floats, float]:
-    """Columns and v of an optimum, or the centre of all points with v >= ``level``.
+    """Values of the columns (x) and v at an optimum, or centre of all points with v >= ``level``.
 
-    ``method`` "centre" (interior point) ends near the analytic centre of all optima. "vertex"
-    (HiGHS) also replaces an interior point that fails. PolicyError if both fail.
+    ``method`` "centre" (interior-point method) ends near the analytic centre of all optima. HiGHS
+    ("vertex") also replaces an interior-point method that fails. PolicyError if both fail.
     """
     answer = _central(problem, level) if method == "centre" else None
     return _vertex(problem) if answer is None else answer
 
 
 def _central(problem: Programme, level: float | None) -> tuple[Floats, float] | None:
-    """Columns and v near the centre; None if the interior point fails."""
+    """Values of the columns and v near the centre; None if the interior-point method fails."""
     from repro.solve.pairs.interior import centre
 
     SOLVED["LP"] += 1
@@ -151,7 +154,7 @@ def _central(problem: Programme, level: float | None) -> tuple[Floats, float] | 
 
 
 def _vertex(problem: Programme) -> tuple[Floats, float]:
-    """Columns and v of an optimal vertex."""
+    """Values of the columns and v at an optimal vertex."""
     from scipy.sparse import csr_array, hstack
 
     count = len(problem.first_kind)
@@ -161,7 +164,7 @@ def _vertex(problem: Programme) -> tuple[Floats, float]:
         (problem.coefs.ravel(), (problem.rows.ravel(), columns)), shape=(size, count)
     )
     matrix = hstack([matrix, csr_array(problem.free[:, None])])
-    answer = minimise(np.append(np.zeros(count), -1.0), matrix, problem.limits)
+    answer = minimise_linear(np.append(np.zeros(count), -1.0), matrix, problem.limits)
     if answer.x is None:
         raise PolicyError(
             f"no max-min shares of pairs for {np.count_nonzero(problem.free)} job kinds: "
@@ -170,15 +173,17 @@ def _vertex(problem: Programme) -> tuple[Floats, float]:
     return np.asarray(answer.x[:-1], dtype=float), float(answer.x[-1])
 
 
-def shares(problem: Programme, method: str = "centre", level: float | None = None) -> KindShares:
-    """Solve, and split the columns into single jobs and pairs; drop pairs that cannot run."""
+def solved_shares(
+    problem: Programme, method: str = "centre", level: float | None = None
+) -> KindShares:
+    """Solve, and split the columns into single jobs and pairs. Leave out pairs that cannot run."""
     x, level = solve(problem, method, level)
     a = problem.first_kind
     b = problem.second_kind
     j = problem.gpu_type
     kinds = problem.blocks[-1] // 2
     types = len(problem.limits) - problem.blocks[-1]
-    # A column without value for a member cannot run: it only adds to the barrier.
+    # A column that has no value for a member cannot run. It only adds to the barrier.
     single = (b < 0) & (problem.coefs[:, 3] < 0)
     pair = problem.coefs[:, 2] < 0
     pair &= (problem.coefs[:, 3] < 0) | (a == b)
@@ -196,7 +201,9 @@ def shares(problem: Programme, method: str = "centre", level: float | None = Non
 def spread_evenly(
     jobs: Ints, kind_of: Ints, counts: Floats, kind_shares: KindShares
 ) -> tuple[Ints, Floats]:
-    """Rows of members and shares, one per job and pair of jobs; pairs of equal kinds are equal.
+    """Rows of members and shares, a row per job and per pair of jobs.
+
+    All pairs of the same two kinds get equal shares.
 
     ``jobs`` are the job numbers in the wanted order, and ``kind_of`` their kinds. The row of a job
     comes before its pairs with earlier jobs, and after all pairs among earlier jobs.
@@ -225,10 +232,10 @@ def spread_evenly(
 def _overlaps(
     first_lengths: Floats, second_lengths: Floats, offset: float, span: float
 ) -> tuple[Ints, Ints, Floats]:
-    """Overlaps of two rows of intervals: index in each row, and length.
+    """Overlaps of the arcs of two circles of length 1: arc of each circle, and length.
 
-    Each row fills [0, 1]; its intervals have the given lengths. Position t of the first row, from 0
-    to ``span``, lies over position t + ``offset`` of the second.
+    The arcs of a circle, one after another from 0, have the lengths passed. Position t of the first
+    circle, from 0 to ``span``, lies over position t + ``offset`` of the second.
     """
     first_ends = np.cumsum(first_lengths)[:-1]
     second_ends = np.cumsum(second_lengths)[:-1] - offset
@@ -243,14 +250,14 @@ def _overlaps(
     )
 
 
-def spread_thinly(
+def spread_over_few_pairs(
     jobs: Ints, kind_of: Ints, fractions: Floats, kind_shares: KindShares
 ) -> tuple[Ints, Floats]:
-    """Rows of members and shares, as few as possible, where a job has a fraction of its kind's.
+    """Rows of members and shares, with at most as many pairs of two kinds as these have jobs.
 
-    The jobs of two kinds lie on two circles of length 1, each as an arc of its fraction. Jobs that
-    face each other are paired. A kind paired with itself faces itself half way round. A pair of
-    kinds has at most as many pairs as jobs. The fractions of a kind add up to 1; in a kind that is
+    A job gets the part ``fractions`` of the time of its kind. Each kind is a circle of length 1,
+    and a job is an arc whose length is its fraction. Arcs that lie over each other are paired. A
+    kind paired with itself is turned by 1/2. The fractions of a kind add up to 1. In a kind that is
     paired with itself none exceeds 1/2.
     """
     order = np.argsort(kind_of, kind="stable")

@@ -289,7 +289,10 @@ def test_infeasible_slo(simulate):
         ("min_realloc_interval_s=-1", "round setting min_realloc_interval_s is -1; give a"),
         ("ideal=perfect", "round setting ideal is 'perfect'; give fluid or artifact"),
         ("ideal=artifact", "round setting ideal is 'artifact', which counts whole training steps"),
-        ("whole_steps=true", "round setting whole_steps counts training steps, rules 'paper' do"),
+        (
+            "whole_steps=true",
+            "round setting whole_steps counts training steps, but rules 'paper' do",
+        ),
         ("preemption_overhead_s=360", "round setting preemption_overhead_s is 360 s, a round 360"),
         ("throughputs=speeds.csv", "--set throughputs=speeds.csv: use --throughputs instead"),
         ("lp_backend=mosek", "policy 'gavel-las': lp_backend is 'mosek'; give "),

@@ -109,7 +109,7 @@ def test_lines_for_people(place):
         (
             ["a,1,2,0 0 0,alexnet,1,1"],
             ("--times", "k80"),
-            "jobs.csv:2:model: no parameters for model 'alexnet'",
+            "jobs.csv:2:model: no iteration model for 'alexnet'",
         ),
         (["a,1,2,0 0 0,alexnet,1,1"], ("--times", "measured"), "no measured time for 'alexnet'"),
         (["a,1,2,0 0 0,vgg16,,1"], ("--times", "t4"), "jobs.csv:2:batch_size: missing value"),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repro.engine.conformal import factors, online
+from repro.engine.conformal import bounds_at_arrival, factors
 
 LEVELS = st.floats(0.05, 0.99)
 
@@ -44,7 +44,7 @@ def test_online_knows_its_class_up_to_the_arrival(seed, level):
     jct = rng.integers(1, 30, 30).astype(float)
     predicted = np.where(rng.random(30) < 0.8, rng.integers(1, 30, 30), math.nan)
     group = rng.integers(0, 2, 30)
-    low, high = online(submit, jct, predicted, group, level)
+    low, high = bounds_at_arrival(submit, jct, predicted, group, level)
     for job in range(30):
         before = (submit + jct <= submit[job]) & (group == group[job]) & ~np.isnan(predicted)
         below, above = factors((jct / predicted)[before], level)

@@ -208,14 +208,14 @@ def test_rules_pcs_round_to_microseconds():
 @pytest.mark.parametrize(
     ("policy", "more", "says"),
     [
-        ("srtf", {"rules": "pcs"}, "rules pcs: policy 'srtf' has no compiled rule to divide GPUs"),
+        ("srtf", {"rules": "pcs"}, "rules pcs: policy 'srtf' has no compiled division rule"),
         ("srtf", {"predict": 3}, "predict=3: policy 'srtf' has no compiled rule"),
         ("afs", {"predict": 3, "interval": 5.0}, "decisions are made at intervals"),
-        ("afs", {"predict": 3, "stop_time": 5.0}, "the run ends before all jobs do"),
+        ("afs", {"predict": 3, "stop_time": 5.0}, "the simulation may end before all jobs do"),
         ("afs", {"predict": -1}, "predict is -1; give a number of jobs, 0 or more"),
         ("afs", {"predict_interval": 1.0}, "predict_interval is 1; give a probability above 0"),
         ("afs", {"predict_interval": float("nan")}, "predict_interval is nan; give a probability"),
-        ("afs", {"predict_interval": 0.9, "predict": 0}, "predict=0 leaves no job to give one"),
+        ("afs", {"predict_interval": 0.9, "predict": 0}, "predict=0 predicts no job"),
         ("srtf", {"predict_interval": 0.9}, "predict_interval=0.9: policy 'srtf' has no compiled"),
         (
             make("afs", resize_s=1.0),

@@ -163,7 +163,7 @@ def test_nodes_fail_only_where_the_placement_tells_them_apart():
         yield engine.env.timeout(1)
         engine.fail(0, checkpoint_s=10.0)
 
-    with pytest.raises(ParamError, match="under a placement that tells them apart"):
+    with pytest.raises(ParamError, match="use a placement that chooses nodes"):
         simulate(small_trace(), "1x4", "srtf", processes=[failures])
 
 

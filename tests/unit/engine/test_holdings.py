@@ -15,9 +15,9 @@ from repro.model.performance import Overhead
 from repro.model.policy import Policy
 from repro.perf.overhead import StartOverhead
 from repro.perf.stages import Interleaving
-from repro.policies.baselines.scripted import Given
+from repro.policies.baselines.scripted import Scripted
 
-PATIENT = Given((Run((0,), 1), Run((1,), 1), Run((2,), 1)))
+PATIENT = Scripted((Run((0,), 1), Run((1,), 1), Run((2,), 1)))
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def test_a_group_pays_the_starts_of_all_members():
     jobs = muri_jobs(
         (0, 500, 1, "bert"), (0, 100, 1, "dqn"), (100, 10, 1, "dqn"), **stages, stage_network=0.0
     )
-    plan = Given((Run((0, 1), 1), Run((2,), 1)))
+    plan = Scripted((Run((0, 1), 1), Run((2,), 1)))
     result = simulate(jobs, "1x2", plan, rules="muri", perf=Interleaving())
     ends = result.jobs["end_time"].tolist()
     third = 100 + 10 * 1.015
@@ -169,17 +169,20 @@ def test_capacity_counts_only_what_a_guest_does_not_share():
     charged = result.intervals.set_index("job_id")["gpus"]
     assert charged.to_dict() == {0: 2.0, 1: 1.0, 2: 1.0}
     more = (*runs[:2], Run((2,), 2))
-    with pytest.raises(PolicyError, match="job 2: gives it 2 GPUs where 1 are left"):
+    with pytest.raises(PolicyError, match="job 2: gives it 2 GPUs, but only 1 are free"):
         simulate(trace((0, 10, 2), (0, 10, 2), (0, 10, 2)), "1x4", Returns(runs=more))
 
 
 @pytest.mark.parametrize(
     ("runs", "message"),
     [
-        ((Run((1,), 2, hosts=(0,), shared=2),), "job 1: shares GPUs with row 0, which does not"),
+        (
+            (Run((1,), 2, hosts=(0,), shared=2),),
+            "job 1: shares GPUs with job 0, which the decision",
+        ),
         (
             (Run((1,), 2, hosts=(0,), shared=2), Run((0,), 2)),
-            "job 1: shares GPUs with row 0, which does not run",
+            "job 1: shares GPUs with job 0, which the decision does not name",
         ),
         (
             (Run((0,), 2), Run((1,), 2, hosts=(0,), shared=3)),

@@ -27,8 +27,8 @@ def test_predicting_all_completions_changes_nothing(monkeypatch, policy):
     predicted = IntervalStarts.predicted
     counts = []
 
-    def counted(self, *args, every):
-        ends = list(predicted(self, *args, every=every))
+    def counted(self, *args, predict_all):
+        ends = list(predicted(self, *args, predict_all=predict_all))
         counts.append(len(ends))
         return ends
 
@@ -39,7 +39,7 @@ def test_predicting_all_completions_changes_nothing(monkeypatch, policy):
     monkeypatch.setattr(
         IntervalStarts,
         "predicted",
-        lambda self, *args, every: predicted(self, *args, every=True),
+        lambda self, *args, predict_all: predicted(self, *args, predict_all=True),
     )
     all_predicted = simulate(trace, "4x8", policy, rules="muri")
     pd.testing.assert_frame_equal(few.jobs, all_predicted.jobs, check_exact=True)

@@ -85,9 +85,9 @@ def test_it_is_the_same_schedule_as_naming_everything():
 @pytest.mark.parametrize(
     ("mistake", "message"),
     [
-        ("too many", "where 0 are left"),
+        ("too many", "but only 0 are free"),
         ("stops a waiting job", "it holds no GPUs"),
-        ("twice", "holds no GPUs|names it twice"),
+        ("twice", "holds no GPUs|names the job twice"),
         ("half a gang", "all or none"),
     ],
 )
@@ -100,7 +100,7 @@ def test_gpus_of_a_group_come_back_with_its_last_member():
     rows = trace((0, 5, 2), (0, 10, 2), (0, 10, 4))
     perf = Alike()
     assert simulate(rows, "1x4", Pair(10), perf=perf).jobs["end_time"].tolist() == [5, 10, 20]
-    with pytest.raises(PolicyError, match="time 5 s, job 2: gives it 4 GPUs where 2 are left"):
+    with pytest.raises(PolicyError, match="time 5 s, job 2: gives it 4 GPUs, but only 2 are free"):
         simulate(rows, "1x4", Pair(5), perf=perf)
 
 
@@ -111,7 +111,7 @@ class Regrouped(Policy):
     seen: list = field(default_factory=list)
 
     def decide(self, view):
-        self.seen.append(view._table.state.on_type.tolist())
+        self.seen.append(view._table.state.type_column.tolist())
         if view.now == 0:
             return RunSet([Run((0, 1), 2, "b")], keep=True, wake=10.0)
         if view.now == 10:

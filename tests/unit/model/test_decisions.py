@@ -41,13 +41,13 @@ class Returns(Policy):
 @pytest.mark.parametrize(
     ("decision", "message"),
     [
-        (RunSet([0, 1], "exact"), "job 1: gives it 4 GPUs where 0 are left"),
-        (RunSet([0, 0]), "job 0: names it twice"),
-        (RunSet([2]), "job 2: names it which is not waiting or running"),
+        (RunSet([0, 1], "exact"), "job 1: gives it 4 GPUs, but only 0 are free"),
+        (RunSet([0, 0]), "job 0: names the job twice"),
+        (RunSet([2]), "job 2: names a job that is neither waiting nor running"),
         (RunSet([17]), "17"),
         (RunSet([Run((0,), 0)]), "job 0: gives it 0 GPUs"),
         (RunSet([Run((0,), 4, "tpu")]), "job 0: asks for unknown GPU type 'tpu'"),
-        (RunSet([Run((0,), 2)]), "job 0: gives it 2 GPUs but it asks for 4"),
+        (RunSet([Run((0,), 2)]), "job 0: gives it 2 GPUs, but its demand is 4"),
         ([0, 1], r"returned list at 0 s; decide\(\) returns a RunSet or Shares"),
         (None, "returned NoneType"),
     ],

@@ -74,10 +74,10 @@ def test_fractions_of_gpus():
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        (((0, 3), (1, 2)), "time 0 s, job 1: gives it 2 GPUs where 1 are left"),
-        (((0, 5),), "job 0: gives it 5 GPUs where 4 are left"),
-        (((0, 0),), "job 0: gives it 0 GPUs; more than 0"),
-        (((0, 1), (0, 1)), "job 0: names it twice"),
+        (((0, 3), (1, 2)), "time 0 s, job 1: gives it 2 GPUs, but only 1 are free"),
+        (((0, 5),), "job 0: gives it 5 GPUs, but only 4 are free"),
+        (((0, 0),), "job 0: gives it 0 GPUs; give more than 0"),
+        (((0, 1), (0, 1)), "job 0: names the job twice"),
     ],
 )
 def test_wrong_grants_are_refused_in_one_line(answer, says):

@@ -83,10 +83,10 @@ def test_what_was_remembered_belongs_to_one_run():
 @pytest.mark.parametrize(
     ("runs", "says"),
     [
-        ([Run((0, 1), 1), Run((1,), 1)], "time 0 s, job 1: names it twice"),
-        ([Run((0, 2), 1)], "job 2: names it which is not waiting or running"),
-        ([Run((0, 1), 2)], "job 0: gives it 2 GPUs but it asks for 1; all or none"),
-        ([Run((0,), 1, hosts=(1,), shared=1)], "job 0: shares GPUs with row 1, which does not run"),
+        ([Run((0, 1), 1), Run((1,), 1)], "time 0 s, job 1: names the job twice"),
+        ([Run((0, 2), 1)], "job 2: names a job that is neither waiting nor running"),
+        ([Run((0, 1), 2)], "job 0: gives it 2 GPUs, but its demand is 1; give all or none"),
+        ([Run((0,), 1, hosts=(1,), shared=1)], "job 0: shares GPUs with job 1, which the decision"),
     ],
 )
 def test_wrong_groups_are_refused_in_one_line(runs, says):

@@ -10,7 +10,7 @@ from repro.base.errors import ParamError, PolicyError, TraceError
 from repro.model.decision import Run
 from repro.perf import IterationModel, MeasuredPlans, TrainedModel
 from repro.perf.parameter_server import pattern
-from repro.policies.baselines.scripted import Given
+from repro.policies.baselines.scripted import Scripted
 
 # parameters and measured times (s) of pww, pw_w, p_ww, p_w_w: Liquid Figures 1b and 6
 NETWORKS = {
@@ -63,7 +63,7 @@ def jobs(**columns):
 
 
 def run(trace, perf, tasks=(0, 1, 2), cluster="3x4"):
-    policy = Given((Run((0,), 3, tasks=tasks),))
+    policy = Scripted((Run((0,), 3, tasks=tasks),))
     return simulate(trace, cluster, policy, placement="wished", perf=perf)
 
 
@@ -95,5 +95,5 @@ def test_the_model_decides_whatever_the_trace_says():
 
 @pytest.mark.parametrize("tasks", [(0, 0, 0), (9, 9, 9)])
 def test_wish_for_what_is_not_there(tasks):
-    with pytest.raises(PolicyError, match="wishes"):
+    with pytest.raises(PolicyError, match="names"):
         run(jobs(), MeasuredPlans({"vgg16": {"pww": 510.0}}), tasks=tasks, cluster="3x2")

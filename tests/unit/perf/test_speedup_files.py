@@ -94,8 +94,14 @@ def test_rows_in_any_order(read, text):
         ("model,gpus,s\na,1,3\n", "1: give one column us_per_iteration or speedup, not both"),
         ("model,gpus,us_per_iteration,speedup\na,1,3,1\n", "1: give one column us_per_iteration"),
         ("model,gpus,speedup\n,1,1\n", "2:model: missing value (empty); the name of a model"),
-        ("model,gpus,speedup\na,1,1\na,3,2\n", "3:gpus: a gap before it (3); each model has a row"),
-        ("model,gpus,speedup\na,2,1\n", "2:gpus: a gap before it (2); each model has a row for 1,"),
+        (
+            "model,gpus,speedup\na,1,1\na,3,2\n",
+            "3:gpus: a smaller number of GPUs is missing (3); each model has a row",
+        ),
+        (
+            "model,gpus,speedup\na,2,1\n",
+            "2:gpus: a smaller number of GPUs is missing (2); each model has a row for 1,",
+        ),
         ("model,gpus,speedup\na,1,1\na,0,2\n", "3:gpus: too small (0); "),
         ("model,gpus,speedup\na,1,1\na,1.5,2\n", "3:gpus: not a whole number (1.5); "),
         ("model,gpus,speedup\na,1,1\na,1e9,2\n", "3:gpus: too large (1e9); "),

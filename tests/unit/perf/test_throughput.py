@@ -45,7 +45,7 @@ def test_a_policy_that_does_not_choose_gpu_types_is_named():
     [
         ({"model": "bert"}, "1xv100", "bert"),
         ({"model": "a3d"}, "1xv100", "'a3d' on 1 GPUs; it has a3c"),
-        ({"num_gpus": 4}, "4xv100", "on 4 GPUs; its gangs there are 1, 2"),
+        ({"num_gpus": 4}, "4xv100", "on 4 GPUs; it has gangs of 1, 2"),
         ({}, "1xt4", "'t4'"),
         ({}, "1x1", "cluster of types"),
     ],

@@ -146,7 +146,7 @@ def test_unknown_names_references_and_kinds(read):
         read(GOOD, "t4")
     with pytest.raises(TraceError, match="did you mean 'gavel-throughputs'"):
         load_throughputs("gavel-throughput")
-    with pytest.raises(TraceError, match="kind philly, not a throughput table"):
+    with pytest.raises(TraceError, match="format philly, not a throughput table"):
         load_throughputs("philly")
 
 

@@ -93,10 +93,10 @@ def test_one_worker_per_node_spreads_the_servers():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        ((1.0, 2, [1.0], [1] * 9, [0.0] * 9), ParamError, "9 nodes; 1 to 8"),
-        ((1.0, 9, [1.0], [9], [0.0]), ParamError, "9 workers; 1 to 8"),
-        ((1.0, 0, [1.0], [1], [0.0]), ParamError, "0 workers; 1 to 8"),
-        ((9.0, 2, [1.0] * 9, [2], [0.0]), ParamError, "9 parameter servers; 1 to 8"),
+        ((1.0, 2, [1.0], [1] * 9, [0.0] * 9), ParamError, "9 nodes; it takes 1 to 8"),
+        ((1.0, 9, [1.0], [9], [0.0]), ParamError, "9 workers; it takes 1 to 8"),
+        ((1.0, 0, [1.0], [1], [0.0]), ParamError, "0 workers; it takes 1 to 8"),
+        ((9.0, 2, [1.0] * 9, [2], [0.0]), ParamError, "9 parameter servers; it takes 1 to 8"),
         ((1.0, 2, [], [2], [0.0]), ParamError, "0 parameter servers"),
         ((0.0, 2, [0.0], [2], [0.0]), ParamError, "must exceed 0 MB"),
         ((2.0, 2, [3.0, -1.0], [2], [0.0]), ParamError, ">= 0 MB"),

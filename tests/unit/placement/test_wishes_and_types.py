@@ -29,7 +29,7 @@ def test_wishes_are_granted_and_given_back():
 @pytest.mark.parametrize("tasks", [(0, 0, 0), (2,), (-1,)])
 def test_wishes_beyond_a_node_are_refused_whole(tasks):
     placer = wished()
-    with pytest.raises(PolicyError, match="wishes"):
+    with pytest.raises(PolicyError, match="names"):
         placer.claim(0, tasks)
     assert (placer.free, placer.idle) == (4, [2, 2])
 

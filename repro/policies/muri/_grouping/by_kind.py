@@ -1,4 +1,4 @@
-"""Groups by kind: Algorithm 1 as the paper describes it, in numbers of groups.
+"""Groups by kind: Algorithm 1 as the paper describes it, in numbers of groups per kind.
 
 Muri, SIGCOMM 2022, Algorithm 1, section 4.2. Every round matches the groups of each bucket. While
 
@@ -7,9 +7,10 @@ Muri, SIGCOMM 2022, Algorithm 1, section 4.2. Every round matches the groups of 
 pairs merge in ascending order of their waste (1 - gamma) g, with g the GPU count of the bucket.
 
 Ties: equal waste goes to the narrower bucket, then to the smaller kinds. Groups of a kind form from
-the smallest rows. Where a kind has too many groups, those that formed last dissolve.
+the jobs of smallest row in the trace. Where a kind has too many groups, the newest dissolve.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from repro.model.grouped import Group
@@ -44,11 +45,11 @@ class GroupsByKind:
         self.groups: dict[int, dict[Kind, dict[Group, None]]] = {}
         #: job -> its group
         self.group_of: dict[int, Group] = {}
-        #: width -> jobs without a group
+        #: width -> ungrouped jobs
         self._ungrouped: dict[int, set[int]] = {}
 
     def jobs(self) -> list[int]:
-        """All jobs, those without a group first."""
+        """All jobs, ungrouped jobs first."""
         ungrouped = [job for jobs in self._ungrouped.values() for job in sorted(jobs)]
         groups = [group for width in self.groups for group in self.of_width(width)]
         return ungrouped + [job for group in groups for job in group]
@@ -62,14 +63,14 @@ class GroupsByKind:
         return {width: sum(jobs.values()) for width, jobs in self._job_counts.items() if jobs}
 
     def add(self, jobs: Iterable[int]) -> None:
-        """Add jobs; the next `arrange` groups them."""
+        """Add jobs. The next `arrange` groups them."""
         for job in jobs:
             width = self._widths[job]
             _change(self._job_counts.setdefault(width, {}), self._profiles.alone[job], 1)
             self._ungrouped.setdefault(width, set()).add(job)
 
     def remove(self, jobs: Iterable[int]) -> None:
-        """Remove jobs; the other members of their groups are without a group."""
+        """Remove jobs. The other members of their groups become ungrouped."""
         for job in jobs:
             width = self._widths[job]
             if job in self.group_of:
@@ -78,7 +79,7 @@ class GroupsByKind:
             _change(self._job_counts[width], self._profiles.alone[job], -1)
 
     def arrange(self) -> list[tuple[int, Group]]:
-        """Change the groups to the target; list the new groups as (width, members)."""
+        """Change the groups to the target, and list the new groups as (width, members)."""
         formed: list[tuple[int, Group]] = []
         for width, target in self._target().items():
             groups = self.groups.setdefault(width, {})
@@ -91,7 +92,7 @@ class GroupsByKind:
         return formed
 
     def _dissolve(self, width: int, group: Group) -> None:
-        """Leave the members of a group without a group."""
+        """Dissolve a group. Its members become ungrouped."""
         kind = self._profiles.kind_of_group(group)
         same_kind = self.groups[width][kind]
         del same_kind[group]
@@ -103,7 +104,7 @@ class GroupsByKind:
             ungrouped.add(job)
 
     def _form(self, width: int, target: Mapping[Kind, int]) -> list[Group]:
-        """Form the missing groups of a width from the jobs without a group, smallest rows first."""
+        """Form the missing groups of a width from ungrouped jobs, smallest row first."""
         # jobs by profile, the smallest row last
         stacks: dict[int, list[int]] = {}
         for job in sorted(self._ungrouped.pop(width), reverse=True):
@@ -136,16 +137,18 @@ class GroupsByKind:
 
     def _merge_round(self, buckets: Mapping[int, dict[Kind, int]], missing: int) -> int:
         """Merge matched pairs in ``buckets`` until the missing GPUs are free; count freed GPUs."""
-        several = {width: groups for width, groups in buckets.items() if sum(groups.values()) > 1}
-        matchings = self._matchings.counts(list(several.values()))
+        with_pairs = {
+            width: groups for width, groups in buckets.items() if sum(groups.values()) > 1
+        }
+        matchings = self._matchings.counts(list(with_pairs.values()))
         by_waste = sorted(
             ((1.0 - gamma) * width, width, kind, other, number, merged_kind)
-            for width, pairs in zip(several, matchings, strict=True)
+            for width, pairs in zip(with_pairs, matchings, strict=True)
             for (gamma, kind, other, merged_kind), number in pairs.items()
         )
         freed = 0
         for _, width, kind, other, number, merged_kind in by_waste:
-            merges = min(number, -(-(missing - freed) // width))
+            merges = min(number, math.ceil((missing - freed) / width))
             if merges <= 0:
                 break
             freed += merges * width
@@ -157,7 +160,7 @@ class GroupsByKind:
 
 
 def _change(counts: dict[Kind, int], kind: Kind, change: int) -> None:
-    """Change the count of a kind; a count of 0 is removed."""
+    """Change the count of a kind. A count of 0 is removed."""
     counts[kind] = counts.get(kind, 0) + change
     if not counts[kind]:
         del counts[kind]

@@ -11,23 +11,41 @@ Ties: see `repro.policies.muri._grouping.matchings`.
 """
 
 import itertools
+import math
 import operator
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from repro.model.grouped import Group
-from repro.policies.muri._grouping.matchings import ONE_BY_ONE, Matchings
+from repro.policies.muri._grouping.matchings import MAX_ONE_BY_ONE, Matchings
 from repro.policies.muri._grouping.profiles import Kind, Profiles
 
 #: Groups of a bucket in list order, and their kinds.
 Bucket = tuple[list[Group], list[Kind]]
-#: Group -> its partner, their merged group, and its kind.
-Merges = dict[Group, tuple[Group, Group, Kind]]
-#: Groups of a bucket before a round, the bucket after it, and the merges of the round.
-Round = tuple[list[Group], Bucket, Merges]
+
+
+class GroupMerge(NamedTuple):
+    """Merge of a group with the partner that is later in the list."""
+
+    partner: Group
+    group: Group  #: members of both
+    kind: Kind  #: kind of the merged group
+
+
+#: Earlier group of a pair -> merge.
+Merges = dict[Group, GroupMerge]
+
+
+class MergeRound(NamedTuple):
+    """A round in which all matched pairs of a bucket merged."""
+
+    groups: list[Group]  #: groups before the round
+    bucket: Bucket  #: bucket after the round
+    merges: Merges
 
 
 class GroupsByList:
-    """Groups of every decision; merges of the last decision are reused."""
+    """Groups of every decision. Merges of the last decision are reused."""
 
     def __init__(
         self, profiles: Profiles, max_group: int, rounds: int, *, collapse: bool = True
@@ -42,8 +60,8 @@ class GroupsByList:
         self._new_merges: Merges = {}
         #: (width, number of the round) -> round in which all matched pairs merged, of the last
         #: decision and of the present one
-        self._old_rounds: dict[tuple[int, int], Round] = {}
-        self._new_rounds: dict[tuple[int, int], Round] = {}
+        self._old_rounds: dict[tuple[int, int], MergeRound] = {}
+        self._new_rounds: dict[tuple[int, int], MergeRound] = {}
         #: width -> jobs of the last decision, and their bucket
         self._singles: dict[int, tuple[list[int], Bucket]] = {}
 
@@ -71,7 +89,7 @@ class GroupsByList:
             groups[width] = []
             for begin in range(0, len(jobs), self._max_group):
                 block = jobs[begin : begin + self._max_group]
-                joined = max(0, min(len(block) - 1, -(-missing // width)))
+                joined = max(0, min(len(block) - 1, math.ceil(missing / width)))
                 missing -= width * joined
                 groups[width] += [(job,) for job in block[joined + 1 :]]
                 groups[width].append(tuple(block[: joined + 1]))
@@ -93,39 +111,40 @@ class GroupsByList:
         groups, kinds = bucket
         width = key[0]
         old_round = self._old_rounds.get(key)
-        if old_round is not None and old_round[0] == groups:
-            old_bucket = old_round[1]
+        if old_round is not None and old_round.groups == groups:
+            old_bucket = old_round.bucket
             freed = width * (len(groups) - len(old_bucket[0]))
+            # If even the last merge is needed, all pairs of the last decision merge again.
             if missing > freed - width:
-                # the same groups merge as at the last decision
                 self._new_rounds[key] = old_round
-                self._new_merges |= old_round[2]
+                self._new_merges |= old_round.merges
                 return old_bucket
         partner = self._matchings.partners(tuple(kinds), self._repeated(groups))
-        most = -(-missing // width)
-        merged, merges = self._merge_pairs(bucket, partner, most)
+        max_merges = math.ceil(missing / width)
+        merged, merges = self._merge_pairs(bucket, partner, max_merges)
         self._new_merges |= merges
+        # A pair counts once, at its later position.
         matched_pairs = sum(map(operator.lt, partner, itertools.count()))
         if len(merges) == matched_pairs:
-            self._new_rounds[key] = groups, merged, merges
+            self._new_rounds[key] = MergeRound(groups, merged, merges)
         return merged
 
     def _repeated(self, groups: Sequence[Group]) -> list[tuple[int, int]]:
         """Pairs of positions that merged at the last decision, for a list matched by kind."""
-        if len(groups) <= ONE_BY_ONE:
+        if len(groups) <= MAX_ONE_BY_ONE:
             return []
         position_of = dict(zip(groups, range(len(groups)), strict=True))
         repeated = []
         for position, group in enumerate(groups):
             merge = self._old_merges.get(group)
-            if merge is not None and merge[0] in position_of:
-                repeated.append((position, position_of[merge[0]]))
+            if merge is not None and merge.partner in position_of:
+                repeated.append((position, position_of[merge.partner]))
         return repeated
 
     def _merge_pairs(
-        self, bucket: Bucket, partner: Sequence[int], most: int
+        self, bucket: Bucket, partner: Sequence[int], max_merges: int
     ) -> tuple[Bucket, Merges]:
-        """Merge the first ``most`` matched pairs; a merged group is where its later member was."""
+        """Merge the first ``max_merges`` matched pairs, each where its later member was."""
         groups, kinds = bucket
         merged_groups: list[Group] = []
         merged_kinds: list[Kind] = []
@@ -136,23 +155,23 @@ class GroupsByList:
             if other == position:
                 merged_groups.append(groups[position])
                 merged_kinds.append(kinds[position])
-            elif len(merges) < most:
+            elif len(merges) < max_merges:
                 merge = self._merge(bucket, other, position)
                 merges[groups[other]] = merge
-                merged_groups.append(merge[1])
-                merged_kinds.append(merge[2])
+                merged_groups.append(merge.group)
+                merged_kinds.append(merge.kind)
             else:
                 merged_groups += groups[other], groups[position]
                 merged_kinds += kinds[other], kinds[position]
         return (merged_groups, merged_kinds), merges
 
-    def _merge(self, bucket: Bucket, earlier: int, later: int) -> tuple[Group, Group, Kind]:
-        """Partner of the group at the earlier position, the merged group, and its kind."""
+    def _merge(self, bucket: Bucket, earlier: int, later: int) -> GroupMerge:
+        """Merge of the groups at two positions of a bucket."""
         groups, kinds = bucket
         group = groups[earlier]
         partner = groups[later]
         old_merge = self._old_merges.get(group)
-        if old_merge is not None and old_merge[0] == partner:
+        if old_merge is not None and old_merge.partner == partner:
             return old_merge
         merge = self._profiles.merges[kinds[earlier]][kinds[later]]
-        return partner, group + partner, merge[3]
+        return GroupMerge(partner, group + partner, merge[3])

@@ -28,8 +28,8 @@ Entry = tuple[float, int, int]
 class Candidates:
     """Waiting jobs in buckets by GPU count, and the choice of candidates.
 
-    The priority of a waiting job is constant. ``wide_first`` orders equal priorities as the list of
-    the public simulator does.
+    The priority of a waiting job is constant. ``wide_first`` orders equal priorities as the
+    public simulator does: the wider job first, then by the order of its list.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Candidates:
         self._rank = np.arange(len(widths))
         #: last priority of each job while it waited or ran; NaN before its first start
         self._last_priority = np.full(len(widths), np.nan)
-        #: all ranks are from the first of these to below the second
+        #: all ranks are at least ``_lowest_rank`` and below ``_next_rank``
         self._lowest_rank = 0
         self._next_rank = 1 << 40
 
@@ -88,7 +88,7 @@ class Candidates:
         return buckets
 
     def _updated_ranks(self, rows: Ints, change: Floats) -> Ints:
-        """Set and get the ranks of running jobs, in order, after a change of their priorities."""
+        """Update the ranks of running jobs, best first, after a change of their priorities."""
         # The public simulator sorts its list in place, and equal priorities keep their order. A job
         # whose priority rose to that of others therefore stays ahead of them. A job whose priority
         # fell to that of others comes behind them.
@@ -108,15 +108,15 @@ class Candidates:
         size = self._max_group
         buckets = {}
         for width in running.keys() | self._buckets.keys():
-            # the cluster has no GPUs for more candidates of a bucket
+            # The cluster has no GPUs for more candidates of a bucket.
             most = size * (self._num_gpus // width)
             waiting = itertools.islice(self._buckets.get(width, ()), most)
             if bucket := sorted([*running.get(width, ()), *waiting]):
                 buckets[width] = bucket
         width_of = self._width_of
-        # every size-th job of a bucket reserves GPUs for itself and for the next jobs
-        leaders = (bucket[::size] for bucket in buckets.values())
-        ranked = heapq.merge(*leaders, key=self._sort_key(fresh))
+        # Every size-th job of a bucket reserves GPUs for itself and for the next jobs.
+        reserving = (bucket[::size] for bucket in buckets.values())
+        ranked = heapq.merge(*reserving, key=self._sort_key(fresh))
         placed = self._empty_cluster.scan(ranked, lambda entry: width_of[entry[2]])
         reservations = Counter([width_of[job] for _, _, job in placed])
         return {width: buckets[width][: size * count] for width, count in reservations.items()}

@@ -21,23 +21,24 @@ from repro.solve.matching import (
     below_diagonal,
     best_pairs,
     counted_pairs,
-    first_pairs,
+    first_best_pairs,
 )
 
 #: Kinds of groups, in list order.
 Kinds = tuple[Kind, ...]
 
-#: Up to this many groups are matched one by one. Among equal totals the solver then usually finds
-#: the matching of the public simulator. More groups are matched by kind.
-ONE_BY_ONE = 32
-#: Matchings of each sort that are kept.
-_MEMORY = 1 << 14
+#: Up to this many groups are matched one by one. Among matchings of equal weight the solver then
+#: usually finds that of the public simulator. More groups are matched by kind.
+MAX_ONE_BY_ONE = 32
+#: Largest number of matchings in a cache.
+_CACHE_SIZE = 1 << 14
 
 
 class Matchings:
     """Matchings of groups by kind, each solved once.
 
-    ``collapse`` solves in numbers of groups per kind where kinds repeat; else group by group.
+    With ``collapse``, a matching of groups whose kinds repeat is solved as numbers of pairs of
+    kinds. Any other is solved group by group.
     """
 
     def __init__(self, profiles: Profiles, *, collapse: bool) -> None:
@@ -54,8 +55,8 @@ class Matchings:
         self._partners: dict[Kinds, list[int]] = {}
 
     def counts(self, buckets: Sequence[Mapping[Kind, int]]) -> list[dict[Merge, int]]:
-        """Count the pairs of each merge; a bucket has its number of groups by kind."""
-        if len(self._counts) > _MEMORY:
+        """Count the pairs of each merge. A bucket maps each kind to its number of groups."""
+        if len(self._counts) > _CACHE_SIZE:
             self._counts.clear()
         kind_sets = [tuple(sorted(groups)) for groups in buckets]
         keys = [
@@ -63,9 +64,10 @@ class Matchings:
             for kinds, groups in zip(kind_sets, buckets, strict=True)
         ]
         new = [key for key in keys if key not in self._counts]
-        self._profiles.learn(kinds for kinds, _ in new if kinds not in self._matchers)
+        self._profiles.compute_merges(kinds for kinds, _ in new if kinds not in self._matchers)
         merges = self._profiles.merges
         for kinds, numbers in new:
+            # By kind is faster only if a kind has two groups or more on average.
             if not self._collapse or 2 * len(kinds) > sum(numbers):
                 pairs = counted_pairs(self._profiles.weights(kinds), numbers)
             else:
@@ -77,16 +79,16 @@ class Matchings:
         return [self._counts[key] for key in keys]
 
     def partners(self, kinds: Kinds, repeated: Sequence[tuple[int, int]]) -> list[int]:
-        """Partner of each position in a list of groups; an unmatched position is its own partner.
+        """Partner of each position in a list of groups. An unmatched position is its own partner.
 
         ``repeated`` has the pairs of positions that were merged at the last decision.
         """
-        few = len(kinds) <= ONE_BY_ONE
+        few = len(kinds) <= MAX_ONE_BY_ONE
         if self._collapse and not few and 2 * len(set(kinds)) <= len(kinds):
             return self._partners_by_kind(kinds, repeated)
         partner = self._partners.get(kinds)
         if partner is None:
-            if len(self._partners) > _MEMORY:
+            if len(self._partners) > _CACHE_SIZE:
                 self._partners.clear()
             pairs = self._first_pairs(kinds) if few else best_pairs(self._profiles.weights(kinds))
             partner = list(range(len(kinds)))
@@ -104,7 +106,7 @@ class Matchings:
         later, earlier = below_diagonal(len(kinds))
         weights = self._weights[rows[later], rows[earlier]]
         if weights.min(initial=0) < 0:
-            self._profiles.learn([kinds])
+            self._profiles.compute_merges([kinds])
             merges = self._profiles.merges
             new = np.flatnonzero(weights < 0)
             pairs = zip(later[new].tolist(), earlier[new].tolist(), strict=True)
@@ -112,10 +114,10 @@ class Matchings:
             weights[new] = np.rint(gamma / RESOLUTION)
             self._weights[rows[later[new]], rows[earlier[new]]] = weights[new]
             self._weights[rows[earlier[new]], rows[later[new]]] = weights[new]
-        return first_pairs(len(kinds), weights)
+        return first_best_pairs(len(kinds), weights)
 
     def _partners_by_kind(self, kinds: Kinds, repeated: Sequence[tuple[int, int]]) -> list[int]:
-        """Partners of a matching that is solved in numbers of pairs."""
+        """Partners of a matching that is solved as numbers of pairs of kinds."""
         group_counts = Counter(kinds)
         unassigned = self.counts([group_counts])[0].copy()
         merges = self._profiles.merges
@@ -126,7 +128,7 @@ class Matchings:
                 unassigned[merge] -= 1
                 partner[position] = other
                 partner[other] = position
-        # unmatched positions by kind, the earliest last
+        # Unmatched positions by kind, the earliest last.
         stacks: dict[Kind, list[int]] = {kind: [] for kind in group_counts}
         for position in reversed(range(len(kinds))):
             if partner[position] == position:

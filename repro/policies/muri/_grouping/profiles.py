@@ -28,13 +28,14 @@ Merge = tuple[float, Kind, Kind, Kind]
 class Profiles:
     """The stage times of every job, as the scheduler knows them.
 
-    Jobs of equal stage times have one profile. With ``merged``, storage and CPU are one stage.
+    Jobs of equal stage times have one profile. With ``three_stages``, storage and CPU are one
+    stage.
     """
 
     def __init__(
-        self, stages: Sequence[Stages], *, merged: bool, perf: Interleaving, max_group: int
+        self, stages: Sequence[Stages], *, three_stages: bool, perf: Interleaving, max_group: int
     ) -> None:
-        self._merged = merged
+        self._three_stages = three_stages
         self._perf = perf
         self._max_group = max_group
         numbers: dict[Stages, int] = {}
@@ -50,7 +51,7 @@ class Profiles:
         self.merges: defaultdict[Kind, dict[Kind, Merge]] = defaultdict(dict)
 
     def kind(self, profiles: tuple[int, ...]) -> Kind:
-        """Kind of a group; kinds compare as the ascending profiles of their members do."""
+        """Kind of a group. Kinds compare as the ascending profiles of their members do."""
         if profiles not in self._kind_of:
             number = 0
             digits = itertools.chain(profiles, itertools.repeat(-1))
@@ -65,16 +66,16 @@ class Profiles:
         return self.kind(tuple(sorted(self.of_job[job] for job in group)))
 
     def best_period(self, jobs: Group) -> float:
-        """Period of a group in its best ordering (s), whatever the ordering of this run."""
+        """Period of a group in its best ordering (s), whatever the ordering of the policy."""
         members = [self._stages[self.of_job[job]] for job in jobs]
-        return replace(self._perf, ordering="best").period(members, self._merged)
+        return replace(self._perf, ordering="best").period(members, self._three_stages)
 
     def weights(self, kinds: Sequence[Kind]) -> Floats:
         """Gamma of merging every two kinds, (kinds, kinds); 0 if the group would be too large."""
-        self.learn([kinds])
+        self.compute_merges([kinds])
         return np.array([[self.merges[row][column][0] for column in kinds] for row in kinds])
 
-    def learn(self, kind_sets: Iterable[Iterable[Kind]]) -> None:
+    def compute_merges(self, kind_sets: Iterable[Iterable[Kind]]) -> None:
         """Compute the merges of every two kinds of each set."""
         merges = self.merges
         members = self.members
@@ -87,10 +88,10 @@ class Profiles:
         if not new:
             return
         joined = {(a, b): tuple(sorted(members[a] + members[b])) for a, b in new}
-        small = [profiles for profiles in joined.values() if len(profiles) <= self._max_group]
-        groups = [[self._stages[number] for number in profiles] for profiles in small]
-        gammas = self._perf.efficiencies(groups, self._merged)
-        gamma_of = dict(zip(small, gammas, strict=True))
+        allowed = [profiles for profiles in joined.values() if len(profiles) <= self._max_group]
+        groups = [[self._stages[number] for number in profiles] for profiles in allowed]
+        gammas = self._perf.efficiencies(groups, self._three_stages)
+        gamma_of = dict(zip(allowed, gammas, strict=True))
         for (kind, other), profiles in joined.items():
             merge = (0.0, kind, other, 0)
             if profiles in gamma_of:

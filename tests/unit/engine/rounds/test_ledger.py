@@ -18,7 +18,7 @@ def rows(*entries):
 
 def renew(ledger, members, x, elapsed):
     x = np.array(x, dtype=float).reshape(len(members), -1)
-    ledger.renew(members, x, np.ones((len(x), 2, x.shape[1])), elapsed)
+    ledger.replace_x(members, x, np.ones((len(x), 2, x.shape[1])), elapsed)
 
 
 @pytest.fixture

@@ -81,7 +81,7 @@ def test_ends_where_asked():
 def test_goes_on_when_the_record_is_full():
     trace = trace_of(6)
     whole = simulate(trace, "8x8", "tiresias-l")
-    with patch.object(whole_run, "_AT_ONCE", 64):
+    with patch.object(whole_run, "_INTERVALS_PER_CALL", 64):
         assert_same(simulate(trace, "8x8", "tiresias-l"), whole)
 
 

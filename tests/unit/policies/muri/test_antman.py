@@ -103,7 +103,7 @@ def test_jobs_that_share_no_gpus_need_no_stage_times():
 @pytest.mark.parametrize(
     ("jobs", "cluster", "error", "message"),
     [
-        (trace((0, 1, 1, 2)), "1x1", TraceError, "priority 2; antman knows 0 .* and 1"),
+        (trace((0, 1, 1, 2)), "1x1", TraceError, "priority 2; antman takes 0 .* and 1"),
         (
             trace((0, 1, 6, GUARANTEED)),
             "1x4,2x1",

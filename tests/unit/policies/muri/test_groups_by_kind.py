@@ -13,7 +13,7 @@ STAGES = [(3.0, 1.0, 0.5, 0.5), (0.5, 3.0, 1.0, 0.5), (0.5, 0.5, 3.0, 1.0), (1.0
 
 def grouping(jobs, gpus, max_group=4, widths=(1, 1)):
     stages = [STAGES[job % 4] for job in range(jobs)]
-    profiles = Profiles(stages, merged=False, perf=Interleaving(), max_group=max_group)
+    profiles = Profiles(stages, three_stages=False, perf=Interleaving(), max_group=max_group)
     return GroupsByKind(profiles, [widths[job % 2] for job in range(jobs)], 2, gpus)
 
 
@@ -105,7 +105,7 @@ def test_collapsing_changes_no_total():
     stages = [tuple(rng.integers(1, 5, 4).astype(float)) for _ in range(30)]
     totals = []
     for collapse in (True, False):
-        profiles = Profiles(stages, merged=False, perf=Interleaving(), max_group=2)
+        profiles = Profiles(stages, three_stages=False, perf=Interleaving(), max_group=2)
         counts = {}
         for kind in profiles.alone:
             counts[kind] = counts.get(kind, 0) + 1

@@ -16,7 +16,9 @@ GPU = (0.0, 1.0, 2.0, 0.0)
 
 
 def make_profiles(stages, max_group=4):
-    return Profiles(stages, merged=len(stages[0]) == 3, perf=Interleaving(), max_group=max_group)
+    return Profiles(
+        stages, three_stages=len(stages[0]) == 3, perf=Interleaving(), max_group=max_group
+    )
 
 
 def gamma(profiles, one, other):
@@ -129,5 +131,5 @@ def test_noise_free_profiles_are_shared_by_equal_jobs():
 )
 def test_gamma_is_the_busy_share_of_four_resources(perf, period):
     stages = [(117.0, 68.0, 0.0), (0.5, 160.0, 0.0)]
-    profiles = Profiles(stages, merged=True, perf=perf, max_group=2)
+    profiles = Profiles(stages, three_stages=True, perf=perf, max_group=2)
     assert gamma(profiles, *profiles.alone[:2]) == pytest.approx(345.5 / (4 * period))

@@ -38,7 +38,7 @@ class ByUtilisation:
     capacity: float = 100.0
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Speed of every member, relative to running alone."""
+        """Rate of every member, relative to running alone."""
         if len(run.jobs) == 1:
             return [1.0]
         if "gpu_util" not in table.frame:

@@ -5,14 +5,14 @@ one container may use the GPU of a running job i of one container that has its G
 of the GPU has to exceed the needs of both. Trace columns estimate both jobs alone. In this order:
 
 1. Sharing: if used GPUs / all GPUs >= load and u_i + u_j < 100 share, with u the mean utilisation
-   (%), the two jobs form a group. Job i is that of least u_i.
+   (%), the two jobs form a group. Job i is the candidate of least u_i.
 2. Vacant GPU: j starts on its own.
 3. Pre-scheduling: if no GPU is idle, j launches at
 
        t = start_i + total_i - post_i - pre_j - ahead_s
 
-   with total the run time and pre and post its parts before and after training (s). Job i is that
-   of least t. Job j trains once i has ended.
+   with total the run time and pre and post its parts before and after training (s). Job i is the
+   candidate of least t. Job j trains once i has ended.
 
 If no rule applies, j and all jobs behind it wait. With ``heartbeat_s``, nodes report every
 ``heartbeat_s`` seconds, and all decisions follow the reports.
@@ -34,9 +34,9 @@ from repro.model.rules import Completions
 from repro.model.settings import Above, Between
 from repro.model.view import View
 from repro.perf.overhead import Phases
-from repro.placement.network import Gang, Site
+from repro.placement.network import Gang, NodeResources
 from repro.policies.liquid._containers import PACK, Chooser, Containers, GangOf, Plan
-from repro.policies.liquid.side_by_side import ByUtilisation
+from repro.policies.liquid.gpu_sharing import ByUtilisation
 
 #: Trace column with the mean utilisation of a job alone (%).
 _UTILISATION = "gpu_util"
@@ -46,7 +46,7 @@ _ROUNDING_S = 1e-9
 
 
 @dataclass(frozen=True)
-class Beside(Containers):
+class OptimisedContainers(Containers):
     """Containers with the system optimisations of Liquid, each off unless set.
 
     Parameters
@@ -55,15 +55,15 @@ class Beside(Containers):
         Jobs of one container share a GPU while their estimated utilisations (column ``gpu_util``,
         %) sum to less than 100 times this, and their memory fits. The public scheduler has 1.3.
     load : float
-        Share of all GPUs in use from which jobs share.
+        Fraction of all GPUs in use at or above which jobs share a GPU.
     ahead_s : float, optional
-        Without an idle GPU, a job of one container launches on the GPU of a running job. It does so
-        this many seconds before its launch would end together with the training of the other. The
-        times follow from columns ``total_s``, ``pre_s`` and ``post_s``: run time, and its parts
-        before and after training. The public scheduler has 15.
+        Without an idle GPU, a job of one container launches on the GPU of a running job. The launch
+        ends ``ahead_s`` seconds before the training of the running job. The times follow from
+        columns ``total_s``, ``pre_s`` and ``post_s``: run time, and its parts before and after
+        training. The public scheduler has 15.
     heartbeat_s : float, optional
-        Seconds between reports of the nodes. Completions are noticed at reports; by default at
-        once.
+        Seconds between reports of the nodes, at which completions are noticed. By default they are
+        noticed at once.
 
     Reference: Liquid, TPDS 2022, sections 6.1 to 6.3.
     """
@@ -94,12 +94,12 @@ class Beside(Containers):
         return model
 
     def overhead(self) -> Overhead | None:
-        """Zero-length phases: sharing does not interrupt a job; a pre-launched job waits."""
+        """Phases of length 0. Sharing does not interrupt a job, and a pre-launched job waits."""
         return None if self.share is None and self.ahead_s is None else Phases({}, {})
 
     def chooser(self, view: View) -> Chooser:
-        """Choose the function that takes the decisions of one run."""
-        # Every run asks for all columns in `needs`, whatever the settings.
+        """Decision function of one simulation."""
+        # Every simulation asks for all columns in `needs`, whatever the settings.
         present = {name for name in (_UTILISATION, *_TIMES) if view.has_column(name)}
         required: list[str] = []
         if self.share is not None:
@@ -108,8 +108,8 @@ class Beside(Containers):
             required += _TIMES
         if missing := [name for name in required if name not in present]:
             raise PolicyError(
-                f"policy {self.name!r} needs trace column {', '.join(missing)}, estimated of a job "
-                f"alone (%, s); give it, or leave share and ahead_s off"
+                f"policy {self.name!r} needs trace column {', '.join(missing)} (estimate for the "
+                f"job alone, in % or s); add it, or leave share and ahead_s out"
             )
         if not required:
             return super().chooser(view)
@@ -117,9 +117,9 @@ class Beside(Containers):
 
 
 class _Session:
-    """One run of `Beside`: estimates of all jobs, and starts of the running jobs."""
+    """State of one simulation: estimates of all jobs, starts of running jobs."""
 
-    def __init__(self, policy: Beside, view: View) -> None:
+    def __init__(self, policy: OptimisedContainers, view: View) -> None:
         self.policy = policy
         unknown = np.full(len(view.widths), math.nan)
         #: mean utilisation of each job alone (%), (jobs,)
@@ -132,11 +132,12 @@ class _Session:
             self.util = view.column(_UTILISATION)
         if policy.ahead_s is not None:
             self.total, self.pre, self.post = map(view.column, _TIMES)
-        #: start of each running job (s); of a pre-launched job as if its launch had ended when its
-        #: host ended
+        #: start of each running job (s); of a pre-launched job the end of its host minus its launch
         self.start: dict[int, float] = {}
 
-    def choose(self, view: View, site: Site, gang_of: GangOf, rng: np.random.Generator) -> RunSet:
+    def choose(
+        self, view: View, site: NodeResources, gang_of: GangOf, rng: np.random.Generator
+    ) -> RunSet:
         """Start waiting jobs in order of arrival, until one has to wait."""
         decision = _Decision(self, view, site, gang_of, rng)
         decision.continue_alone()
@@ -156,7 +157,12 @@ class _Decision:
     """One decision: the runs that start or change, and the jobs that have their GPU alone."""
 
     def __init__(
-        self, session: _Session, view: View, site: Site, gang_of: GangOf, rng: np.random.Generator
+        self,
+        session: _Session,
+        view: View,
+        site: NodeResources,
+        gang_of: GangOf,
+        rng: np.random.Generator,
     ) -> None:
         self._session = session
         self._policy = session.policy
@@ -179,7 +185,7 @@ class _Decision:
                 continue
             if run.hosts:
                 self._session.start[job] = self._view.now - self._session.pre[job]
-                self._site.hold(run.tasks, self._gang_of(job))
+                self._site.allocate(run.tasks, self._gang_of(job))
             if others:
                 run = Run((job,), 1, tasks=run.tasks)
                 self.runs[job] = run
@@ -187,7 +193,7 @@ class _Decision:
                 self._alone[job] = run
 
     def start(self, job: int) -> float:
-        """Start a waiting job, and get the time of its start; later than now if it has to wait."""
+        """Start a waiting job, and return the time of its start, later than now if it waits."""
         gang = self._gang_of(job)
         candidates = self._with_memory_for(gang)
         partner = self._partner(job, candidates)
@@ -198,7 +204,7 @@ class _Decision:
             return self._view.now
         plan = self._plan(job, gang)
         if plan is not None:
-            self._site.hold(plan, gang)
+            self._site.allocate(plan, gang)
             run = Run((job,), len(plan), tasks=plan)
             self.runs[job] = run
             if gang.size == 1:
@@ -211,7 +217,7 @@ class _Decision:
         return launch
 
     def _with_memory_for(self, gang: Gang) -> list[int]:
-        """Jobs alone on a GPU whose memory also holds the container of a gang."""
+        """Jobs alone on a GPU with enough memory for the container of a gang, too."""
         if gang.size > 1:
             return []
         memory = self._site.gpu_mem_mb
@@ -222,7 +228,7 @@ class _Decision:
         ]
 
     def _partner(self, job: int, candidates: list[int]) -> int | None:
-        """Candidate of least utilisation that the job may share a GPU with."""
+        """Candidate of least utilisation with which the job may share a GPU."""
         limit = self._policy.share
         load = self._site.used.sum() / self._site.total.sum()
         if limit is None or load < self._policy.load:
