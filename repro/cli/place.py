@@ -17,7 +17,7 @@ from repro.files.table import Document, Table
 from repro.model.cluster.spec import Cluster
 from repro.model.policy import make, policies
 from repro.perf.parameter_server import PlanTimes, named
-from repro.placement.network import Gang, Scoring, Site
+from repro.placement.network import Gang, NodeResources, Scoring
 from repro.policies.liquid._containers import Containers, Plan
 from repro.trace.synth.liquid import WARM_UP
 
@@ -58,7 +58,7 @@ def place_jobs(
     if seed is not None and seed < 0:
         raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
     machines = Cluster.parse(cluster)
-    site = Site(machines)
+    site = NodeResources(machines)
     rows = _JobRows(jobs, None if times is None else named(times))
     chosen = parse_settings(settings or [], (*ELSEWHERE, "times"))
     is_random = False
@@ -68,12 +68,14 @@ def place_jobs(
         plans: list[Plan | None] = rows.given(site)
     else:
         placer = _placer(policy, chosen)
-        is_random = placer.draws
+        is_random = placer.is_random
         rows.check_room(site, placer.per_node())
         scoring = Scoring(getattr(placer, "lambda_", 0.5), getattr(placer, "score", "paper"))
         shown = policy == "liquid-batch" and not as_json and sys.stderr.isatty()
         watched = {"watch": _show_generation} if shown else {}
-        plans = placer.place(Site(machines), rows.gangs, placer.generator(seed or 0), **watched)
+        plans = placer.place(
+            NodeResources(machines), rows.gangs, placer.generator(seed or 0), **watched
+        )
     report = _report(site, rows, plans, scoring)
     unused = rows.unused(policy)
     _print_ignored(unused, list(machines.gpu_types))
@@ -180,7 +182,7 @@ class _JobRows:
         except ParamError as error:
             raise TraceError(f"{self.path}:{self._line(row)}:model: {error}") from None
 
-    def check_room(self, site: Site, per_node: float) -> None:
+    def check_room(self, site: NodeResources, per_node: float) -> None:
         """Refuse a job that can never be placed."""
         for row, gang in enumerate(self.gangs):
             if gang.size > (room := site.capacity(gang, per_node)):
@@ -190,7 +192,7 @@ class _JobRows:
                     f"MB/s each; the nodes of one domain take {room} of them; use a larger cluster"
                 )
 
-    def given(self, site: Site) -> list[Plan | None]:
+    def given(self, site: NodeResources) -> list[Plan | None]:
         """Plans of the column ``tasks``; a job with an empty cell waits."""
         if "tasks" not in self.table:
             raise TraceError(f"{self.path}:1: policy given needs the column tasks, such as 0 0 3")
@@ -226,7 +228,7 @@ def _print_ignored(columns: dict[str, str], types: Sequence[str]) -> None:
 
 
 def _report(
-    site: Site, rows: _JobRows, plans: Sequence[Plan | None], scoring: Scoring
+    site: NodeResources, rows: _JobRows, plans: Sequence[Plan | None], scoring: Scoring
 ) -> dict[str, Any]:
     """Cost, score and run time (s) per job, and totals; jobs are placed in order."""
     jobs: list[dict[str, Any]] = []
@@ -237,7 +239,7 @@ def _report(
             score = site.score(plan, gang, scoring)
             job |= {"tasks": list(plan), "cost": cost, "score": score}
             job["run_s"] = rows.run_s(row, plan)
-            site.hold(plan, gang)
+            site.allocate(plan, gang)
         jobs.append(job)
     score = float(sum(job["score"] for job in jobs if job["score"] is not None))
     nodes = len({node for plan in plans for node in plan or ()})

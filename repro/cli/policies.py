@@ -14,7 +14,7 @@ import typer
 from repro.base import paths
 from repro.base.errors import ParamError, refuse_unknown
 from repro.files.whole import write_whole
-from repro.model.policy import policies, spellings
+from repro.model.policy import parameter_names, policies
 
 #: Folders of `repro.policies` for a new policy, the default first.
 PAPERS = ("own", "tiresias", "muri", "gavel", "liquid", "pcs")
@@ -73,7 +73,7 @@ def _policy_row(name: str) -> dict[str, Any]:
         "summary": summary[0] if summary else "",
         "parameters": {
             name: _default(field)
-            for name, field in zip(spellings(cls), dataclasses.fields(cls), strict=True)
+            for name, field in zip(parameter_names(cls), dataclasses.fields(cls), strict=True)
         },
         "needs": sorted(cls.needs),
         "placement": cls.placement,

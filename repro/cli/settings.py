@@ -9,7 +9,7 @@ import typer
 
 from repro.base.errors import ParamError, refuse_unknown
 from repro.engine.rounds.settings import RoundSettings
-from repro.model.policy import Order, policies, spellings
+from repro.model.policy import Order, parameter_names, policies
 from repro.trace.formats import FORMATS
 
 DropOption = Annotated[
@@ -54,7 +54,7 @@ def format_settings(
     if form is None or form not in FORMATS:
         return settings, {}
     own = {
-        *spellings(policies[policy]),
+        *parameter_names(policies[policy]),
         *(field.name for field in dataclasses.fields(RoundSettings)),
     }
     of_format = {*list(inspect.signature(FORMATS[form]).parameters)[1:]} - own
@@ -67,7 +67,7 @@ def round_settings(policy: str, settings: dict[str, Any]) -> tuple[dict[str, Any
     cls = policies[policy]
     if issubclass(cls, Order):
         return settings, {}
-    own = spellings(cls)
+    own = parameter_names(cls)
     names = [field.name for field in dataclasses.fields(RoundSettings) if field.name not in own]
     refuse_unknown(f"policy {policy!r} and its rounds have no parameter", settings, [*own, *names])
     rounds = {key: value for key, value in settings.items() if key in names}

@@ -10,14 +10,14 @@ import numpy as np
 from repro.base.typing import Flags
 from repro.engine.run_errors import naming_the_policy
 from repro.engine.run_records import AddedRecords
-from repro.engine.select.ranked import RankedDriver
+from repro.engine.select.ranked import OrderDriver
 from repro.engine.setup import Setup
 from repro.model.elastic import Elastic
 from repro.model.performance import Curves, Renewing
-from repro.model.policy import speaks_for
+from repro.model.policy import defined_with
 
-#: Methods by which a policy decides. `Policy.player` replaces them unless a subclass overrides one
-#: of them without overriding `player`.
+#: Methods by which a policy decides. `Policy.compiled_run` replaces them unless a subclass
+#: overrides one of them without overriding `compiled_run`.
 _DECISIONS = ("decide", "session", "completions")
 
 
@@ -25,7 +25,7 @@ def simulate_compiled(setup: Setup) -> AddedRecords | None:
     """Simulate in one compiled call; None: the simulation needs the engine, event by event."""
     if setup.settings.processes:
         return None
-    if isinstance(setup.driver, RankedDriver):
+    if isinstance(setup.driver, OrderDriver):
         return AddedRecords() if _simulate_order(setup, setup.driver) else None
     if _simulate_own_loops(setup):
         return AddedRecords()
@@ -43,9 +43,9 @@ def _is_nominal(setup: Setup) -> bool:
     )
 
 
-def _simulate_order(setup: Setup, driver: RankedDriver) -> bool:
+def _simulate_order(setup: Setup, driver: OrderDriver) -> bool:
     """Simulate an `Order` whose keys are linear in time; False: it needs the engine."""
-    if driver.steady is None or not _is_nominal(setup) or setup.policy.completions().tie_s:
+    if driver.linear_key is None or not _is_nominal(setup) or setup.policy.completions().tie_s:
         return False
     from repro.engine.select.whole_run import simulate_order
 
@@ -53,7 +53,7 @@ def _simulate_order(setup: Setup, driver: RankedDriver) -> bool:
     setup.holdings.gangs.placement_used = True
     simulate_order(
         setup.table,
-        driver.steady,
+        driver.linear_key,
         setup.cluster.num_gpus,
         driver.quantum,
         setup.holdings.intervals,
@@ -68,12 +68,12 @@ def _simulate_own_loops(setup: Setup) -> bool:
     policy = setup.policy
     if not _is_nominal(setup) or setup.settings.ends_early:
         return False
-    player = policy.player(setup.cluster)
-    if player is None or not speaks_for(policy, "player", _DECISIONS):
+    compiled_run = policy.compiled_run(setup.cluster)
+    if compiled_run is None or not defined_with(policy, "compiled_run", _DECISIONS):
         return False
     setup.holdings.gangs.placement_used = True
     intervals = setup.holdings.intervals if setup.settings.keep_intervals else None
-    player(setup.table, setup.cluster, intervals)
+    compiled_run(setup.table, setup.cluster, intervals)
     return True
 
 

@@ -14,8 +14,8 @@ from repro.base.assign import assign
 from repro.base.compiled import njit
 from repro.base.typing import Flags, Floats, Ints
 from repro.model.elastic import (
-    ASKED,
-    HELD,
+    DEMAND,
+    HELD_GPU_S,
     HOLDERS,
     LEASE_ENDS,
     NOW,
@@ -24,12 +24,12 @@ from repro.model.elastic import (
     WAKE,
     DivisionRule,
     Elastic,
+    ElasticJobs,
     ElasticState,
-    Jobs,
     arrive,
+    clock_parts,
     count_event,
     depart,
-    in_parts,
     jobs_of,
     mean_jobs,
 )
@@ -43,7 +43,7 @@ HOLDERS_BEFORE, CLOSED = range(2)
 
 
 class DivisionRecord(NamedTuple):
-    """Records of a simulation of an elastic policy. Instants are as in `Jobs`.
+    """Records of a simulation of an elastic policy. Instants are as in `ElasticJobs`.
 
     Arrays have an entry per job unless their comment gives another shape.
     """
@@ -131,29 +131,33 @@ def simulate_divided(
     jobs = jobs_of(policy, view, grid=parts_per_second, alone=intervals is not None)
     # where later arrivals do not affect a job, its JCT is the prediction
     exact = policy.foresees and not policy.size_error and not policy.resize_s
-    no_rollouts = exact or policy.promised is not None
+    no_rollouts = exact or policy.reserved_end is not None
     wants_rollout = np.zeros_like(wants_prediction) if no_rollouts else wants_prediction
     record, last = _run(policy, rule, jobs, wants_rollout, intervals is not None)
     if intervals is not None:
         _append_spans(intervals, record.spans, jobs)
     jct = (record.end - jobs.submit) / parts_per_second
     _write_state(table, record, jobs)
-    fair_jct = jobs.work / np.minimum(jobs.gpus / record.mean_jobs, jobs.asked)
+    fair_jct = jobs.work / np.minimum(jobs.gpus / record.mean_jobs, jobs.demand)
     predicted_jct = record.predicted_jct
     if exact:
         predicted_jct = np.where(wants_prediction, jct, math.nan)
-    if policy.promised is not None:
-        promised_end = last.real[policy.promised, : len(jct)]
+    if policy.reserved_end is not None:
+        promised_end = last.own_floats[policy.reserved_end, : len(jct)]
         promised_jct = (promised_end - jobs.submit) / parts_per_second
         predicted_jct = np.where(wants_prediction, promised_jct, math.nan)
     columns: dict[str, Floats | Ints] = {"fair_jct": fair_jct, "predicted_jct": predicted_jct}
-    if policy.classed:
+    if policy.has_classes:
         columns["job_class"] = jobs.group
     return columns, float(record.held_s[0])
 
 
 def _run(
-    policy: Elastic, rule: DivisionRule, jobs: Jobs, wants_rollout: Flags, keeps_intervals: bool
+    policy: Elastic,
+    rule: DivisionRule,
+    jobs: ElasticJobs,
+    wants_rollout: Flags,
+    keeps_intervals: bool,
 ) -> tuple[DivisionRecord, ElasticState]:
     """Simulate; return the records, with closed intervals if wanted, and the last state."""
     rule_settings = policy.settings(jobs)
@@ -162,7 +166,7 @@ def _run(
 
     def run_once(wants_rollout: Flags, num_spans: int) -> tuple[DivisionRecord, ElasticState]:
         state = ElasticState.of(jobs, rule.memory)
-        rollout = ElasticState.of(jobs, rule.memory)._replace(seen=state.seen)
+        rollout = ElasticState.of(jobs, rule.memory)._replace(at_arrival=state.at_arrival)
         record = DivisionRecord.empty(wants_rollout, num_spans)
         rule.run(jobs, rollout_jobs, rule_settings, state, rollout, record, keeps_intervals)
         return record, state
@@ -175,28 +179,28 @@ def _run(
     return run_once(wants_rollout, num_spans)
 
 
-def _append_spans(intervals: Intervals, spans: Floats, jobs: Jobs) -> None:
+def _append_spans(intervals: Intervals, spans: Floats, jobs: ElasticJobs) -> None:
     """Append closed intervals to the records."""
     parts = jobs.per_second
     job, start, end, gpus, rate = spans
-    relative_rate = rate / jobs.fastest[job.astype(int)]
+    relative_rate = rate / jobs.full_speed[job.astype(int)]
     no_type = np.full(len(job), -1.0)
     columns = [job, job, start / parts, end / parts, gpus, gpus, relative_rate, no_type]
     intervals.blocks.append(np.array(columns))
 
 
-def _write_state(table: JobTable, record: DivisionRecord, jobs: Jobs) -> None:
+def _write_state(table: JobTable, record: DivisionRecord, jobs: ElasticJobs) -> None:
     """Write starts, ends and preemptions of a finished simulation into the job table."""
     state = table.state
     # a rule that divides GPUs by kind records no start of a job: it counts as started at arrival
     first_start = np.where(np.isinf(record.first_start), jobs.submit, record.first_start)
     state.first_start[:] = first_start / jobs.per_second
     state.end[:] = record.end / jobs.per_second
-    state.left[:] = 0.0
+    state.work_left[:] = 0.0
     state.preemptions[:] = record.preemptions
 
 
-def ruled(
+def compiled_rule(
     admit: Callable[..., None],
     retire: Callable[..., None],
     share: Callable[..., None],
@@ -258,19 +262,19 @@ def ruled(
                 if is_arrival and record.wants_rollout[next_job - 1]:
                     subject = next_job - 1
                     _copy(jobs, state, rollout, next_job)
-        record.held_s[0] = state.clock[HELD]
+        record.held_s[0] = state.clock[HELD_GPU_S]
 
     return DivisionRule(run, admit, retire, share, memory, by_arrival)
 
 
 @njit()
-def _tie_factor(jobs: Jobs) -> float:
+def _tie_factor(jobs: ElasticJobs) -> float:
     """Factor f: a completion at up to f * now counts as now. It is 1 for whole numbers of parts."""
     return SAME_INSTANT if jobs.per_second == 1.0 else 1.0
 
 
 @njit(error_model="numpy")
-def _next_end(jobs: Jobs, state: ElasticState) -> tuple[int, float, float]:
+def _next_end(jobs: ElasticJobs, state: ElasticState) -> tuple[int, float, float]:
     """Next job to complete (-1: none), its end, and the end of the job after it.
 
     Both ends are in parts of a second.
@@ -281,10 +285,10 @@ def _next_end(jobs: Jobs, state: ElasticState) -> tuple[int, float, float]:
     now = state.clock[NOW]
     for job in state.holders[: state.tally[HOLDERS]]:
         begin = now
-        seconds = state.left[job] / state.rate[job]
+        seconds = state.work_left[job] / state.rate[job]
         if jobs.pause > 0.0:
-            begin = max(now, state.begins[job])
-        end = begin + in_parts(jobs, seconds)
+            begin = max(now, state.progress_from[job])
+        end = begin + clock_parts(jobs, seconds)
         if end < earliest:
             second = earliest
             first = job
@@ -297,7 +301,7 @@ def _next_end(jobs: Jobs, state: ElasticState) -> tuple[int, float, float]:
 
 
 @njit(error_model="numpy")
-def _also_done(jobs: Jobs, state: ElasticState) -> int:
+def _also_done(jobs: ElasticJobs, state: ElasticState) -> int:
     """Another job that holds GPUs and is done at this instant (-1: none).
 
     Under rules ``pcs``, as in the artifact, a job is done only if its remaining work is exactly 0.
@@ -310,43 +314,43 @@ def _also_done(jobs: Jobs, state: ElasticState) -> int:
         if state.gpus[job] == 0.0:
             continue
         if jobs.per_second > 1.0:
-            is_done = state.left[job] == 0.0
+            is_done = state.work_left[job] == 0.0
         else:
-            waits = max(state.begins[job] - now, 0.0) if jobs.pause > 0.0 else 0.0
-            is_done = now + waits + state.left[job] / state.rate[job] <= now * SAME_INSTANT
+            waits = max(state.progress_from[job] - now, 0.0) if jobs.pause > 0.0 else 0.0
+            is_done = now + waits + state.work_left[job] / state.rate[job] <= now * SAME_INSTANT
         if is_done and (done < 0 or (jobs.by_arrival and job < done)):
             done = job
     return done
 
 
 @njit()
-def _advance(jobs: Jobs, state: ElasticState, now: float) -> None:
+def _advance(jobs: ElasticJobs, state: ElasticState, now: float) -> None:
     """Let the jobs progress until an event, and count the event for `mean_jobs`."""
     clock = state.clock
     seconds = (now - state.clock[NOW]) / jobs.per_second
     if seconds > 0.0:
         for job in state.holders[: state.tally[HOLDERS]]:
             if jobs.pause == 0.0:
-                state.left[job] -= state.rate[job] * seconds
-            elif now > state.begins[job]:
-                begin = max(clock[NOW], state.begins[job])
-                state.left[job] -= state.rate[job] * ((now - begin) / jobs.per_second)
-        clock[HELD] += min(clock[ASKED], jobs.gpus) * seconds
+                state.work_left[job] -= state.rate[job] * seconds
+            elif now > state.progress_from[job]:
+                begin = max(clock[NOW], state.progress_from[job])
+                state.work_left[job] -= state.rate[job] * ((now - begin) / jobs.per_second)
+        clock[HELD_GPU_S] += min(clock[DEMAND], jobs.gpus) * seconds
         clock[NOW] = now
     count_event(state)
 
 
 @njit()
-def _copy(jobs: Jobs, state: ElasticState, rollout: ElasticState, arrived: int) -> None:
+def _copy(jobs: ElasticJobs, state: ElasticState, rollout: ElasticState, arrived: int) -> None:
     """Copy a state for a rollout; the size error multiplies the remaining work of each job."""
     for job in range(arrived):
-        rollout.left[job] = state.left[job] * jobs.error[job]
+        rollout.work_left[job] = state.work_left[job] * jobs.error[job]
     assign(rollout.gpus[:arrived], state.gpus)
     assign(rollout.rate[:arrived], state.rate)
-    assign(rollout.begins[:arrived], state.begins)
+    assign(rollout.progress_from[:arrived], state.progress_from)
     assign(rollout.holders[: state.tally[HOLDERS]], state.holders)
-    assign(rollout.real.ravel(), state.real.ravel())
-    assign(rollout.whole.ravel(), state.whole.ravel())
+    assign(rollout.own_floats.ravel(), state.own_floats.ravel())
+    assign(rollout.own_ints.ravel(), state.own_ints.ravel())
     assign(rollout.clock, state.clock)
     assign(rollout.tally, state.tally)
 
@@ -370,7 +374,7 @@ def _record_changes(state: ElasticState, record: DivisionRecord, keeps_intervals
                     span[3] = record.gpus[job]
                     span[4] = record.rate[job]
                 tally[CLOSED] += 1
-        lost_all = state.gpus[job] == 0.0 and state.left[job] > 0.0
+        lost_all = state.gpus[job] == 0.0 and state.work_left[job] > 0.0
         if lost_all and record.first_start[job] < math.inf:
             record.preemptions[job] += 1
         record.gpus[job] = 0.0

@@ -97,6 +97,6 @@ class GangNodes:
             return None
         idle = [node.gpus for node in self._cluster.nodes]
         for placer in (self.placer, *self._placer_by_type.values()):
-            for node, gpus in placer.taken():
+            for node, gpus in placer.allocations():
                 idle[node] -= gpus
         return idle

@@ -58,7 +58,7 @@ class Holdings:
             name: float(type_placer.num_gpus) for name, type_placer in placer_by_type.items()
         } or {None: float(cluster.num_gpus)}
         self.free = self.capacity.copy()
-        #: column of each GPU type in `State.on_type`
+        #: column of each GPU type in `State.type_column`
         self._column = {name: column for column, name in enumerate(sorted(self.capacity, key=str))}
         #: seconds of starts, checkpoints and lost work so far
         self.overhead_s = 0.0
@@ -84,7 +84,7 @@ class Holdings:
         self.intervals = Intervals(placer.tracks_nodes, cluster.gpu_types, placer.takes_wishes)
         self._keeps_intervals = settings.keep_intervals
 
-    # where jobs run: `repro.model.view.Places` ---------------------------------------------------
+    # nodes of jobs: `repro.model.view.HeldGpus` --------------------------------------------------
 
     def nodes(self, job: int) -> Nodes:
         """(Node, number of GPUs on it) of the gang of a job, by ascending node."""
@@ -133,7 +133,7 @@ class Holdings:
     def complete(self, job: int, now: float) -> None:
         """End a job, which has no work left, and free its GPUs."""
         table = self.table
-        table.left[job] = 0.0
+        table.work_left[job] = 0.0
         if job in self.runs:
             self._give_back(self.runs[job], (job,), now)
         table.end[job] = now
@@ -148,9 +148,9 @@ class Holdings:
             return []
         rates, unit_s = self.rates.of(run, nodes)
         charged = run.gpus - run.shared
-        clean = now
+        free_from = now
         if self.draining.checkpoints:
-            clean = now + self.draining.delay(charged, self.free, now)
+            free_from = now + self.draining.delay(charged, self.free, now)
         self.free[run.gpu_type] -= charged
         predicts = self.interval_starts is None
         start_costs = self.costs if predicts else None
@@ -159,18 +159,18 @@ class Holdings:
         column = self._column.get(run.gpu_type, -1)
         not_nominal: list[int] = []
         for job, rate in zip(run.jobs, rates, strict=True):
-            begin = clean
+            begin = free_from
             if start_costs is not None:
-                begin, cost_s = start_costs.begin(run, job, clean)
+                begin, cost_s = start_costs.begin(run, job, free_from)
                 self.overhead_s += cost_s
             if now < table.first_start[job]:
                 table.first_start[job] = now
             table.running[job] = True
-            table.on_type[job] = column
-            table.hold[job] = now
-            table.held[job] = run.gpus
+            table.type_column[job] = column
+            table.held_since[job] = now
+            table.held_gpus[job] = run.gpus
             table.since[job] = begin
-            table.clean[job] = clean
+            table.free_from[job] = free_from
             table.rate[job] = self.rates.positive(job, rate) / table.solo[job]
             self.runs[job] = run
             if predicts:
@@ -188,11 +188,11 @@ class Holdings:
         job = run.jobs[0]
         self.free[run.gpu_type] -= run.gpus
         table.running[job] = True
-        table.on_type[job] = self._column.get(run.gpu_type, -1)
-        table.hold[job] = now
-        table.held[job] = run.gpus
+        table.type_column[job] = self._column.get(run.gpu_type, -1)
+        table.held_since[job] = now
+        table.held_gpus[job] = run.gpus
         table.since[job] = now
-        table.clean[job] = now
+        table.free_from[job] = now
         table.rate[job] = 0.0
         self.runs[job] = run
 
@@ -200,7 +200,7 @@ class Holdings:
         """Stop jobs; ``pauses`` has the seconds of their checkpoints."""
         table = self.table
         runs = self.runs
-        left = table.left
+        left = table.work_left
         since = table.since
         rate = table.rate
         for job in jobs:
@@ -213,7 +213,7 @@ class Holdings:
                     self.overhead_s += until - now
                 else:
                     # a job without progress has nothing to checkpoint, and stops loading
-                    until = max(now, table.clean[job])
+                    until = max(now, table.free_from[job])
                     self.overhead_s += until - since[job]
                 self.draining.add(runs[job].charged / len(runs[job].jobs), until)
         for run, members in groupby(jobs, runs.__getitem__):
@@ -226,7 +226,7 @@ class Holdings:
             del self.runs[job]
             self._record(run, job, now)
             table.running[job] = False
-            table.on_type[job] = -1
+            table.type_column[job] = -1
             self.completions.invalidate(job)
         if self.runs.keys().isdisjoint(run.jobs):
             self.free[run.gpu_type] += run.gpus - run.shared
@@ -235,7 +235,7 @@ class Holdings:
     def _record(self, run: Run, job: int, now: float) -> None:
         """Record the interval of a job since its last change of GPUs or rate."""
         table = self.table
-        start = table.hold[job]
+        start = table.held_since[job]
         if self._keeps_intervals:
             leader = run.jobs[0]
             intervals = self.intervals
@@ -247,8 +247,8 @@ class Holdings:
                 intervals.nodes.append(self.gangs.of(leader))
             if intervals.tasks is not None:
                 intervals.tasks.append(run.tasks)
-        table.seconds[job] += now - start
-        table.service[job] += (now - start) * table.held[job]
+        table.held_s[job] += now - start
+        table.service[job] += (now - start) * table.held_gpus[job]
 
     # progress and predicted completions ----------------------------------------------------------
 
@@ -271,12 +271,12 @@ class Holdings:
         members = [job for job in run.jobs if self.runs.get(job) is run]
         for job in members:
             done = max(0.0, now - table.since[job]) * table.rate[job]
-            table.left[job] = max(0.0, table.left[job] - done)
+            table.work_left[job] = max(0.0, table.work_left[job] - done)
             table.since[job] = max(now, table.since[job])
         rates = dict(zip(run.jobs, self.rates.of(run, nodes)[0], strict=True))
         for job in members:
             self._record(run, job, now)
-            table.hold[job] = now
+            table.held_since[job] = now
             table.rate[job] = self.rates.positive(job, rates[job]) / table.solo[job]
             self.completions.invalidate(job)
             self._predict(job, table.since[job])
@@ -304,7 +304,7 @@ class Holdings:
         for job in jobs:
             done = max(0.0, now - table.since[job])
             lost = math.fmod(done, checkpoint_s)
-            table.left[job] -= (done - lost) * table.rate[job]
+            table.work_left[job] -= (done - lost) * table.rate[job]
             table.since[job] = max(now, table.since[job]) + restart_s
             self.overhead_s += lost + restart_s
             self.completions.invalidate(job)
@@ -312,7 +312,7 @@ class Holdings:
 
     def _predict(self, job: int, begin: float) -> None:
         """Predict the completion of a job that progresses from ``begin`` (s) on."""
-        end = begin + self.table.left[job] / self.table.rate[job]
+        end = begin + self.table.work_left[job] / self.table.rate[job]
         if self.costs is not None:
             end += self.costs.save_s(job)
         self.completions.add(job, end)

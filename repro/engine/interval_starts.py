@@ -63,7 +63,7 @@ class IntervalStarts:
         progress_s = now - state.since[jobs] - self._start_s[jobs]
         has_progressed = progress_s > 0
         progressed = jobs[has_progressed]
-        state.left[progressed] -= progress_s[has_progressed] / self._unit_s[progressed]
+        state.work_left[progressed] -= progress_s[has_progressed] / self._unit_s[progressed]
         state.since[jobs] = now
         start_costs_s: list[float] = self._start_s[progressed].tolist()
         return start_costs_s
@@ -78,7 +78,7 @@ class IntervalStarts:
         all completions are predicted anew before the second. With ``predict_all`` it is not.
         """
         rows = np.fromiter(self._runs, np.int64, len(self._runs))
-        ends = now + self._table.state.left[rows] * self._unit_s[rows]
+        ends = now + self._table.state.work_left[rows] * self._unit_s[rows]
         jobs = rows.tolist()
         seconds = ends.tolist()
         first = min(seconds, default=math.inf)

@@ -210,7 +210,7 @@ class Engine:
         now = self.view.now = self.env.now
         holdings = self.holdings
         rounds = self.driver.rounds
-        predicts_ends = rounds is not None and rounds.foresees
+        predicts_ends = rounds is not None and rounds.predicts_ends
         if not holdings.gangs.placer.tracks_nodes or holdings.interval_starts or predicts_ends:
             raise ParamError(
                 "nodes can fail only if the engine predicts completions job by job: use a "

@@ -54,8 +54,8 @@ def make_rounds(
     perf = settings.perf
     if isinstance(perf, Renewing):
         raise renewals_refused()
-    spans = holdings.intervals.blocks if settings.keep_intervals else None
-    knows_rates = speeds.tell_rates(perf)
+    interval_blocks = holdings.intervals.blocks if settings.keep_intervals else None
+    knows_rates = speeds.determine_rates(perf)
     if rounds.ideal:
         if settings.overhead is not None:
             raise ParamError(
@@ -67,12 +67,12 @@ def make_rounds(
             speeds,
             policy,
             rounds,
-            books=True,
-            spans=spans,
+            writes_holds=True,
+            interval_blocks=interval_blocks,
             perf=None if knows_rates else perf,
         )
     # rounds of whole steps use rates only to record intervals
-    knows_rates = knows_rates or (rounds.whole_steps and spans is None)
+    knows_rates = knows_rates or (rounds.whole_steps and interval_blocks is None)
     mechanism = WholeSteps if rounds.whole_steps else GridRounds
     return mechanism(
         table,
@@ -80,6 +80,6 @@ def make_rounds(
         policy,
         rounds,
         seed=settings.seed,
-        spans=spans,
-        books=knows_rates and holdings.gangs.counts_only and not settings.processes,
+        interval_blocks=interval_blocks,
+        writes_holds=knows_rates and holdings.gangs.counts_only and not settings.processes,
     )

@@ -90,4 +90,4 @@ class OverheadCosts:
     def _last_step(self, job: int) -> float:
         """Instant of the last step of a running job (s)."""
         table = self._table
-        return table.since[job] + table.left[job] / table.rate[job]
+        return table.since[job] + table.work_left[job] / table.rate[job]

@@ -37,7 +37,7 @@ def records_of(setup: Setup, added: AddedRecords, **meta: Any) -> Result:
     columns = dict(added.columns)
     rounds = setup.driver.rounds
     if rounds is not None and rounds.settings.gang_tries:
-        columns["given_up"] = rounds.rule.lost >= rounds.settings.gang_tries
+        columns["given_up"] = rounds.constants.lost_rounds >= rounds.settings.gang_tries
     result = collect(table, holdings.intervals, table.positions, run_meta | meta)
     order = np.argsort(table.positions.to_numpy())
     in_trace_order = {name: values[order] for name, values in columns.items()}

@@ -11,7 +11,7 @@ from repro.engine.holdings import Holdings
 from repro.engine.make_rounds import make_rounds
 from repro.engine.run_errors import naming_the_policy
 from repro.engine.run_settings import RunSettings
-from repro.engine.select.ranked import RankedDriver
+from repro.engine.select.ranked import OrderDriver
 from repro.engine.whole_decisions import DecisionDriver
 from repro.model.cluster.spec import Cluster, gpus_by_type
 from repro.model.jobs import JobTable
@@ -59,7 +59,7 @@ class Setup:
         self.holdings = Holdings(
             self.table, cluster, policy.name, self.placer, placer_by_type, self.settings
         )
-        self.view.places = self.holdings
+        self.view.holdings = self.holdings
         with naming_the_policy(policy, self.view, self.table):
             self.driver = self._driver()
         #: jobs that the simulation waits for; None: all jobs
@@ -67,12 +67,12 @@ class Setup:
         checks.check_demands(self.table, cluster, policy, self.placer)
         checks.check_decision_times(self.table, cluster, policy, self.settings)
 
-    def _driver(self) -> RankedDriver | DecisionDriver:
+    def _driver(self) -> OrderDriver | DecisionDriver:
         """Driver of the policy, which turns keys or decisions into starts and stops."""
         policy = self.policy
         holdings = self.holdings
         if isinstance(policy, Order):
-            return RankedDriver(self.table, policy, self.view, self.placer, holdings.reserve_nodes)
+            return OrderDriver(self.table, policy, self.view, self.placer, holdings.reserve_nodes)
         make = partial(make_rounds, self.table, policy, self.speeds, holdings, self.settings)
         return DecisionDriver(self.table, policy, self.view, holdings, make)
 

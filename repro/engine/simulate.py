@@ -269,7 +269,7 @@ def _unused(
         options.insert(0, "placement")
     if setup.settings.seed and not setup.used_seed:
         options.insert(0, "seed")
-    if setup.cluster.gpu_types and not setup.speeds.known:
+    if setup.cluster.gpu_types and not setup.speeds.has_throughputs:
         options.append("GPU types of the cluster")
     unused = {
         "columns": [str(name) for name in trace.columns if name not in setup.table.read],

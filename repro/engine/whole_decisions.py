@@ -13,7 +13,7 @@ from repro.base.errors import PolicyError
 from repro.engine.decision_checks import DecisionChecks, with_gpu_type
 from repro.engine.draining import GPU_ROUNDING
 from repro.engine.holdings import Holdings
-from repro.model.decision import NOTHING, Run, RunSet, Shares
+from repro.model.decision import NO_CHANGE, Run, RunSet, Shares
 from repro.model.jobs import JobTable
 from repro.model.policy import Policy
 from repro.model.view import View
@@ -121,18 +121,18 @@ class DecisionDriver:
         """Decision of the policy, or of the round mechanism."""
         rounds = self.rounds
         if rounds:
-            if not rounds.boundary(now):
-                return NOTHING
-            self._changed |= rounds.settle(now)
-            if rounds.has_shares and not (self._changed and rounds.may_compute(now)):
+            if not rounds.begins_round(now):
+                return NO_CHANGE
+            self._changed |= rounds.record_round(now)
+            if rounds.has_allocation and not (self._changed and rounds.may_compute(now)):
                 return rounds.next_round(now, self._changed)
         if not self.table.active:
             self._wake = math.inf
             if rounds is None:
                 return RunSet(())
-            if rounds.clear(now):
+            if rounds.begin_empty_round(now):
                 self._changed = False
-            return NOTHING
+            return NO_CHANGE
         decision = self._ask_policy()
         if isinstance(decision, RunSet):
             self._wake = decision.wake
@@ -144,10 +144,10 @@ class DecisionDriver:
             )
         if rounds is None:
             rounds = self.rounds = self._make_rounds()
-            if not rounds.boundary(now):
+            if not rounds.begins_round(now):
                 self._changed = True
-                return NOTHING
-        rounds.adopt(decision, now)
+                return NO_CHANGE
+        rounds.set_allocation(decision, now)
         return rounds.next_round(now)
 
     def _ask_policy(self) -> object:
@@ -156,11 +156,11 @@ class DecisionDriver:
         view.changed = self._changed
         self._changed = False
         if self.rounds:
-            view.together = self.rounds.together
+            view.new_pairs = self.rounds.new_pairs
         view.fresh = range(view.fresh.stop, self.table.arrived)
         decision = self._decide(view)
         view.finished.clear()
-        view.together.clear()
+        view.new_pairs.clear()
         return decision
 
     def _differences(self, decision: RunSet, now: float) -> tuple[list[int], list[Run]]:

@@ -144,6 +144,6 @@ class Shares:
 
 
 #: Every job keeps its GPUs.
-NOTHING = RunSet((), keep=True)
+NO_CHANGE = RunSet((), keep=True)
 
 Decision = RunSet | Shares

@@ -16,32 +16,32 @@ from repro.model.settings import AtLeast, Between
 from repro.model.view import View
 
 #: Idle GPUs up to this number count as none: sums of fractions have rounding errors.
-NO_GPUS = 1e-9
+GPU_TOLERANCE = 1e-9
 #: Completions up to this multiple of an instant are at that instant, despite rounding errors.
 SAME_INSTANT = 1.0 + 1e-13
 #: Entries of `ElasticState.tally`: number of jobs that hold GPUs (valid entries of
 #: `ElasticState.holders`); number of jobs present; number of events; sum over these events of the
 #: jobs present just before.
-HOLDERS, PRESENT, EVENTS, SHOWN = range(4)
+HOLDERS, PRESENT, EVENTS, PRESENT_SUM = range(4)
 #: Entries of `ElasticState.clock`: present instant and end of the lease (parts of a second);
 #: GPU-seconds held so far; total demand of the jobs present (GPUs; of a rule that leaves GPUs idle,
 #: the GPUs held); instant at which the rule wants to divide GPUs again.
-NOW, LEASE_ENDS, HELD, ASKED, WAKE = range(5)
+NOW, LEASE_ENDS, HELD_GPU_S, DEMAND, WAKE = range(5)
 
 
-class Jobs(NamedTuple):
+class ElasticJobs(NamedTuple):
     """Constants of a run of divisible GPUs: arrays with an entry per job, in order of arrival.
 
-    ``work`` is in seconds on one GPU, ``asked`` is the demand. The scheduler assumes ``work *
+    ``work`` is in seconds on one GPU, ``demand`` is in GPUs. The scheduler assumes ``work *
     error`` seconds.
     """
 
     submit: Floats
     work: Floats
     error: Floats
-    asked: Ints
-    #: speed S(asked); row of the speed-up curve; all curves (row 0 is linear and has no values)
-    fastest: Floats
+    demand: Ints
+    #: speed S(demand); row of the speed-up curve; all curves (row 0 is linear and has no values)
+    full_speed: Floats
     curve: Ints
     curves: Floats
     #: number that the policy gives to each job, such as its class or kind
@@ -62,25 +62,25 @@ class Jobs(NamedTuple):
 class ElasticState(NamedTuple):
     """State of a run of divisible GPUs; a playout works on a copy.
 
-    ``real`` (floats) and ``whole`` (integers) are the memory of the policy, with a row for each
+    ``own_floats`` and ``own_ints`` are the memory of the policy, with a row for each
     array of `DivisionRule.memory`.
     """
 
     #: by job: remaining work (s on one GPU), GPUs held, speed on them, start of progress on them
-    left: Floats
+    work_left: Floats
     gpus: Floats
     rate: Floats
-    begins: Floats
+    progress_from: Floats
     holders: Ints
-    real: Floats
-    whole: Ints
+    own_floats: Floats
+    own_ints: Ints
     clock: Floats
     tally: Ints
     #: by job, at its arrival: jobs present, number of events, sum of jobs present before these
-    seen: Ints
+    at_arrival: Ints
 
     @classmethod
-    def of(cls, jobs: Jobs, memory: Iterable[type]) -> "ElasticState":
+    def of(cls, jobs: ElasticJobs, memory: Iterable[type]) -> "ElasticState":
         """ElasticState before the first arrival; the memory of the policy is zero."""
         n = len(jobs.work)
         width = max(n, jobs.groups)
@@ -88,24 +88,24 @@ class ElasticState(NamedTuple):
         clock = np.zeros(5)
         clock[LEASE_ENDS] = clock[WAKE] = math.inf
         return cls(
-            left=jobs.work.copy(),
+            work_left=jobs.work.copy(),
             gpus=np.zeros(n),
             rate=np.zeros(n),
-            begins=np.zeros(n),
+            progress_from=np.zeros(n),
             holders=np.zeros(n, np.int64),
-            real=np.zeros((array_types.count(Floats), width)),
-            whole=np.zeros((array_types.count(Ints), width), np.int64),
+            own_floats=np.zeros((array_types.count(Floats), width)),
+            own_ints=np.zeros((array_types.count(Ints), width), np.int64),
             clock=clock,
             tally=np.zeros(4, np.int64),
-            seen=np.zeros((3, n), np.int64),
+            at_arrival=np.zeros((3, n), np.int64),
         )
 
 
 @njit()
-def speed(jobs: Jobs, job: int, gpus: float) -> float:
+def speed(jobs: ElasticJobs, job: int, gpus: float) -> float:
     """Speed-up S(gpus), linear between whole numbers of GPUs, and S(demand) above the demand."""
-    if gpus >= jobs.asked[job]:
-        return float(jobs.fastest[job])
+    if gpus >= jobs.demand[job]:
+        return float(jobs.full_speed[job])
     curve = jobs.curve[job]
     if curve == 0:
         return gpus
@@ -115,16 +115,16 @@ def speed(jobs: Jobs, job: int, gpus: float) -> float:
 
 
 @njit()
-def give(jobs: Jobs, s: ElasticState, job: int, gpus: float) -> None:
+def give(jobs: ElasticJobs, s: ElasticState, job: int, gpus: float) -> None:
     """Give a job ``gpus`` GPUs from the present instant on."""
     if gpus != s.gpus[job]:
         s.gpus[job] = gpus
         s.rate[job] = speed(jobs, job, gpus)
-        s.begins[job] = s.clock[NOW] + jobs.pause
+        s.progress_from[job] = s.clock[NOW] + jobs.pause
 
 
 @njit()
-def in_parts(jobs: Jobs, seconds: float) -> float:
+def clock_parts(jobs: ElasticJobs, seconds: float) -> float:
     """Convert seconds to parts of the clock; a whole number if a second has several parts."""
     if jobs.per_second == 1.0:
         return seconds
@@ -137,8 +137,8 @@ def in_parts(jobs: Jobs, seconds: float) -> float:
 @njit()
 def mean_jobs(s: ElasticState, job: int) -> float:
     """Mean number of jobs present over the events of a job's life (N of PCS, section 2)."""
-    shown = s.seen[0, job] + s.tally[SHOWN] - s.seen[2, job]
-    return float(shown / (1 + s.tally[EVENTS] - s.seen[1, job]))
+    present_sum = s.at_arrival[0, job] + s.tally[PRESENT_SUM] - s.at_arrival[2, job]
+    return float(present_sum / (1 + s.tally[EVENTS] - s.at_arrival[1, job]))
 
 
 # Rounds and Themis have compiled heaps of their own. Numba does not cache a heap that gets its
@@ -190,8 +190,9 @@ class DivisionRule(NamedTuple):
     settings are the result of `Elastic.settings`. ``run`` is the loop.
 
     ``memory`` has NamedTuple classes that name the rows of the policy's memory. Each class has its
-    arrays of `Floats` (`ElasticState.real`) before its arrays of `Ints` (`ElasticState.whole`). A
-    row has an entry for every job and for every number of `Elastic.groups`.
+    arrays of `Floats` (`ElasticState.own_floats`) before its arrays of `Ints`
+    (`ElasticState.own_ints`). A row has an entry for every job and for every number of
+    `Elastic.groups`.
     """
 
     run: Callable[..., Any]
@@ -244,25 +245,25 @@ class Elastic(Policy):
     #: the compiled division rule; None: `grants` decides
     rule: ClassVar[DivisionRule | None] = None
     #: the numbers of `groups` are classes of jobs, which the records show
-    classed: ClassVar[bool] = False
+    has_classes: ClassVar[bool] = False
     #: with exact job sizes, later arrivals do not change the completion of a job
     foresees: ClassVar[bool] = False
-    #: row of `ElasticState.real` with the reserved end of each job, which is its prediction
-    promised: ClassVar[int | None] = None
+    #: row of `ElasticState.own_floats` with the reserved end of each job, which is its prediction
+    reserved_end: ClassVar[int | None] = None
 
     @property
     def lease_s(self) -> float:
         """Time from the last event until GPUs are divided again (s)."""
         return math.inf
 
-    def groups(self, jobs: Jobs, *, alone: bool) -> tuple[Ints, int]:
+    def groups(self, jobs: ElasticJobs, *, alone: bool) -> tuple[Ints, int]:
         """Class or kind of each job as a number, and count of these numbers.
 
         ``alone``: give every job a number of its own.
         """
         return np.zeros(len(jobs.work), np.int64), 1
 
-    def settings(self, jobs: Jobs) -> Any:
+    def settings(self, jobs: ElasticJobs) -> Any:
         """Further argument of the functions of the rule, after the jobs."""
         return 0
 
@@ -316,7 +317,7 @@ class _RuleSession:
         rows = s.holders[: s.tally[HOLDERS]]
         rows = rows[[view.is_unfinished(job) for job in rows.tolist()]]
         # the remaining time is that on the demanded GPUs
-        s.left[rows] = view.remaining_of(rows) * jobs.fastest[rows]
+        s.work_left[rows] = view.remaining_of(rows) * jobs.full_speed[rows]
         if not finished and view.now >= s.clock[LEASE_ENDS]:
             count_event(s)
         for job in finished:
@@ -338,25 +339,25 @@ class _RuleSession:
 def count_event(s: ElasticState) -> None:
     """Count an event, and the jobs present just before it."""
     s.tally[EVENTS] += 1
-    s.tally[SHOWN] += s.tally[PRESENT]
+    s.tally[PRESENT_SUM] += s.tally[PRESENT]
 
 
 @njit()
-def arrive(s: ElasticState, jobs: Jobs, job: int) -> None:
+def arrive(s: ElasticState, jobs: ElasticJobs, job: int) -> None:
     """Record an arrival."""
     s.tally[PRESENT] += 1
-    s.clock[ASKED] += jobs.asked[job]
-    s.seen[0, job] = s.tally[PRESENT]
-    s.seen[1, job] = s.tally[EVENTS]
-    s.seen[2, job] = s.tally[SHOWN]
+    s.clock[DEMAND] += jobs.demand[job]
+    s.at_arrival[0, job] = s.tally[PRESENT]
+    s.at_arrival[1, job] = s.tally[EVENTS]
+    s.at_arrival[2, job] = s.tally[PRESENT_SUM]
 
 
 @njit()
-def depart(s: ElasticState, jobs: Jobs, job: int) -> None:
+def depart(s: ElasticState, jobs: ElasticJobs, job: int) -> None:
     """Record a completion."""
     s.tally[PRESENT] -= 1
-    s.clock[ASKED] -= jobs.asked[job]
-    s.gpus[job] = s.left[job] = 0.0
+    s.clock[DEMAND] -= jobs.demand[job]
+    s.gpus[job] = s.work_left[job] = 0.0
 
 
 def total_gpus(view: View) -> int:
@@ -369,7 +370,7 @@ def total_gpus(view: View) -> int:
     return view.cluster.num_gpus
 
 
-def jobs_of(policy: Elastic, view: View, *, grid: float = 1.0, alone: bool = True) -> Jobs:
+def jobs_of(policy: Elastic, view: View, *, grid: float = 1.0, alone: bool = True) -> ElasticJobs:
     """Constants of all jobs for a compiled rule; see `Elastic.groups` for ``alone``."""
     demand = view.widths.astype(np.int64)
     n = len(demand)
@@ -382,12 +383,12 @@ def jobs_of(policy: Elastic, view: View, *, grid: float = 1.0, alone: bool = Tru
         rng = np.random.default_rng([view.seed, n])
         error = 1 + rng.uniform(-policy.size_error, policy.size_error, n)
     submit = np.rint(submit * grid) if grid > 1 else submit
-    jobs = Jobs(
+    jobs = ElasticJobs(
         submit=submit,
         work=view.work(fastest),
         error=error,
-        asked=demand,
-        fastest=fastest,
+        demand=demand,
+        full_speed=fastest,
         curve=curve,
         curves=curves,
         group=np.zeros(n, np.int64),

@@ -24,23 +24,23 @@ class State(NamedTuple):
     """
 
     #: remaining work at the instant `since` (units); later progress is (now - since) * rate
-    left: Floats
+    work_left: Floats
     since: Floats
     #: units of work per second
     rate: Floats
     #: instant from which no earlier holder of the present GPUs uses them
-    clean: Floats
+    free_from: Floats
     #: whether the job holds GPUs
     running: Flags
     #: start of the present interval of holding GPUs, and number of these GPUs
-    hold: Floats
-    held: Floats
+    held_since: Floats
+    held_gpus: Floats
     #: column of the GPU type held (-1: not chosen)
-    on_type: Ints
+    type_column: Ints
     #: job that shares the GPUs in rounds (-1: none)
     partner: Ints
     #: time (s) and attained service (GPU-seconds) of earlier intervals of holding GPUs
-    seconds: Floats
+    held_s: Floats
     service: Floats
     first_start: Floats
     end: Floats
@@ -52,10 +52,10 @@ class State(NamedTuple):
         """State before the run; ``work`` has the units of work of each job."""
         n = len(work)
         numbers = {name: np.zeros(n) for name in cls._fields}
-        indices = {name: np.full(n, -1) for name in ("on_type", "partner")}
+        indices = {name: np.full(n, -1) for name in ("type_column", "partner")}
         counts = {name: np.zeros(n, np.int64) for name in ("preemptions", "promotions")}
         return cls(**numbers | indices | counts)._replace(
-            left=np.array(work, dtype=float),
+            work_left=np.array(work, dtype=float),
             running=np.zeros(n, np.bool_),
             first_start=np.full(n, math.inf),
             end=np.full(n, math.nan),
@@ -66,7 +66,7 @@ class JobTable:
     """Jobs of one run as columns, by row number.
 
     Rows are in order of submission, and in the order of the trace for equal times. The attributes
-    named as fields of `State` read and write its entries, such as ``table.left[job]``.
+    named as fields of `State` read and write its entries, such as ``table.work_left[job]``.
     """
 
     def __init__(self, trace: pd.DataFrame, rules: Rules | None = None) -> None:
@@ -113,9 +113,9 @@ class JobTable:
         # entries of memory views are Python numbers, three times as fast as entries of arrays
         arrays: tuple[Any, ...] = self.state
         columns = [cast(Numbers, memoryview(array)) for array in arrays]
-        self.left, self.since, self.rate, self.clean, self.running = columns[:5]
-        self.hold, self.held, self.on_type, self.partner = columns[5:9]
-        self.seconds, self.service, self.first_start, self.end = columns[9:13]
+        self.work_left, self.since, self.rate, self.free_from, self.running = columns[:5]
+        self.held_since, self.held_gpus, self.type_column, self.partner = columns[5:9]
+        self.held_s, self.service, self.first_start, self.end = columns[9:13]
         self.preemptions, self.promotions = columns[13:]
         #: jobs that have arrived and not finished, in order of arrival
         self.active: dict[int, None] = {}
@@ -249,22 +249,22 @@ class JobTable:
     def remaining(self, job: int, now: float) -> float:
         """Remaining work of a job (units)."""
         if not self.running[job]:
-            return self.left[job]
-        return self.left[job] - max(0.0, now - self.since[job]) * self.rate[job]
+            return self.work_left[job]
+        return self.work_left[job] - max(0.0, now - self.since[job]) * self.rate[job]
 
     def units_left(self, jobs: Sequence[int] | Ints, now: float) -> Floats:
         """Remaining work of several jobs (units), (jobs,)."""
         state = self.state
         rows = np.asarray(jobs, dtype=np.int64)
         progress = np.maximum(0.0, now - state.since[rows]) * state.rate[rows]
-        remaining: Floats = state.left[rows] - np.where(state.running[rows], progress, 0.0)
+        remaining: Floats = state.work_left[rows] - np.where(state.running[rows], progress, 0.0)
         return remaining
 
     def run_seconds(self, job: int, now: float) -> float:
         """Time for which a job has held GPUs (s)."""
-        return self.seconds[job] + (now - self.hold[job] if self.running[job] else 0.0)
+        return self.held_s[job] + (now - self.held_since[job] if self.running[job] else 0.0)
 
     def attained(self, job: int, now: float) -> float:
         """Attained service of a job (GPU-seconds)."""
-        present = (now - self.hold[job]) * self.held[job] if self.running[job] else 0.0
+        present = (now - self.held_since[job]) * self.held_gpus[job] if self.running[job] else 0.0
         return self.service[job] + present

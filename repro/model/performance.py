@@ -31,7 +31,7 @@ class Renewing(Performance, Protocol):
     def renew(self, table: JobTable, run: Run, nodes: Nodes) -> float:
         """Time until the rates of ``run`` are computed again (s of progress); infinity: never.
 
-        ``table.left`` has the remaining work of the members at the present instant. The engine
+        ``table.work_left`` has the remaining work of the members at the present instant. The engine
         calls this when the run starts and at every renewal. A renewal is an event: the policy
         decides.
         """

@@ -35,7 +35,7 @@ policies: Registry[type[Policy]] = Registry(
 
 #: Compiled loops that simulate a whole run at nominal speed and write `JobTable.state`. Without
 #: `Intervals` they record no intervals.
-Play = Callable[[JobTable, Cluster, Intervals | None], None]
+CompiledRun = Callable[[JobTable, Cluster, Intervals | None], None]
 
 
 def register(name: str, needs: Iterable[str] = ()) -> Callable[[D], D]:
@@ -143,7 +143,7 @@ class Policy:
         """Decision function of one run; a policy with memory makes a new function for each run."""
         return self.decide
 
-    def player(self, cluster: Cluster) -> Play | None:
+    def compiled_run(self, cluster: Cluster) -> CompiledRun | None:
         """Compiled loops with the same result as the engine with `session`, or None.
 
         The engine ignores them for a subclass that changes the decisions.
@@ -192,7 +192,7 @@ class FromSettings(Generic[T]):
         return self.of_class if policy is None else self.of_instance(policy)
 
 
-def speaks_for(policy: Policy, name: str, others: Iterable[str]) -> bool:
+def defined_with(policy: Policy, name: str, others: Iterable[str]) -> bool:
     """Whether ``name`` is defined in the same class as each of ``others``, or in a subclass of it.
 
     Then no subclass has changed one of ``others`` without ``name``.
@@ -228,7 +228,7 @@ class Selection(Protocol):
         """Jobs that lose their GPUs, and jobs that get GPUs, in order of decision."""
 
 
-class Steady(NamedTuple):
+class LinearKey(NamedTuple):
     """Numbers that determine the keys of an `Order` while jobs run at nominal speed.
 
     key = ``per_second`` * remaining time (s) + ``per_service`` * attained service (GPU-seconds).
@@ -285,7 +285,7 @@ class Order(Policy):
         """Time between decisions while jobs wait (s); infinity: decisions at events only."""
         return math.inf
 
-    def steady(self, view: View) -> Steady | None:
+    def linear_key(self, view: View) -> LinearKey | None:
         """Numbers that determine `key`, for compiled loops; None: the engine calls `key`.
 
         The engine ignores them for a subclass that changes `key` or `ordering`.
@@ -335,12 +335,12 @@ class Ordering:
         return math.inf
 
 
-def spellings(cls: type[Policy]) -> list[str]:
+def parameter_names(cls: type[Policy]) -> list[str]:
     """Names of the parameters of a policy, for users.
 
     A field ``lambda_`` is the parameter ``lambda``, which is a keyword of Python.
 
-    >>> "lambda" in spellings(policies["liquid"])
+    >>> "lambda" in parameter_names(policies["liquid"])
     True
     """
     return [field.name.rstrip("_") for field in dataclasses.fields(cls)]
@@ -372,7 +372,7 @@ def make(name: str, rules: str = "paper", **settings: Any) -> Policy:
     """
     cls = policies[name]
     names = [key.rstrip("_") for key in settings]
-    refuse_unknown(f"policy {name!r} has no parameter", names, spellings(cls))
+    refuse_unknown(f"policy {name!r} has no parameter", names, parameter_names(cls))
     values = {
         f"{key}_" if keyword.iskeyword(key) else key: value for key, value in settings.items()
     }

@@ -119,7 +119,7 @@ class Result:
             utilisation = held_gpu_s / (meta["num_gpus"] * span)
         percentiles = np.percentile(jct, [50, 95, 99]) if len(jct) else [np.nan] * 3
         if len(jct) and RULES[meta.get("rules", "paper")].p99_by_index:
-            percentiles[2] = by_index(jct, 0.99)
+            percentiles[2] = percentile_by_index(jct, 0.99)
             span = float(jobs["end_time"].max())
         return {
             "policy": meta["policy"],
@@ -191,7 +191,7 @@ def _intervals(jobs: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def by_index(values: pd.Series[float] | Floats, share: float) -> float:
+def percentile_by_index(values: pd.Series[float] | Floats, share: float) -> float:
     """Element floor(share * N) of the ascending list, the percentile of Muri's artifact."""
     data = np.sort(np.asarray(values, dtype=float))
     return float(data[int(share * len(data))])

@@ -52,7 +52,7 @@ class Speeds:
         if isinstance(perf, ByType) and None not in capacity:
             self.perf = perf
         #: whether throughputs by GPU type are known
-        self.known = self.perf is not None
+        self.has_throughputs = self.perf is not None
         #: the performance model of the run, of any class
         self.model = perf
         self._table = table
@@ -64,7 +64,7 @@ class Speeds:
         table = self._table
         # without throughputs the model has no effect, so the run does not count as its reader
         models: Sequence[str | None] = table.unread_models
-        if self.known:
+        if self.has_throughputs:
             models = table.named_models(READER)
         return models[job], table.gpus[job]
 
@@ -76,8 +76,8 @@ class Speeds:
         return np.array([numbers.setdefault(kind, len(numbers)) for kind in kinds], dtype=np.int64)
 
     @cached_property
-    def alone(self) -> Floats:
-        """Throughput of each kind alone (steps/s), (kinds, GPU types); NaN where `of` raises."""
+    def single(self) -> Floats:
+        """Throughput of each kind alone (steps/s), (kinds, types); NaN where `speeds_of` raises."""
         first_jobs = np.unique(self.codes, return_index=True)[1]
         speeds = np.full((len(first_jobs), len(self.gpu_types)), np.nan)
         for number, job in enumerate(first_jobs.tolist()):
@@ -106,7 +106,7 @@ class Speeds:
         speeds.setflags(write=False)
         return speeds
 
-    def of(self, job: int) -> Floats:
+    def speeds_of(self, job: int) -> Floats:
         """Throughput of a job on each GPU type (steps/s), (GPU types,); 0 if it cannot run there.
 
         Raises
@@ -114,7 +114,7 @@ class Speeds:
         TraceError
             If the job can run on no GPU type of the cluster.
         """
-        speeds: Floats = self.alone[self.codes[job]]
+        speeds: Floats = self.single[self.codes[job]]
         return self._look_up(job) if np.isnan(speeds[0]) else speeds
 
     def _look_up(self, job: int) -> Floats:
@@ -162,9 +162,9 @@ class Speeds:
                 speed[kind] = np.nan
         return np.array([speed[kind] for kind in kinds], dtype=float)
 
-    def tell_rates(self, perf: object | None) -> bool:
+    def determine_rates(self, perf: object | None) -> bool:
         """Whether these speeds determine the rate of every job under a performance model."""
-        return perf is None or (self.known and bool((self.on_reference > 0).all()))
+        return perf is None or (self.has_throughputs and bool((self.on_reference > 0).all()))
 
     def _never_fits(self, job: int) -> TraceError:
         """Error for a job that can run on no GPU type of the cluster."""

@@ -33,14 +33,14 @@ class KindNumbers:
         self._key = key
         #: key and first job of each kind, by number of the kind, in order of first appearance
         self.keys: list[Any] = []
-        self.examples: list[int] = []
+        self.first_jobs: list[int] = []
         self._order: Ints = np.empty(0, dtype=np.int64)
         self._number: dict[Hashable, int] = {}
         self._of_job: Ints = np.full(64, -1)
         if codes is not None:
             _, first_jobs, code_ranks = np.unique(codes, return_index=True, return_inverse=True)
-            self.examples = np.sort(first_jobs).tolist()
-            self.keys = list(map(key, self.examples))
+            self.first_jobs = np.sort(first_jobs).tolist()
+            self.keys = list(map(key, self.first_jobs))
             self._of_job = np.argsort(np.argsort(first_jobs))[code_ranks]
 
     def numbers(self, jobs: Sequence[int] | Ints) -> Ints:
@@ -58,7 +58,7 @@ class KindNumbers:
                 number = self._number.setdefault(key, len(self.keys))
                 if number == len(self.keys):
                     self.keys.append(key)
-                    self.examples.append(job)
+                    self.first_jobs.append(job)
                 self._of_job[job] = number
                 numbers[index] = number
         return numbers
@@ -117,7 +117,7 @@ class Kinds:
         """Kinds made of the rows with equal keys, and the new row of each present row."""
         by_key = KindNumbers(keys.__getitem__)
         numbers, counts, row = by_key.present(range(len(keys)))
-        first_rows = [by_key.examples[number] for number in numbers.tolist()]
+        first_rows = [by_key.first_jobs[number] for number in numbers.tolist()]
         kinds = Kinds(
             speeds=self.speeds[first_rows],
             gpus=self.gpus,
@@ -146,32 +146,32 @@ class KindTable(KindNumbers):
         self._speeds_of = policy.speeds(view)
         self._weight_of = policy.weight(view)
         self._speeds = np.empty((0, len(view.gpu_types)))
-        self.learn()
+        self.add_new_kinds()
 
-    def of(self, numbers: Ints, counts: Floats, jobs: Sequence[int] = ()) -> Kinds:
+    def kinds(self, numbers: Ints, counts: Floats, jobs: Sequence[int] = ()) -> Kinds:
         """Kinds of these numbers; ``jobs`` are by default the first jobs of the kinds."""
-        self.learn()
+        self.add_new_kinds()
         return Kinds(
             speeds=self._speeds.take(numbers, axis=0),
             gpus=self._view.gpu_counts,
             counts=counts,
             widths=self._widths.take(numbers),
             weights=self._weights.take(numbers),
-            jobs=jobs or [self.examples[number] for number in numbers.tolist()],
+            jobs=jobs or [self.first_jobs[number] for number in numbers.tolist()],
             key=lambda row: self.keys[numbers[row]],
             view=self._view,
         )
 
-    def learn(self) -> None:
+    def add_new_kinds(self) -> None:
         """Add speeds, demands and weights of new kinds."""
-        new = self.examples[len(self._widths) :]
+        new = self.first_jobs[len(self._widths) :]
         if new:
             self._speeds = np.append(self._speeds, [self._speeds_of(job) for job in new], axis=0)
             self._widths = np.append(self._widths, list(map(self._view.gpus, new)))
             self._weights = np.append(self._weights, list(map(self._weight_of, new)))
 
 
-class Solved(Generic[T]):
+class SolutionCache(Generic[T]):
     """LRU cache of at most ``limit`` solutions, by kinds and their counts of jobs."""
 
     def __init__(self, limit: int) -> None:
@@ -224,7 +224,7 @@ class TypedShares(SharePolicy):
     """
 
     #: largest number of mixes of kinds in the cache
-    remembered: ClassVar[int] = 4096
+    cache_size: ClassVar[int] = 4096
 
     def shares(self, kinds: Kinds) -> Floats | None:
         """Share of time of a job of each kind in [0, 1], (kinds, GPU types).
@@ -237,7 +237,7 @@ class TypedShares(SharePolicy):
         """Shares as a function of kinds for one run; a policy that reads the view overrides it."""
         return self.shares
 
-    def apart(self) -> bool:
+    def jobs_are_kinds(self) -> bool:
         """Whether every job is a kind of its own, in order of arrival, without a cache.
 
         By default, if `needs` names "duration".
@@ -281,9 +281,9 @@ class TypedShares(SharePolicy):
     def session(self, view: View) -> Callable[[View], Shares]:
         """Decision function of one run, with a cache of the shares of mixes of kinds."""
         formula = self.formula(view)
-        apart = self.apart()
+        jobs_are_kinds = self.jobs_are_kinds()
         table = KindTable(self, view)
-        solved = Solved[Floats](self.remembered)
+        solved = SolutionCache[Floats](self.cache_size)
 
         def checked(kinds: Kinds) -> Floats:
             shares = formula(kinds)
@@ -303,11 +303,11 @@ class TypedShares(SharePolicy):
             if not jobs:
                 return Shares(jobs, types, np.zeros((0, len(types))))
             rows = np.array(jobs)
-            if apart:
-                single_jobs = table.of(table.numbers(rows), np.ones(len(jobs)), jobs)
+            if jobs_are_kinds:
+                single_jobs = table.kinds(table.numbers(rows), np.ones(len(jobs)), jobs)
                 return Shares(rows, types, checked(single_jobs))
             numbers, counts, row = table.present(rows)
-            shares = solved(numbers, counts, lambda: checked(table.of(numbers, counts)))
+            shares = solved(numbers, counts, lambda: checked(table.kinds(numbers, counts)))
             return Shares(rows, types, shares[row])
 
         return decide

@@ -78,7 +78,7 @@ class View:
         - ``held(job)``: number of GPUs that the job holds
         - ``run(job)``: gang of the job
         - ``nodes(job)``: nodes of the job, with its GPUs there
-        - ``together``: pairs that began to share GPUs since the last decision
+        - ``new_pairs``: pairs that began to share GPUs since the last decision
     """
 
     def __init__(
@@ -97,14 +97,14 @@ class View:
         self._speeds = speeds or Speeds(table, None, gpus_by_type(cluster))
         self._seed = seed
         #: GPUs that jobs hold, set by the engine
-        self.places: HeldGpus | None = None
+        self.holdings: HeldGpus | None = None
         #: whether the policy has read the seed
         self.seed_read = False
         self.now = 0.0
         #: whether an event happened since the last decision
         self.changed = True
         #: (job, job, GPU type) of pairs that began to share GPUs since the last decision
-        self.together: list[tuple[int, int, str | None]] = []
+        self.new_pairs: list[tuple[int, int, str | None]] = []
         #: jobs that finished, and jobs that arrived, since the last decision
         self.finished: list[int] = []
         self.fresh = range(0)
@@ -189,23 +189,23 @@ class View:
     def held(self, job: int) -> float:
         """GPUs that the job holds."""
         table = self._table
-        return table.held[job] if table.running[job] else 0.0
+        return table.held_gpus[job] if table.running[job] else 0.0
 
     def run(self, job: int) -> Run | None:
         """Gang of the job, with its GPU type and the nodes of its tasks.
 
         None while the job waits, and in rounds of shares that record no gangs.
         """
-        return self.places.runs.get(job) if self.places else None
+        return self.holdings.runs.get(job) if self.holdings else None
 
     def nodes(self, job: int) -> tuple[tuple[int, int], ...]:
         """Nodes of the job, as (node, GPUs there); empty if it waits or nodes are not tracked."""
-        return self.places.nodes(job) if self.places else ()
+        return self.holdings.nodes(job) if self.holdings else ()
 
     @property
     def idle_gpus(self) -> list[int]:
         """Idle GPUs of each node of `cluster`; needs a placement that tracks nodes."""
-        idle = self.places.idle() if self.places else None
+        idle = self.holdings.idle() if self.holdings else None
         if idle is None:
             raise PolicyError(
                 f"policy {self._policy!r} reads idle GPUs by node, but the placement only counts "
@@ -231,8 +231,8 @@ class View:
     def run_seconds_of(self, jobs: Ints) -> Floats:
         """Time for which each of ``jobs`` has held GPUs (s), (jobs,)."""
         state = self._table.state
-        present = np.where(state.running[jobs], self.now - state.hold[jobs], 0.0)
-        seconds: Floats = state.seconds[jobs] + present
+        present = np.where(state.running[jobs], self.now - state.held_since[jobs], 0.0)
+        seconds: Floats = state.held_s[jobs] + present
         return seconds
 
     def attained(self, job: int) -> float:
@@ -358,7 +358,7 @@ class View:
         It is 0 if the job cannot run on the type, and 1 without a throughput table.
         """
         self._require("throughput")
-        return self._speeds.of(job)
+        return self._speeds.speeds_of(job)
 
     def pair_speeds(self, one: int, other: int) -> Floats:
         """Throughput of two jobs on the same GPUs (steps/s), (2, GPU types); needs "throughput".
@@ -382,7 +382,7 @@ class View:
         1 with a throughput table.
         """
         self._require("duration")
-        return 1.0 if self._speeds.known else self._speeds.steps_per_unit(jobs)
+        return 1.0 if self._speeds.has_throughputs else self._speeds.steps_per_unit(jobs)
 
     def capacity(self) -> Mapping[str | None, int]:
         """GPUs of each type; all GPUs under the key None in a cluster without types."""

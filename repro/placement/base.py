@@ -80,7 +80,7 @@ class Placer(ABC):
         self.free += gpus
         self._release(job, allocation)
 
-    def taken(self) -> Iterator[tuple[int, int]]:
+    def allocations(self) -> Iterator[tuple[int, int]]:
         """Yield (node index, GPUs there) of all allocations."""
         return (entry for _, allocation in self._allocated.values() for entry in allocation)
 

@@ -80,7 +80,7 @@ class NodeSet:
         return gpus
 
 
-def take_by_level(
+def allocate_by_level(
     groups: Sequence[NodeSet], gpus: int, levels: Iterable[int]
 ) -> tuple[tuple[int, int], ...]:
     """Allocate GPUs level by level: first from the nodes with ``levels[0]`` idle GPUs."""

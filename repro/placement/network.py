@@ -59,7 +59,7 @@ class Scoring:
 
     ``paper``: lambda * Cost + (1 - lambda) * sum of Fitness over the nodes of the plan, with
     Fitness = -(requested + used) / total GPUs (Liquid, TPDS 2022, Eqs 2 to 6). ``artifact``: the
-    public evaluator's score, see `Site.score`. ``weight`` is lambda.
+    public evaluator's score, see `NodeResources.score`. ``weight`` is lambda.
     """
 
     weight: float = 0.5
@@ -72,7 +72,7 @@ class Scoring:
         refuse_unknown("score cannot be", [self.formula], get_args(Formula))
 
 
-class Site:
+class NodeResources:
     """The nodes of a cluster and their idle resources while jobs are placed in order.
 
     Parameters
@@ -84,7 +84,7 @@ class Site:
 
     Examples
     --------
-    >>> site = Site(Cluster.parse("3x2"))
+    >>> site = NodeResources(Cluster.parse("3x2"))
     >>> site.cost((0, 0, 1), num_ps=1)
     3.0
     >>> site.score((0, 0, 1), Gang(1, 2), Scoring())
@@ -106,7 +106,7 @@ class Site:
         """GPUs in use on each node, shape (nodes,)."""
         return self.total - self.idle
 
-    def open(self, gang: Gang, tasks: Sequence[int] = ()) -> Flags:
+    def candidates(self, gang: Gang, tasks: Sequence[int] = ()) -> Flags:
         """Nodes that can take one more container, in the domain of ``tasks``; shape (nodes,)."""
         fits = (self.idle > 0) & (self.gpu_mem_mb >= gang.gpu_mem_mb)
         fits &= self.link_mb_s >= gang.bandwidth_mb_s
@@ -117,13 +117,18 @@ class Site:
     def capacity(self, gang: Gang, per_node: float = np.inf) -> int:
         """Largest number of containers of a gang in one domain, at most ``per_node`` on a node."""
         most = np.minimum(np.floor(self.link_mb_s / gang.bandwidth_mb_s), per_node)
-        containers = np.where(self.open(gang), np.minimum(self.idle, most), 0)
+        containers = np.where(self.candidates(gang), np.minimum(self.idle, most), 0)
         return int(np.bincount(self.domain, containers).max())
 
-    def hold(self, tasks: Sequence[int], gang: Gang, sign: int = 1) -> None:
-        """Take the GPUs and the bandwidth of a plan, or free them (``sign`` -1)."""
-        np.subtract.at(self.idle, list(tasks), sign)
-        np.subtract.at(self.link_mb_s, list(tasks), sign * gang.bandwidth_mb_s)
+    def allocate(self, tasks: Sequence[int], gang: Gang) -> None:
+        """Take the GPUs and the bandwidth of a plan."""
+        np.subtract.at(self.idle, list(tasks), 1)
+        np.subtract.at(self.link_mb_s, list(tasks), gang.bandwidth_mb_s)
+
+    def free(self, tasks: Sequence[int], gang: Gang) -> None:
+        """Give the GPUs and the bandwidth of a plan back."""
+        np.add.at(self.idle, list(tasks), 1)
+        np.add.at(self.link_mb_s, list(tasks), gang.bandwidth_mb_s)
 
     def pair_costs(self, n1: Ints, n2: Ints, formula: Formula = "paper") -> Floats:
         """Cost(n1, n2) of nodes, entry by entry.
@@ -207,11 +212,11 @@ class Site:
         paper = scoring.formula == "paper"
         for container in range(gang.size):
             server = container < gang.num_ps
-            candidates = self.open(gang, tasks)
+            candidates = self.candidates(gang, tasks)
             if drop == "always":
                 candidates &= ~chosen
             if not candidates.any():
-                self.hold(tasks, gang, -1)
+                self.free(tasks, gang)
                 return None
             cost = 0.0 if server else to_servers
             if paper:
@@ -229,8 +234,8 @@ class Site:
                 to_servers += np.where(costs < np.inf, costs, 0.0)
             tasks.append(node)
             chosen[node] = True
-            self.hold([node], gang)
-        self.hold(tasks, gang, -1)
+            self.allocate([node], gang)
+        self.free(tasks, gang)
         return tuple(tasks)
 
 
@@ -243,7 +248,7 @@ def _groups(keys: Sequence[object]) -> tuple[Ints, Floats]:
 
 @njit()
 def _objectives(plans: Ints, sizes: Ints, nodes: Any, weight: float) -> Floats:
-    """Compute `Site.objectives`; ``sizes``: (parameter servers, containers) of each job."""
+    """Compute `NodeResources.objectives`; ``sizes``: (servers, containers) of each job."""
     used, total, rack, domain, in_rack, in_domain = nodes
     values = np.empty(len(plans))
     for number in range(len(plans)):

@@ -9,7 +9,7 @@ import numpy as np
 from repro.model.cluster.spec import Cluster
 from repro.model.settings import Between
 from repro.placement.base import Allocation, Placement, Placer, register
-from repro.placement.idle_nodes import NodeSet, take_by_level
+from repro.placement.idle_nodes import NodeSet, allocate_by_level
 from repro.placement.tiresias_models import MODELS
 
 
@@ -40,7 +40,7 @@ class SkewPlacer(Placer):
     def _place(self, job: int, gpus: int, model: str | None) -> Allocation:
         if look_up(self._skew, model, 0.0) > self._pack_limit:
             return self._consolidate(gpus)
-        return take_by_level([self._nodes], gpus, range(1, self._nodes.size + 1))
+        return allocate_by_level([self._nodes], gpus, range(1, self._nodes.size + 1))
 
     def _consolidate(self, gpus: int) -> Allocation:
         """Allocate GPUs on as few nodes as possible."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from repro.model.cluster.spec import Cluster
 from repro.placement.base import Allocation, Placement, Placer, register
-from repro.placement.idle_nodes import NodeSet, take_by_level
+from repro.placement.idle_nodes import NodeSet, allocate_by_level
 
 
 def strict_fits(size: int, counts: Sequence[int], gpus: int) -> bool:
@@ -77,7 +77,7 @@ class YarnPlacer(Placer):
         if not self._fallback:
             return None
         widest = max(group.size for group in self.groups)
-        return take_by_level(self.groups, gpus, range(widest, 0, -1))
+        return allocate_by_level(self.groups, gpus, range(widest, 0, -1))
 
     def _release(self, job: int, allocation: Allocation) -> None:
         for node, gpus in allocation:

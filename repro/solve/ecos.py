@@ -123,7 +123,7 @@ def ecos_ratio(
     return _by_job(answer["x"][1 : 1 + len(rows)], job_kinds, job), float(answer["x"][0])
 
 
-def worth_as_written(speeds: Floats, widths: Floats, weights: Floats, gpus: Floats) -> Floats:
+def values_as_written(speeds: Floats, widths: Floats, weights: Floats, gpus: Floats) -> Floats:
     """sf_i T_ij / (w_i thr_i(X^equal)), shape (jobs, types), rounded as in the simulator.
 
     The last bit of these values can decide which job runs, and with it 0.1 % of average JCT.

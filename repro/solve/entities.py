@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from repro.base.errors import ParamError
 from repro.base.typing import Flags, Floats, Ints
-from repro.solve.max_min import Backend, Crowd, Filling, fill
+from repro.solve.max_min import Backend, JobKinds, WaterFilling, water_filling_shares
 
 Inner = Literal["fairness", "fifo"]
 
@@ -25,7 +25,7 @@ class Hierarchy:
 
     weights: Mapping[Any, float] = field(default_factory=dict)
     inner: Inner | Mapping[Any, Inner] = "fairness"
-    water_filling: Filling = "exact"
+    water_filling: WaterFilling = "exact"
     backend: Backend = "centre"
 
     def groups(self, entities: Sequence[object]) -> list[tuple[Ints, float, Inner]]:
@@ -47,7 +47,7 @@ class Hierarchy:
 
 
 def hierarchical_shares(
-    job_kinds: Crowd, weights: npt.ArrayLike, entities: Sequence[object], hierarchy: Hierarchy
+    job_kinds: JobKinds, weights: npt.ArrayLike, entities: Sequence[object], hierarchy: Hierarchy
 ) -> Floats:
     """X of fairness between entities and a policy inside each, by water filling.
 
@@ -73,4 +73,4 @@ def hierarchical_shares(
         per_gpu: Floats = level / job_kinds.widths
         return per_gpu
 
-    return fill(job_kinds, weigh, hierarchy.water_filling, hierarchy.backend)
+    return water_filling_shares(job_kinds, weigh, hierarchy.water_filling, hierarchy.backend)

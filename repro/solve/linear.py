@@ -13,7 +13,7 @@ SLACK = 1e-9
 DUST = 1e-6
 
 
-def minimise(
+def minimise_linear(
     cost: Floats,
     matrix: Any,
     limits: Any,
@@ -109,7 +109,7 @@ def best_shares(
     limits = np.zeros(matrix.shape[0])
     answer = None
     for goal in goals:
-        x = minimise(-goal, matrix, limits, upper=upper, unit=unit).x
+        x = minimise_linear(-goal, matrix, limits, upper=upper, unit=unit).x
         if x is None:
             # Rounding can make a later pass infeasible; the answer of the pass before is optimal.
             break

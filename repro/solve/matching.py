@@ -91,7 +91,7 @@ def counted_pairs(weights: Floats, counts: Counts) -> PairCounts:
     return tuple((a, b, number) for (a, b), number in sorted(numbers.items()))
 
 
-def first_pairs(n: int, values: Ints) -> list[tuple[int, int]]:
+def first_best_pairs(n: int, values: Ints) -> list[tuple[int, int]]:
     """Find a matching of maximum weight; of equal totals the first that the solver meets.
 
     ``values`` of the pairs `below_diagonal` of n nodes are weights in units of `RESOLUTION`.

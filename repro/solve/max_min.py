@@ -17,7 +17,7 @@ from repro.base.errors import PolicyError
 from repro.base.typing import Flags, Floats
 from repro.solve.counted import SOLVED
 from repro.solve.ecos import ecos_level
-from repro.solve.linear import minimise, time_and_gpus
+from repro.solve.linear import minimise_linear, time_and_gpus
 
 #: Relative accuracy of the level.
 ACCURACY = 1e-10
@@ -26,14 +26,14 @@ FLOOR_SLACK = 1e-7
 #: Gains of normalised throughput below this are rounding errors.
 MIN_GAIN = 1e-6
 #: First interval of a bisection of the makespan (s).
-SHORTEST = 100.0
-LONGEST = 1e6
+BISECTION_LOW_S = 100.0
+BISECTION_HIGH_S = 1e6
 Backend = Literal["centre", "highs", "ecos"]
-Filling = Literal["exact", "published"]
+WaterFilling = Literal["exact", "published"]
 
 
 @dataclass(frozen=True)
-class Crowd:
+class JobKinds:
     """Kinds of equal jobs, and GPUs of each type.
 
     Raises
@@ -106,7 +106,7 @@ class Centre:
         return self.slack < self.price
 
 
-def central_level(job_kinds: Crowd, scale: Floats, floor: Floats | None = None) -> Centre | None:
+def central_level(job_kinds: JobKinds, scale: Floats, floor: Floats | None = None) -> Centre | None:
     """Centre of the shares that maximise z in v_k x_k >= scale_k z + floor_k.
 
     A kind of scale 0 has only its floor; a kind of floor -inf has no constraint. None: the method
@@ -122,7 +122,7 @@ def central_level(job_kinds: Crowd, scale: Floats, floor: Floats | None = None) 
     return _follow_path(job_kinds, scale, floor, start, start_level, unit)
 
 
-def central_point(job_kinds: Crowd, floor: Floats, best: Centre) -> Floats:
+def central_point(job_kinds: JobKinds, floor: Floats, best: Centre) -> Floats:
     """Centre of all shares that give every kind at least its floor, which is positive.
 
     ``best`` is the answer of `central_level` for ``scale=floor``; its level must exceed 1.
@@ -135,7 +135,7 @@ def central_point(job_kinds: Crowd, floor: Floats, best: Centre) -> Floats:
 
 
 def central_ratio(
-    job_kinds: Crowd, remaining: Floats, due: Floats, spent: Floats
+    job_kinds: JobKinds, remaining: Floats, due: Floats, spent: Floats
 ) -> tuple[Floats, float] | None:
     """Centre of the shares with the least max_k (spent_k + remaining_k / u_k) / due_k; that ratio.
 
@@ -157,7 +157,7 @@ def central_ratio(
 
 
 def _follow_path(
-    job_kinds: Crowd,
+    job_kinds: JobKinds,
     scale: Floats,
     floor: Floats,
     start: Floats,
@@ -228,7 +228,7 @@ def _follow_path(
 
 
 def vertex_level(
-    job_kinds: Crowd, scale: Floats, floor: Floats | None = None
+    job_kinds: JobKinds, scale: Floats, floor: Floats | None = None
 ) -> tuple[Floats, float]:
     """Shares with the largest z in v_k x_k >= scale_k z + floor_k, and z; a vertex by HiGHS.
 
@@ -245,19 +245,19 @@ def vertex_level(
     lower = np.append(np.zeros(size), -np.inf)
     goal = np.append(np.zeros(size), -1.0)
     bounds = np.append(upper, np.inf)
-    optimum = minimise(goal, hstack([matrix, column]), limits, lower=lower, upper=bounds).x
+    optimum = minimise_linear(goal, hstack([matrix, column]), limits, lower=lower, upper=bounds).x
     if optimum is None:
         raise PolicyError(_impossible_floor(job_kinds, floor))
     level = float(optimum[-1])
     limits[kind_count + types :] -= need * scale * level
-    best_sum = minimise(-job_kinds.usable_value.ravel(), matrix, limits, upper=upper).x
+    best_sum = minimise_linear(-job_kinds.usable_value.ravel(), matrix, limits, upper=upper).x
     # Rounding can make the second pass infeasible. The first answer is optimal, too.
     shares = optimum[:-1] if best_sum is None else best_sum
     counts = job_kinds.counts[:, None].astype(float)
     return np.clip(shares.reshape(kind_count, types) / counts, 0.0, 1.0), level
 
 
-def improvable(job_kinds: Crowd, scale: Floats, floor: Floats, level: float) -> Flags:
+def improvable(job_kinds: JobKinds, scale: Floats, floor: Floats, level: float) -> Flags:
     """Rows that can exceed scale_k z + floor_k at level z while all others reach it, (kinds,).
 
     The set of such shares is convex, so rows that can improve separately can improve together.
@@ -276,14 +276,14 @@ def improvable(job_kinds: Crowd, scale: Floats, floor: Floats, level: float) -> 
     )
     cost = np.append(np.zeros(size), -1.0 / gain)
     bounds = np.append(upper, gain)
-    x = minimise(cost, hstack([matrix, extra]), limits, upper=bounds).x
+    x = minimise_linear(cost, hstack([matrix, extra]), limits, upper=bounds).x
     if x is None:
         return np.zeros(kind_count, dtype=bool)
     better: Flags = x[size:] > 0.5 * gain
     return better
 
 
-def _impossible_floor(job_kinds: Crowd, floor: Floats) -> str:
+def _impossible_floor(job_kinds: JobKinds, floor: Floats) -> str:
     """Message for floors that cannot be met: the constraint and the row."""
     best_value = job_kinds.best_value
     for row in np.flatnonzero(floor > best_value * (1 + 1e-9)).tolist():
@@ -302,7 +302,7 @@ def _impossible_floor(job_kinds: Crowd, floor: Floats) -> str:
     )
 
 
-def _constraints(job_kinds: Crowd, floor: Floats) -> tuple[Any, Floats, Floats, Floats]:
+def _constraints(job_kinds: JobKinds, floor: Floats) -> tuple[Any, Floats, Floats, Floats]:
     """Rows (time of kinds, GPUs of types, floors), limits, bounds, jobs of kinds with a floor."""
     from scipy.sparse import csr_array, vstack
 
@@ -321,7 +321,7 @@ def _constraints(job_kinds: Crowd, floor: Floats) -> tuple[Any, Floats, Floats, 
 
 
 def vertex_ratio(
-    job_kinds: Crowd, remaining: Floats, due: Floats, spent: Floats
+    job_kinds: JobKinds, remaining: Floats, due: Floats, spent: Floats
 ) -> tuple[Floats, float]:
     """Shares with the least ratio max_k (spent_k + remaining_k / u_k) / due_k, and the ratio.
 
@@ -342,7 +342,7 @@ def vertex_ratio(
 
 
 def level_shares(
-    job_kinds: Crowd, scale: Floats, backend: Backend = "centre", floor: Floats | None = None
+    job_kinds: JobKinds, scale: Floats, backend: Backend = "centre", floor: Floats | None = None
 ) -> Centre:
     """Shares with the largest z in v_k x_k >= scale_k z + floor_k, by a backend.
 
@@ -367,12 +367,12 @@ def level_shares(
     return Centre(shares, level, free, 1.0 - free)
 
 
-def bisected(best: float, tolerance: float) -> float:
+def bisected_makespan(best: float, tolerance: float) -> float:
     """Upper end (s) of a bisection of the makespan whose least value is ``best``.
 
     It is at most 1 + tolerance times the lower end.
     """
-    low, high = SHORTEST, LONGEST
+    low, high = BISECTION_LOW_S, BISECTION_HIGH_S
     while high < best:
         high *= 10.0
     while (1.0 + tolerance) * low < high:
@@ -381,10 +381,10 @@ def bisected(best: float, tolerance: float) -> float:
     return high
 
 
-def fill(
-    job_kinds: Crowd,
+def water_filling_shares(
+    job_kinds: JobKinds,
     weigh: Callable[[Flags], Floats],
-    water_filling: Filling = "exact",
+    water_filling: WaterFilling = "exact",
     backend: Backend = "centre",
     steady: bool = False,
 ) -> Floats:
@@ -424,7 +424,7 @@ def fill(
 
 
 def _full_time(
-    job_kinds: Crowd, weight: Floats, shares: Floats, reached: Floats, fixed: Flags
+    job_kinds: JobKinds, weight: Floats, shares: Floats, reached: Floats, fixed: Flags
 ) -> tuple[Floats, Floats, Flags]:
     """Raise rows until one stops below its best value; return shares, reached and fixed.
 
@@ -455,6 +455,6 @@ def _full_time(
 
 def normalised(
     speeds: Floats, counts: Any, widths: Any, gpus: Floats, name: Callable[[int], str]
-) -> Crowd:
-    """`Crowd` whose values are throughputs (steps/s) relative to those of an equal share."""
-    return Crowd(speeds / (speeds @ gpus / gpus.sum())[:, None], counts, widths, gpus, name)
+) -> JobKinds:
+    """`JobKinds` whose values are throughputs (steps/s) relative to those of an equal share."""
+    return JobKinds(speeds / (speeds @ gpus / gpus.sum())[:, None], counts, widths, gpus, name)

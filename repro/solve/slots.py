@@ -10,7 +10,7 @@ DEPTH_MARGIN = 1.3
 MAX_ENTRIES = 10_000_000
 
 
-def start_now(durations: Floats, idle_gpus: Ints, waiting_s: Floats) -> list[tuple[int, int]]:
+def jobs_to_start(durations: Floats, idle_gpus: Ints, waiting_s: Floats) -> list[tuple[int, int]]:
     """Jobs that start now, as (job, GPU type), for the least mean completion time.
 
     ``durations`` are remaining seconds, shape (jobs, types), infinite where a job cannot run, rows

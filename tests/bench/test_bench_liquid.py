@@ -7,7 +7,7 @@ from costs import measure
 
 from repro import make, simulate
 from repro.model.cluster import Cluster
-from repro.placement.network import Gang, Site
+from repro.placement.network import Gang, NodeResources
 from repro.trace import synth
 
 #: 500 containers
@@ -19,10 +19,10 @@ def test_500_containers_on_200_nodes(benchmark, name, limit):
     policy = make(name)
 
     def place():
-        return policy.place(Site(Cluster.parse("200x4")), JOBS, policy.generator(0))
+        return policy.place(NodeResources(Cluster.parse("200x4")), JOBS, policy.generator(0))
 
     # compiles the loops of the search
-    policy.place(Site(Cluster.parse("3x2")), JOBS[:2], policy.generator(0))
+    policy.place(NodeResources(Cluster.parse("3x2")), JOBS[:2], policy.generator(0))
     cost, plans = measure(benchmark, f"{name}, 500 containers, 200 nodes", 1, place)
     assert all(plan is not None for plan in plans)
     assert cost <= limit

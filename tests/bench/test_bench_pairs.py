@@ -9,7 +9,7 @@ from costs import measure
 from repro.engine.rounds.mechanism import Ledger
 from repro.policies.gavel.estimator import complete
 from repro.solve.pairs.makespan import makespan_pairs
-from repro.solve.pairs.programme import PairCrowd, programme, shares, spread_evenly
+from repro.solve.pairs.programme import PairableKinds, programme, solved_shares, spread_evenly
 
 
 def workload(types, jobs, widths=(1,), seed=0):
@@ -38,9 +38,9 @@ def test_one_allocation(benchmark, types, jobs, widths, limit):
 
     def allocate():
         problem = programme(
-            PairCrowd(speeds * scale, paired * scale[:, None], wide, capacity), counts
+            PairableKinds(speeds * scale, paired * scale[:, None], wide, capacity), counts
         )
-        return spread_evenly(numbers, place, counts, shares(problem))
+        return spread_evenly(numbers, place, counts, solved_shares(problem))
 
     allocate()
     cost, (members, _) = measure(benchmark, f"pairs of {types} types, {jobs} jobs", 9, allocate)
@@ -53,7 +53,7 @@ def test_one_makespan(benchmark):
     rng = np.random.default_rng(1)
     left = 10 ** np.where(rng.random(700) < 0.2, rng.uniform(3, 4, 700), rng.uniform(1.5, 3, 700))
     capacity = np.full(3, 36.0)
-    crowd = PairCrowd(speeds, paired, wide, capacity)
+    crowd = PairableKinds(speeds, paired, wide, capacity)
     makespan_pairs(crowd, place, left)
     cost, (*_, end) = measure(
         benchmark, "makespan with pairs, 700 jobs", 3, makespan_pairs, crowd, place, left

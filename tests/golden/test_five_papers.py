@@ -17,7 +17,7 @@ from repro.papers.gavel.rounds import choose, priorities, realised
 from repro.papers.tour.five_papers import group_efficiency
 from repro.perf import Interleaving, IterationModel, MeasuredPlans, ThroughputTable, TrainedModel
 from repro.perf.stages import efficiency, interleaving_time
-from repro.policies.baselines.scripted import Given
+from repro.policies.baselines.scripted import Scripted
 from repro.solve.matching import best_pairs
 
 
@@ -154,7 +154,7 @@ def test_muri_pairs(pair, period, gamma):
     assert (interleaving_time(members), efficiency(members)) == (period, gamma)
     # ten iterations of both members on one GPU
     group = Run(pair, 1)
-    result = simulate(MURI.loc[list(pair)], "1x1", Given((Run((0, 1), 1),)), perf=TURNS)
+    result = simulate(MURI.loc[list(pair)], "1x1", Scripted((Run((0, 1), 1),)), perf=TURNS)
     assert result.jobs["jct"].tolist() == [10 * period] * 2
     assert group_efficiency(result, Run((0, 1), group.gpus), 2) == gamma
     assert result.intervals["gpus"].tolist() == [0.5, 0.5]
@@ -169,13 +169,13 @@ def test_muri_matching():
     pairs = best_pairs(gamma)
     assert pairs == [(0, 1), (2, 3)]
     assert sum(gamma[pair] for pair in pairs) == 2.0
-    plan = Given(tuple(Run(pair, 1) for pair in pairs))
+    plan = Scripted(tuple(Run(pair, 1) for pair in pairs))
     assert simulate(MURI, "1x2", plan, perf=TURNS).jobs["jct"].tolist() == [30] * 4
 
 
 def test_muri_last_of_a_group_goes_on_alone():
     jobs = trace(["A", "C"], 0, [30, 60], stage_cpu=[2.0, 2], stage_gpu=[1.0, 1])
-    result = simulate(jobs, "1x1", Given((Run((0, 1), 1),)), perf=TURNS)
+    result = simulate(jobs, "1x1", Scripted((Run((0, 1), 1),)), perf=TURNS)
     assert result.jobs["jct"].tolist() == [40, 70]
     assert result.jobs["preemptions"].tolist() == [0, 0]
     assert result.summary()["utilisation"] == 1
@@ -203,7 +203,7 @@ def on_own_nodes(plans):
     gangs = []
     for job, plan in enumerate(plans.values()):
         gangs.append(Run((job,), 3, tasks=tuple(3 * job + node for node in plan)))
-    return Given(tuple(gangs))
+    return Scripted(tuple(gangs))
 
 
 def test_liquid_measured_plans():

@@ -10,7 +10,7 @@ import pytest
 
 import repro
 from repro.model.policy import make
-from repro.model.records import by_index
+from repro.model.records import percentile_by_index
 from repro.trace.load import load
 
 FOLDER = "Rivendile+Muri/simulator/trace-data"
@@ -125,4 +125,4 @@ def test_themis_as_published_is_that_of_gavels_rounds(mirror):
     assert len(done) == len(jobs) - 18
     assert done["jct"].mean() == pytest.approx(397058.802, rel=0, abs=0.0005)
     assert jobs["end_time"].max() == pytest.approx(8172104.510, rel=0, abs=0.0005)
-    assert by_index(done["jct"], 0.99) == pytest.approx(2967333.366, rel=0, abs=0.0005)
+    assert percentile_by_index(done["jct"], 0.99) == pytest.approx(2967333.366, rel=0, abs=0.0005)

@@ -134,7 +134,7 @@ def simulated(jobs, cluster, policy):
 def policy(request, monkeypatch):
     """Return the policy, whose run is simulated as a whole or by the engine."""
     if request.param == "step by step":
-        monkeypatch.setattr(Gandiva, "player", lambda policy, cluster: None)
+        monkeypatch.setattr(Gandiva, "compiled_run", lambda policy, cluster: None)
     return Gandiva()
 
 

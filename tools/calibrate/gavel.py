@@ -9,7 +9,7 @@ import pandas as pd
 from repro.files.tables import MEASURED
 from repro.perf.synthetic_throughputs import GANGS, GPU_TYPES, JobType, job_types
 from repro.perf.throughput import UNCONSOLIDATED, ThroughputTable
-from repro.solve.linear import minimise
+from repro.solve.linear import minimise_linear
 
 COLUMNS = MEASURED["gavel_speeds"]
 #: Room left and right of the limit of the memory, so that the two gpu_types of pairs stay apart.
@@ -115,7 +115,7 @@ def _memory(measured: ThroughputTable, gpu_type: str) -> list[_Term]:
             limits.append(sign - _MARGIN)
     costs = np.concatenate([np.full(2 * len(models), 1e-3), np.ones(len(rows))])
     matrix = np.hstack([np.array(rows), -np.eye(len(rows))])
-    found = minimise(costs, matrix, limits)
+    found = minimise_linear(costs, matrix, limits)
     shares = found.x[: 2 * len(models)].reshape(len(models), 2)
     return [
         ("memory", model, gpu_type, 1, float(constant), float(slope), 0.0)

@@ -8,7 +8,7 @@ import numpy as np
 from repro.base.errors import PolicyError
 from repro.base.typing import Floats, Ints
 from repro.engine.rounds.mechanism import RoundMechanism
-from repro.model.decision import NOTHING, Run, RunSet
+from repro.model.decision import NO_CHANGE, Run, RunSet
 from repro.model.performance import Performance
 
 #: Largest share that counts as 0.
@@ -39,14 +39,14 @@ class Ideal(RoundMechanism):
         """Next instant at which whole steps are recorded (s); infinity in fluid execution."""
         return super().next_boundary(now) if self._whole_steps else math.inf
 
-    def settle(self, now: float) -> bool:
+    def record_round(self, now: float) -> bool:
         """Record the whole steps since the last decision; True if X is too old."""
         if self._whole_steps:
             state = self.table.state
-            state.left[self._jobs] = np.maximum(0.0, state.left[self._jobs] - self._steps)
+            state.work_left[self._jobs] = np.maximum(0.0, state.work_left[self._jobs] - self._steps)
             state.since[self._jobs] = now
             self._round_end = -math.inf
-        return super().settle(now)
+        return super().record_round(now)
 
     def next_round(self, now: float, changed: bool = False) -> RunSet:
         """Let every job progress at its shares until the next event, and predict completions.
@@ -75,10 +75,10 @@ class Ideal(RoundMechanism):
             predicted = ends < math.inf
         else:
             state = self.table.state
-            ends = state.since[jobs] + state.left[jobs] / state.rate[jobs]
+            ends = state.since[jobs] + state.work_left[jobs] / state.rate[jobs]
             predicted = ends <= ends.min(initial=math.inf)
         self.ends = list(zip(ends[predicted].tolist(), jobs[predicted].tolist(), strict=True))
-        return NOTHING
+        return NO_CHANGE
 
     def _ends_at_arrivals(
         self, jobs: Ints, shares: Floats, throughputs: Floats, now: float
@@ -88,7 +88,7 @@ class Ideal(RoundMechanism):
         ``shares`` and ``throughputs`` have shape (jobs, types). After the last arrival every job
         ends when its work is done.
         """
-        remaining_steps = self.table.state.left[jobs]
+        remaining_steps = self.table.state.work_left[jobs]
         ends: Floats
         if self.table.arrived == self.table.count:
             ends = now + remaining_steps / (shares * throughputs).sum(axis=1)
@@ -111,16 +111,16 @@ class Ideal(RoundMechanism):
         all_shares = np.zeros_like(self._shares)
         all_gpus = np.zeros(self.table.count)
         all_shares[jobs] = shares
-        all_gpus[jobs] = (self.rule.demands[jobs, None] * shares).sum(axis=1)
+        all_gpus[jobs] = (self.constants.demands[jobs, None] * shares).sum(axis=1)
         has_changed = (all_shares != self._shares).any(axis=1)
-        keeps_gpus = all_gpus == state.held
+        keeps_gpus = all_gpus == state.held_gpus
         # first the jobs that continue on as many GPUs of other types
         moved = jobs[has_changed[jobs] & keeps_gpus[jobs] & state.running[jobs]]
         others = previous_jobs[has_changed[previous_jobs] & ~keeps_gpus[previous_jobs]]
         ended = np.concatenate([moved, others])
         self._close_holds(ended, now)
         work_done = np.maximum(0.0, now - state.since[ended]) * state.rate[ended]
-        state.left[ended] = np.maximum(0.0, state.left[ended] - work_done)
+        state.work_left[ended] = np.maximum(0.0, state.work_left[ended] - work_done)
         stopped = ended[all_gpus[ended] == 0]
         state.running[stopped] = False
         state.preemptions[stopped] += 1
@@ -128,14 +128,14 @@ class Ideal(RoundMechanism):
         started = jobs[starts]
         state.first_start[started] = np.minimum(state.first_start[started], now)
         state.running[started] = True
-        state.held[started] = all_gpus[started]
+        state.held_gpus[started] = all_gpus[started]
         state.since[started] = now
-        state.hold[started] = now
-        speeds = throughputs[starts] / self.rule.reference[started]
+        state.held_since[started] = now
+        speeds = throughputs[starts] / self.constants.reference[started]
         if self._perf is not None:
             gpu_type = self.speeds.gpu_types[0]
             runs = [Run((job,), float(all_gpus[job]), gpu_type) for job in started.tolist()]
             speeds = np.array([self._perf.rates(self.table, run, ())[0] for run in runs])
-        state.rate[started] = speeds / self.rule.solo[started]
+        state.rate[started] = speeds / self.constants.solo[started]
         self._jobs = jobs
         self._shares = all_shares

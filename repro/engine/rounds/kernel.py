@@ -70,7 +70,7 @@ class RoundConstants(NamedTuple):
     #: a flag per job, all false between calls
     scratch: Flags
     #: rounds that each job has lost, changed in place
-    lost: Ints
+    lost_rounds: Ints
     #: number of lost rounds at which a job is given up; 0: no round is lost
     gang_tries: int
     #: the compiled loops write holds into the state; otherwise the engine does
@@ -247,24 +247,24 @@ def initial_deficits(
 
 
 @njit()
-def ranks(x: Floats, time: Floats, total: Floats, ranks_by_time: bool) -> Floats:
+def priorities(x: Floats, time: Floats, total: Floats, ranks_by_time: bool) -> Floats:
     """Priorities, shape (rows, types); 0 where X is 0.
 
     With ``ranks_by_time`` the priority is X / time, infinite if the time is 0. Otherwise it is
     X / f with f = time / total, or 1e9 X if f is 0. ``time`` is the time or the number of rounds
     that a row received, shape (rows, types), and ``total`` its sum over all rows, shape (types,).
     """
-    priorities = np.zeros_like(x)
+    priority = np.zeros_like(x)
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             if x[i, j] <= 0.0:
                 continue
             if ranks_by_time:
-                priorities[i, j] = x[i, j] / time[i, j] if time[i, j] > 0.0 else np.inf
+                priority[i, j] = x[i, j] / time[i, j] if time[i, j] > 0.0 else np.inf
             else:
                 fraction = time[i, j] / total[j] if total[j] > 0.0 else 0.0
-                priorities[i, j] = x[i, j] / fraction if fraction > 0.0 else x[i, j] * 1e9
-    return priorities
+                priority[i, j] = x[i, j] / fraction if fraction > 0.0 else x[i, j] * 1e9
+    return priority
 
 
 @njit(no_cpython_wrapper=True)
@@ -312,10 +312,10 @@ def _count_jobs(members: Ints, scratch: Flags) -> int:
 
 
 @njit()
-def walk(
+def choose_greedily(
     members: Ints,
     demands: Ints,
-    may_run: Flags,
+    runnable: Flags,
     priority: Floats,
     deficit: Floats,
     x: Floats,
@@ -335,7 +335,7 @@ def walk(
         Jobs of each row, -1 for no second job.
     demands : ndarray, shape (jobs,)
         Demand of each job (GPUs).
-    may_run : ndarray of bool, shape (rows, types)
+    runnable : ndarray of bool, shape (rows, types)
         Entries that may be chosen.
     priority, deficit, x : ndarray, shape (rows, types)
         Priorities, deficits (s) and shares.
@@ -381,7 +381,7 @@ def walk(
             position = type_in_queue if whole_queue else queue
             j = order[position]
             for i in range(row_count):
-                if not may_run[i, j] or (priority[i, j] > 0.0) != positive:
+                if not runnable[i, j] or (priority[i, j] > 0.0) != positive:
                     continue
                 if scratch[members[i, 0]] or (members[i, 1] >= 0 and scratch[members[i, 1]]):
                     continue
@@ -425,12 +425,12 @@ def walk(
 
 @njit()
 def choose(
-    rows: Rows, on_type: Ints, partner_of: Ints, constants: RoundConstants, order: Ints
+    rows: Rows, type_column: Ints, partner_of: Ints, constants: RoundConstants, order: Ints
 ) -> Choice:
-    """Choose the rows of a round; ``on_type`` and ``partner_of`` are columns of the `State`."""
-    priorities = ranks(rows.x, rows.received, rows.total_received, constants.ranks_by_time)
-    chosen, columns = walk(
-        rows.members, constants.demands, rows.runnable, priorities, rows.deficit, rows.x,
+    """Choose the rows of a round; ``type_column`` and ``partner_of`` are arrays of `State`."""
+    priority = priorities(rows.x, rows.received, rows.total_received, constants.ranks_by_time)
+    chosen, columns = choose_greedily(
+        rows.members, constants.demands, rows.runnable, priority, rows.deficit, rows.x,
         constants.capacity, order, constants.whole_queue, constants.idle_ok, constants.scratch,
     )  # fmt: skip
     starts = np.empty(len(chosen), np.bool_)
@@ -442,7 +442,7 @@ def choose(
         if constants.drops_unallocated and not rows.allocated[i]:
             continue
         job = rows.members[i, 0]
-        stays = on_type[job] == j and partner_of[job] == rows.members[i, 1]
+        stays = type_column[job] == j and partner_of[job] == rows.members[i, 1]
         chosen[kept] = i
         columns[kept] = j
         starts[kept] = not constants.renews_leases or not stays
@@ -459,7 +459,7 @@ def record_round(
     The time received counts from the end of the previous round: an idle gap counts as received.
     """
     for n in range(len(last.jobs)):
-        state.left[last.jobs[n]] -= last.steps[n]
+        state.work_left[last.jobs[n]] -= last.steps[n]
         state.since[last.jobs[n]] = round_end
     for n in range(len(last.rows)):
         seconds = last.ends[n] - previous_end
@@ -477,18 +477,18 @@ def close_holds(state: State, jobs: Ints, solo: Floats, now: float) -> Floats:
     for n in range(len(jobs)):
         job = jobs[n]
         partner = state.partner[job]
-        seconds = now - state.hold[job]
+        seconds = now - state.held_since[job]
         holds[0, n] = job
         holds[1, n] = job if partner < 0 else min(job, partner)
-        holds[2, n] = state.hold[job]
+        holds[2, n] = state.held_since[job]
         holds[3, n] = now
-        holds[4, n] = state.held[job] / (1 if partner < 0 else 2)
-        holds[5, n] = state.held[job]
+        holds[4, n] = state.held_gpus[job] / (1 if partner < 0 else 2)
+        holds[5, n] = state.held_gpus[job]
         holds[6, n] = state.rate[job] * solo[job]
-        holds[7, n] = state.on_type[job]
-        state.seconds[job] += seconds
-        state.service[job] += seconds * state.held[job]
-        state.hold[job] = now
+        holds[7, n] = state.type_column[job]
+        state.held_s[job] += seconds
+        state.service[job] += seconds * state.held_gpus[job]
+        state.held_since[job] = now
     return holds
 
 
@@ -529,7 +529,7 @@ def apply_choice(
         for n in range(len(chosen)):
             partner = rows.members[chosen[n], 1]
             for job in (rows.members[chosen[n], 0], partner):
-                if not starts[n] or job < 0 or state.on_type[job] < 0:
+                if not starts[n] or job < 0 or state.type_column[job] < 0:
                     continue
                 if stays_alone == (partner < 0 and state.partner[job] < 0):
                     changed[changes] = job
@@ -538,7 +538,7 @@ def apply_choice(
             continue
         moved = changes
         for job in previous_jobs:
-            if not constants.scratch[job] and state.on_type[job] >= 0:
+            if not constants.scratch[job] and state.type_column[job] >= 0:
                 changed[changes] = job
                 changes += 1
         stopped = changes
@@ -551,12 +551,12 @@ def apply_choice(
     if constants.writes_holds:
         for job in changed[:changes]:
             work_done = max(0.0, now - state.since[job]) * state.rate[job]
-            state.left[job] = max(0.0, state.left[job] - work_done)
+            state.work_left[job] = max(0.0, state.work_left[job] - work_done)
     for job in changed[moved:stopped]:
         if constants.writes_holds:
             state.running[job] = False
             state.preemptions[job] += 1
-        state.on_type[job] = -1
+        state.type_column[job] = -1
         state.partner[job] = -1
     for n in range(len(chosen)):
         if not starts[n]:
@@ -568,15 +568,15 @@ def apply_choice(
             if job < 0:
                 continue
             if constants.writes_holds:
-                if state.on_type[job] < 0:
+                if state.type_column[job] < 0:
                     state.running[job] = True
-                    state.hold[job] = now
-                    state.held[job] = constants.demands[job]
+                    state.held_since[job] = now
+                    state.held_gpus[job] = constants.demands[job]
                     state.first_start[job] = min(state.first_start[job], now)
                 state.since[job] = now
                 relative_speed = rows.throughputs[i, member, j] / constants.reference[job]
                 state.rate[job] = relative_speed / constants.solo[job]
-            state.on_type[job] = j
+            state.type_column[job] = j
             state.partner[job] = rows.members[i, 1 - member]
     return jobs, ended_holds
 
@@ -609,14 +609,14 @@ def _begin_round(
             if max_steps <= 0:
                 # if no whole step fits into a round, a fraction of a step counts
                 max_steps = throughput * length
-            made = min(max_steps, state.left[job])
+            made = min(max_steps, state.work_left[job])
             # the members of a pair hold their GPUs until the later one is done
             end = max(end, begin + made / throughput)
             if constants.gang_tries and made < constants.demands[job]:
                 # fewer steps than GPUs: the round is lost, or the job is given up
-                constants.lost[job] += 1
-                given_up = constants.lost[job] >= constants.gang_tries
-                made = state.left[job] if given_up else 0.0
+                constants.lost_rounds[job] += 1
+                given_up = constants.lost_rounds[job] >= constants.gang_tries
+                made = state.work_left[job] if given_up else 0.0
             slot = n if member == 0 else second_slot
             steps[slot] = made
         ends[n] = end
@@ -657,7 +657,7 @@ def simulate_rounds(
     pairs = 0
     rounds = 0
     while True:
-        choice = choose(rows, state.on_type, state.partner, constants, orders[rounds])
+        choice = choose(rows, state.type_column, state.partner, constants, orders[rounds])
         chosen, columns, starts = choice
         jobs, ended_holds = apply_choice(rows, state, constants, choice, previous_jobs, now)
         last = _begin_round(rows, state, constants, choice, jobs, now)
@@ -673,7 +673,7 @@ def simulate_rounds(
         last_end = last.ends.max() if len(chosen) else -np.inf
         event = not len(chosen) or last_end >= limit or rounds == len(orders)
         for n in range(len(last.jobs)):
-            event = event or last.steps[n] >= state.left[last.jobs[n]] or last.steps[n] == 0
+            event = event or last.steps[n] >= state.work_left[last.jobs[n]] or last.steps[n] == 0
         if event or pairs + len(rows.members) > max_pairs:
             return last, SimulatedRounds(
                 rounds, last_end, previous_end, starts, new_pairs[:pairs], ended_holds

@@ -31,7 +31,7 @@ from repro.base.errors import PolicyError
 from repro.base.typing import Floats, Ints
 from repro.engine.rounds import kernel
 from repro.engine.rounds.settings import RoundSettings
-from repro.model.decision import NOTHING, Run, RunSet, Shares
+from repro.model.decision import NO_CHANGE, Run, RunSet, Shares
 from repro.model.jobs import JobTable
 from repro.model.policy import Policy
 from repro.model.share_policy import share_traits
@@ -135,10 +135,10 @@ class RoundMechanism(ABC):
         Jobs, speeds and policy of the simulation, settings of its rounds.
     seed : int
         Seed of the order of GPU types.
-    books : bool
+    writes_holds : bool
         Whether holds are written into the job table here, round by round. Otherwise `next_round`
         names the jobs that start and stop, and the engine writes the holds.
-    spans : list of ndarray, optional
+    interval_blocks : list of ndarray, optional
         Receives blocks of intervals (`repro.model.records.Intervals`); None: intervals are not
         recorded.
     """
@@ -154,18 +154,18 @@ class RoundMechanism(ABC):
         settings: RoundSettings,
         *,
         seed: int = 0,
-        books: bool = False,
-        spans: list[Floats] | None = None,
+        writes_holds: bool = False,
+        interval_blocks: list[Floats] | None = None,
     ) -> None:
         self.table = table
         self.speeds = speeds
         self.policy = policy
         self.traits = share_traits(policy)
         self.settings = settings
-        self.books = books
-        self.spans = spans
+        self.writes_holds = writes_holds
+        self.interval_blocks = interval_blocks
         #: whether completions are predicted in `ends`; otherwise the engine predicts them
-        self.foresees = books
+        self.predicts_ends = writes_holds
         has_fixed_order = settings.ideal is not None or self.traits.tells_types
         #: whether the seed matters
         self.shuffles = settings.shuffle_types and not has_fixed_order
@@ -174,15 +174,15 @@ class RoundMechanism(ABC):
         types = len(speeds.gpu_types)
         self.ledger = Ledger(table.count, types, settings.prior_rounds * settings.round_s)
         self._solo = np.array(table.solo)
-        self.rule = self._round_constants()
+        self.constants = self._round_constants()
         #: kind of each job; entry -1 stands for "no second job" and is -1
         self._kind_of = np.append(speeds.codes, -1)
         #: steps per second of single jobs as both members of a row, shape (kinds, 2, types)
-        self._single_throughputs = np.repeat(speeds.alone[:, None], 2, axis=1)
+        self._single_throughputs = np.repeat(speeds.single[:, None], 2, axis=1)
         #: the same for pairs, shape (kinds, 1 + kinds, 2, types); column 0 has single jobs
         self._pair_throughputs: Floats | None = None
         #: whether some kind can never run
-        self._has_unrunnable_kind = bool(np.isnan(speeds.alone).any())
+        self._has_unrunnable_kind = bool(np.isnan(speeds.single).any())
         #: jobs that arrived since X was computed and have no row
         self._rowless: list[int] = []
         #: instant at which X was computed (s)
@@ -197,8 +197,8 @@ class RoundMechanism(ABC):
         #: predicted completions (s, job), which replace earlier predictions; None: no change
         self.ends: list[tuple[float, int]] | None = None
         #: pairs that began to share GPUs, with the GPU type
-        self.together: list[tuple[int, int, str | None]] = []
-        self.has_shares = False
+        self.new_pairs: list[tuple[int, int, str | None]] = []
+        self.has_allocation = False
 
     def _round_constants(self) -> kernel.RoundConstants:
         """Constants of all rounds, for the compiled loops."""
@@ -206,7 +206,7 @@ class RoundMechanism(ABC):
         settings = self.settings
         # without a throughput table jobs have the speed of the trace
         reference = 1.0 / self._solo if table.counts_steps else np.ones(table.count)
-        if self.speeds.known:
+        if self.speeds.has_throughputs:
             on_reference = self.speeds.on_reference
             reference = np.where(on_reference > 0, on_reference, 1.0)
         return kernel.RoundConstants(
@@ -214,10 +214,10 @@ class RoundMechanism(ABC):
             solo=self._solo,
             reference=reference,
             scratch=np.zeros(table.count, dtype=np.bool_),
-            lost=np.zeros(table.count, dtype=np.int64),
+            lost_rounds=np.zeros(table.count, dtype=np.int64),
             gang_tries=settings.gang_tries,
-            writes_holds=self.books,
-            splits_holds=self.spans is not None,
+            writes_holds=self.writes_holds,
+            splits_holds=self.interval_blocks is not None,
             capacity=self.speeds.gpu_counts.astype(np.int64),
             round_s=float(settings.round_s),
             overhead_s=float(settings.preemption_overhead_s),
@@ -230,7 +230,7 @@ class RoundMechanism(ABC):
 
     # calls of the driver -------------------------------------------------------------------------
 
-    def boundary(self, now: float) -> bool:
+    def begins_round(self, now: float) -> bool:
         """Whether a round begins now."""
         return now >= self._round_end
 
@@ -252,7 +252,7 @@ class RoundMechanism(ABC):
         ``changed`` says that jobs arrived or ended since X was computed.
         """
 
-    def settle(self, now: float) -> bool:
+    def record_round(self, now: float) -> bool:
         """Record the round that has ended, in subclasses; True if X must be computed anew."""
         return 0 < self.settings.max_realloc_interval_s <= now - self._computed_s
 
@@ -270,13 +270,13 @@ class RoundMechanism(ABC):
         """Free the GPUs of a finished job."""
         self.ledger.finish(job)
         state = self.table.state
-        if self.books and state.running[job]:
+        if self.writes_holds and state.running[job]:
             self._close_holds(np.array([job]), now)
             state.running[job] = False
-        state.on_type[job] = -1
+        state.type_column[job] = -1
         state.partner[job] = -1
 
-    def adopt(self, shares: Shares, now: float) -> None:
+    def set_allocation(self, shares: Shares, now: float) -> None:
         """Check a new X, trim its rounding errors and put it in force.
 
         Raises
@@ -292,7 +292,7 @@ class RoundMechanism(ABC):
             pairs[:, 0] = members
             members = pairs
         x = self._by_cluster_type(x, shares.gpu_types, len(members))
-        demands = self.rule.demands
+        demands = self.constants.demands
         gpus = self.speeds.gpu_counts
         if shares.overcommitted and self.settings.ideal is None:
             gpus = np.full(len(gpus), np.inf)
@@ -307,9 +307,9 @@ class RoundMechanism(ABC):
             members, trimmed = _in_order_of_arrival(members, trimmed)
         self._replace_x(members, trimmed, now)
         self._rowless.clear()
-        self.has_shares = True
+        self.has_allocation = True
 
-    def clear(self, now: float) -> bool:
+    def begin_empty_round(self, now: float) -> bool:
         """Begin an empty round; True if it counts as a computation of X, and restarts its timer."""
         if not self.settings.whole_steps or self.settings.ideal == "fluid":
             return False
@@ -340,7 +340,7 @@ class RoundMechanism(ABC):
 
     def _replace_x(self, members: Ints, x: Floats, now: float) -> None:
         """Put a checked X in force."""
-        elapsed_s = now - self._computed_s if self.has_shares else 0.0
+        elapsed_s = now - self._computed_s if self.has_allocation else 0.0
         self.ledger.replace_x(members, x, self._throughputs(members), elapsed_s)
         self._computed_s = now
 
@@ -352,7 +352,7 @@ class RoundMechanism(ABC):
         arrivals = [job for job in self._rowless if job in self.table.active]
         self._rowless.clear()
         members = np.array([(job, -1) for job in arrivals], dtype=np.int64).reshape(-1, 2)
-        needs_pairs = self.traits.pairs_up and self.rule.drops_unallocated
+        needs_pairs = self.traits.pairs_up and self.constants.drops_unallocated
         if needs_pairs and not self.traits.idle_ok:
             members = self._with_pairs(members)
         self.ledger.add(members, self._throughputs(members))
@@ -360,7 +360,7 @@ class RoundMechanism(ABC):
     def _with_pairs(self, singles: Ints) -> Ints:
         """Rows of single jobs, each followed by its pairs with earlier jobs of equal demand."""
         rows = self.ledger.rows
-        demands = self.rule.demands
+        demands = self.constants.demands
         is_single = rows.runnable.any(axis=1) & (rows.members[:, 1] < 0)
         earlier = rows.members[is_single, 0]
         blocks = [singles[:0]]
@@ -388,8 +388,8 @@ class RoundMechanism(ABC):
         if self._has_unrunnable_kind:
             for job in members[np.isnan(throughputs[:, 0, 0]), 0][:1].tolist():
                 # raises, and names the job and the reason
-                speeds.of(job)
-        if speeds.known or not self.table.counts_steps:
+                speeds.speeds_of(job)
+        if speeds.has_throughputs or not self.table.counts_steps:
             return throughputs
         # without a throughput table, the time of a step comes from the trace
         solo = self._solo[np.where(members >= 0, members, members[:, :1])]
@@ -411,11 +411,11 @@ class RoundMechanism(ABC):
         pairs = zip(jobs.tolist(), partners.tolist(), columns.tolist(), strict=True)
         for job, partner, column in pairs:
             if partner >= 0:
-                self.together.append((job, partner, self.speeds.gpu_types[column]))
+                self.new_pairs.append((job, partner, self.speeds.gpu_types[column]))
 
     def _changes(self, rows: Ints, columns: Ints, previous_jobs: Ints) -> RunSet:
         """Decision of a round: rows that start, and jobs of the previous round that stop."""
-        stops = previous_jobs[self.table.state.on_type[previous_jobs] < 0]
+        stops = previous_jobs[self.table.state.type_column[previous_jobs] < 0]
         runs = []
         members = self.ledger.rows.members[rows].tolist()
         for (job, partner), column in zip(members, columns.tolist(), strict=True):
@@ -429,8 +429,8 @@ class RoundMechanism(ABC):
 
     def _keep_intervals(self, ended_holds: Floats) -> None:
         """Keep the holds that ended as intervals, if intervals are recorded."""
-        if self.spans is not None and ended_holds.size:
-            self.spans.append(ended_holds)
+        if self.interval_blocks is not None and ended_holds.size:
+            self.interval_blocks.append(ended_holds)
 
 
 class GridRounds(RoundMechanism):
@@ -438,7 +438,7 @@ class GridRounds(RoundMechanism):
 
     _previous_jobs = np.empty(0, dtype=np.int64)
 
-    def boundary(self, now: float) -> bool:
+    def begins_round(self, now: float) -> bool:
         """Whether a round begins now."""
         length = self.settings.round_s
         return abs(now / length - round(now / length)) < 1e-9
@@ -458,25 +458,25 @@ class GridRounds(RoundMechanism):
         ledger = self.ledger
         state = self.table.state
         order = self._orders[0]
-        choice = kernel.choose(ledger.rows, state.on_type, state.partner, self.rule, order)
+        choice = kernel.choose(ledger.rows, state.type_column, state.partner, self.constants, order)
         rows, columns, starts = choice
         self._use_orders(1)
         ledger.add_received(rows, columns, self.settings.round_s)
         jobs, partners = ledger.rows.members[rows[starts]].T
         self._note_pairs(jobs, partners, columns[starts])
-        previous_jobs = self._previous_jobs[state.on_type[self._previous_jobs] >= 0]
+        previous_jobs = self._previous_jobs[state.type_column[self._previous_jobs] >= 0]
         round_jobs, ended_holds = kernel.apply_choice(
-            ledger.rows, state, self.rule, choice, previous_jobs, now
+            ledger.rows, state, self.constants, choice, previous_jobs, now
         )
         self._previous_jobs = round_jobs
         self._keep_intervals(ended_holds)
-        if not self.books:
+        if not self.writes_holds:
             return self._changes(rows[starts], columns[starts], previous_jobs)
         # the next call replaces the predictions, so later completions are not needed yet
-        ends = state.since[round_jobs] + state.left[round_jobs] / state.rate[round_jobs]
+        ends = state.since[round_jobs] + state.work_left[round_jobs] / state.rate[round_jobs]
         soon = ends <= now + 2 * self.settings.round_s
         self.ends = list(zip(ends[soon].tolist(), round_jobs[soon].tolist(), strict=True))
-        return NOTHING
+        return NO_CHANGE
 
 
 def _in_order_of_arrival(members: Ints, x: Floats) -> tuple[Ints, Floats]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from repro.engine.rounds import kernel
 from repro.engine.rounds.mechanism import ROUNDS_PER_CALL, RoundMechanism
-from repro.model.decision import NOTHING, RunSet
+from repro.model.decision import NO_CHANGE, RunSet
 
 
 class WholeSteps(RoundMechanism):
@@ -19,18 +19,18 @@ class WholeSteps(RoundMechanism):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.foresees = True
-        self.events_after_call = self.books and self.spans is None
+        self.predicts_ends = True
+        self.events_after_call = self.writes_holds and self.interval_blocks is None
         #: end of the previous round (s)
         self._previous_end = 0.0
         #: the present round, whose progress is not recorded yet; None if no job runs
         self._round: kernel.Round | None = None
         self._round_jobs = np.empty(0, dtype=np.int64)
 
-    def settle(self, now: float) -> bool:
+    def record_round(self, now: float) -> bool:
         """Record the round that has ended; True if X is too old or a gang lost its round."""
         if self._round is None:
-            return super().settle(now)
+            return super().record_round(now)
         has_lost_round = bool((self._round.steps == 0).any())
         kernel.record_round(
             self.ledger.rows, self.table.state, self._round, self._previous_end, now
@@ -40,7 +40,7 @@ class WholeSteps(RoundMechanism):
             self._previous_end = self._round_end
         self._round = None
         self._round_end = -math.inf
-        return has_lost_round or super().settle(now)
+        return has_lost_round or super().record_round(now)
 
     def next_round(self, now: float, changed: bool = False) -> RunSet:
         """Simulate a round, or all rounds up to the next event if holds are written here."""
@@ -48,14 +48,14 @@ class WholeSteps(RoundMechanism):
             self._add_rowless()
         table = self.table
         state = self.table.state
-        previous_jobs = self._round_jobs[state.on_type[self._round_jobs] >= 0]
+        previous_jobs = self._round_jobs[state.type_column[self._round_jobs] >= 0]
         orders = self._orders[: ROUNDS_PER_CALL if self.events_after_call else 1]
         # an event that rounding puts just after the end of a round counts as inside the round
         limit = self._next_event(changed) * (1 - 1e-9)
         last, simulated = kernel.simulate_rounds(
             self.ledger.rows,
             state,
-            self.rule,
+            self.constants,
             orders,
             self._round_jobs,
             now,
@@ -70,13 +70,13 @@ class WholeSteps(RoundMechanism):
         if self._round is None and self.settings.idle_reset and table.arrived == table.count:
             # in the public simulator 0 stands for an X that was never computed
             self._computed_s = 0.0
-        is_done = state.left[last.jobs] - last.steps <= 0
+        is_done = state.work_left[last.jobs] - last.steps <= 0
         done_jobs = last.jobs[is_done].tolist()
         self.ends = list(zip(last.ends[is_done].tolist(), done_jobs, strict=True))
         self._note_pairs(*simulated.new_pairs.T)
         self._keep_intervals(simulated.ended_holds)
-        if self.books:
-            return NOTHING
+        if self.writes_holds:
+            return NO_CHANGE
         starts = simulated.starts
         return self._changes(last.rows[starts], last.columns[starts], previous_jobs)
 

@@ -251,7 +251,7 @@ def select_after(q: Queues, jobs: Ints, heaps: Ints, idle: int, now: float) -> t
 
 
 class OrderConstants(NamedTuple):
-    """Constants of the simulation of an order; see `repro.model.policy.Steady`."""
+    """Constants of the simulation of an order; see `repro.model.policy.LinearKey`."""
 
     #: heap of each job while it waits, and while it runs
     waiting_heap: Ints
@@ -299,7 +299,7 @@ def _insert_with_key(
     if len(constants.limits):
         q.key[job, last] = state.first_start[job]
     else:
-        remaining_s = state.left[job] * constants.solo[job]
+        remaining_s = state.work_left[job] * constants.solo[job]
         q.key[job, last] = (
             constants.per_second[job] * remaining_s
             + constants.per_service[job] * state.service[job]
@@ -318,16 +318,16 @@ def _plan_demotion(
     if len(constants.limits):
         limit = constants.limits[int(q.key[job, 0])]
         if limit < np.inf:
-            seconds_left = limit / q.gpus[job] - state.seconds[job]
-            demotions.key[job, 0] = state.hold[job] + seconds_left
+            seconds_left = limit / q.gpus[job] - state.held_s[job]
+            demotions.key[job, 0] = state.held_since[job] + seconds_left
             insert(demotions, job, 0)
 
 
 @njit(inline="always")
 def _give_back(state: State, ends: Queues, demotions: Queues, job: int, now: float) -> None:
     """Record the service of a job that stops or ends; remove its end and its demotion."""
-    state.service[job] += (now - state.hold[job]) * state.held[job]
-    state.seconds[job] += now - state.hold[job]
+    state.service[job] += (now - state.held_since[job]) * state.held_gpus[job]
+    state.held_s[job] += now - state.held_since[job]
     state.running[job] = False
     remove(ends, job)
     if demotions.heap[job] >= 0:
@@ -390,13 +390,13 @@ def simulate_events(
         while ends.top[0] >= 0 and ends.key[ends.top[0], 0] <= now:
             job = ends.top[0]
             spans[0, count] = job
-            spans[1, count] = state.hold[job]
+            spans[1, count] = state.held_since[job]
             spans[2, count] = now
             count += 1
             _give_back(state, ends, demotions, job, now)
             remove(q, job)
             idle += q.gpus[job]
-            state.left[job] = 0.0
+            state.work_left[job] = 0.0
             state.end[job] = now
             unfinished -= constants.awaited[job]
         # arrivals
@@ -427,13 +427,13 @@ def simulate_events(
             job = -1 - choice
             waiting += 1
             spans[0, count] = job
-            spans[1, count] = state.hold[job]
+            spans[1, count] = state.held_since[job]
             spans[2, count] = now
             count += 1
             _give_back(state, ends, demotions, job, now)
-            state.left[job] -= (now - state.since[job]) * state.rate[job]
+            state.work_left[job] -= (now - state.since[job]) * state.rate[job]
             _insert_with_key(q, state, constants, job, now, False)
-            state.left[job] = max(0.0, state.left[job])
+            state.work_left[job] = max(0.0, state.work_left[job])
             state.preemptions[job] += 1
         for job in choices:
             if job < 0:
@@ -442,10 +442,10 @@ def simulate_events(
             state.first_start[job] = min(state.first_start[job], now)
             _insert_with_key(q, state, constants, job, now, True)
             state.running[job] = True
-            state.held[job] = q.gpus[job]
-            state.hold[job] = state.since[job] = state.clean[job] = now
+            state.held_gpus[job] = q.gpus[job]
+            state.held_since[job] = state.since[job] = state.free_from[job] = now
             state.rate[job] = 1.0 / constants.solo[job]
-            ends.key[job, 0] = now + state.left[job] / state.rate[job]
+            ends.key[job, 0] = now + state.work_left[job] / state.rate[job]
             insert(ends, job, 0)
             _plan_demotion(demotions, q, state, constants, job)
     return Progress(now, arrived, unfinished, idle, waiting), True, count

@@ -6,16 +6,16 @@ from heapq import heappop, heappush
 
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
-from repro.model.policy import Order, Ordering, Selection, Steady, speaks_for
+from repro.model.policy import LinearKey, Order, Ordering, Selection, defined_with
 from repro.model.view import View
 from repro.placement.base import Placer
 
-#: Methods by which an order ranks jobs. `Order.steady` replaces them unless a subclass overrides
-#: one of them without overriding `steady`.
+#: Methods by which an order ranks jobs. `Order.linear_key` replaces them unless a subclass
+#: overrides one of them without overriding `linear_key`.
 _KEYS = ("key", "slope", "ordering", "quantum_s")
 
 
-class RankedDriver:
+class OrderDriver:
     """Drives an `Order` through its selection; the engine uses it like a `DecisionDriver`.
 
     Parameters
@@ -47,9 +47,13 @@ class RankedDriver:
         self.quantum = policy.quantum_s()
         make_selection = self.ordering.selection
         #: coefficients of keys that are linear in time, for a simulation in compiled loops
-        self.steady: Steady | None = None
-        if make_selection is None and policy.preemptive and speaks_for(policy, "steady", _KEYS):
-            self.steady = policy.steady(view)
+        self.linear_key: LinearKey | None = None
+        if (
+            make_selection is None
+            and policy.preemptive
+            and defined_with(policy, "linear_key", _KEYS)
+        ):
+            self.linear_key = policy.linear_key(view)
         self.selection: Selection
         if make_selection is not None:
             self.selection = make_selection(table, self.ordering, view.cluster)

@@ -8,7 +8,7 @@ from repro.engine.run_settings import RunSettings
 from repro.engine.select import queues
 from repro.engine.select.queues import OrderConstants, Progress
 from repro.model.jobs import JobTable
-from repro.model.policy import Steady
+from repro.model.policy import LinearKey
 from repro.model.records import Intervals
 
 #: Largest number of intervals per compiled call, or the GPUs of the cluster if they are more.
@@ -17,7 +17,7 @@ _INTERVALS_PER_CALL = 100_000
 
 def simulate_order(
     table: JobTable,
-    steady: Steady,
+    linear_key: LinearKey,
     num_gpus: int,
     quantum: float,
     intervals: Intervals,
@@ -32,7 +32,7 @@ def simulate_order(
     ----------
     table : JobTable
         Jobs of the simulation; their state is written.
-    steady : Steady
+    linear_key : LinearKey
         Coefficients of the keys.
     num_gpus : int
         GPUs of the cluster.
@@ -48,25 +48,25 @@ def simulate_order(
     n = table.count
     gpus = np.array(table.gpus, dtype=np.int64)
     demands, waiting_heap = np.unique(gpus, return_inverse=True)
-    slope = steady.per_service * gpus - np.full(n, steady.per_second)
+    slope = linear_key.per_service * gpus - np.full(n, linear_key.per_second)
     slopes, slope_index = np.unique(slope, return_inverse=True)
     is_awaited = np.full(n, awaited is None)
     is_awaited[list(awaited or ())] = True
     constants = OrderConstants(
         waiting_heap=waiting_heap,
         running_heap=slope_index + len(demands),
-        per_second=np.full(n, steady.per_second),
-        per_service=np.full(n, steady.per_service),
+        per_second=np.full(n, linear_key.per_second),
+        per_service=np.full(n, linear_key.per_service),
         slope=slope,
         submit=np.array(table.submit),
         solo=np.array(table.solo),
-        limits=np.array(steady.limits, dtype=float),
+        limits=np.array(linear_key.limits, dtype=float),
         awaited=is_awaited,
         arrival_factor=1.0 + settings.rules.tie_rel,
         quantum=quantum,
         stop_time=settings.stop_time,
     )
-    key_length = 2 if steady.limits else 1
+    key_length = 2 if linear_key.limits else 1
     q = queues.empty(gpus, key_length, len(demands), len(slopes))
     ends, demotions = (queues.empty(gpus, 1, 1, 0) for _ in range(2))
     spans = np.empty((3, 2 * max(_INTERVALS_PER_CALL, num_gpus)))

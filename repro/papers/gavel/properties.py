@@ -9,7 +9,7 @@ from repro.base.typing import Floats
 from repro.model.policy import make
 from repro.model.typed_shares import Kinds, TypedShares
 from repro.policies.gavel.isolated import isolated_shares
-from repro.solve.linear import minimise
+from repro.solve.linear import minimise_linear
 
 #: Reported speeds, shape (jobs, types), and GPUs, shape (types,), to the allocation X.
 AllocationRule = Callable[[Floats, Floats], Floats]
@@ -78,7 +78,7 @@ def gaps(rule: AllocationRule, speeds: Floats, gpus: Floats, lies: Floats) -> di
     time = np.repeat(np.eye(jobs), types, axis=1)
     used = np.tile(np.eye(types), jobs)
     bounds = np.concatenate([np.ones(jobs), gpus, 1e-9 - throughput])
-    best = minimise(-scaled.ravel(), np.vstack([time, used, -time * scaled.ravel()]), bounds)
+    best = minimise_linear(-scaled.ravel(), np.vstack([time, used, -time * scaled.ravel()]), bounds)
     return {
         "sharing incentive": float((1 - throughput / alone).max()),
         "Pareto efficiency": float(-best.fun / throughput.sum() - 1),

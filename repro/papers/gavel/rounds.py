@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from repro.base.typing import Floats
-from repro.engine.rounds.kernel import ranks, walk
+from repro.engine.rounds import kernel
 
 
 def priorities(fractions: Floats, rounds: Floats) -> Floats:
     """X / rounds received, (jobs, types); infinite where a positive share received no round."""
     received = np.asarray(rounds, dtype=float)
     x = np.asarray(fractions, dtype=float)
-    priority: Floats = ranks(x, received, received.sum(axis=0), True)
+    priority: Floats = kernel.priorities(x, received, received.sum(axis=0), True)
     return priority
 
 
@@ -25,10 +25,10 @@ def choose(
     """
     x = np.asarray(fractions, dtype=float)
     jobs, types = x.shape
-    chosen = walk(
+    chosen = kernel.choose_greedily(
         members=np.column_stack([np.arange(jobs), np.full(jobs, -1)]),
         demands=np.asarray(widths, dtype=np.int64),
-        may_run=np.ones(x.shape, dtype=np.bool_),
+        runnable=np.ones(x.shape, dtype=np.bool_),
         priority=priorities(x, rounds),
         deficit=np.zeros_like(x),
         x=x,

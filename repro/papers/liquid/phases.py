@@ -15,7 +15,7 @@ from repro.model.policy import make
 from repro.model.records import Result, makespan
 from repro.papers.liquid import figure_data
 from repro.perf.overhead import Phases
-from repro.policies.liquid.side_by_side import ByUtilisation, slow_down
+from repro.policies.liquid.gpu_sharing import ByUtilisation, slow_down
 
 #: Interval of the agents' reports (s).
 HEARTBEAT_S = 5.0

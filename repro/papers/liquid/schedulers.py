@@ -42,7 +42,7 @@ class OverSeeds:
 
     def __call__(self, case: Case) -> dict[str, float]:
         """Mean (avg_jct_s, makespan_s), standard deviation (_sd) and minimum (_lowest) of each."""
-        is_random = getattr(case.policy, "draws", False) or case.options.get("gap_s", 0)
+        is_random = getattr(case.policy, "is_random", False) or case.options.get("gap_s", 0)
         runs = [whole(replace(case, seed=seed)) for seed in range(self.seeds if is_random else 1)]
         jct = np.array([run.jobs["jct"].mean() for run in runs])
         span = np.array([makespan(run) for run in runs])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from repro.model.records import Result, by_index
+from repro.model.records import Result, percentile_by_index
 
 #: Metrics of the paper, all in seconds.
 METRICS = ("avg_jct", "makespan", "p99_jct")
@@ -25,7 +25,7 @@ def run_metrics(result: Result) -> dict[str, float]:
     return {
         "avg_jct": float(done["jct"].mean()),
         "makespan": float(jobs["end_time"].max()),
-        "p99_jct": by_index(done["jct"], 0.99),
+        "p99_jct": percentile_by_index(done["jct"], 0.99),
     }
 
 

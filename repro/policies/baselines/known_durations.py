@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from repro.engine.select.refill import Refill
 from repro.engine.select.resort import Resort
-from repro.model.policy import Order, Ordering, Steady, register
+from repro.model.policy import LinearKey, Order, Ordering, register
 from repro.model.view import View
 
 
@@ -83,9 +83,9 @@ class SRTF(KnownDuration):
         """Change of the remaining time per second of running: minus the rate."""
         return -view.rate(job)
 
-    def steady(self, view: View) -> Steady:
+    def linear_key(self, view: View) -> LinearKey:
         """Numbers of the key: 1 per second of remaining time."""
-        return Steady(per_second=1.0)
+        return LinearKey(per_second=1.0)
 
 
 @register("srsf")
@@ -101,6 +101,6 @@ class SRSF(KnownDuration):
         """Change of the remaining service per second of running: minus demand times rate."""
         return -view.gpus(job) * view.rate(job)
 
-    def steady(self, view: View) -> Steady:
+    def linear_key(self, view: View) -> LinearKey:
         """Numbers of the key: the demand per second of remaining time."""
-        return Steady(per_second=view.widths)
+        return LinearKey(per_second=view.widths)

@@ -11,7 +11,7 @@ from repro.model.view import View
 
 
 @dataclass(frozen=True)
-class Given(Policy):
+class Scripted(Policy):
     """Run scripted gangs in order, if they fit; a gang may start when its last job has arrived.
 
     Parameters

@@ -59,7 +59,7 @@ class EstimatedPairs:
     def match(self, job: int) -> tuple[str, str] | None:
         """Model of a job and the reference model nearest to it; None for a gang."""
         model, width = self._view.kind(job)
-        return self._estimator.kind(job, str(model)) if width == 1 else None
+        return self._estimator.match(job, str(model)) if width == 1 else None
 
     def speeds(self, first: int, second: int) -> Floats:
         """Estimated throughputs (steps/s) of two jobs on the same GPUs, shape (2, GPU types).
@@ -112,19 +112,19 @@ class PairTable(KindTable):
 
         [a, b] is the throughput (steps/s) of a job of kind a next to a job of kind b.
         """
-        self.learn()
+        self.add_new_kinds()
         speeds: Floats = self._paired[numbers[:, None], numbers]
         return speeds
 
-    def learn(self) -> None:
+    def add_new_kinds(self) -> None:
         """Add the kinds that are new, and their pairs with all kinds."""
-        super().learn()
+        super().add_new_kinds()
         old_size = len(self._paired)
         size = len(self.keys)
         if size == old_size:
             return
         if self._estimates is None:
-            codes = self._view.kind_codes[self.examples]
+            codes = self._view.kind_codes[self.first_jobs]
             pairs = self._view.pairs[codes[:, None], codes]
             # Both entries come from the pair in the order in which its kinds were first seen.
             upper = np.tri(size, dtype=np.bool_).T[:, :, None]
@@ -134,8 +134,8 @@ class PairTable(KindTable):
         paired[:old_size, :old_size] = self._paired
         for b in range(old_size, size):
             for a in range(b + 1):
-                example_a = self.examples[a]
-                example_b = self.examples[b]
+                example_a = self.first_jobs[a]
+                example_b = self.first_jobs[b]
                 paired[a, b], paired[b, a] = self._estimates.speeds(example_a, example_b)
         self._paired = paired
 

@@ -19,7 +19,7 @@ class FifoShares(TypedShares):
     idle_ok = True
     needs = frozenset({"throughput"})
 
-    def apart(self) -> bool:
+    def jobs_are_kinds(self) -> bool:
         """Whether each job has a row of its own: always, in order of arrival."""
         return True
 

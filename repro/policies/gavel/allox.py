@@ -27,7 +27,7 @@ from repro.model.settings import Between
 from repro.model.typed_shares import Kinds, TypedShares
 from repro.model.view import View
 from repro.policies.gavel._single_type import full_time_shares, remaining_durations
-from repro.solve.slots import start_now
+from repro.solve.slots import jobs_to_start
 
 
 @register("allox")
@@ -81,5 +81,5 @@ def _matched(view: View, jobs: Kinds, rows: list[int], idle_gpus: Ints) -> dict[
     steps_left = view.steps_left([jobs.jobs[row] for row in rows])
     durations = remaining_durations(steps_left, jobs.speeds[rows])
     waited_s = np.array([view.now - view.submit(jobs.jobs[row]) for row in rows])
-    starts = start_now(durations, idle_gpus, waited_s)
+    starts = jobs_to_start(durations, idle_gpus, waited_s)
     return {rows[index]: column for index, column in starts}

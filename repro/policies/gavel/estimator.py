@@ -102,7 +102,9 @@ def _fit(
     return other
 
 
-def slowdowns(table: ThroughputTable, models: Sequence[str], gpu_types: Sequence[str]) -> Floats:
+def retained_fractions(
+    table: ThroughputTable, models: Sequence[str], gpu_types: Sequence[str]
+) -> Floats:
     """Fraction of its throughput that a model retains, at [model, GPU type, partner].
 
     0: the pair cannot share a GPU of the type.
@@ -120,7 +122,7 @@ def slowdowns(table: ThroughputTable, models: Sequence[str], gpu_types: Sequence
     --------
     >>> rows = {("a", 1): {"k80": 10.0}, ("b", 1): {"k80": 4.0}}
     >>> table = ThroughputTable(rows, "k80", {("a", "b", 1): {"k80": (6.0, 3.0)}})
-    >>> slowdowns(table, ["a", "b"], ["k80"])[:, 0].tolist()
+    >>> retained_fractions(table, ["a", "b"], ["k80"])[:, 0].tolist()
     [[0.0, 0.6], [0.75, 0.0]]
     """
     retained = np.zeros((len(models), len(gpu_types), len(models)))
@@ -197,7 +199,7 @@ class PairEstimator:
         self.references = tuple(models[row] for row in reference_rows)
         self._reference_rows = reference_rows
         self._alone = _alone(table, models, gpu_types)
-        self._true = slowdowns(table, models, gpu_types)
+        self._true = retained_fractions(table, models, gpu_types)
         #: rows of the reference models in R, shape (references, GPU types * references)
         self._measured = self._true[reference_rows][:, :, reference_rows].reshape(references, -1)
         self._norms = np.linalg.norm(self._measured, axis=1)
@@ -205,7 +207,7 @@ class PairEstimator:
         #: GPU types on which a pair has run
         self._types_run: dict[frozenset[Match], Flags] = {}
 
-    def kind(self, job: Hashable, model: str) -> Match:
+    def match(self, job: Hashable, model: str) -> Match:
         """Model of a job and the reference model that it resembles; the first call profiles it."""
         if job not in self._matches:
             if model not in self._row_of_model:

@@ -29,7 +29,7 @@ from repro.model.view import View
 from repro.policies.gavel._agnostic import Agnostic, AwareOrAgnostic
 from repro.policies.gavel.isolated import isolated_shares
 from repro.solve.ecos import ecos_ratio
-from repro.solve.max_min import Backend, Crowd, central_ratio, vertex_ratio
+from repro.solve.max_min import Backend, JobKinds, central_ratio, vertex_ratio
 
 
 @register("gavel-ftf")
@@ -74,7 +74,7 @@ class GavelFtf(AwareOrAgnostic):
             past_s = isolated.update(jobs.jobs, steps_left, isolated_speeds)
             isolated_s = past_s + steps_left / isolated_speeds
             elapsed_s = view.now - np.array([view.submit(job) for job in jobs.jobs])
-            problem = Crowd(speeds, jobs.counts, jobs.widths, jobs.gpus, jobs.name)
+            problem = JobKinds(speeds, jobs.counts, jobs.widths, jobs.gpus, jobs.name)
             allocation, _ = ftf_shares(
                 problem, steps_left, isolated_s, elapsed_s, self.lp_backend, self.zeros
             )
@@ -119,7 +119,7 @@ class IsolatedTime:
 
 
 def ftf_shares(
-    problem: Crowd,
+    problem: JobKinds,
     steps_left: Floats,
     isolated_s: Floats,
     elapsed_s: Floats,
@@ -130,7 +130,7 @@ def ftf_shares(
 
     Parameters
     ----------
-    problem : Crowd
+    problem : JobKinds
         Throughputs (steps/s), demands and GPUs; a row is one job.
     steps_left : Floats
         Remaining steps of each job.
@@ -148,7 +148,7 @@ def ftf_shares(
     Two equal jobs share one GPU equally. Each takes twice its time alone, as if isolated.
 
     >>> ones = np.ones(2)
-    >>> problem = Crowd(np.full((2, 1), 5.0), ones, ones, np.ones(1))
+    >>> problem = JobKinds(np.full((2, 1), 5.0), ones, ones, np.ones(1))
     >>> shares, ratio = ftf_shares(problem, 1e3 * ones, 400.0 * ones, 0.0 * ones)
     >>> shares.ravel().round(6).tolist(), round(ratio, 6)
     ([0.5, 0.5], 1.0)

@@ -29,8 +29,8 @@ from repro.model.policy import register
 from repro.model.typed_shares import Kinds, TypedShares
 from repro.model.view import View
 from repro.perf.throughput import ThroughputTable
-from repro.solve.ecos import worth_as_written
-from repro.solve.max_min import Backend, Crowd, level_shares
+from repro.solve.ecos import values_as_written
+from repro.solve.max_min import Backend, JobKinds, level_shares
 
 
 @register("gavel-las")
@@ -57,7 +57,7 @@ class GavelLas(TypedShares):
 
     needs = frozenset({"throughput", "priority_weight"})
 
-    def apart(self) -> bool:
+    def jobs_are_kinds(self) -> bool:
         """Whether each job has a row of its own, as in the public simulator."""
         return self.lp_backend == "ecos"
 
@@ -83,11 +83,11 @@ class GavelLas(TypedShares):
     def shares(self, kinds: Kinds) -> Floats:
         """Allocation X, shape (kinds, GPU types)."""
         if self.lp_backend == "ecos":
-            values = worth_as_written(kinds.speeds, kinds.widths, kinds.weights, kinds.gpus)
+            values = values_as_written(kinds.speeds, kinds.widths, kinds.weights, kinds.gpus)
         else:
             scale = kinds.widths / (kinds.weights * kinds.equal_speeds)
             values = kinds.speeds * scale[:, None]
-        problem = Crowd(values, kinds.counts, kinds.widths, kinds.gpus, kinds.name)
+        problem = JobKinds(values, kinds.counts, kinds.widths, kinds.gpus, kinds.name)
         return level_shares(problem, np.ones(len(values)), self.lp_backend).shares
 
 
@@ -114,7 +114,7 @@ class LasAgnostic(TypedShares):
     tells_types = False
     rule_values: ClassVar = {"paper": {"form": "closed"}, "gavel": {"form": "centre"}}
 
-    def apart(self) -> bool:
+    def jobs_are_kinds(self) -> bool:
         """Whether each job has a row of its own, as in the public simulator."""
         return self.form == "ecos"
 
@@ -123,7 +123,7 @@ class LasAgnostic(TypedShares):
         if self.form == "closed":
             return _closed_form(kinds)
         values = np.outer(kinds.widths / kinds.weights, np.ones(len(kinds.gpus)))
-        problem = Crowd(values, kinds.counts, kinds.widths, kinds.gpus, kinds.name)
+        problem = JobKinds(values, kinds.counts, kinds.widths, kinds.gpus, kinds.name)
         backend: Backend = "ecos" if self.form == "ecos" else "centre"
         return level_shares(problem, np.ones(len(values)), backend).shares
 

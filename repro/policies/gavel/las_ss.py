@@ -21,14 +21,14 @@ from repro.model.baseline import Baseline
 from repro.model.decision import Shares
 from repro.model.policy import register
 from repro.model.settings import AtLeast, Between
-from repro.model.typed_shares import Kinds, Solved, TypedShares
+from repro.model.typed_shares import Kinds, SolutionCache, TypedShares
 from repro.model.view import View
 from repro.policies.gavel._pair_table import ADVICE, EstimatedPairs, PairChoice, PairTable
 from repro.solve.pairs.programme import (
     KindShares,
-    PairCrowd,
+    PairableKinds,
     programme,
-    shares,
+    solved_shares,
     spread_evenly,
     spread_thinly,
 )
@@ -73,7 +73,7 @@ class GavelLasSS(TypedShares):
     # The programme with pairs ends at another optimum than gavel-las.
     baseline = Baseline(None, f"{ADVICE}, or take gavel-las", model=True)
     needs = frozenset({"priority_weight", "throughput"})
-    remembered = 256
+    cache_size = 256
 
     def session(self, view: View) -> Callable[[View], Shares]:
         """Decision function of one run; it remembers the solutions by kinds and counts."""
@@ -81,14 +81,14 @@ class GavelLasSS(TypedShares):
         if self.profiled is not None:
             estimates = EstimatedPairs(view, self.profiled, self.references, self.artifact_index)
         table = PairTable(self, view, estimates)
-        solved = Solved[KindShares](self.remembered)
+        solved = SolutionCache[KindShares](self.cache_size)
 
         def decide(view: View) -> Shares:
-            if table.observe(view.together):
+            if table.observe(view.new_pairs):
                 solved.clear()
             jobs = np.array(view.jobs)
             numbers, counts, kind_of_job = table.present(jobs)
-            kinds = table.of(numbers, counts)
+            kinds = table.kinds(numbers, counts)
             kind_shares = solved(numbers, counts, lambda: self._solve(kinds, table.paired(numbers)))
             if self.spread == "all":
                 members, job_shares = spread_evenly(jobs, kind_of_job, counts, kind_shares)
@@ -103,5 +103,5 @@ class GavelLasSS(TypedShares):
         """Allocation X of kinds and pairs of kinds, from throughputs of kinds and of pairs."""
         scale = (kinds.widths / (kinds.weights * kinds.equal_speeds))[:, None]
         values = kinds.speeds * scale
-        problem = PairCrowd(values, paired * scale[:, None], kinds.widths, kinds.gpus)
-        return shares(programme(problem, kinds.counts, pairs=self.pairs), self.optimum)
+        problem = PairableKinds(values, paired * scale[:, None], kinds.widths, kinds.gpus)
+        return solved_shares(programme(problem, kinds.counts, pairs=self.pairs), self.optimum)

@@ -25,11 +25,11 @@ from repro.model.typed_shares import Kinds
 from repro.policies.gavel._agnostic import Agnostic, AwareOrAgnostic
 from repro.solve.ecos import ecos_point
 from repro.solve.max_min import (
-    LONGEST,
-    SHORTEST,
+    BISECTION_HIGH_S,
+    BISECTION_LOW_S,
     Backend,
-    Crowd,
-    bisected,
+    JobKinds,
+    bisected_makespan,
     central_point,
     level_shares,
 )
@@ -73,7 +73,7 @@ class GavelMakespan(AwareOrAgnostic):
 
     def shares(self, kinds: Kinds) -> Floats:
         """Allocation X, shape (jobs, GPU types); every row is one job."""
-        problem = Crowd(kinds.speeds, kinds.counts, kinds.widths, kinds.gpus, kinds.name)
+        problem = JobKinds(kinds.speeds, kinds.counts, kinds.widths, kinds.gpus, kinds.name)
         tolerance = self.tolerance or 0.0
         allocation, _ = makespan_shares(problem, kinds.steps_left, tolerance, self.lp_backend)
         return allocation
@@ -91,13 +91,13 @@ class MakespanAgnostic(Agnostic, GavelMakespan):
 
 
 def makespan_shares(
-    problem: Crowd, steps_left: Floats, tolerance: float = 0.0, backend: Backend = "centre"
+    problem: JobKinds, steps_left: Floats, tolerance: float = 0.0, backend: Backend = "centre"
 ) -> tuple[Floats, float]:
     """Allocation X of least makespan, shape (jobs, GPU types), and the makespan (s).
 
     Parameters
     ----------
-    problem : Crowd
+    problem : JobKinds
         Throughputs (steps/s), demands and GPUs; a row is one job.
     steps_left : Floats
         Remaining steps of each job.
@@ -111,7 +111,7 @@ def makespan_shares(
     Two equal jobs of 1,000 steps on one GPU that does five steps per second.
 
     >>> ones = np.ones(2)
-    >>> problem = Crowd(np.full((2, 1), 5.0), ones, ones, np.ones(1))
+    >>> problem = JobKinds(np.full((2, 1), 5.0), ones, ones, np.ones(1))
     >>> shares, makespan = makespan_shares(problem, 1e3 * ones)
     >>> shares.ravel().round(6).tolist(), round(makespan, 3)
     ([0.5, 0.5], 400.0)
@@ -122,17 +122,17 @@ def makespan_shares(
     best = level_shares(problem, steps_left, backend)
     if not tolerance > 0:
         return best.shares, 1.0 / best.level
-    makespan = bisected(1.0 / best.level, tolerance)
+    makespan = bisected_makespan(1.0 / best.level, tolerance)
     floor = steps_left / makespan
     return central_point(problem, floor, level_shares(problem, floor, backend)), makespan
 
 
 def _bisected_by_ecos(
-    problem: Crowd,
+    problem: JobKinds,
     steps_left: Floats,
     tolerance: float,
-    low: float = SHORTEST,
-    high: float = LONGEST,
+    low: float = BISECTION_LOW_S,
+    high: float = BISECTION_HIGH_S,
 ) -> tuple[Floats, float]:
     """Solution at the last makespan that ECOS calls feasible, and the upper end (s).
 

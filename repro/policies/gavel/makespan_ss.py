@@ -26,7 +26,7 @@ from repro.model.view import View
 from repro.policies.gavel._pair_table import ADVICE, PairChoice, PairTable
 from repro.policies.gavel.makespan import TOLERANCES, Tolerance
 from repro.solve.pairs.makespan import SHORT, makespan_pairs
-from repro.solve.pairs.programme import PairCrowd
+from repro.solve.pairs.programme import PairableKinds
 
 
 @register("gavel-makespan-ss")
@@ -65,9 +65,9 @@ class GavelMakespanSS(TypedShares):
         def decide(view: View) -> Shares:
             jobs = view.jobs
             numbers, counts, kind_of_job = table.present(jobs)
-            kinds = table.of(numbers, counts)
+            kinds = table.kinds(numbers, counts)
             members, shares, _ = makespan_pairs(
-                PairCrowd(kinds.speeds, table.paired(numbers), kinds.widths, kinds.gpus),
+                PairableKinds(kinds.speeds, table.paired(numbers), kinds.widths, kinds.gpus),
                 kind_of_job,
                 view.steps_left(jobs),
                 tolerance=self.tolerance or 0.0,

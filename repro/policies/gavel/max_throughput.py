@@ -14,7 +14,7 @@ from repro.model.policy import register
 from repro.model.typed_shares import Kinds, TypedShares
 from repro.solve.ecos import ecos_sum
 from repro.solve.linear import best_shares
-from repro.solve.max_min import Crowd
+from repro.solve.max_min import JobKinds
 
 
 @register("gavel-max-throughput")
@@ -37,12 +37,14 @@ class GavelMaxThroughput(TypedShares):
 
     needs = frozenset({"throughput"})
 
-    def apart(self) -> bool:
+    def jobs_are_kinds(self) -> bool:
         """Whether each job has a row of its own, as in the public simulator."""
         return self.lp_backend == "ecos"
 
     def shares(self, kinds: Kinds) -> Floats | None:
         """Allocation X, shape (kinds, GPU types)."""
         if self.lp_backend == "ecos":
-            return ecos_sum(Crowd(kinds.speeds, kinds.counts, kinds.widths, kinds.gpus, kinds.name))
+            return ecos_sum(
+                JobKinds(kinds.speeds, kinds.counts, kinds.widths, kinds.gpus, kinds.name)
+            )
         return best_shares(kinds.speeds, kinds.counts, kinds.widths, kinds.gpus)

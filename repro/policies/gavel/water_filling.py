@@ -33,7 +33,7 @@ from repro.model.typed_shares import Kinds
 from repro.model.view import View
 from repro.policies.gavel._agnostic import AwareOrAgnostic
 from repro.solve.entities import Hierarchy, Inner, hierarchical_shares
-from repro.solve.max_min import Backend, Filling, fill, normalised
+from repro.solve.max_min import Backend, WaterFilling, normalised, water_filling_shares
 
 
 @register("gavel-water-filling")
@@ -58,7 +58,7 @@ class GavelWaterFilling(AwareOrAgnostic):
     families = ("max-min",)
 
     heterogeneity_aware: bool = True
-    water_filling: Filling = "exact"
+    water_filling: WaterFilling = "exact"
     lp_backend: Backend = "centre"
 
     needs = frozenset({"throughput", "priority_weight"})
@@ -71,7 +71,9 @@ class GavelWaterFilling(AwareOrAgnostic):
         def weigh(bottlenecked: Flags) -> Floats:
             return np.where(bottlenecked, 0.0, weight_per_gpu)
 
-        return fill(problem, weigh, self.water_filling, self.lp_backend, steady=True)
+        return water_filling_shares(
+            problem, weigh, self.water_filling, self.lp_backend, steady=True
+        )
 
 
 @register("gavel-hierarchical")
@@ -101,7 +103,7 @@ class GavelHierarchical(AwareOrAgnostic):
     entity_weights: Mapping[str, float] = field(default_factory=dict)
     column: Literal["entity", "vc"] | None = None
     heterogeneity_aware: bool = True
-    water_filling: Filling = "exact"
+    water_filling: WaterFilling = "exact"
     lp_backend: Backend = "centre"
 
     needs = frozenset({"throughput", "priority_weight", "entity", "vc"})
@@ -113,7 +115,7 @@ class GavelHierarchical(AwareOrAgnostic):
         columns=("entity", "vc"),
     )
 
-    def apart(self) -> bool:
+    def jobs_are_kinds(self) -> bool:
         """Whether each job has a row of its own, as FIFO inside an entity needs."""
         return self.inner == "fifo"
 

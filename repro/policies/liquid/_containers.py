@@ -22,14 +22,14 @@ from repro.model.performance import Performance
 from repro.model.policy import Policy
 from repro.model.view import View
 from repro.perf.parameter_server import TIMES, named, num_servers
-from repro.placement.network import DEFAULT_BANDWIDTH_MB_S, DEFAULT_GPU_MEM_MB, Gang, Site
+from repro.placement.network import DEFAULT_BANDWIDTH_MB_S, DEFAULT_GPU_MEM_MB, Gang, NodeResources
 
 #: Node of each container of a job, parameter servers first.
 Plan = tuple[int, ...]
 #: Job -> its gang.
 GangOf = Callable[[int], Gang]
 #: (view, idle resources of the nodes, gangs, random generator) -> decision.
-Chooser = Callable[[View, Site, GangOf, np.random.Generator], RunSet]
+Chooser = Callable[[View, NodeResources, GangOf, np.random.Generator], RunSet]
 
 #: Where every container fits every node, plans differ only in their run times.
 PACK = Baseline(
@@ -64,7 +64,7 @@ class Containers(Policy):
     placement: ClassVar[str] = "wished"
     baseline: ClassVar[Baseline | None] = PACK
     #: whether plans depend on the seed
-    draws: ClassVar[bool] = False
+    is_random: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,11 +76,11 @@ class Containers(Policy):
         return named(self.times) if self.times else None
 
     @abstractmethod
-    def plan(self, site: Site, gang: Gang, rng: np.random.Generator) -> Plan | None:
+    def plan(self, site: NodeResources, gang: Gang, rng: np.random.Generator) -> Plan | None:
         """Plan of one job; None: it has to wait."""
 
     def place(
-        self, site: Site, gangs: Sequence[Gang], rng: np.random.Generator
+        self, site: NodeResources, gangs: Sequence[Gang], rng: np.random.Generator
     ) -> list[Plan | None]:
         """Plan of each job, in order, up to the first that has to wait; ``site`` holds them."""
         plans: list[Plan | None] = [None] * len(gangs)
@@ -89,7 +89,7 @@ class Containers(Policy):
             if plan is None:
                 break
             plans[number] = plan
-            site.hold(plan, gang)
+            site.allocate(plan, gang)
         return plans
 
     def per_node(self) -> float:
@@ -102,7 +102,7 @@ class Containers(Policy):
 
     def session(self, view: View) -> Callable[[View], RunSet]:
         """Decision function of one run."""
-        rng = self.generator(view.seed if self.draws else 0)
+        rng = self.generator(view.seed if self.is_random else 0)
         gang_of = _GangsOfTrace(view)
         choose = self.chooser(view)
         return lambda view: choose(view, _site_in_use(view, gang_of), gang_of, rng)
@@ -111,7 +111,9 @@ class Containers(Policy):
         """Choose the function that takes the decisions of one run; by default `choose`."""
         return self.choose
 
-    def choose(self, view: View, site: Site, gang_of: GangOf, rng: np.random.Generator) -> RunSet:
+    def choose(
+        self, view: View, site: NodeResources, gang_of: GangOf, rng: np.random.Generator
+    ) -> RunSet:
         """Start the waiting jobs that get a plan on the idle resources."""
         waiting = [job for job in view.jobs if not view.is_running(job)]
         gangs = [gang_of(job) for job in waiting]
@@ -127,7 +129,7 @@ class Containers(Policy):
         return RunSet(starts, keep=True)
 
     def in_one_domain(
-        self, view: View, job: int, site: Site, gang: Gang, rng: np.random.Generator
+        self, view: View, job: int, site: NodeResources, gang: Gang, rng: np.random.Generator
     ) -> Plan:
         """Plan of a job within the first domain that holds it, on an empty cluster.
 
@@ -135,7 +137,9 @@ class Containers(Policy):
         job.
         """
         for domain in np.unique(site.domain):
-            part = Site(view.cluster, np.where(site.domain == domain, site.idle, 0).tolist())
+            part = NodeResources(
+                view.cluster, np.where(site.domain == domain, site.idle, 0).tolist()
+            )
             plan = self.plan(part, gang, rng)
             if plan is not None:
                 return plan
@@ -170,12 +174,12 @@ class _GangsOfTrace:
         return Gang(num_ps, width - num_ps, memory, float(self._bandwidth_mb_s[job]))
 
 
-def _site_in_use(view: View, gang_of: GangOf) -> Site:
+def _site_in_use(view: View, gang_of: GangOf) -> NodeResources:
     """Idle resources of the nodes next to the running jobs."""
-    site = Site(view.cluster)
+    site = NodeResources(view.cluster)
     runs = {id(run): run for job in view.running if (run := view.run(job)) is not None}
     for run in runs.values():
         # A job with hosts uses their GPU.
         if not run.hosts:
-            site.hold(run.tasks, gang_of(run.jobs[0]))
+            site.allocate(run.tasks, gang_of(run.jobs[0]))
     return site

@@ -20,7 +20,7 @@ import numpy as np
 from repro.base.typing import Floats
 from repro.model.baseline import Baseline
 from repro.model.policy import register
-from repro.placement.network import TIE, Gang, Site
+from repro.placement.network import TIE, Gang, NodeResources
 from repro.policies.liquid._containers import Containers, Plan
 
 
@@ -28,27 +28,27 @@ from repro.policies.liquid._containers import Containers, Plan
 class ByLoad(Containers):
     """Containers go one by one to the node of least load, sampled among equal nodes."""
 
-    draws: ClassVar[bool] = True
+    is_random: ClassVar[bool] = True
 
     @abstractmethod
-    def load(self, site: Site) -> Floats:
+    def load(self, site: NodeResources) -> Floats:
         """Load of each node, (nodes,); the node of least load is chosen."""
 
     def extend(
-        self, site: Site, gang: Gang, placed: Sequence[int], rng: np.random.Generator
+        self, site: NodeResources, gang: Gang, placed: Sequence[int], rng: np.random.Generator
     ) -> list[int]:
         """Nodes of the placed containers and of those that fit now; ``site`` holds the latter."""
         nodes = list(placed)
-        while len(nodes) < gang.size and (candidates := site.open(gang, nodes)).any():
+        while len(nodes) < gang.size and (candidates := site.candidates(gang, nodes)).any():
             load = np.where(candidates, self.load(site), np.inf)
             nodes.append(int(rng.choice(np.flatnonzero(load <= load.min() + TIE))))
-            site.hold(nodes[-1:], gang)
+            site.allocate(nodes[-1:], gang)
         return nodes
 
-    def plan(self, site: Site, gang: Gang, rng: np.random.Generator) -> Plan | None:
+    def plan(self, site: NodeResources, gang: Gang, rng: np.random.Generator) -> Plan | None:
         """Plan container by container; None if a container fits no node."""
         nodes = self.extend(site, gang, (), rng)
-        site.hold(nodes, gang, -1)
+        site.free(nodes, gang)
         return tuple(nodes) if len(nodes) == gang.size else None
 
 
@@ -57,7 +57,7 @@ class ByLoad(Containers):
 class AnyNode(ByLoad):
     """Place every container on a node sampled uniformly from those it fits."""
 
-    def load(self, site: Site) -> Floats:
+    def load(self, site: NodeResources) -> Floats:
         """Equal load of all nodes."""
         return np.zeros(len(site.idle))
 
@@ -67,7 +67,7 @@ class AnyNode(ByLoad):
 class Even(ByLoad):
     """Place every container on the node with the largest share of idle GPUs."""
 
-    def load(self, site: Site) -> Floats:
+    def load(self, site: NodeResources) -> Floats:
         """Share of idle GPUs of each node, with the sign reversed."""
         return np.asarray(-site.idle / site.total)
 
@@ -79,6 +79,6 @@ class Pack(ByLoad):
 
     baseline: ClassVar[Baseline | None] = None
 
-    def load(self, site: Site) -> Floats:
+    def load(self, site: NodeResources) -> Floats:
         """Share of idle GPUs of each node."""
         return np.asarray(site.idle / site.total)

@@ -28,7 +28,7 @@ from repro.base.assign import assign
 from repro.base.compiled import njit
 from repro.base.errors import ParamError
 from repro.base.typing import Flags, Floats, Ints
-from repro.placement.network import Gang, Scoring, Site
+from repro.placement.network import Gang, NodeResources, Scoring
 
 #: Smallest change of the objective that counts as an improvement.
 STEP = 1e-6
@@ -46,7 +46,7 @@ _NONE = -1
 
 
 @dataclass(frozen=True)
-class Genetic:
+class GeneticSettings:
     """Settings of the search; where the paper gives none, the values of the public scheduler.
 
     Parameters
@@ -112,10 +112,10 @@ class Remaining(NamedTuple):
 
 
 def search(
-    site: Site,
+    site: NodeResources,
     gangs: Sequence[Gang],
     weight: float = 0.5,
-    settings: Genetic | None = None,
+    settings: GeneticSettings | None = None,
     *,
     seed: int = 0,
     watch: Callable[[int, float], None] | None = None,
@@ -124,13 +124,13 @@ def search(
 
     Parameters
     ----------
-    site : Site
+    site : NodeResources
         Nodes with their idle resources.
     gangs : sequence of Gang
         Jobs in order; each counts the GPUs of the jobs before it as used.
     weight : float
         lambda of the score.
-    settings : Genetic, optional
+    settings : GeneticSettings, optional
         Settings of the search.
     seed : int
         Seed of the random generator; the same seed gives the same plan.
@@ -149,11 +149,11 @@ def search(
     Examples
     --------
     >>> from repro.model.cluster import Cluster
-    >>> search(Site(Cluster.parse("3x2")), [Gang(1, 2), Gang(1, 2)]).objective
+    >>> search(NodeResources(Cluster.parse("3x2")), [Gang(1, 2), Gang(1, 2)]).objective
     4.25
     """
-    settings = settings or Genetic()
-    instance = room_of(site, gangs)
+    settings = settings or GeneticSettings()
+    instance = instance_of(site, gangs)
     rng = np.random.default_rng(seed)
     containers = len(instance.job)
     size = settings.population or 30 + containers // 2
@@ -169,7 +169,7 @@ def search(
     return _evolve(objectives, gangs, settings, instance, plans, rng, watch)
 
 
-def room_of(site: Site, gangs: Sequence[Gang]) -> Instance:
+def instance_of(site: NodeResources, gangs: Sequence[Gang]) -> Instance:
     """Nodes of a site and containers of a batch, as arrays."""
     sizes = [gang.size for gang in gangs]
     job = np.repeat(np.arange(len(gangs)), sizes)
@@ -178,7 +178,7 @@ def room_of(site: Site, gangs: Sequence[Gang]) -> Instance:
     return Instance(site.idle.copy(), site.link_mb_s.copy(), site.domain, allowed, job, need)
 
 
-def best_fit(site: Site, gangs: Sequence[Gang], weight: float) -> Ints | None:
+def best_fit(site: NodeResources, gangs: Sequence[Gang], weight: float) -> Ints | None:
     """Plan of a batch by best-fit, job by job (Algorithm 1); None if a container fits no node."""
     remaining = copy.deepcopy(site)
     nodes: list[int] = []
@@ -186,7 +186,7 @@ def best_fit(site: Site, gangs: Sequence[Gang], weight: float) -> Ints | None:
         plan = remaining.best_fit(gang, Scoring(weight))
         if plan is None:
             return None
-        remaining.hold(plan, gang)
+        remaining.allocate(plan, gang)
         nodes += plan
     return np.array(nodes, np.int64)
 
@@ -194,7 +194,7 @@ def best_fit(site: Site, gangs: Sequence[Gang], weight: float) -> Ints | None:
 def _evolve(
     objectives: Callable[[Ints], Floats],
     gangs: Sequence[Gang],
-    settings: Genetic,
+    settings: GeneticSettings,
     instance: Instance,
     plans: Ints,
     rng: np.random.Generator,
@@ -247,7 +247,7 @@ def _evolve(
 
 
 def _mating(
-    gangs: Sequence[Gang], settings: Genetic, instance: Instance, rng: np.random.Generator
+    gangs: Sequence[Gang], settings: GeneticSettings, instance: Instance, rng: np.random.Generator
 ) -> tuple[Any, Any]:
     """Mating of pymoo with the operators below, and its elimination of duplicates."""
     from pymoo.core.crossover import Crossover

@@ -20,14 +20,14 @@ import numpy as np
 
 from repro.model.policy import register
 from repro.model.settings import Between
-from repro.placement.network import Gang, Scoring, Site
-from repro.policies.liquid._beside import Beside
+from repro.placement.network import Gang, NodeResources, Scoring
 from repro.policies.liquid._containers import Plan
+from repro.policies.liquid._optimisations import OptimisedContainers
 
 
 @register("liquid")
 @dataclass(frozen=True)
-class Liquid(Beside):
+class Liquid(OptimisedContainers):
     """Place jobs at once, container by container, by the least score of cost and load.
 
     Parameters
@@ -51,7 +51,7 @@ class Liquid(Beside):
     score: Literal["paper", "artifact"] = "paper"
     drop: Literal["full", "always"] = "full"
 
-    baseline = Beside.baseline.also("drop")
+    baseline = OptimisedContainers.baseline.also("drop")
 
     def scoring(self) -> Scoring:
         """Make the formula and the weight of the score."""
@@ -61,6 +61,6 @@ class Liquid(Beside):
         """Largest number of containers of a job on one node, apart from resources."""
         return 1 if self.drop == "always" else super().per_node()
 
-    def plan(self, site: Site, gang: Gang, rng: np.random.Generator) -> Plan | None:
+    def plan(self, site: NodeResources, gang: Gang, rng: np.random.Generator) -> Plan | None:
         """Best-fit plan of one job; None: it has to wait."""
         return site.best_fit(gang, self.scoring(), self.drop)

@@ -18,9 +18,9 @@ import numpy as np
 
 from repro.model.policy import register
 from repro.model.settings import Above, AtLeast, Between
-from repro.placement.network import Gang, Site
+from repro.placement.network import Gang, NodeResources
 from repro.policies.liquid._containers import PACK, Containers, Plan
-from repro.policies.liquid.grouping import Genetic, search
+from repro.policies.liquid.grouping import GeneticSettings, search
 
 
 @register("liquid-batch")
@@ -58,26 +58,26 @@ class LiquidBatch(Containers):
 
     baseline = PACK.also("every_s")
     time_fields: ClassVar[tuple[str, ...]] = ("every_s",)
-    draws: ClassVar[bool] = True
+    is_random: ClassVar[bool] = True
 
     @property
     def interval(self) -> float | None:
         """Seconds between batches."""
         return self.every_s
 
-    def genetic(self) -> Genetic:
+    def genetic(self) -> GeneticSettings:
         """Make the settings of the search."""
-        return Genetic(
+        return GeneticSettings(
             self.generations, near=self.near, elitist=self.elitist, best_fit=self.best_fit
         )
 
-    def plan(self, site: Site, gang: Gang, rng: np.random.Generator) -> Plan | None:
+    def plan(self, site: NodeResources, gang: Gang, rng: np.random.Generator) -> Plan | None:
         """Plan of a batch of one job; None: it has to wait."""
         return self.place(site, [gang], rng)[0]
 
     def place(
         self,
-        site: Site,
+        site: NodeResources,
         gangs: Sequence[Gang],
         rng: np.random.Generator,
         watch: Callable[[int, float], None] | None = None,
@@ -94,7 +94,7 @@ class LiquidBatch(Containers):
                 for number, gang in enumerate(batch):
                     plan = best.plan[ends[number] - gang.size : ends[number]]
                     plans[number] = plan
-                    site.hold(plan, gang)
+                    site.allocate(plan, gang)
                 break
             # The GPUs suffice, but memory, bandwidth or domains do not.
             num_jobs -= 1

@@ -22,7 +22,7 @@ from repro.model.baseline import Baseline
 from repro.model.decision import Run, RunSet
 from repro.model.policy import register
 from repro.model.view import View
-from repro.placement.network import Gang, Site
+from repro.placement.network import Gang, NodeResources
 from repro.policies.liquid._containers import PACK, GangOf, Plan
 from repro.policies.liquid.by_load import ByLoad, Pack
 
@@ -48,12 +48,14 @@ class Pods(ByLoad):
         return tuple(node_of[container] for container in range(gang.size))
 
     def place(
-        self, site: Site, gangs: Sequence[Gang], rng: np.random.Generator
+        self, site: NodeResources, gangs: Sequence[Gang], rng: np.random.Generator
     ) -> list[Plan | None]:
         """Plan of each job whose pods all fit; ``site`` also holds the pods of the other jobs."""
         return [self._complete_plan(gang, self.extend(site, gang, (), rng), rng) for gang in gangs]
 
-    def choose(self, view: View, site: Site, gang_of: GangOf, rng: np.random.Generator) -> RunSet:
+    def choose(
+        self, view: View, site: NodeResources, gang_of: GangOf, rng: np.random.Generator
+    ) -> RunSet:
         """Start jobs whose last pod fits; waiting jobs hold the GPUs of the pods that fit."""
         changes: list[Run] = []
         for job in view.jobs:
@@ -75,7 +77,7 @@ class Pods(ByLoad):
 class Kubernetes(Pods):
     """Place every pod on the node with the fewest pods, sampled among equal nodes."""
 
-    def load(self, site: Site) -> Floats:
+    def load(self, site: NodeResources) -> Floats:
         """Pods of each node, one for each GPU in use."""
         return site.used
 

@@ -20,8 +20,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from repro.base.compiled import njit
 from repro.base.typing import Floats
-from repro.engine.elastic import ruled
-from repro.model.elastic import HOLDERS, PRESENT, Elastic, ElasticState, Jobs, give, speed
+from repro.engine.elastic import compiled_rule
+from repro.model.elastic import HOLDERS, PRESENT, Elastic, ElasticJobs, ElasticState, give, speed
 from repro.model.policy import register
 from repro.policies.pcs.in_order import (
     Queue,
@@ -54,28 +54,28 @@ class Memory(NamedTuple):
 def memory_of(s: ElasticState) -> Memory:
     """Memory of a state; row 0 is the key of `repro.policies.pcs.in_order.Queue`."""
     return Memory(
-        gpus=s.real[1],
-        time=s.real[2],
-        gain=s.real[3],
-        gain_after=s.real[4],
+        gpus=s.own_floats[1],
+        time=s.own_floats[2],
+        gain=s.own_floats[3],
+        gain_after=s.own_floats[4],
     )
 
 
 @njit()
-def _inverse_time(jobs: Jobs, job: int, work: float, gpus: float) -> float:
+def _inverse_time(jobs: ElasticJobs, job: int, work: float, gpus: float) -> float:
     """r(gpus) of a job with this much work left (s on one GPU), 1/s."""
     return float(1.0 / (work / speed(jobs, job, gpus) + _EPSILON_S))
 
 
 @njit()
-def _admit(jobs: Jobs, settings: int, s: ElasticState, job: int) -> None:
+def _admit(jobs: ElasticJobs, settings: int, s: ElasticState, job: int) -> None:
     """Add a job to the queue: largest r(1) first, then the later arrival."""
-    work = s.left[job] * jobs.error[job]
+    work = s.work_left[job] * jobs.error[job]
     enqueue(s, job, -_inverse_time(jobs, job, work, 1.0), -job)
 
 
 @njit()
-def _gains(jobs: Jobs, job: int, work: float, gpus: float) -> tuple[float, float, float]:
+def _gains(jobs: ElasticJobs, job: int, work: float, gpus: float) -> tuple[float, float, float]:
     """Remaining time (s) with these GPUs, and the two relative gains of `Memory`."""
     now = _inverse_time(jobs, job, work, gpus)
     after = _inverse_time(jobs, job, work, gpus + 1.0)
@@ -83,11 +83,11 @@ def _gains(jobs: Jobs, job: int, work: float, gpus: float) -> tuple[float, float
 
 
 @njit()
-def _share(jobs: Jobs, settings: int, s: ElasticState) -> None:
+def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
     """Give one GPU to each job in order of r(1), then the remaining GPUs one by one."""
     queue = queue_of(s)
     for job in s.holders[: s.tally[HOLDERS]]:
-        queue.key[job] = -_inverse_time(jobs, job, s.left[job] * jobs.error[job], 1.0)
+        queue.key[job] = -_inverse_time(jobs, job, s.work_left[job] * jobs.error[job], 1.0)
     present = s.tally[PRESENT]
     if present >= jobs.gpus:
         sort_holders(s, True)
@@ -106,9 +106,9 @@ def _share(jobs: Jobs, settings: int, s: ElasticState) -> None:
     unsatisfied = 0
     for job in holders:
         gpus[job] = 1.0
-        work = s.left[job] * jobs.error[job]
+        work = s.work_left[job] * jobs.error[job]
         time[job], gain[job], gain_after[job] = _gains(jobs, job, work, 1.0)
-        unsatisfied += jobs.asked[job] > 1
+        unsatisfied += jobs.demand[job] > 1
     for _ in range(jobs.gpus - present):
         if unsatisfied == 0:
             break
@@ -120,12 +120,12 @@ def _share(jobs: Jobs, settings: int, s: ElasticState) -> None:
             elif not gain[best] > gain_after[job]:
                 best = job
         gpus[best] += 1.0
-        work = s.left[best] * jobs.error[best]
+        work = s.work_left[best] * jobs.error[best]
         time[best], gain[best], gain_after[best] = _gains(jobs, best, work, gpus[best])
-        unsatisfied -= gpus[best] == jobs.asked[best]
+        unsatisfied -= gpus[best] == jobs.demand[best]
     for job in holders:
         # where all gains are 0 or less, a job may win more GPUs than its demand
-        give(jobs, s, job, min(gpus[job], float(jobs.asked[job])))
+        give(jobs, s, job, min(gpus[job], float(jobs.demand[job])))
 
 
 @njit()
@@ -147,4 +147,4 @@ class Afs(Elastic):
     """Each GPU in turn to the job that gains most from it (AFS-L as PCS runs it, section 5.1)."""
 
     needs = frozenset({"duration"})
-    rule: ClassVar[Any] = ruled(_admit, retire, _share, Queue, Memory)
+    rule: ClassVar[Any] = compiled_rule(_admit, retire, _share, Queue, Memory)

@@ -17,8 +17,8 @@ from typing import Any, ClassVar, NamedTuple
 from repro.base.assign import assign
 from repro.base.compiled import njit
 from repro.base.typing import Floats, Ints
-from repro.engine.elastic import ruled
-from repro.model.elastic import HOLDERS, Elastic, ElasticState, Jobs, give, pop, push
+from repro.engine.elastic import compiled_rule
+from repro.model.elastic import HOLDERS, Elastic, ElasticJobs, ElasticState, give, pop, push
 from repro.model.policy import register
 
 
@@ -43,12 +43,12 @@ class Queue(NamedTuple):
 def queue_of(s: ElasticState) -> Queue:
     """Queue of a state."""
     return Queue(
-        key=s.real[0],
-        tie=s.whole[0],
-        heap=s.whole[1],
-        waiting=s.whole[2],
-        last_tie=s.whole[3],
-        granted=s.whole[4],
+        key=s.own_floats[0],
+        tie=s.own_ints[0],
+        heap=s.own_ints[1],
+        waiting=s.own_ints[2],
+        last_tie=s.own_ints[3],
+        granted=s.own_ints[4],
     )
 
 
@@ -72,7 +72,7 @@ def dequeue(s: ElasticState) -> int:
 
 
 @njit()
-def retire(jobs: Jobs, settings: int, s: ElasticState, job: int) -> None:
+def retire(jobs: ElasticJobs, settings: int, s: ElasticState, job: int) -> None:
     """Remove a completed job from the jobs that hold GPUs."""
     holders = s.holders[: s.tally[HOLDERS]]
     position = 0
@@ -107,7 +107,7 @@ def sort_holders(s: ElasticState, by_tie: bool) -> None:
 
 
 @njit()
-def hand_out(jobs: Jobs, s: ElasticState, single: bool, stable: bool) -> None:
+def hand_out(jobs: ElasticJobs, s: ElasticState, single: bool, stable: bool) -> None:
     """Hand out GPUs in order of keys: the demand of each job, or one GPU each if ``single``.
 
     The jobs that hold GPUs are sorted already. If ``stable``, they come before waiting jobs of
@@ -137,7 +137,7 @@ def hand_out(jobs: Jobs, s: ElasticState, single: bool, stable: bool) -> None:
         else:
             job = s.holders[kept]
             kept += 1
-        gpus = 1 if single else min(free, jobs.asked[job])
+        gpus = 1 if single else min(free, jobs.demand[job])
         give(jobs, s, job, gpus)
         granted[count] = job
         count += 1
@@ -154,31 +154,31 @@ def hand_out(jobs: Jobs, s: ElasticState, single: bool, stable: bool) -> None:
 
 
 @njit()
-def _admit_fifo(jobs: Jobs, settings: int, s: ElasticState, job: int) -> None:
+def _admit_fifo(jobs: ElasticJobs, settings: int, s: ElasticState, job: int) -> None:
     """Add a job to the queue; its key never changes."""
     enqueue(s, job, float(job), job)
 
 
 @njit()
-def _share_fifo(jobs: Jobs, settings: int, s: ElasticState) -> None:
+def _share_fifo(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
     """Hand out demands in order of arrival."""
     hand_out(jobs, s, False, True)
 
 
 @njit()
-def _remaining_service(jobs: Jobs, s: ElasticState, job: int) -> float:
+def _remaining_service(jobs: ElasticJobs, s: ElasticState, job: int) -> float:
     """Remaining service D w / S(D), GPU-seconds."""
-    return float(jobs.asked[job] * (s.left[job] * jobs.error[job]) / jobs.fastest[job])
+    return float(jobs.demand[job] * (s.work_left[job] * jobs.error[job]) / jobs.full_speed[job])
 
 
 @njit()
-def _admit_srsf(jobs: Jobs, settings: int, s: ElasticState, job: int) -> None:
+def _admit_srsf(jobs: ElasticJobs, settings: int, s: ElasticState, job: int) -> None:
     """Add a job to the queue; its key is constant while it waits."""
     enqueue(s, job, _remaining_service(jobs, s, job), job)
 
 
 @njit()
-def _share_srsf(jobs: Jobs, settings: int, s: ElasticState) -> None:
+def _share_srsf(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
     """Hand out demands in order of remaining service."""
     queue = queue_of(s)
     for job in s.holders[: s.tally[HOLDERS]]:
@@ -194,7 +194,7 @@ class FifoElastic(Elastic):
 
     needs = frozenset({"duration"})
     foresees = True
-    rule: ClassVar[Any] = ruled(_admit_fifo, retire, _share_fifo, Queue)
+    rule: ClassVar[Any] = compiled_rule(_admit_fifo, retire, _share_fifo, Queue)
 
 
 @register("srsf-elastic")
@@ -203,4 +203,4 @@ class SrsfElastic(Elastic):
     """Smallest remaining service first, at most the demand each (called Tiresias in PCS, 5.1)."""
 
     needs = frozenset({"duration"})
-    rule: ClassVar[Any] = ruled(_admit_srsf, retire, _share_srsf, Queue, by_arrival=False)
+    rule: ClassVar[Any] = compiled_rule(_admit_srsf, retire, _share_srsf, Queue, by_arrival=False)

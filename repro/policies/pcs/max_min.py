@@ -18,8 +18,18 @@ import numpy as np
 
 from repro.base.compiled import njit
 from repro.base.typing import Floats, Ints
-from repro.engine.elastic import ruled
-from repro.model.elastic import HOLDERS, NOW, PRESENT, Elastic, ElasticState, Jobs, give, pop, push
+from repro.engine.elastic import compiled_rule
+from repro.model.elastic import (
+    HOLDERS,
+    NOW,
+    PRESENT,
+    Elastic,
+    ElasticJobs,
+    ElasticState,
+    give,
+    pop,
+    push,
+)
 from repro.model.policy import register
 
 
@@ -49,13 +59,13 @@ class Memory(NamedTuple):
 def memory_of(s: ElasticState) -> Memory:
     """Memory of a state."""
     return Memory(
-        goal=s.real[0],
-        done=s.real[1],
-        rate=s.real[2],
-        counted_until=s.real[3],
-        heap=s.whole[0],
-        number=s.whole[1],
-        row=s.whole[2],
+        goal=s.own_floats[0],
+        done=s.own_floats[1],
+        rate=s.own_floats[2],
+        counted_until=s.own_floats[3],
+        heap=s.own_ints[0],
+        number=s.own_ints[1],
+        row=s.own_ints[2],
     )
 
 
@@ -69,7 +79,7 @@ class Kinds(NamedTuple):
 
 
 @njit(inline="always")
-def _progress(jobs: Jobs, kinds: Kinds, s: ElasticState, memory: Memory) -> None:
+def _progress(jobs: ElasticJobs, kinds: Kinds, s: ElasticState, memory: Memory) -> None:
     """Bring the work of every kind up to the present time."""
     seconds = (s.clock[NOW] - memory.counted_until[0]) / jobs.per_second
     if seconds > 0.0:
@@ -79,19 +89,19 @@ def _progress(jobs: Jobs, kinds: Kinds, s: ElasticState, memory: Memory) -> None
 
 
 @njit()
-def _admit(jobs: Jobs, kinds: Kinds, s: ElasticState, job: int) -> None:
+def _admit(jobs: ElasticJobs, kinds: Kinds, s: ElasticState, job: int) -> None:
     """Add a job to its kind."""
     memory = memory_of(s)
     _progress(jobs, kinds, s, memory)
     kind = jobs.group[job]
-    memory.goal[job] = memory.done[kind] + s.left[job]
+    memory.goal[job] = memory.done[kind] + s.work_left[job]
     memory.row[job] = job
     push(memory.heap, memory.goal, memory.row, kinds.start[kind], memory.number[kind], job)
     memory.number[kind] += 1
 
 
 @njit()
-def _retire(jobs: Jobs, kinds: Kinds, s: ElasticState, job: int) -> None:
+def _retire(jobs: ElasticJobs, kinds: Kinds, s: ElasticState, job: int) -> None:
     """Remove the completed job, which is the first of its kind."""
     memory = memory_of(s)
     _progress(jobs, kinds, s, memory)
@@ -101,7 +111,7 @@ def _retire(jobs: Jobs, kinds: Kinds, s: ElasticState, job: int) -> None:
 
 
 @njit()
-def _share(jobs: Jobs, kinds: Kinds, s: ElasticState) -> None:
+def _share(jobs: ElasticJobs, kinds: Kinds, s: ElasticState) -> None:
     """Fill in order of ascending demand: each job gets at most an equal part of the GPUs left.
 
     The first job of a kind to complete represents the kind among the jobs that hold GPUs.
@@ -116,11 +126,11 @@ def _share(jobs: Jobs, kinds: Kinds, s: ElasticState) -> None:
         if number == 0:
             continue
         job = memory.heap[kinds.start[kind]]
-        gpus = min(float(jobs.asked[job]), free / unserved)
+        gpus = min(float(jobs.demand[job]), free / unserved)
         give(jobs, s, job, gpus)
         memory.rate[kind] = s.rate[job]
         if not kinds.single_jobs:
-            s.left[job] = memory.goal[job] - memory.done[kind]
+            s.work_left[job] = memory.goal[job] - memory.done[kind]
         s.holders[count] = job
         count += 1
         free -= gpus * number
@@ -134,19 +144,19 @@ class MaxMin(Elastic):
     """The same number of GPUs for every job, at most its demand (PCS, section 5.1)."""
 
     needs = frozenset({"duration"})
-    rule: ClassVar[Any] = ruled(_admit, _retire, _share, Memory)
+    rule: ClassVar[Any] = compiled_rule(_admit, _retire, _share, Memory)
 
-    def groups(self, jobs: Jobs, *, alone: bool) -> tuple[Ints, int]:
+    def groups(self, jobs: ElasticJobs, *, alone: bool) -> tuple[Ints, int]:
         """Kind of every job, (jobs,), in order of demand, and the number of kinds.
 
         With ``alone`` every job is a kind of its own.
         """
         speed_up = np.arange(len(jobs.work)) if alone else jobs.curve
-        pairs = np.column_stack([jobs.asked, speed_up])
+        pairs = np.column_stack([jobs.demand, speed_up])
         kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
         return kind.ravel(), len(kinds)
 
-    def settings(self, jobs: Jobs) -> Any:
+    def settings(self, jobs: ElasticJobs) -> Any:
         """Kinds of the run."""
         sizes = np.bincount(jobs.group)
         return Kinds(np.append(0, np.cumsum(sizes)), bool(sizes.max() == 1))

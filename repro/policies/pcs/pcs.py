@@ -22,9 +22,9 @@ import numpy as np
 from repro.base.compiled import njit
 from repro.base.errors import ParamError
 from repro.base.typing import Floats, Ints
-from repro.engine.elastic import ruled
+from repro.engine.elastic import compiled_rule
 from repro.model.baseline import Baseline
-from repro.model.elastic import HOLDERS, NO_GPUS, Elastic, ElasticState, Jobs, give
+from repro.model.elastic import GPU_TOLERANCE, HOLDERS, Elastic, ElasticJobs, ElasticState, give
 from repro.model.policy import register
 from repro.model.settings import Above, AtLeast, Between
 
@@ -76,30 +76,30 @@ class Memory(NamedTuple):
 def memory_of(s: ElasticState) -> Memory:
     """Memory of a state."""
     return Memory(
-        class_gpus=s.real[0],
-        queue=s.whole[0],
-        head=s.whole[1],
-        number=s.whole[2],
-        num_holders=s.whole[3],
-        demand=s.whole[4],
-        level=s.whole[5],
-        turn=s.whole[6],
+        class_gpus=s.own_floats[0],
+        queue=s.own_ints[0],
+        head=s.own_ints[1],
+        number=s.own_ints[2],
+        num_holders=s.own_ints[3],
+        demand=s.own_ints[4],
+        level=s.own_ints[5],
+        turn=s.own_ints[6],
     )
 
 
 @njit()
-def _admit(jobs: Jobs, classes: Classes, s: ElasticState, job: int) -> None:
+def _admit(jobs: ElasticJobs, classes: Classes, s: ElasticState, job: int) -> None:
     """Add a job at the end of its class."""
     memory = memory_of(s)
     k = jobs.group[job]
     end = classes.start[k] + memory.head[k] + memory.number[k]
     memory.queue[end] = job
     memory.number[k] += 1
-    memory.demand[k] += jobs.asked[job]
+    memory.demand[k] += jobs.demand[job]
 
 
 @njit()
-def _retire(jobs: Jobs, classes: Classes, s: ElasticState, job: int) -> None:
+def _retire(jobs: ElasticJobs, classes: Classes, s: ElasticState, job: int) -> None:
     """Remove a job from its class; earlier jobs move back by one entry."""
     memory = memory_of(s)
     k = jobs.group[job]
@@ -113,11 +113,11 @@ def _retire(jobs: Jobs, classes: Classes, s: ElasticState, job: int) -> None:
     memory.head[k] += 1
     memory.number[k] -= 1
     memory.num_holders[k] -= 1
-    memory.demand[k] -= jobs.asked[job]
+    memory.demand[k] -= jobs.demand[job]
 
 
 @njit(error_model="numpy")
-def _share_among_classes(jobs: Jobs, classes: Classes, s: ElasticState) -> None:
+def _share_among_classes(jobs: ElasticJobs, classes: Classes, s: ElasticState) -> None:
     """Weighted max-min fairness among classes, over the demands of their jobs."""
     memory = memory_of(s)
     class_gpus = memory.class_gpus
@@ -139,30 +139,30 @@ def _share_among_classes(jobs: Jobs, classes: Classes, s: ElasticState) -> None:
         unmet_demand = 0.0
         unmet_weight = 0.0
         for k in range(num_classes):
-            if demand[k] - class_gpus[k] > NO_GPUS:
+            if demand[k] - class_gpus[k] > GPU_TOLERANCE:
                 class_gpus[k] = min(
                     demand[k], class_gpus[k] + shared_gpus * classes.weights[k] / weight
                 )
             residual -= class_gpus[k]
-            if demand[k] - class_gpus[k] > NO_GPUS:
+            if demand[k] - class_gpus[k] > GPU_TOLERANCE:
                 unmet_demand += demand[k] - class_gpus[k]
                 unmet_weight += classes.weights[k]
         weight = unmet_weight
 
 
 @njit()
-def _capped_demand(jobs: Jobs, classes: Classes, s: ElasticState, k: int, level: int) -> int:
+def _capped_demand(jobs: ElasticJobs, classes: Classes, s: ElasticState, k: int, level: int) -> int:
     """Sum of capped demands of class k at a level of the cap (GPUs)."""
     memory = memory_of(s)
     head = classes.start[k] + memory.head[k]
     gpus = 0
     for job in memory.queue[head : head + memory.number[k]]:
-        gpus += min(jobs.asked[job], classes.caps[level, jobs.curve[job]])
+        gpus += min(jobs.demand[job], classes.caps[level, jobs.curve[job]])
     return gpus
 
 
 @njit()
-def _share(jobs: Jobs, classes: Classes, s: ElasticState) -> None:
+def _share(jobs: ElasticJobs, classes: Classes, s: ElasticState) -> None:
     """Share GPUs among classes, then within each class in order of arrival, up to the cap.
 
     The level of the cap is the first at which the capped demands take all GPUs of the class. The
@@ -176,27 +176,27 @@ def _share(jobs: Jobs, classes: Classes, s: ElasticState) -> None:
         number = memory.number[k]
         level = 0
         # every job takes one GPU or more
-        if number + NO_GPUS < free:
+        if number + GPU_TOLERANCE < free:
             level = memory.level[k]
             last = len(classes.caps) - 1
-            if _capped_demand(jobs, classes, s, k, level) + NO_GPUS >= free:
+            if _capped_demand(jobs, classes, s, k, level) + GPU_TOLERANCE >= free:
                 while level > 0 and (
-                    _capped_demand(jobs, classes, s, k, level - 1) + NO_GPUS >= free
+                    _capped_demand(jobs, classes, s, k, level - 1) + GPU_TOLERANCE >= free
                 ):
                     level -= 1
             else:
                 level += level < last
                 while level < last and (
-                    _capped_demand(jobs, classes, s, k, level) + NO_GPUS < free
+                    _capped_demand(jobs, classes, s, k, level) + GPU_TOLERANCE < free
                 ):
                     level += 1
             memory.level[k] = level
         head = classes.start[k] + memory.head[k]
         served = 0
-        while served < number and free > NO_GPUS:
+        while served < number and free > GPU_TOLERANCE:
             job = memory.queue[head + served]
             cap = classes.caps[level, jobs.curve[job]]
-            gpus = min(free, float(min(jobs.asked[job], cap)))
+            gpus = min(free, float(min(jobs.demand[job], cap)))
             give(jobs, s, job, gpus)
             s.holders[count] = job
             count += 1
@@ -211,7 +211,7 @@ def _share(jobs: Jobs, classes: Classes, s: ElasticState) -> None:
 
 
 @njit()
-def _take_turns(jobs: Jobs, s: ElasticState) -> None:
+def _take_turns(jobs: ElasticJobs, s: ElasticState) -> None:
     """Round GPUs to whole ones: the fractions are pooled, and jobs take turns in getting the pool.
 
     A job without a fraction keeps its GPUs.
@@ -221,15 +221,15 @@ def _take_turns(jobs: Jobs, s: ElasticState) -> None:
     fractions = 0.0
     num_fractional = 0
     for job in holders:
-        fraction = s.gpus[job] - np.floor(s.gpus[job] + NO_GPUS)
+        fraction = s.gpus[job] - np.floor(s.gpus[job] + GPU_TOLERANCE)
         fractions = fractions + fraction
-        num_fractional = num_fractional + (fraction > NO_GPUS)
+        num_fractional = num_fractional + (fraction > GPU_TOLERANCE)
     extra_gpus = int(np.round(fractions))
     turn = memory.turn[0] % max(num_fractional, 1)
     count = 0
     for job in holders:
-        gpus = np.floor(s.gpus[job] + NO_GPUS)
-        if s.gpus[job] - gpus > NO_GPUS:
+        gpus = np.floor(s.gpus[job] + GPU_TOLERANCE)
+        if s.gpus[job] - gpus > GPU_TOLERANCE:
             gpus += turn % num_fractional < extra_gpus
             turn += 1
         give(jobs, s, job, gpus)
@@ -281,7 +281,7 @@ class Pcs(Elastic):
 
     time_fields = ("turn",)
     needs = frozenset({"duration"})
-    classed = True
+    has_classes = True
     baseline = Baseline(
         "fifo-elastic",
         "without thresholds all jobs are one class; find some with `repro front`, or give "
@@ -289,7 +289,7 @@ class Pcs(Elastic):
         parameters=("thresholds", "c2", "turn"),
         model=True,
     )
-    rule: ClassVar[Any] = ruled(_admit, _retire, _share, Memory)
+    rule: ClassVar[Any] = compiled_rule(_admit, _retire, _share, Memory)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -362,12 +362,12 @@ class Pcs(Elastic):
         weights = np.atleast_1d(self.weights) if np.size(self.weights) else np.ones(classes)
         return np.asarray(weights / weights.sum())
 
-    def groups(self, jobs: Jobs, *, alone: bool) -> tuple[Ints, int]:
+    def groups(self, jobs: ElasticJobs, *, alone: bool) -> tuple[Ints, int]:
         """Class of every job, (jobs,), and the number of classes."""
         bounds = self.bounds(jobs.work)
         return np.searchsorted(bounds, jobs.work * jobs.error), len(bounds) + 1
 
-    def settings(self, jobs: Jobs) -> Classes:
+    def settings(self, jobs: ElasticJobs) -> Classes:
         """Classes of the run."""
         sizes = np.bincount(jobs.group, minlength=jobs.groups)
         return Classes(

@@ -18,17 +18,17 @@ import numpy as np
 
 from repro.base.compiled import njit
 from repro.base.typing import Floats, Ints
-from repro.engine.elastic import ruled
+from repro.engine.elastic import compiled_rule
 from repro.model.elastic import (
-    ASKED,
+    DEMAND,
     HOLDERS,
     NOW,
     WAKE,
     Elastic,
+    ElasticJobs,
     ElasticState,
-    Jobs,
+    clock_parts,
     give,
-    in_parts,
     pop,
     push,
     speed,
@@ -61,17 +61,17 @@ class Memory(NamedTuple):
 def memory_of(s: ElasticState) -> Memory:
     """Memory of a state."""
     return Memory(
-        start=s.real[0],
-        end=s.real[1],
-        promised=s.real[2],
-        heap=s.whole[0],
-        row=s.whole[1],
-        waiting=s.whole[2],
+        start=s.own_floats[0],
+        end=s.own_floats[1],
+        promised=s.own_floats[2],
+        heap=s.own_ints[0],
+        row=s.own_ints[1],
+        waiting=s.own_ints[2],
     )
 
 
 @njit()
-def _earliest_start(jobs: Jobs, s: ElasticState, gpus: int, length: float) -> float:
+def _earliest_start(jobs: ElasticJobs, s: ElasticState, gpus: int, length: float) -> float:
     """Earliest instant from which so many GPUs are free for ``length`` (parts of a second).
 
     A job late to start is assumed to start now. A job late to end is assumed to overrun by as much
@@ -88,7 +88,7 @@ def _earliest_start(jobs: Jobs, s: ElasticState, gpus: int, length: float) -> fl
         job = s.holders[index] if holds else memory.heap[index - num_holders]
         begin = memory.start[job]
         end = memory.end[job]
-        reserved = min(jobs.asked[job], jobs.gpus)
+        reserved = min(jobs.demand[job], jobs.gpus)
         end = max(end, 2.0 * now - end) if holds else end + max(now - begin, 0.0)
         times[2 * index] = max(begin, now)
         times[2 * index + 1] = end
@@ -114,12 +114,12 @@ def _earliest_start(jobs: Jobs, s: ElasticState, gpus: int, length: float) -> fl
 
 
 @njit()
-def _admit(jobs: Jobs, settings: int, s: ElasticState, job: int) -> None:
+def _admit(jobs: ElasticJobs, settings: int, s: ElasticState, job: int) -> None:
     """Reserve the demand of a job for its predicted run time."""
     memory = memory_of(s)
-    gpus = min(jobs.asked[job], jobs.gpus)
-    seconds = s.left[job] * jobs.error[job] / speed(jobs, job, gpus)
-    length = jobs.pause + in_parts(jobs, seconds)
+    gpus = min(jobs.demand[job], jobs.gpus)
+    seconds = s.work_left[job] * jobs.error[job] / speed(jobs, job, gpus)
+    length = jobs.pause + clock_parts(jobs, seconds)
     start = _earliest_start(jobs, s, gpus, length)
     end = start + length
     memory.start[job] = start
@@ -131,7 +131,7 @@ def _admit(jobs: Jobs, settings: int, s: ElasticState, job: int) -> None:
 
 
 @njit()
-def _share(jobs: Jobs, settings: int, s: ElasticState) -> None:
+def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
     """Start the jobs whose intervals have begun, in order of starts.
 
     The first job that does not fit delays all jobs behind it.
@@ -144,9 +144,9 @@ def _share(jobs: Jobs, settings: int, s: ElasticState) -> None:
     start = memory.start
     row = memory.row
     for job in s.holders[:count]:
-        free -= min(jobs.asked[job], jobs.gpus)
+        free -= min(jobs.demand[job], jobs.gpus)
     while memory.waiting[0] > 0 and start[heap[0]] <= now:
-        gpus = min(jobs.asked[heap[0]], jobs.gpus)
+        gpus = min(jobs.demand[heap[0]], jobs.gpus)
         if gpus > free:
             break
         job = pop(heap, start, row, 0, memory.waiting[0])
@@ -159,7 +159,7 @@ def _share(jobs: Jobs, settings: int, s: ElasticState) -> None:
         count += 1
         free -= gpus
     s.tally[HOLDERS] = count
-    s.clock[ASKED] = jobs.gpus - free
+    s.clock[DEMAND] = jobs.gpus - free
     starts_later = memory.waiting[0] > 0 and start[heap[0]] > now
     s.clock[WAKE] = start[heap[0]] if starts_later else np.inf
 
@@ -179,5 +179,5 @@ class Reservation(Elastic):
     """
 
     needs = frozenset({"duration"})
-    promised = Memory._fields.index("promised")
-    rule: ClassVar[Any] = ruled(_admit, retire, _share, Memory)
+    reserved_end = Memory._fields.index("promised")
+    rule: ClassVar[Any] = compiled_rule(_admit, retire, _share, Memory)

@@ -21,9 +21,18 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 from repro.base.assign import assign
 from repro.base.compiled import njit
 from repro.base.typing import Floats, Ints
-from repro.engine.elastic import ruled
+from repro.engine.elastic import compiled_rule
 from repro.model.decision import Decision
-from repro.model.elastic import EVENTS, HOLDERS, NOW, SHOWN, Elastic, ElasticState, Jobs, give
+from repro.model.elastic import (
+    EVENTS,
+    HOLDERS,
+    NOW,
+    PRESENT_SUM,
+    Elastic,
+    ElasticJobs,
+    ElasticState,
+    give,
+)
 from repro.model.policy import FromSettings, register
 from repro.model.settings import Above, AtLeast
 from repro.model.view import View
@@ -49,8 +58,8 @@ class Memory(NamedTuple):
     #: demand (GPUs)
     demand: Floats
     #: with the tallies of `ElasticState`, the mean number of jobs present over the job's life:
-    #: N = (shown_offset + SHOWN) / (event_offset + EVENTS)
-    shown_offset: Floats
+    #: N = (present_sum_offset + PRESENT_SUM) / (event_offset + EVENTS)
+    present_sum_offset: Floats
     event_offset: Floats
     #: rho if the job receives the GPUs that are left, at most its demand
     rho: Floats
@@ -76,41 +85,41 @@ class Memory(NamedTuple):
 def memory_of(s: ElasticState) -> Memory:
     """Memory of a state."""
     return Memory(
-        remaining_work=s.real[0],
-        work=s.real[1],
-        submit=s.real[2],
-        demand=s.real[3],
-        shown_offset=s.real[4],
-        event_offset=s.real[5],
-        rho=s.real[6],
-        fair_duration=s.real[7],
-        job=s.whole[0],
-        worst=s.whole[1],
-        wide=s.whole[2],
-        has_offer=s.whole[3],
-        offers=s.whole[4],
-        holder_slot=s.whole[5],
-        present=s.whole[6],
+        remaining_work=s.own_floats[0],
+        work=s.own_floats[1],
+        submit=s.own_floats[2],
+        demand=s.own_floats[3],
+        present_sum_offset=s.own_floats[4],
+        event_offset=s.own_floats[5],
+        rho=s.own_floats[6],
+        fair_duration=s.own_floats[7],
+        job=s.own_ints[0],
+        worst=s.own_ints[1],
+        wide=s.own_ints[2],
+        has_offer=s.own_ints[3],
+        offers=s.own_ints[4],
+        holder_slot=s.own_ints[5],
+        present=s.own_ints[6],
     )
 
 
 @njit()
-def _admit(jobs: Jobs, settings: int, s: ElasticState, job: int) -> None:
+def _admit(jobs: ElasticJobs, settings: int, s: ElasticState, job: int) -> None:
     """Add a job at the end of the list."""
     memory = memory_of(s)
     slot = memory.present[0]
     memory.job[slot] = job
-    memory.remaining_work[slot] = s.left[job] * jobs.error[job]
+    memory.remaining_work[slot] = s.work_left[job] * jobs.error[job]
     memory.work[slot] = jobs.work[job]
     memory.submit[slot] = jobs.submit[job]
-    memory.demand[slot] = jobs.asked[job]
-    memory.shown_offset[slot] = s.seen[0, job] - s.seen[2, job]
-    memory.event_offset[slot] = 1 - s.seen[1, job]
+    memory.demand[slot] = jobs.demand[job]
+    memory.present_sum_offset[slot] = s.at_arrival[0, job] - s.at_arrival[2, job]
+    memory.event_offset[slot] = 1 - s.at_arrival[1, job]
     memory.present[0] += 1
 
 
 @njit()
-def _retire(jobs: Jobs, settings: int, s: ElasticState, job: int) -> None:
+def _retire(jobs: ElasticJobs, settings: int, s: ElasticState, job: int) -> None:
     """Remove a job from the list; later jobs move up by one slot."""
     memory = memory_of(s)
     present = memory.present[0]
@@ -122,7 +131,7 @@ def _retire(jobs: Jobs, settings: int, s: ElasticState, job: int) -> None:
     assign(memory.work[slot : present - 1], memory.work[slot + 1 :])
     assign(memory.submit[slot : present - 1], memory.submit[slot + 1 :])
     assign(memory.demand[slot : present - 1], memory.demand[slot + 1 :])
-    assign(memory.shown_offset[slot : present - 1], memory.shown_offset[slot + 1 :])
+    assign(memory.present_sum_offset[slot : present - 1], memory.present_sum_offset[slot + 1 :])
     assign(memory.event_offset[slot : present - 1], memory.event_offset[slot + 1 :])
     for holder in range(s.tally[HOLDERS]):
         if memory.holder_slot[holder] == slot:
@@ -133,26 +142,26 @@ def _retire(jobs: Jobs, settings: int, s: ElasticState, job: int) -> None:
 
 
 @njit(error_model="numpy")
-def _rate_jobs(jobs: Jobs, s: ElasticState, present: int) -> None:
+def _rate_jobs(jobs: ElasticJobs, s: ElasticState, present: int) -> None:
     """Compute rho of each job as if it received min(all GPUs, demand)."""
     memory = memory_of(s)
     for holder in range(s.tally[HOLDERS]):
         slot = memory.holder_slot[holder]
         if slot >= 0:
             job = s.holders[holder]
-            memory.remaining_work[slot] = s.left[job] * jobs.error[job]
+            memory.remaining_work[slot] = s.work_left[job] * jobs.error[job]
     # two loops over few arrays each, which the compiler vectorises
     gpus = float(jobs.gpus)
     events = float(s.tally[EVENTS])
-    shown = float(s.tally[SHOWN])
-    shown_offset = memory.shown_offset
+    present_sum = float(s.tally[PRESENT_SUM])
+    present_sum_offset = memory.present_sum_offset
     event_offset = memory.event_offset
     work = memory.work
     demand = memory.demand
     fair_duration = memory.fair_duration
     rho = memory.rho
     for slot in range(present):
-        share = gpus / ((shown_offset[slot] + shown) / (event_offset[slot] + events))
+        share = gpus / ((present_sum_offset[slot] + present_sum) / (event_offset[slot] + events))
         fair_duration[slot] = work[slot] / min(share, demand[slot])
     now = s.clock[NOW]
     per_second = jobs.per_second
@@ -217,7 +226,7 @@ def _list_worst(
 
 
 @njit(error_model="numpy")
-def _share(jobs: Jobs, settings: int, s: ElasticState) -> None:
+def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
     """Offer the GPUs left to the job of largest rho, again and again.
 
     The rho of a job is constant while its demand is at most the GPUs left. So these jobs are sorted
@@ -273,7 +282,7 @@ def _share(jobs: Jobs, settings: int, s: ElasticState) -> None:
         job = memory.job[offers[holder]]
         s.holders[holder] = job
         memory.holder_slot[holder] = offers[holder]
-        gpus = min(free, jobs.asked[job])
+        gpus = min(free, jobs.demand[job])
         give(jobs, s, job, float(gpus))
         free -= gpus
     s.tally[HOLDERS] = num_offers
@@ -281,7 +290,7 @@ def _share(jobs: Jobs, settings: int, s: ElasticState) -> None:
 
 #: Inputs that both forms need.
 NEEDS = frozenset({"duration"})
-RULE = ruled(_admit, _retire, _share, Memory)
+RULE = compiled_rule(_admit, _retire, _share, Memory)
 
 
 @register("themis")

@@ -133,13 +133,13 @@ def _complete(clock: StepClock, state: State, now: float, spans: Floats) -> int:
     count = 0
     kept = 0
     for job in clock.holders[: clock.tally[_HOLDERS]]:
-        if state.since[job] + state.left[job] > now:
+        if state.since[job] + state.work_left[job] > now:
             clock.holders[kept] = job
             kept += 1
             continue
         _stop(state, job, now, spans, count)
         count += 1
-        state.left[job] = 0.0
+        state.work_left[job] = 0.0
         state.end[job] = now
         clock.finished[job] = True
     clock.tally[_HOLDERS] = kept
@@ -182,4 +182,4 @@ def _stop(state: State, job: int, now: float, spans: Floats, column: int) -> Non
     spans[0, column] = job
     spans[1, column] = state.since[job]
     spans[2, column] = now
-    state.left[job] = max(0.0, state.left[job] - (now - state.since[job]))
+    state.work_left[job] = max(0.0, state.work_left[job] - (now - state.since[job]))

@@ -20,7 +20,7 @@ from typing import Annotated, ClassVar, Literal
 from repro.base.errors import ParamError
 from repro.model.cluster.spec import Cluster
 from repro.model.decision import Decision, RunSet
-from repro.model.policy import Play, Policy, register
+from repro.model.policy import CompiledRun, Policy, register
 from repro.model.rules import Completions
 from repro.model.settings import Above
 from repro.model.view import View
@@ -78,7 +78,7 @@ class Gandiva(Policy):
             )
         return stepper(self.slice_s, self.poll_s, view)
 
-    def player(self, cluster: Cluster) -> Play | None:
+    def compiled_run(self, cluster: Cluster) -> CompiledRun | None:
         """Compiled steps of the public simulator, for equal nodes without GPU types."""
         equal_nodes = len({node.gpus for node in cluster.nodes}) == 1 and not cluster.gpu_types
         if self.form != "simulator" or not equal_nodes:

@@ -10,7 +10,7 @@ Ties: the earlier submission, then the order in the trace.
 from dataclasses import dataclass
 from typing import Annotated
 
-from repro.model.policy import Order, Steady, register
+from repro.model.policy import LinearKey, Order, register
 from repro.model.settings import Above
 from repro.model.view import View
 
@@ -40,9 +40,9 @@ class Las2D(Order):
         """Growth of the key while the job runs: its demand (GPU-seconds per second)."""
         return float(view.gpus(job))
 
-    def steady(self, view: View) -> Steady:
+    def linear_key(self, view: View) -> LinearKey:
         """Attained service as the key, for compiled loops."""
-        return Steady(per_service=1.0)
+        return LinearKey(per_service=1.0)
 
     def quantum_s(self) -> float:
         """Seconds between decisions while jobs wait."""

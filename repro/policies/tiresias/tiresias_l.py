@@ -21,7 +21,7 @@ from typing import Annotated, ClassVar
 
 from repro.base.errors import ParamError
 from repro.engine.select.resort import Resort
-from repro.model.policy import Key, Order, Ordering, Steady, register
+from repro.model.policy import Key, LinearKey, Order, Ordering, register
 from repro.model.rules import Completions
 from repro.model.settings import Above
 from repro.model.view import View
@@ -113,10 +113,10 @@ class TiresiasL(Order):
             )
         return (*thresholds, math.inf)
 
-    def steady(self, view: View) -> Steady | None:
+    def linear_key(self, view: View) -> LinearKey | None:
         """Limits of the queues, if only attained service moves jobs between queues."""
         only_service = self.promote_knob == math.inf and self.indices() is None
-        return Steady(limits=self.limits()) if only_service else None
+        return LinearKey(limits=self.limits()) if only_service else None
 
     def ordering(self, view: View) -> Ordering:
         """Queues of one run."""

@@ -16,8 +16,8 @@ the longest of all are pooled, and every other job is a pool of its own.
 import numpy as np
 
 from repro.base.typing import Floats, Ints
-from repro.solve.max_min import bisected
-from repro.solve.pairs.programme import PairCrowd, programme, shares, spread_thinly
+from repro.solve.max_min import bisected_makespan
+from repro.solve.pairs.programme import PairableKinds, programme, solved_shares, spread_thinly
 
 #: Jobs that need less than this part of the longest job's time are pooled by kind.
 SHORT = 0.2
@@ -42,7 +42,7 @@ def pools(kind_of: Ints, remaining_steps: Floats, fastest: Floats, short: float 
 
 
 def makespan_pairs(
-    job_kinds: PairCrowd,
+    job_kinds: PairableKinds,
     kind_of: Ints,
     remaining_steps: Floats,
     *,
@@ -71,7 +71,7 @@ def makespan_pairs(
     # Time is in units of the longest job's time on its best GPU type.
     unit = float((longest * scale).max())
     problem = programme(
-        PairCrowd(
+        PairableKinds(
             job_kinds.value[kind_of_pool] * scale[:, None],
             job_kinds.paired[np.ix_(kind_of_pool, kind_of_pool)] * scale[:, None, None],
             job_kinds.widths[kind_of_pool],
@@ -83,11 +83,11 @@ def makespan_pairs(
         within=(counts >= 2) & (2 * longest <= total),
         pairs=pairs,
     )
-    pool_shares = shares(problem)
+    pool_shares = solved_shares(problem)
     makespan = unit / pool_shares.level
     if tolerance > 0:
-        makespan = bisected(makespan, tolerance)
-        pool_shares = shares(problem, level=unit / makespan)
+        makespan = bisected_makespan(makespan, tolerance)
+        pool_shares = solved_shares(problem, level=unit / makespan)
     fractions = remaining_steps / total[pool_of]
     jobs = np.arange(len(remaining_steps))
     return *spread_thinly(jobs, pool_of, fractions, pool_shares), makespan

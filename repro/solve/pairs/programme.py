@@ -12,7 +12,7 @@ import numpy as np
 from repro.base.errors import PolicyError
 from repro.base.typing import Flags, Floats, Ints
 from repro.solve.counted import SOLVED
-from repro.solve.linear import minimise
+from repro.solve.linear import minimise_linear
 
 #: Relative accuracy of the interior point.
 TOLERANCE = 1e-8
@@ -23,7 +23,7 @@ MIN_SHARE = 1e-6
 
 
 @dataclass(frozen=True)
-class PairCrowd:
+class PairableKinds:
     """Kinds of jobs that may share GPUs two at a time, and GPUs of each type."""
 
     value: Floats  #: of a job alone with all its time on a type, (kinds, types); 0: cannot run
@@ -65,7 +65,7 @@ class KindShares:
 
 
 def programme(
-    job_kinds: PairCrowd,
+    job_kinds: PairableKinds,
     counts: Floats,
     *,
     demand: Floats | None = None,
@@ -161,7 +161,7 @@ def _vertex(problem: Programme) -> tuple[Floats, float]:
         (problem.coefs.ravel(), (problem.rows.ravel(), columns)), shape=(size, count)
     )
     matrix = hstack([matrix, csr_array(problem.free[:, None])])
-    answer = minimise(np.append(np.zeros(count), -1.0), matrix, problem.limits)
+    answer = minimise_linear(np.append(np.zeros(count), -1.0), matrix, problem.limits)
     if answer.x is None:
         raise PolicyError(
             f"no max-min shares of pairs for {np.count_nonzero(problem.free)} job kinds: "
@@ -170,7 +170,9 @@ def _vertex(problem: Programme) -> tuple[Floats, float]:
     return np.asarray(answer.x[:-1], dtype=float), float(answer.x[-1])
 
 
-def shares(problem: Programme, method: str = "centre", level: float | None = None) -> KindShares:
+def solved_shares(
+    problem: Programme, method: str = "centre", level: float | None = None
+) -> KindShares:
     """Solve, and split the columns into single jobs and pairs; drop pairs that cannot run."""
     x, level = solve(problem, method, level)
     a = problem.first_kind

@@ -15,9 +15,9 @@ from repro.model.performance import Overhead
 from repro.model.policy import Policy
 from repro.perf.overhead import StartOverhead
 from repro.perf.stages import Interleaving
-from repro.policies.baselines.scripted import Given
+from repro.policies.baselines.scripted import Scripted
 
-PATIENT = Given((Run((0,), 1), Run((1,), 1), Run((2,), 1)))
+PATIENT = Scripted((Run((0,), 1), Run((1,), 1), Run((2,), 1)))
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def test_a_group_pays_the_starts_of_all_members():
     jobs = muri_jobs(
         (0, 500, 1, "bert"), (0, 100, 1, "dqn"), (100, 10, 1, "dqn"), **stages, stage_network=0.0
     )
-    plan = Given((Run((0, 1), 1), Run((2,), 1)))
+    plan = Scripted((Run((0, 1), 1), Run((2,), 1)))
     result = simulate(jobs, "1x2", plan, rules="muri", perf=Interleaving())
     ends = result.jobs["end_time"].tolist()
     third = 100 + 10 * 1.015

@@ -12,7 +12,7 @@ from repro.base.errors import PolicyError
 from repro.model.decision import Run, RunSet
 from repro.model.policy import Policy
 from repro.perf.overhead import Phases
-from repro.policies.baselines.scripted import Given
+from repro.policies.baselines.scripted import Scripted
 
 
 class Slower:
@@ -115,6 +115,6 @@ def test_pods_hold_gpus_while_their_job_waits():
 
 
 def test_half_placed_jobs_that_wait_for_each_other_are_one_clear_line():
-    halves = Given(tuple(Run((job,), 1, tasks=(job,), waits=True) for job in (0, 1)))
+    halves = Scripted(tuple(Run((job,), 1, tasks=(job,), waits=True) for job in (0, 1)))
     with pytest.raises(PolicyError, match="deadlock at 0 s; 2 jobs, first 0, hold 2 GPUs"):
         simulate(jobs(0.0, 0.0, gpus=2), "2x1", halves, placement="wished")

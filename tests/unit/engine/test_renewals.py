@@ -20,7 +20,7 @@ class Goodput:
     efficiency: tuple[float, ...] = (1.0, 0.5)
 
     def epoch(self, table, job):
-        done = 1.0 - table.left[job] / table.work[job]
+        done = 1.0 - table.work_left[job] / table.work[job]
         return min(int(done * len(self.efficiency) + 1e-9), len(self.efficiency) - 1)
 
     def rates(self, table, run, nodes):
@@ -32,7 +32,7 @@ class Goodput:
         if epoch == len(self.efficiency) - 1:
             return math.inf
         end = table.work[job] * (1.0 - (epoch + 1) / len(self.efficiency))
-        return (table.left[job] - end) * table.solo[job] / self.efficiency[epoch]
+        return (table.work_left[job] - end) * table.solo[job] / self.efficiency[epoch]
 
 
 def jobs(submit, duration, gpus):

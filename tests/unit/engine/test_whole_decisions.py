@@ -111,7 +111,7 @@ class Regrouped(Policy):
     seen: list = field(default_factory=list)
 
     def decide(self, view):
-        self.seen.append(view._table.state.on_type.tolist())
+        self.seen.append(view._table.state.type_column.tolist())
         if view.now == 0:
             return RunSet([Run((0, 1), 2, "b")], keep=True, wake=10.0)
         if view.now == 10:

@@ -35,8 +35,8 @@ def test_types_are_alphabetical_with_their_counts():
 
 def test_a_gang_cannot_run_on_a_type_with_fewer_gpus():
     found = speeds()
-    assert found.of(0).tolist() == [2.0, 8.0]
-    assert found.of(3).tolist() == [0.0, 8.0]
+    assert found.speeds_of(0).tolist() == [2.0, 8.0]
+    assert found.speeds_of(3).tolist() == [0.0, 8.0]
     assert found.kind(3) == ("even", 2)
 
 
@@ -49,7 +49,7 @@ def test_pairs_need_a_table_entry_and_equal_gangs():
 
 
 def test_answers_cannot_be_changed():
-    for answer in (speeds().of(0), speeds().pair(0, 1)):
+    for answer in (speeds().speeds_of(0), speeds().pair(0, 1)):
         with pytest.raises(ValueError, match="read-only"):
             answer[...] = 9.0
 
@@ -57,28 +57,28 @@ def test_answers_cannot_be_changed():
 @pytest.mark.parametrize(("perf", "capacity"), [(None, {"v100": 4, "k80": 1}), (SPEEDS, {None: 4})])
 def test_nothing_is_known_without_a_table_or_types(perf, capacity):
     found = speeds(perf=perf, capacity=capacity)
-    assert not found.known
-    assert set(found.of(0).tolist()) == {1.0}
+    assert not found.has_throughputs
+    assert set(found.speeds_of(0).tolist()) == {1.0}
     assert not found.pair(0, 1).any()
-    assert speeds().known
+    assert speeds().has_throughputs
 
 
 def test_a_job_that_fits_nowhere_is_named():
     found = speeds([("even", 1), ("even", 8)], perf=None)
     with pytest.raises(TraceError, match=r"job 1 of 'even' asks for 8 GPUs .* on 1 k80, 4 v100;"):
-        found.of(1)
+        found.speeds_of(1)
     found = speeds([("even", 2)], capacity={"k80": 1, "v100": 1})
     with pytest.raises(TraceError, match="can never run on 1 k80, 1 v100"):
-        found.of(0)
+        found.speeds_of(0)
 
 
 def test_an_unknown_model_or_type_is_named():
     with pytest.raises(
         ParamError, match=r"^job 0: the throughput table has no model 'new' on 1 GPUs"
     ):
-        speeds([("new", 1)]).of(0)
+        speeds([("new", 1)]).speeds_of(0)
     with pytest.raises(ParamError, match="no GPU type 't4' for 'even'"):
-        speeds(capacity={"t4": 2}).of(0)
+        speeds(capacity={"t4": 2}).speeds_of(0)
 
 
 def test_whole_tables_are_the_single_answers():
@@ -86,14 +86,14 @@ def test_whole_tables_are_the_single_answers():
     found = speeds(drawn)
     naive = speeds(drawn)
     for one, code in enumerate(found.codes):
-        np.testing.assert_array_equal(found.alone[code], naive.of(one))
+        np.testing.assert_array_equal(found.single[code], naive.speeds_of(one))
         for two, other in enumerate(found.codes):
             np.testing.assert_array_equal(found.pairs[code, other], naive.pair(one, two))
 
 
 def test_who_can_never_run_is_known_and_not_told_before_it_is_asked_for():
     found = speeds([("even", 1), ("new", 1)])
-    assert np.isnan(found.alone).tolist() == [[False, False], [True, True]]
+    assert np.isnan(found.single).tolist() == [[False, False], [True, True]]
 
 
 def test_steps_of_a_unit_of_work():

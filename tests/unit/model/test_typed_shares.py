@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from repro.base.errors import PolicyError
-from repro.model.typed_shares import KindNumbers, Kinds, Solved, TypedShares
+from repro.model.typed_shares import KindNumbers, Kinds, SolutionCache, TypedShares
 
 
 def test_a_key_is_asked_for_once_per_job():
@@ -48,7 +48,7 @@ def test_rows_of_equal_keys_are_merged():
 
 
 def test_what_was_not_asked_for_longest_is_forgotten():
-    solved = Solved(2)
+    solved = SolutionCache(2)
     asked = []
 
     def ask(number):
@@ -67,7 +67,7 @@ class Equal(TypedShares):
     alone: bool = False
     rows: int = 0
 
-    def apart(self):
+    def jobs_are_kinds(self):
         return self.alone
 
     def shares(self, kinds):

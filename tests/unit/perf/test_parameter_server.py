@@ -10,7 +10,7 @@ from repro.base.errors import ParamError, PolicyError, TraceError
 from repro.model.decision import Run
 from repro.perf import IterationModel, MeasuredPlans, TrainedModel
 from repro.perf.parameter_server import pattern
-from repro.policies.baselines.scripted import Given
+from repro.policies.baselines.scripted import Scripted
 
 # parameters and measured times (s) of pww, pw_w, p_ww, p_w_w: Liquid Figures 1b and 6
 NETWORKS = {
@@ -63,7 +63,7 @@ def jobs(**columns):
 
 
 def run(trace, perf, tasks=(0, 1, 2), cluster="3x4"):
-    policy = Given((Run((0,), 3, tasks=tasks),))
+    policy = Scripted((Run((0,), 3, tasks=tasks),))
     return simulate(trace, cluster, policy, placement="wished", perf=perf)
 
 

@@ -15,7 +15,7 @@ from repro.base.errors import ParamError, TraceError
 from repro.model.decision import Run
 from repro.perf import Interleaving
 from repro.perf.stages import efficiency, interleaving_time
-from repro.policies.baselines.scripted import Given
+from repro.policies.baselines.scripted import Scripted
 
 FIG6 = [(1, 2, 1, 1), (1, 1, 2, 1)]
 
@@ -89,7 +89,7 @@ def jobs(**columns):
 
 
 def pair(trace, model):
-    return simulate(trace, "1x2", Given((Run((0, 1), 2),)), perf=model).jobs["jct"].tolist()
+    return simulate(trace, "1x2", Scripted((Run((0, 1), 2),)), perf=model).jobs["jct"].tolist()
 
 
 def test_measured_factor_stretches_the_period():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from repro.base.errors import ParamError
 from repro.model.cluster import Cluster, Node
-from repro.placement.network import Gang, Scoring, Site
+from repro.placement.network import Gang, NodeResources, Scoring
 
 RACKS = Cluster(
     (Node(4, None, 0, 0), Node(4, None, 0, 0), Node(4, None, 1, 0), Node(4, None, 0, 1))
@@ -19,7 +19,7 @@ RACKS = Cluster(
 
 
 def test_cost_counts_the_nodes_of_what_two_nodes_share():
-    site = Site(RACKS)
+    site = NodeResources(RACKS)
     # a rack is a switch of a domain: switch 0 of domain 1 is another
     assert site.cost((0, 0), 1) == 0
     assert site.cost((0, 1), 1) == 2
@@ -30,7 +30,7 @@ def test_cost_counts_the_nodes_of_what_two_nodes_share():
 
 def test_score_by_hand():
     # nodes of 4 GPUs; two are taken on the first, one on the second
-    site = Site(Cluster.parse("2x4"), idle=[2, 3])
+    site = NodeResources(Cluster.parse("2x4"), idle=[2, 3])
     gang = Gang(1, 2)
     assert site.score((0, 0, 1), gang, Scoring(0.5)) == 0.5 * 2 + 0.5 * (-(2 + 2) / 4 - (1 + 1) / 4)
     assert site.score((0, 0, 1), gang, Scoring(0.0)) == -1.5
@@ -40,13 +40,13 @@ def test_score_by_hand():
 
 
 def test_printed_score_sends_the_server_to_a_used_node_and_its_workers_elsewhere():
-    site = Site(Cluster.parse("3x2"), idle=[2, 1, 2])
+    site = NodeResources(Cluster.parse("3x2"), idle=[2, 1, 2])
     assert site.best_fit(Gang(1, 2), Scoring()) == (1, 0, 0)
     assert site.best_fit(Gang(1, 2), Scoring(formula="artifact")) == (0, 0, 1)
 
 
 def test_a_node_that_is_dropped_once_chosen_spreads_the_job():
-    site = Site(Cluster.parse("3x4"))
+    site = NodeResources(Cluster.parse("3x4"))
     assert site.best_fit(Gang(1, 2), Scoring(), "always") == (0, 1, 2)
     assert site.best_fit(Gang(1, 3), Scoring(), "always") is None
     assert site.best_fit(Gang(1, 3), Scoring()) == (0, 0, 0, 0)
@@ -55,9 +55,9 @@ def test_a_node_that_is_dropped_once_chosen_spreads_the_job():
 
 def test_memory_and_bandwidth_filter_the_candidates():
     nodes = (Node(4, gpu_mem_mb=6000.0), Node(4, gpu_mem_mb=16000.0, bandwidth_mb_s=250.0), Node(4))
-    site = Site(Cluster(nodes))
-    assert site.open(Gang(1, 1)).tolist() == [False, True, True]
-    assert site.open(Gang(1, 1, gpu_mem_mb=4096)).tolist() == [True, True, True]
+    site = NodeResources(Cluster(nodes))
+    assert site.candidates(Gang(1, 1)).tolist() == [False, True, True]
+    assert site.candidates(Gang(1, 1, gpu_mem_mb=4096)).tolist() == [True, True, True]
     assert site.best_fit(Gang(1, 3), Scoring(0)) == (1, 1, 2, 2)
 
 
@@ -129,7 +129,7 @@ def test_best_fit_is_greedy_on_the_printed_score(data):
         chosen = next(n for n, s in zip(same, scores, strict=True) if s <= min(scores) + 1e-9)
         tasks.append(chosen)
         room[chosen] -= 1
-    site = Site(cluster, left)
+    site = NodeResources(cluster, left)
     gang = Gang(num_ps, workers)
     ours = site.best_fit(gang, Scoring(weight))
     assert ours == (None if tasks is None else tuple(tasks))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from repro.base.errors import PolicyError
 from repro.policies.gavel.ftf import ftf_shares
 from repro.solve.max_min import (
-    Crowd,
+    JobKinds,
     central_level,
     central_point,
     central_ratio,
@@ -29,7 +29,7 @@ def random_kinds(seed, rows=None, most=3):
     values[:, 0] = np.maximum(values[:, 0], 0.05)
     gpus = rng.integers(1, 9, types).astype(float)
     gpus[0] = max(gpus[0], 4.0)
-    return Crowd(values, rng.integers(1, most + 1, rows), rng.choice([1, 2, 4], rows), gpus)
+    return JobKinds(values, rng.integers(1, most + 1, rows), rng.choice([1, 2, 4], rows), gpus)
 
 
 def check_feasible(job_kinds, x):
@@ -55,7 +55,7 @@ def test_level_is_that_of_the_linear_programme(seed):
 @given(st.integers(0, 10**6))
 def test_rows_of_equal_jobs_stand_for_single_jobs(seed):
     job_kinds = random_kinds(seed, rows=4)
-    single = Crowd(
+    single = JobKinds(
         np.repeat(job_kinds.value, job_kinds.counts, axis=0),
         np.ones(int(job_kinds.counts.sum())),
         np.repeat(job_kinds.widths, job_kinds.counts),
@@ -71,7 +71,7 @@ def test_rows_of_equal_jobs_stand_for_single_jobs(seed):
 def test_order_of_rows_does_not_matter(seed):
     job_kinds = random_kinds(seed, rows=9)
     order = np.random.default_rng(seed).permutation(9)
-    mixed = Crowd(
+    mixed = JobKinds(
         job_kinds.value[order], job_kinds.counts[order], job_kinds.widths[order], job_kinds.gpus
     )
     shares = central_level(job_kinds, np.ones(9)).shares
@@ -82,7 +82,7 @@ def test_order_of_rows_does_not_matter(seed):
 def test_answer_is_the_analytic_centre():
     # the first job fixes the level; the other two spread over the remaining GPUs
     values = np.array([[1.0, 1.0], [4.0, 5.0], [6.0, 4.0]])
-    job_kinds = Crowd(values, np.ones(3), np.ones(3), np.array([2.0, 2.0]))
+    job_kinds = JobKinds(values, np.ones(3), np.ones(3), np.array([2.0, 2.0]))
     centre = central_level(job_kinds, np.ones(3))
     assert centre.level == pytest.approx(1.0)
 
@@ -107,7 +107,7 @@ def test_answer_is_the_analytic_centre():
 
 
 def test_agnostic_programme_is_symmetric():
-    job_kinds = Crowd(np.ones((1, 3)), np.array([7]), np.array([1]), np.array([2.0, 2.0, 2.0]))
+    job_kinds = JobKinds(np.ones((1, 3)), np.array([7]), np.array([1]), np.array([2.0, 2.0, 2.0]))
     shares = central_level(job_kinds, np.ones(1)).shares
     np.testing.assert_allclose(shares, 2 / 7, atol=1e-9)
 
@@ -161,7 +161,9 @@ def test_the_least_ratio_converges_on_nearly_all_instances():
 
 
 def test_impossible_floors_name_constraint_and_job():
-    job_kinds = Crowd(np.array([[1.0], [2.0]]), np.ones(2), np.ones(2), np.ones(1), "job {}".format)
+    job_kinds = JobKinds(
+        np.array([[1.0], [2.0]]), np.ones(2), np.ones(2), np.ones(1), "job {}".format
+    )
     assert central_level(job_kinds, np.array([1.0, 0.0]), np.array([0.0, 3.0])) is None
     with pytest.raises(PolicyError, match=r"time of one job: job 1 must reach 3 .* gives 2"):
         vertex_level(job_kinds, np.array([1.0, 0.0]), np.array([0.0, 3.0]))
@@ -171,4 +173,4 @@ def test_impossible_floors_name_constraint_and_job():
 
 def test_a_job_that_fits_nowhere_is_named():
     with pytest.raises(PolicyError, match="job 0 can run on no GPU type: it needs 8 GPUs"):
-        Crowd(np.ones((1, 2)), np.ones(1), np.array([8]), np.array([4.0, 4.0]), "job {}".format)
+        JobKinds(np.ones((1, 2)), np.ones(1), np.array([8]), np.array([4.0, 4.0]), "job {}".format)

@@ -14,10 +14,10 @@ from repro.solve.ecos import (
     ecos_point,
     ecos_ratio,
     ecos_sum,
-    worth_as_written,
+    values_as_written,
 )
 from repro.solve.linear import best_shares
-from repro.solve.max_min import Centre, Crowd, central_level, central_ratio
+from repro.solve.max_min import Centre, JobKinds, central_level, central_ratio
 
 LECTURE = np.array([[40.0, 10.0], [12.0, 4.0], [100.0, 50.0]])
 JOBS = Kinds(LECTURE, np.ones(2), np.ones(3), np.ones(3), np.ones(3))
@@ -34,7 +34,7 @@ def random_kinds(seed, rows=9):
     values[0, 0] = 0.0
     widths = rng.choice([1, 2, 4], rows)
     widths[1] = 4
-    return Crowd(values, rng.integers(1, 3, rows), widths, np.array([3.0, 5.0, 8.0]))
+    return JobKinds(values, rng.integers(1, 3, rows), widths, np.array([3.0, 5.0, 8.0]))
 
 
 def check_feasible(job_kinds, x):
@@ -58,7 +58,9 @@ def test_level_is_ours(solver, seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_sum_is_ours(solver, seed):
     job_kinds = random_kinds(seed)
-    single = Crowd(job_kinds.value, np.ones(len(job_kinds.value)), job_kinds.widths, job_kinds.gpus)
+    single = JobKinds(
+        job_kinds.value, np.ones(len(job_kinds.value)), job_kinds.widths, job_kinds.gpus
+    )
     shares = ecos_sum(single)
     check_feasible(single, shares)
     ours = best_shares(job_kinds.usable_value, single.counts, job_kinds.widths, job_kinds.gpus)
@@ -74,7 +76,7 @@ def test_level_reports_floors_out_of_reach(solver):
 
 
 def test_point_meets_its_floors_or_is_none(solver):
-    job_kinds = Crowd(LECTURE, np.ones(3), np.ones(3), np.ones(2))
+    job_kinds = JobKinds(LECTURE, np.ones(3), np.ones(3), np.ones(2))
     shares = ecos_point(job_kinds, np.array([10.0, 5.0, 40.0]))
     check_feasible(job_kinds, shares)
     assert ((LECTURE * shares).sum(axis=1) >= np.array([10.0, 5.0, 40.0]) - 1e-5).all()
@@ -84,7 +86,7 @@ def test_point_meets_its_floors_or_is_none(solver):
 @pytest.mark.parametrize("seed", range(5))
 def test_ratio_is_ours(solver, seed):
     job_kinds = random_kinds(seed)
-    job_kinds = Crowd(job_kinds.value, np.ones(9), job_kinds.widths, job_kinds.gpus)
+    job_kinds = JobKinds(job_kinds.value, np.ones(9), job_kinds.widths, job_kinds.gpus)
     rng = np.random.default_rng(seed)
     remaining = rng.uniform(100, 900, 9)
     due = rng.uniform(500, 3000, 9)
@@ -102,7 +104,7 @@ def test_the_lecture_example(solver):
 
 
 def test_order_of_operations_changes_no_more_than_rounding():
-    values = worth_as_written(LECTURE, np.array([1, 2, 4]), np.array([1.0, 5.0, 1.0]), np.ones(2))
+    values = values_as_written(LECTURE, np.array([1, 2, 4]), np.array([1.0, 5.0, 1.0]), np.ones(2))
     expected = LECTURE / LECTURE.mean(axis=1)[:, None] * np.array([[1.0], [0.4], [4.0]])
     np.testing.assert_allclose(values, expected, rtol=1e-14)
 
@@ -115,7 +117,7 @@ def test_a_missing_package_is_named(monkeypatch):
 
 def test_shares_beyond_the_gpus_are_scaled():
     """An answer of reduced accuracy is scaled to the GPUs."""
-    job_kinds = Crowd(np.ones((2, 1)), np.ones(2), np.ones(2), np.ones(1))
+    job_kinds = JobKinds(np.ones((2, 1)), np.ones(2), np.ones(2), np.ones(1))
     shares = _by_job(np.array([0.75, 0.5]), job_kinds, np.arange(2))
     np.testing.assert_allclose(shares, [[0.6], [0.4]])
     np.testing.assert_array_equal(
@@ -124,7 +126,7 @@ def test_shares_beyond_the_gpus_are_scaled():
 
 
 def test_an_answer_of_reduced_accuracy_is_no_point(monkeypatch):
-    job_kinds = Crowd(np.ones((1, 1)), np.ones(1), np.ones(1), np.ones(1))
+    job_kinds = JobKinds(np.ones((1, 1)), np.ones(1), np.ones(1), np.ones(1))
     answer = {"x": np.array([0.5]), "info": {"exitFlag": 10}}
     monkeypatch.setattr("repro.solve.ecos._solve", lambda *arguments: answer)
     assert ecos_point(job_kinds, np.array([0.1])) is None

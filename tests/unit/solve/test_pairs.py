@@ -11,10 +11,10 @@ from repro.solve.pairs import programme as pairs_programme
 from repro.solve.pairs.makespan import makespan_pairs
 from repro.solve.pairs.programme import (
     KindShares,
-    PairCrowd,
+    PairableKinds,
     programme,
-    shares,
     solve,
+    solved_shares,
     spread_evenly,
     spread_thinly,
 )
@@ -29,7 +29,7 @@ def instance(seed, kinds=6, most=4, widths=(1,)):
         paired[a, b] = paired[b, a] = 0.0
     counts = rng.integers(1, most + 1, kinds).astype(float)
     wide = rng.choice(widths, kinds).astype(float)
-    return PairCrowd(values, paired, wide, np.full(3, 4.0)), counts
+    return PairableKinds(values, paired, wide, np.full(3, 4.0)), counts
 
 
 def over_jobs(job_kinds, kind_of, demand):
@@ -100,8 +100,8 @@ def test_the_centre_of_kinds_is_that_of_jobs():
     values = np.array([[2.0, 1.0]])
     paired = np.array([[[1.5, 0.7]]])
     capacity = np.array([1.0, 3.0])
-    single = programme(PairCrowd(values, paired, np.ones(1), capacity), np.array([3.0]))
-    twice = PairCrowd(np.repeat(values, 2, 0), np.tile(paired, (2, 2, 1)), np.ones(2), capacity)
+    single = programme(PairableKinds(values, paired, np.ones(1), capacity), np.array([3.0]))
+    twice = PairableKinds(np.repeat(values, 2, 0), np.tile(paired, (2, 2, 1)), np.ones(2), capacity)
     split = programme(twice, np.array([1.0, 2.0]))
     single_x, level = solve(single)
     split_x, split_level = solve(split)
@@ -119,10 +119,10 @@ def test_the_order_of_kinds_does_not_matter():
     job_kinds, counts = instance(3, kinds=7)
     order = np.random.default_rng(0).permutation(7)
     inverse = np.argsort(order)
-    expected = shares(programme(job_kinds, counts))
+    expected = solved_shares(programme(job_kinds, counts))
     paired = job_kinds.paired[np.ix_(order, order)]
-    moved = PairCrowd(job_kinds.value[order], paired, job_kinds.widths[order], job_kinds.gpus)
-    permuted = shares(programme(moved, counts[order]))
+    moved = PairableKinds(job_kinds.value[order], paired, job_kinds.widths[order], job_kinds.gpus)
+    permuted = solved_shares(programme(moved, counts[order]))
     assert permuted.alone[inverse] == pytest.approx(expected.alone, abs=1e-5)
 
 
@@ -199,7 +199,9 @@ def test_columns_are_the_jobs_and_pairs_on_offer(pairs, widths):
 
 def test_where_no_pair_runs_none_is_offered():
     job_kinds, counts = instance(6)
-    unpairable = PairCrowd(job_kinds.value, 0 * job_kinds.paired, job_kinds.widths, job_kinds.gpus)
+    unpairable = PairableKinds(
+        job_kinds.value, 0 * job_kinds.paired, job_kinds.widths, job_kinds.gpus
+    )
     assert (programme(unpairable, counts).second_kind < 0).all()
 
 
@@ -219,7 +221,7 @@ def totals(rows, jobs):
 def test_both_ways_of_spreading_give_jobs_the_same(seed):
     job_kinds, counts = instance(seed, kinds=5, most=5)
     kind_of = np.random.default_rng(seed).permutation(np.repeat(np.arange(5), counts.astype(int)))
-    answer = shares(programme(job_kinds, counts))
+    answer = solved_shares(programme(job_kinds, counts))
     jobs = np.arange(len(kind_of))
     even = spread_evenly(jobs, kind_of, counts, answer)
     thin = spread_thinly(jobs, kind_of, 1.0 / counts[kind_of], answer)
@@ -249,7 +251,7 @@ def static(seed, jobs=14, kinds=4):
     rng = np.random.default_rng(seed)
     kind_of = rng.integers(0, kinds, jobs)
     remaining_steps = 10 ** rng.uniform(0, 2, jobs)
-    one_gpu_each = PairCrowd(job_kinds.value, job_kinds.paired, np.ones(kinds), np.full(3, 1.0))
+    one_gpu_each = PairableKinds(job_kinds.value, job_kinds.paired, np.ones(kinds), np.full(3, 1.0))
     return one_gpu_each, kind_of, remaining_steps
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from repro.solve.pairs import interior as blockwise
-from repro.solve.pairs.programme import PairCrowd, programme
+from repro.solve.pairs.programme import PairableKinds, programme
 
 
 def instance(seed, widths, pairs):
@@ -15,7 +15,7 @@ def instance(seed, widths, pairs):
     paired = values[:, None] * rng.uniform(0.3, 1.0, (9, 9, 3))
     counts = rng.integers(1, 4, 9).astype(float)
     wide = rng.choice(widths, 9).astype(float)
-    job_kinds = PairCrowd(values, paired, wide, np.full(3, 4.0))
+    job_kinds = PairableKinds(values, paired, wide, np.full(3, 4.0))
     problem = programme(job_kinds, counts, pairs=pairs)
     dense = np.zeros((len(problem.limits), len(problem.first_kind)))
     np.add.at(dense, (problem.rows.T, np.arange(len(problem.first_kind))), problem.coefs.T)

@@ -21,7 +21,7 @@ from repro.solve.matching import (
     below_diagonal,
     best_pairs,
     counted_pairs,
-    first_pairs,
+    first_best_pairs,
 )
 
 #: Kinds of groups, in list order.
@@ -112,7 +112,7 @@ class Matchings:
             weights[new] = np.rint(gamma / RESOLUTION)
             self._weights[rows[later[new]], rows[earlier[new]]] = weights[new]
             self._weights[rows[earlier[new]], rows[later[new]]] = weights[new]
-        return first_pairs(len(kinds), weights)
+        return first_best_pairs(len(kinds), weights)
 
     def _partners_by_kind(self, kinds: Kinds, repeated: Sequence[tuple[int, int]]) -> list[int]:
         """Partners of a matching that is solved in numbers of pairs."""

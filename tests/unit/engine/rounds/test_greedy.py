@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repro.engine.rounds.kernel import ranks, walk
+from repro.engine.rounds.kernel import choose_greedily, priorities
 
 
-def naive(members, demands, may_run, priority, deficit, x, capacity, order, whole_queue, idle_ok):
+def naive(members, demands, runnable, priority, deficit, x, capacity, order, whole_queue, idle_ok):
     """Choose from sorted lists, one over all types or one per type."""
     free = list(capacity)
     taken = set()
@@ -21,7 +21,7 @@ def naive(members, demands, may_run, priority, deficit, x, capacity, order, whol
             ((-priority[a, j], -deficit[a, j], -x[a, j], queue.index(j), a), a, j)
             for a in range(len(x))
             for j in queue
-            if may_run[a, j] and (priority[a, j] > 0 or not idle_ok)
+            if runnable[a, j] and (priority[a, j] > 0 or not idle_ok)
         ]
         for _, a, j in sorted(entries):
             jobs = {job for job in members[a] if job >= 0}
@@ -53,7 +53,7 @@ def instances(draw):
     return {
         "members": np.array(rows, dtype=np.int64),
         "demands": np.array([gangs[job] for job, _ in rows], dtype=np.int64),
-        "may_run": values([True, True, False]),
+        "runnable": values([True, True, False]),
         # few values, so that ties are common
         "priority": values([0.0, 0.5, 1.0, np.inf]),
         "deficit": values([-1.0, 0.0, 1.0]),
@@ -65,9 +65,9 @@ def instances(draw):
     }
 
 
-def walked(case):
+def chosen_greedily(case):
     scratch = np.zeros(len(case["demands"]), dtype=np.bool_)
-    rows, columns = walk(**case, scratch=scratch)
+    rows, columns = choose_greedily(**case, scratch=scratch)
     assert not scratch.any(), "the scratch array must be left all false"
     return list(zip(rows.tolist(), columns.tolist(), strict=True))
 
@@ -75,18 +75,18 @@ def walked(case):
 @given(case=instances())
 @settings(max_examples=300, deadline=None)
 def test_the_choice_is_that_from_a_sorted_list(case):
-    assert walked(case) == naive(**case)
+    assert chosen_greedily(case) == naive(**case)
 
 
 @given(case=instances())
 @settings(max_examples=200, deadline=None)
 def test_a_job_at_most_once_within_the_gpus_of_each_type(case):
-    chosen = walked(case)
+    chosen = chosen_greedily(case)
     jobs = [job for a, _ in chosen for job in case["members"][a].tolist() if job >= 0]
     assert len(jobs) == len(set(jobs))
     used = np.zeros(len(case["capacity"]))
     for a, j in chosen:
-        assert case["may_run"][a, j]
+        assert case["runnable"][a, j]
         used[j] += case["demands"][a]
     assert (used <= case["capacity"]).all()
     if case["idle_ok"]:
@@ -95,7 +95,7 @@ def test_a_job_at_most_once_within_the_gpus_of_each_type(case):
         # work conserving: no waiting job would fit
         for a, (job, partner) in enumerate(case["members"].tolist()):
             if job not in jobs and partner not in jobs:
-                fits = case["may_run"][a] & (case["demands"][a] <= case["capacity"] - used)
+                fits = case["runnable"][a] & (case["demands"][a] <= case["capacity"] - used)
                 assert not fits.any()
 
 
@@ -103,14 +103,14 @@ def column(*values):
     return np.array([values], dtype=float).T
 
 
-def small(rank, **changes):
+def small(priorities, **changes):
     """One GPU of one type for jobs of one GPU."""
-    count = len(rank)
+    count = len(priorities)
     case = {
         "members": np.column_stack([np.arange(count), np.full(count, -1)]),
         "demands": np.ones(count, dtype=np.int64),
-        "may_run": np.ones((count, 1), dtype=np.bool_),
-        "priority": column(*rank),
+        "runnable": np.ones((count, 1), dtype=np.bool_),
+        "priority": column(*priorities),
         "deficit": np.zeros((count, 1)),
         "x": np.zeros((count, 1)),
         "capacity": np.array([1]),
@@ -118,7 +118,7 @@ def small(rank, **changes):
         "whole_queue": False,
         "idle_ok": False,
     }
-    return walked(case | changes)
+    return chosen_greedily(case | changes)
 
 
 def test_priority_then_deficit_then_share_then_order():
@@ -139,7 +139,7 @@ def test_one_queue_over_all_types_or_one_after_the_other():
     case = {
         "members": np.array([[0, -1], [1, -1]]),
         "demands": np.ones(2, dtype=np.int64),
-        "may_run": np.ones((2, 2), dtype=np.bool_),
+        "runnable": np.ones((2, 2), dtype=np.bool_),
         "priority": np.array([[1.0, 9.0], [0.5, 5.0]]),
         "deficit": np.zeros((2, 2)),
         "x": np.zeros((2, 2)),
@@ -147,10 +147,13 @@ def test_one_queue_over_all_types_or_one_after_the_other():
         "order": np.array([0, 1]),
         "idle_ok": False,
     }
-    assert walked(case | {"whole_queue": True}) == [(0, 1), (1, 0)]
-    assert walked(case | {"whole_queue": False}) == [(0, 0), (1, 1)]
+    assert chosen_greedily(case | {"whole_queue": True}) == [(0, 1), (1, 0)]
+    assert chosen_greedily(case | {"whole_queue": False}) == [(0, 0), (1, 1)]
     # the order decides which queue comes first
-    assert walked(case | {"whole_queue": False, "order": np.array([1, 0])}) == [(0, 1), (1, 0)]
+    assert chosen_greedily(case | {"whole_queue": False, "order": np.array([1, 0])}) == [
+        (0, 1),
+        (1, 0),
+    ]
 
 
 def test_a_gang_that_does_not_fit_is_passed_over():
@@ -173,10 +176,10 @@ def test_a_pair_takes_both_of_its_jobs():
         (False, [[0.5 / (2 / 8), 0.5e9], [0.0, 0.25 / (4 / 4)]]),
     ],
 )
-def test_ranks(ranks_by_time, expected):
+def test_priorities(ranks_by_time, expected):
     x = np.array([[0.5, 0.5], [0.0, 0.25]])
     time = np.array([[2.0, 0.0], [6.0, 4.0]])
     total = np.array([8.0, 4.0])
-    np.testing.assert_allclose(ranks(x, time, total, ranks_by_time), expected)
-    before_any_round = ranks(x, 0 * time, 0 * total, ranks_by_time)
+    np.testing.assert_allclose(priorities(x, time, total, ranks_by_time), expected)
+    before_any_round = priorities(x, 0 * time, 0 * total, ranks_by_time)
     assert before_any_round[1, 0] == 0 and before_any_round[0, 0] >= 0.5e9

@@ -79,7 +79,7 @@ def names(runset):
 def test_impossible_shares(entries, x, message):
     rounds = mechanism(jobs([1] * 4, gang=[1, 1, 1, 2]))
     with pytest.raises(PolicyError, match=f"policy 'given': .*{message}"):
-        rounds.adopt(shares(entries, x), 0.0)
+        rounds.set_allocation(shares(entries, x), 0.0)
 
 
 @pytest.mark.parametrize(
@@ -106,25 +106,27 @@ def test_impossible_shares(entries, x, message):
 def test_the_violated_constraint_is_named(entries, x, message):
     rounds = mechanism(jobs([1] * 4, gang=[1, 1, 1, 2]).assign(job_id=list("abcd")))
     with pytest.raises(PolicyError) as caught:
-        rounds.adopt(shares(entries, x), 720.0)
+        rounds.set_allocation(shares(entries, x), 720.0)
     assert str(caught.value).endswith(message)
 
 
 def test_a_type_that_the_cluster_does_not_have():
     with pytest.raises(PolicyError, match="the cluster has"):
-        mechanism(jobs([1])).adopt(shares((0,), [[0.5]], ("t4",)), 0.0)
+        mechanism(jobs([1])).set_allocation(shares((0,), [[0.5]], ("t4",)), 0.0)
 
 
 def test_types_may_be_named_in_any_order_or_left_out():
     for types, x in ((("v100", "k80"), [[0.75, 0.25]]), (("v100",), [[0.75]])):
         rounds = mechanism(jobs([1]))
-        rounds.adopt(shares((0,), x, types), 0.0)
+        rounds.set_allocation(shares((0,), x, types), 0.0)
         assert rounds.ledger.rows.x[0].tolist() == ([0.25, 0.75] if len(types) == 2 else [0, 0.75])
 
 
 def test_rounding_errors_are_trimmed():
     rounds = mechanism(jobs([1, 1, 1]))
-    rounds.adopt(shares((0, 1, 2), [[0.5, 0.5 + 5e-7], [1, -1e-9], [0.5 + 5e-7, 0.5]]), 0.0)
+    rounds.set_allocation(
+        shares((0, 1, 2), [[0.5, 0.5 + 5e-7], [1, -1e-9], [0.5 + 5e-7, 0.5]]), 0.0
+    )
     x = rounds.ledger.rows.x
     assert x.min() == 0
     assert (x.sum(axis=0) <= 2).all()
@@ -135,7 +137,7 @@ def test_the_rounding_error_of_a_sum_is_not_trimmed():
     x = [[float(np.nextafter(0.5, 1)), 0.25]] * 4
     assert sum(row[0] for row in x) > 2
     rounds = mechanism(jobs([1] * 4))
-    rounds.adopt(shares((0, 1, 2, 3), x), 0.0)
+    rounds.set_allocation(shares((0, 1, 2, 3), x), 0.0)
     assert rounds.ledger.rows.x.tolist() == x
 
 
@@ -143,7 +145,7 @@ def test_equal_rows_come_in_order_of_arrival():
     """A pair exists from the arrival of its later member on."""
     rounds = mechanism(jobs([1] * 3))
     entries = ((2, 0), (1, 0), 2, 1, (1, 2), 0)
-    rounds.adopt(shares(entries, [[0.1, 0.1]] * 6), 0.0)
+    rounds.set_allocation(shares(entries, [[0.1, 0.1]] * 6), 0.0)
     assert rounds.ledger.rows.members.tolist() == [
         [0, -1],
         [1, -1],
@@ -159,7 +161,7 @@ def test_equal_rows_come_in_order_of_arrival():
 
 def test_a_round_names_only_what_changes():
     rounds = mechanism(jobs([10_000] * 3, model="slow"), {"v100": 2})
-    rounds.adopt(shares((0, 1, 2), [[1.0], [0.5], [0.5]], ("v100",)), 0.0)
+    rounds.set_allocation(shares((0, 1, 2), [[1.0], [0.5], [0.5]], ("v100",)), 0.0)
     first = rounds.next_round(0.0)
     assert names(first) == [((0,), "v100"), ((1,), "v100")] and not first.stop
     second = rounds.next_round(360.0)
@@ -170,7 +172,7 @@ def test_a_round_names_only_what_changes():
 
 def test_a_finished_job_frees_its_gpu_for_the_next_round():
     rounds = mechanism(jobs([10_000] * 2, model="slow"), {"v100": 1})
-    rounds.adopt(shares((0, 1), [[0.9], [0.1]], ("v100",)), 0.0)
+    rounds.set_allocation(shares((0, 1), [[0.9], [0.1]], ("v100",)), 0.0)
     assert names(rounds.next_round(0.0)) == [((0,), "v100")]
     del rounds.table.active[0]
     rounds.finish(0, 360.0)
@@ -181,18 +183,18 @@ def test_a_finished_job_frees_its_gpu_for_the_next_round():
 def test_jobs_without_a_share_take_gpus_left_over_unless_they_may_idle():
     for idle_ok, expected in ((False, [((0,), "v100"), ((1,), "v100")]), (True, [((0,), "v100")])):
         rounds = mechanism(jobs([100] * 2), {"v100": 2}, idle_ok=idle_ok)
-        rounds.adopt(shares((0, 1), [[1.0], [0.0]], ("v100",)), 0.0)
+        rounds.set_allocation(shares((0, 1), [[1.0], [0.0]], ("v100",)), 0.0)
         assert names(rounds.next_round(0.0)) == expected
 
 
 @pytest.mark.parametrize("dropped", [True, False])
 def test_a_job_that_arrived_since(dropped):
     rounds = mechanism(jobs([100] * 2), {"v100": 2}, drop_unallocated=dropped)
-    rounds.adopt(shares((0,), [[1.0]], ("v100",)), 0.0)
+    rounds.set_allocation(shares((0,), [[1.0]], ("v100",)), 0.0)
     rounds.arrive(1)
     assert names(rounds.next_round(0.0)) == [((0,), "v100")] + [((1,), "v100")] * (not dropped)
     # once it has a share it runs
-    rounds.adopt(shares((0, 1), [[1.0], [0.5]], ("v100",)), 360.0)
+    rounds.set_allocation(shares((0, 1), [[1.0], [0.5]], ("v100",)), 360.0)
     assert names(rounds.next_round(360.0)) == [((1,), "v100")] * dropped
 
 
@@ -208,7 +210,7 @@ def test_the_order_of_types(tells_types, shuffle_types):
     speeds = Speeds(table, None, capacity)
     made = RoundSettings(shuffle_types=shuffle_types)
     rounds = GridRounds(table, speeds, policy(tells_types=tells_types), made, seed=4)
-    rounds.adopt(shares((0,), [[1 / 3] * 3], ("k80", "p100", "v100")), 0.0)
+    rounds.set_allocation(shares((0,), [[1 / 3] * 3], ("k80", "p100", "v100")), 0.0)
     stream = random.Random(4 + 5)
     last_type = None
     used_types = []
@@ -242,7 +244,7 @@ def test_the_order_of_types_depends_on_the_seed():
 
 def test_rounds_on_a_grid():
     rounds = mechanism(jobs([1]), round_s=100.0)
-    assert [rounds.boundary(now) for now in (0.0, 50.0, 99.999, 300.0)] == [
+    assert [rounds.begins_round(now) for now in (0.0, 50.0, 99.999, 300.0)] == [
         True,
         False,
         False,
@@ -253,40 +255,40 @@ def test_rounds_on_a_grid():
 
 def test_fluid_execution_has_no_rounds():
     rounds = mechanism(jobs([1]), ideal="fluid")
-    assert rounds.boundary(12.3) and rounds.next_boundary(12.3) == math.inf
+    assert rounds.begins_round(12.3) and rounds.next_boundary(12.3) == math.inf
 
 
 def test_x_may_be_computed_again_after_a_while():
     rounds = mechanism(jobs([1]), min_realloc_interval_s=1000.0)
     assert rounds.may_compute(5.0)
-    rounds.adopt(shares((0,), [[1.0, 0.0]]), 5.0)
+    rounds.set_allocation(shares((0,), [[1.0, 0.0]]), 5.0)
     assert [rounds.may_compute(now) for now in (5.0, 1004.0, 1005.0)] == [False, False, True]
     # as if it had never been computed
-    rounds.adopt(shares((0,), [[1.0, 0.0]]), 0.0)
+    rounds.set_allocation(shares((0,), [[1.0, 0.0]]), 0.0)
     assert rounds.may_compute(1.0)
 
 
 def test_shares_that_are_too_old_are_computed_anew():
     rounds = mechanism(jobs([1]), steps=True, max_realloc_interval_s=1000.0)
-    rounds.adopt(shares((0,), [[1.0, 0.0]]), 5.0)
-    assert [rounds.settle(now) for now in (5.0, 1004.0, 1005.0)] == [False, False, True]
+    rounds.set_allocation(shares((0,), [[1.0, 0.0]]), 5.0)
+    assert [rounds.record_round(now) for now in (5.0, 1004.0, 1005.0)] == [False, False, True]
     never = mechanism(jobs([1]), steps=True)
-    never.adopt(shares((0,), [[1.0, 0.0]]), 5.0)
-    assert not never.settle(1e9)
+    never.set_allocation(shares((0,), [[1.0, 0.0]]), 5.0)
+    assert not never.record_round(1e9)
 
 
 def test_whole_steps_predict_completions_once():
     rounds = mechanism(jobs([80, 16_000]), {"v100": 2}, steps=True)
-    rounds.adopt(shares((0, 1), [[1.0], [1.0]], ("v100",)), 0.0)
+    rounds.set_allocation(shares((0, 1), [[1.0], [1.0]], ("v100",)), 0.0)
     rounds.next_round(0.0)
     assert rounds.ends == [(10.0, 0)]
-    assert not rounds.boundary(359.0) and rounds.boundary(360.0)
+    assert not rounds.begins_round(359.0) and rounds.begins_round(360.0)
     assert rounds.next_boundary(10.0) == 360.0
 
 
 def test_ideal_execution_is_not_for_pairs():
     rounds = mechanism(jobs([80, 80], model=["even", "slow"]), ideal="fluid")
-    rounds.adopt(shares((0, 1, (0, 1)), [[0, 0], [0, 0], [0, 1.0]]), 0.0)
+    rounds.set_allocation(shares((0, 1, (0, 1)), [[0, 0], [0, 0], [0, 1.0]]), 0.0)
     with pytest.raises(
         PolicyError, match="lets jobs share GPUs; ideal execution takes single jobs"
     ):

@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from repro import simulate
 from repro.base.errors import PolicyError
 from repro.perf.throughput_files import load_throughputs
-from repro.solve.slots import start_now
+from repro.solve.slots import jobs_to_start
 from repro.trace.synth.gavel import PUBLIC, gavel_single
 
 
@@ -36,7 +36,7 @@ def test_same_start_as_the_full_matrix(seed):
     jobs = int(rng.integers(1, 40))
     durations = rng.lognormal(0, 1.5, (jobs, 1)) * rng.uniform(1, 8, (jobs, 3))
     waited = np.sort(rng.uniform(0, 30, jobs))[::-1]
-    assert start_now(durations, free, waited) == full_matrix(durations, free, waited)
+    assert jobs_to_start(durations, free, waited) == full_matrix(durations, free, waited)
 
 
 @pytest.mark.parametrize("equal_arrivals", [True, False])
@@ -48,19 +48,19 @@ def test_same_start_where_durations_tie(seed, equal_arrivals):
     jobs = int(rng.integers(1, 30))
     durations = rng.integers(1, 6, (jobs, 3)).astype(float) / 3.0
     waited = np.full(jobs, 1e5) if equal_arrivals else rng.integers(0, 9, jobs) * 1e5 / 7.0
-    assert start_now(durations, free, waited) == full_matrix(durations, free, waited)
+    assert jobs_to_start(durations, free, waited) == full_matrix(durations, free, waited)
 
 
 def test_one_free_gpu_takes_the_shortest_job():
     durations = np.array([[5.0], [3.0], [2.0]])
-    assert start_now(durations, np.array([1]), np.zeros(3)) == [(2, 0)]
+    assert jobs_to_start(durations, np.array([1]), np.zeros(3)) == [(2, 0)]
 
 
 def test_a_job_that_cannot_run_on_a_free_type_waits():
     durations = np.array([[np.inf, np.inf], [2.0, np.inf], [3.0, 1.0]])
     waited = np.zeros(3)
-    assert start_now(durations, np.array([1, 1]), waited) == [(1, 0), (2, 1)]
-    assert start_now(durations[:1], np.array([1, 1]), waited[:1]) == []
+    assert jobs_to_start(durations, np.array([1, 1]), waited) == [(1, 0), (2, 1)]
+    assert jobs_to_start(durations[:1], np.array([1, 1]), waited[:1]) == []
 
 
 def test_gangs_are_refused_by_job():

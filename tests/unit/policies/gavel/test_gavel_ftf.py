@@ -12,7 +12,7 @@ from repro import make, simulate
 from repro.perf import ThroughputTable
 from repro.policies.gavel.ftf import ftf_shares
 from repro.policies.gavel.isolated import isolated_shares
-from repro.solve.max_min import Crowd
+from repro.solve.max_min import JobKinds
 
 TABLE = ThroughputTable.of(
     {"a": {"v100": 8.0, "k80": 1.0}, "b": {"v100": 3.0, "k80": 2.0}}, reference="v100"
@@ -21,7 +21,9 @@ TABLE = ThroughputTable.of(
 
 def test_backends_agree_on_the_ratio():
     rng = np.random.default_rng(0)
-    problem = Crowd(rng.uniform(1, 9, (9, 3)), np.ones(9), rng.choice([1, 2], 9), np.full(3, 2.0))
+    problem = JobKinds(
+        rng.uniform(1, 9, (9, 3)), np.ones(9), rng.choice([1, 2], 9), np.full(3, 2.0)
+    )
     steps_left = rng.uniform(1e2, 1e5, 9)
     isolated_s = rng.uniform(1e3, 1e5, 9)
     elapsed_s = rng.uniform(0, 1e4, 9)
@@ -59,7 +61,7 @@ def test_progress_counts_as_its_time_under_isolated_shares():
     view.now = 200.0
     steps_left = np.array([100.0, 300.0])
     second = decide(view).fractions.ravel()
-    problem = Crowd(np.full((2, 1), 2.0), np.ones(2), np.ones(2), np.ones(1))
+    problem = JobKinds(np.full((2, 1), 2.0), np.ones(2), np.ones(2), np.ones(1))
     isolated_s = np.array([300.0 + 100.0, 100.0 + 300.0])
     expected, _ = ftf_shares(problem, np.array([100.0, 300.0]), isolated_s, np.full(2, 200.0))
     np.testing.assert_allclose(second, expected.ravel(), atol=1e-9)
@@ -89,7 +91,7 @@ def test_knowing_speeds_lowers_the_worst_ratio():
     isolated_s = steps_left / (speeds * isolated_shares(np.ones(4), gpus)).sum(axis=1)
 
     def worst_ratio(policy_speeds):
-        problem = Crowd(policy_speeds, np.ones(4), np.ones(4), gpus)
+        problem = JobKinds(policy_speeds, np.ones(4), np.ones(4), gpus)
         shares, _ = ftf_shares(problem, steps_left, isolated_s, np.zeros(4))
         return (steps_left / (speeds * shares).sum(axis=1) / isolated_s).max()
 

@@ -10,7 +10,7 @@ from repro import make, simulate
 from repro.base.errors import ParamError
 from repro.perf import ThroughputTable
 from repro.policies.gavel.makespan import makespan_shares
-from repro.solve.max_min import Crowd
+from repro.solve.max_min import JobKinds
 
 TABLE = ThroughputTable.of(
     {"a": {"v100": 8.0, "k80": 1.0}, "b": {"v100": 3.0, "k80": 2.0}}, reference="v100"
@@ -31,7 +31,7 @@ def jobs(count=6, **more_columns):
 @pytest.mark.parametrize("backend", ["centre", "highs"])
 def test_all_jobs_finish_together_at_the_best_makespan(backend):
     rng = np.random.default_rng(0)
-    problem = Crowd(rng.uniform(1, 9, (8, 3)), np.ones(8), np.ones(8), np.full(3, 2.0))
+    problem = JobKinds(rng.uniform(1, 9, (8, 3)), np.ones(8), np.ones(8), np.full(3, 2.0))
     steps_left = rng.uniform(1e4, 1e6, 8)
     shares, makespan = makespan_shares(problem, steps_left, backend=backend)
     speed = (problem.value * shares).sum(axis=1)
@@ -44,7 +44,7 @@ def test_all_jobs_finish_together_at_the_best_makespan(backend):
 @pytest.mark.parametrize("scale", [1.0, 3e3])
 def test_bisection_ends_within_its_tolerance_of_the_optimum(scale):
     rng = np.random.default_rng(1)
-    problem = Crowd(rng.uniform(1, 9, (5, 2)), np.ones(5), np.ones(5), np.full(2, 2.0))
+    problem = JobKinds(rng.uniform(1, 9, (5, 2)), np.ones(5), np.ones(5), np.full(2, 2.0))
     steps_left = rng.uniform(1e4, 1e5, 5) * scale
     best = makespan_shares(problem, steps_left)[1]
     shares, makespan = makespan_shares(problem, steps_left, tolerance=0.05)
@@ -60,7 +60,7 @@ def test_fluid_run_reaches_the_optimum():
     trace = jobs()
     steps = trace["duration"].to_numpy() * np.array([8.0, 3.0] * 3)
     speeds = np.array([[1.0, 8.0], [2.0, 3.0]] * 3)
-    problem = Crowd(speeds, np.ones(6), np.ones(6), np.ones(2))
+    problem = JobKinds(speeds, np.ones(6), np.ones(6), np.ones(2))
     best = makespan_shares(problem, steps)[1]
     run = {"perf": TABLE, "rounds": {"ideal": "fluid"}}
     result = simulate(trace, "1xv100,1xk80", make("gavel-makespan"), **run)

@@ -84,5 +84,5 @@ def test_the_fast_model_has_the_gpu_and_order_does_not_matter(order):
 
 
 def test_ecos_gets_a_row_per_job():
-    assert not GavelMaxThroughput().apart()
-    assert GavelMaxThroughput(lp_backend="ecos").apart()
+    assert not GavelMaxThroughput().jobs_are_kinds()
+    assert GavelMaxThroughput(lp_backend="ecos").jobs_are_kinds()

@@ -10,7 +10,7 @@ import pytest
 from repro.base.errors import ParamError
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import load_throughputs
-from repro.policies.gavel.estimator import PairEstimator, complete, slowdowns
+from repro.policies.gavel.estimator import PairEstimator, complete, retained_fractions
 
 TYPES = ("k80", "p100", "v100")
 
@@ -48,14 +48,14 @@ def estimator(**settings):
 def error(**settings):
     """Mean error of the estimated fraction of its throughput that a model retains in a pair."""
     estimates = estimator(**settings)
-    true = slowdowns(TABLE, MODELS, TYPES)
-    nearest = [MODELS.index(estimates.kind(model, model)[1]) for model in MODELS]
+    true = retained_fractions(TABLE, MODELS, TYPES)
+    nearest = [MODELS.index(estimates.match(model, model)[1]) for model in MODELS]
     return np.abs(true[nearest][:, :, nearest] - true).mean()
 
 
 def test_full_profiling_reproduces_the_table():
     exact = estimator(fraction=1.0)
-    matches = {model: exact.kind(model, model) for model in MODELS}
+    matches = {model: exact.match(model, model) for model in MODELS}
     for (one, other, _), pair in TABLE.pairs.items():
         speeds = exact.pair_speeds(matches[one], matches[other])
         assert speeds == pytest.approx(np.array([pair[gpu_type] for gpu_type in TYPES]).T)
@@ -73,8 +73,8 @@ def test_the_error_falls_with_the_profiled_fraction():
 
 def test_only_a_pair_that_has_run_is_known_exactly():
     estimates = estimator(fraction=0.0, references=2, seed=3)
-    first = estimates.kind(0, "m0")
-    second = estimates.kind(1, "m7")
+    first = estimates.match(0, "m0")
+    second = estimates.match(1, "m7")
     before = estimates.pair_speeds(first, second)
     with_itself = estimates.pair_speeds(first, first)
     estimates.observe(second, first)
@@ -87,17 +87,19 @@ def test_only_a_pair_that_has_run_is_known_exactly():
 
 def test_two_jobs_retain_the_fractions_of_their_references():
     estimates = estimator(fraction=0.0, references=3, seed=4)
-    one = estimates.kind(0, "m5")
-    other = estimates.kind(1, "m9")
-    retained = slowdowns(TABLE, MODELS, TYPES)[MODELS.index(one[1]), :, MODELS.index(other[1])]
+    one = estimates.match(0, "m5")
+    other = estimates.match(1, "m9")
+    retained = retained_fractions(TABLE, MODELS, TYPES)[
+        MODELS.index(one[1]), :, MODELS.index(other[1])
+    ]
     alone = [TABLE.rows["m5", 1][gpu_type] for gpu_type in TYPES]
     assert estimates.pair_speeds(one, other)[0] == pytest.approx(alone * retained)
 
 
 def test_a_pair_is_known_only_on_the_type_it_has_run_on():
     estimates = estimator(fraction=0.0, references=2, seed=3)
-    first = estimates.kind(0, "m0")
-    second = estimates.kind(1, "m7")
+    first = estimates.match(0, "m0")
+    second = estimates.match(1, "m7")
     before = estimates.pair_speeds(first, second)
     estimates.observe(first, second, "p100")
     after = estimates.pair_speeds(first, second)
@@ -119,7 +121,7 @@ def test_samples_come_from_the_artifact_stream():
     estimates = estimator(fraction=0.0, references=6, seed=7)
     assert estimates.references == tuple(MODELS[row] for row in reference_rows)
     expected = [stream.choice(estimates.references) for _ in range(4)]
-    assert [estimates.kind(job, "m1")[1] for job in range(4)] == expected
+    assert [estimates.match(job, "m1")[1] for job in range(4)] == expected
 
 
 def test_profiling_samples_once_per_type_and_reference_and_once_per_job():
@@ -129,13 +131,13 @@ def test_profiling_samples_once_per_type_and_reference_and_once_per_job():
     for job in range(3):
         [stream.uniform(0, 1) for _ in range(5 * len(TYPES))]
         expected = stream.choice(estimates.references)
-        assert estimates.kind(job, "m4") == estimates.kind(job, "m4") == ("m4", expected)
+        assert estimates.match(job, "m4") == estimates.match(job, "m4") == ("m4", expected)
 
 
 def test_the_seed_decides_the_matches():
     def matches(seed):
         estimates = estimator(fraction=0.15, references=8, seed=seed)
-        return [estimates.kind(job, MODELS[job % 20]) for job in range(40)]
+        return [estimates.match(job, MODELS[job % 20]) for job in range(40)]
 
     assert matches(1) == matches(1)
     assert matches(1) != matches(2)
@@ -151,7 +153,7 @@ def test_measurements_at_the_columns_of_the_artifact_belong_to_other_models():
 def test_jobs_that_cannot_share_retain_nothing():
     rows = {("a", 1): {"v100": 10.0}, ("b", 1): {"v100": 0.0}}
     pairs = {("b", "a", 1): {"v100": (3.0, 4.0)}}
-    retained = slowdowns(ThroughputTable(rows, "v100", pairs), ["a", "b"], ["v100", "k80"])
+    retained = retained_fractions(ThroughputTable(rows, "v100", pairs), ["a", "b"], ["v100", "k80"])
     assert retained[:, 0].tolist() == [[0, 0.4], [0, 0]]
     assert not retained[:, 1].any()
 
@@ -180,22 +182,22 @@ def test_settings_that_cannot_be_used_are_refused(settings, message):
 
 def test_a_job_of_an_unknown_model_is_named():
     with pytest.raises(ParamError, match="job 3: the throughput table has no pairs of model 'xx'"):
-        estimator().kind(3, "xx")
+        estimator().match(3, "xx")
 
 
 def test_full_profiling_gives_the_published_throughputs_and_a_fifth_comes_near(mirror):
     folder = mirror / "stanford-futuredata+gavel" / "scheduler"
     table = load_throughputs(folder / "simulation_throughputs.json")
     models = [model for model, gang in table.rows if gang == 1]
-    true = slowdowns(table, models, TYPES)
+    true = retained_fractions(table, models, TYPES)
 
     def error(fraction):
         estimates = PairEstimator(table, TYPES, fraction=fraction, references=len(models))
-        nearest = [models.index(estimates.kind(model, model)[1]) for model in models]
+        nearest = [models.index(estimates.match(model, model)[1]) for model in models]
         return np.abs(true[nearest][:, :, nearest] - true).mean()
 
     exact = PairEstimator(table, TYPES, fraction=1.0, references=len(models))
-    one, other = (exact.kind(model, model) for model in ("A3C", "LM (batch size 20)"))
+    one, other = (exact.match(model, model) for model in ("A3C", "LM (batch size 20)"))
     expected = table.pair_speeds("A3C", 1, "LM (batch size 20)", 1, TYPES)
     assert exact.pair_speeds(one, other) == pytest.approx(expected)
     assert error(1.0) == 0

@@ -11,7 +11,7 @@ import pytest
 
 from repro import make, simulate
 from repro.perf import ThroughputTable
-from repro.solve.max_min import Crowd, fill
+from repro.solve.max_min import JobKinds, water_filling_shares
 
 TABLE = ThroughputTable.of(
     {"a": {"v100": 8.0, "k80": 1.0}, "b": {"v100": 3.0, "k80": 2.0}}, reference="v100"
@@ -27,14 +27,16 @@ def problem_of(seed, rows=8):
     values = rng.uniform(0.3, 3, (rows, 3))
     values[rng.random((rows, 3)) < 0.4] = 0.0
     values[:, 0] = np.maximum(values[:, 0], 0.2)
-    return Crowd(values, rng.integers(1, 3, rows), np.ones(rows), np.array([3.0, 4.0, 5.0]))
+    return JobKinds(values, rng.integers(1, 3, rows), np.ones(rows), np.array([3.0, 4.0, 5.0]))
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_levels_are_those_found_by_linear_programmes(seed):
     problem = problem_of(seed)
     levels = [
-        np.sort((problem.value * fill(problem, unweighted, backend=backend)).sum(axis=1))
+        np.sort(
+            (problem.value * water_filling_shares(problem, unweighted, backend=backend)).sum(axis=1)
+        )
         for backend in ("centre", "highs")
     ]
     np.testing.assert_allclose(levels[0], levels[1], atol=2e-4)
@@ -43,11 +45,11 @@ def test_levels_are_those_found_by_linear_programmes(seed):
 @pytest.mark.parametrize("seed", range(6))
 def test_no_job_can_rise_without_lowering_a_job_that_is_no_better_off(seed):
     problem = problem_of(seed)
-    shares = fill(problem, unweighted)
+    shares = water_filling_shares(problem, unweighted)
     value = (problem.value * shares).sum(axis=1)
     assert (shares.sum(axis=1) <= 1 + 1e-7).all()
     assert (problem.counts @ shares <= problem.gpus * (1 + 1e-6)).all()
-    least = fill(problem, unweighted, "published")
+    least = water_filling_shares(problem, unweighted, "published")
     assert value.min() == pytest.approx((problem.value * least).sum(axis=1).min(), rel=1e-5)
     # the second level: the jobs above the lowest cannot all be raised together
     from scipy.optimize import linprog
@@ -145,7 +147,7 @@ def test_bisection_ends_with_the_shares_of_a_step_by_step_filling(seed):
     rows = int(rng.integers(2, 12))
     values = rng.uniform(0.2, 3.0, (rows, 3)) * (rng.random((rows, 3)) < 0.9)
     values[:, 0] += 0.1
-    problem = Crowd(
+    problem = JobKinds(
         values, rng.integers(1, 4, rows), rng.choice([1, 1, 2, 4], rows), np.array([4.0, 6.0, 8.0])
     )
     weight = rng.choice([1.0, 5.0], rows) / problem.widths
@@ -153,6 +155,6 @@ def test_bisection_ends_with_the_shares_of_a_step_by_step_filling(seed):
     def weigh(bottlenecked):
         return np.where(bottlenecked, 0.0, weight)
 
-    step_by_step = (values * fill(problem, weigh)).sum(axis=1)
-    bisected = (values * fill(problem, weigh, steady=True)).sum(axis=1)
+    step_by_step = (values * water_filling_shares(problem, weigh)).sum(axis=1)
+    bisected = (values * water_filling_shares(problem, weigh, steady=True)).sum(axis=1)
     assert bisected == pytest.approx(step_by_step, abs=1e-5)

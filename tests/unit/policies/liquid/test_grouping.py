@@ -9,8 +9,14 @@ import pytest
 
 from repro.base.errors import ParamError
 from repro.model.cluster import Cluster, Node
-from repro.placement.network import Gang, Scoring, Site
-from repro.policies.liquid.grouping import Genetic, inject, room_of, search, without_node
+from repro.placement.network import Gang, NodeResources, Scoring
+from repro.policies.liquid.grouping import (
+    GeneticSettings,
+    inject,
+    instance_of,
+    search,
+    without_node,
+)
 
 # left out by `make check`
 pytestmark = pytest.mark.slow
@@ -28,19 +34,23 @@ def random_batch(number):
         gangs = [Gang(1, int(rng.integers(1, 4))) for _ in range(rng.integers(1, 4))]
         count = sum(gang.size for gang in gangs)
         if count <= sum(idle) and len(nodes) ** count <= 50_000:
-            return Site(Cluster(nodes), idle), gangs, float(rng.choice([0.0, 0.3, 0.5, 0.8, 1.0]))
+            return (
+                NodeResources(Cluster(nodes), idle),
+                gangs,
+                float(rng.choice([0.0, 0.3, 0.5, 0.8, 1.0])),
+            )
 
 
 def job_by_job(site, gangs, weight, plan):
     """Sum of scores plus number of nodes in use, job by job."""
-    remaining = Site.__new__(Site)
+    remaining = NodeResources.__new__(NodeResources)
     total = 0.0
     done = 0
     remaining.__dict__.update(site.__dict__, idle=site.idle.copy(), link_mb_s=site.link_mb_s.copy())
     for gang in gangs:
         tasks = [int(node) for node in plan[done : done + gang.size]]
         total += remaining.score(tasks, gang, Scoring(weight))
-        remaining.hold(tasks, gang)
+        remaining.allocate(tasks, gang)
         done += gang.size
     return total + len({*map(int, plan)})
 
@@ -63,7 +73,7 @@ def test_no_further_from_the_optimum_than_two_percent(first, seeded):
     for number in range(first, first + 50):
         site, gangs, weight = random_batch(number)
         best = optimum(site, gangs, weight)
-        solution = search(site, gangs, weight, Genetic(best_fit=seeded), seed=number)
+        solution = search(site, gangs, weight, GeneticSettings(best_fit=seeded), seed=number)
         if best == np.inf:
             assert solution is None
             continue
@@ -75,13 +85,13 @@ def test_no_further_from_the_optimum_than_two_percent(first, seeded):
 
 @pytest.mark.parametrize("nodes", [5, 12])
 def test_never_worse_than_best_fit_and_the_same_for_a_seed(nodes):
-    site = Site(Cluster.parse(f"{nodes}x2"))
+    site = NodeResources(Cluster.parse(f"{nodes}x2"))
     gangs = [Gang(1, 2)] * (2 * nodes // 3)
     plan = []
-    remaining = Site(Cluster.parse(f"{nodes}x2"))
+    remaining = NodeResources(Cluster.parse(f"{nodes}x2"))
     for gang in gangs:
         plan += remaining.best_fit(gang, Scoring())
-        remaining.hold(plan[-3:], gang)
+        remaining.allocate(plan[-3:], gang)
     fit = site.objectives(np.array([plan]), gangs, 0.5)[0]
     watched = []
     solution = search(
@@ -93,19 +103,19 @@ def test_never_worse_than_best_fit_and_the_same_for_a_seed(nodes):
     assert (
         [best for _, best in watched] == solution.history == sorted(solution.history, reverse=True)
     )
-    assert search(site, gangs, settings=Genetic(near=0.0), seed=3).objective <= fit
+    assert search(site, gangs, settings=GeneticSettings(near=0.0), seed=3).objective <= fit
 
 
 def test_generations_without_elite_keep_the_best_ever():
-    site = Site(Cluster.parse("6x2"))
+    site = NodeResources(Cluster.parse("6x2"))
     gangs = [Gang(1, 2)] * 4
-    solution = search(site, gangs, settings=Genetic(elitist=False, generations=30), seed=1)
+    solution = search(site, gangs, settings=GeneticSettings(elitist=False, generations=30), seed=1)
     assert solution.objective == min(solution.history)
 
 
 def test_memory_and_bandwidth_hold_in_plans():
     nodes = (Node(4, gpu_mem_mb=4000.0), Node(4, bandwidth_mb_s=200.0), Node(4), Node(4))
-    solution = search(Site(Cluster(nodes)), [Gang(1, 2), Gang(1, 3), Gang(0, 1)], seed=2)
+    solution = search(NodeResources(Cluster(nodes)), [Gang(1, 2), Gang(1, 3), Gang(0, 1)], seed=2)
     used = np.bincount(solution.plan, minlength=4)
     assert used[0] == 0
     assert used[1] <= 2
@@ -113,23 +123,23 @@ def test_memory_and_bandwidth_hold_in_plans():
 
 def test_no_plan():
     split = Cluster((Node(2, domain=0), Node(2, domain=1)))
-    assert search(Site(split), [Gang(1, 2)]) is None
-    assert search(Site(split), [Gang(0, 1)]).plan in ((0,), (1,))
+    assert search(NodeResources(split), [Gang(1, 2)]) is None
+    assert search(NodeResources(split), [Gang(0, 1)]).plan in ((0,), (1,))
 
 
 @pytest.mark.parametrize("setting", ["generations", "population", "patience"])
 def test_settings_out_of_range(setting):
     with pytest.raises(ParamError, match=f"{setting} is 0"):
-        Genetic(**{setting: 0})
+        GeneticSettings(**{setting: 0})
 
 
 def test_an_injected_and_an_emptied_node():
-    instance = room_of(Site(Cluster.parse("4x2")), [Gang(1, 2), Gang(0, 1)])
+    instance = instance_of(NodeResources(Cluster.parse("4x2")), [Gang(1, 2), Gang(0, 1)])
     giver = np.array([0, 0, 1, 1])
     taker = np.array([2, 3, 3, 2])
     # nodes 2 and 3 hold what node 0 brings, so both go; the orphans find idle node 1
     assert inject(instance, giver, taker, 0, False).tolist() == [0, 0, 1, 1]
     child, fits = without_node(instance, np.array([0, 1, 1, 2]), 0, False)
     assert (child.tolist(), fits) == ([2, 1, 1, 2], True)
-    full = room_of(Site(Cluster.parse("2x2")), [Gang(1, 2), Gang(0, 1)])
+    full = instance_of(NodeResources(Cluster.parse("2x2")), [Gang(1, 2), Gang(0, 1)])
     assert not without_node(full, np.array([0, 0, 1, 1]), 0, False)[1]

@@ -9,7 +9,7 @@ import pytest
 from repro import make, simulate
 from repro.base.errors import ParamError, PolicyError, TraceError
 from repro.model.cluster import Cluster, Node
-from repro.placement.network import Gang, Site
+from repro.placement.network import Gang, NodeResources
 
 #: the batch of Fig 19: model, batch size, batches
 JOBS = [
@@ -74,7 +74,7 @@ def test_nodes_of_containers():
     gang = Gang(1, 2)
 
     def nodes(name, **settings):
-        site = Site(Cluster.parse("4x3"), idle=[3, 1, 2, 3])
+        site = NodeResources(Cluster.parse("4x3"), idle=[3, 1, 2, 3])
         return make(name, **settings).place(site, [gang], rng())[0]
 
     assert sorted(nodes("liquid-even")) in ([0, 2, 3], [0, 0, 3], [0, 3, 3])
@@ -107,7 +107,7 @@ def test_a_job_gets_another_domain_if_the_greedy_choice_is_too_small():
     cluster = Cluster((Node(1, None, 0, 0), Node(2, None, 0, 1), Node(2, None, 0, 1)))
     trace = batch().iloc[:1]
     # the printed score prefers the smallest node, whose domain is too small for the job
-    assert make("liquid").place(Site(cluster), [Gang(1, 2)], rng()) == [None]
+    assert make("liquid").place(NodeResources(cluster), [Gang(1, 2)], rng()) == [None]
     nodes = simulate(trace, cluster, "liquid").intervals["tasks"][0]
     assert set(nodes) <= {1, 2}
 

@@ -13,7 +13,7 @@ from repro import make, simulate
 from repro.base.errors import ParamError
 from repro.model.policy import Policy
 from repro.perf import ThroughputTable
-from repro.solve.max_min import Crowd, vertex_level
+from repro.solve.max_min import JobKinds, vertex_level
 
 GPU_TYPES = ["v100", "p100", "k80"]
 
@@ -42,7 +42,7 @@ def test_shares_by_kind_reach_the_level_of_shares_by_job(seed):
     counts = rng.integers(1, 5, 4)
     widths = rng.choice([1, 2, 4], 4)
     capacity = np.array([4, 4, 6])
-    x = vertex_level(Crowd(values, counts, widths, capacity), np.ones(4))[0]
+    x = vertex_level(JobKinds(values, counts, widths, capacity), np.ones(4))[0]
     assert (x >= 0).all() and (x.sum(axis=1) <= 1 + 1e-9).all()
     assert ((counts * widths) @ x <= capacity * (1 + 1e-9)).all()
     level = level_by_dense_programme(
@@ -53,7 +53,7 @@ def test_shares_by_kind_reach_the_level_of_shares_by_job(seed):
 
 def test_a_job_gets_no_share_of_a_gpu_type_without_speed():
     values = np.array([[1.0, 9.0], [1.0, 0.0]])
-    crowd = Crowd(values, np.ones(2), np.array([4, 1]), np.array([8, 2]))
+    crowd = JobKinds(values, np.ones(2), np.array([4, 1]), np.array([8, 2]))
     x = vertex_level(crowd, np.ones(2))[0]
     assert x[0, 1] == 0 and x[1, 1] == 0
 

@@ -36,7 +36,7 @@ def jobs_that_queue(begin=0.0, sizes=(1, 2, 4, 8)):
 
 def use_engine(monkeypatch):
     """Simulate by the engine instead of compiled steps."""
-    monkeypatch.setattr(Gandiva, "player", lambda policy, cluster: None)
+    monkeypatch.setattr(Gandiva, "compiled_run", lambda policy, cluster: None)
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS)

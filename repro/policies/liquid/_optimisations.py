@@ -34,9 +34,9 @@ from repro.model.rules import Completions
 from repro.model.settings import Above, Between
 from repro.model.view import View
 from repro.perf.overhead import Phases
-from repro.placement.network import Gang, Site
+from repro.placement.network import Gang, NodeResources
 from repro.policies.liquid._containers import PACK, Chooser, Containers, GangOf, Plan
-from repro.policies.liquid.side_by_side import ByUtilisation
+from repro.policies.liquid.gpu_sharing import ByUtilisation
 
 #: Trace column with the mean utilisation of a job alone (%).
 _UTILISATION = "gpu_util"
@@ -46,7 +46,7 @@ _ROUNDING_S = 1e-9
 
 
 @dataclass(frozen=True)
-class Beside(Containers):
+class OptimisedContainers(Containers):
     """Containers with the system optimisations of Liquid, each off unless set.
 
     Parameters
@@ -117,9 +117,9 @@ class Beside(Containers):
 
 
 class _Session:
-    """One run of `Beside`: estimates of all jobs, and starts of the running jobs."""
+    """One run of `OptimisedContainers`: estimates of all jobs, and starts of the running jobs."""
 
-    def __init__(self, policy: Beside, view: View) -> None:
+    def __init__(self, policy: OptimisedContainers, view: View) -> None:
         self.policy = policy
         unknown = np.full(len(view.widths), math.nan)
         #: mean utilisation of each job alone (%), (jobs,)
@@ -136,7 +136,9 @@ class _Session:
         #: host ended
         self.start: dict[int, float] = {}
 
-    def choose(self, view: View, site: Site, gang_of: GangOf, rng: np.random.Generator) -> RunSet:
+    def choose(
+        self, view: View, site: NodeResources, gang_of: GangOf, rng: np.random.Generator
+    ) -> RunSet:
         """Start waiting jobs in order of arrival, until one has to wait."""
         decision = _Decision(self, view, site, gang_of, rng)
         decision.continue_alone()
@@ -156,7 +158,12 @@ class _Decision:
     """One decision: the runs that start or change, and the jobs that have their GPU alone."""
 
     def __init__(
-        self, session: _Session, view: View, site: Site, gang_of: GangOf, rng: np.random.Generator
+        self,
+        session: _Session,
+        view: View,
+        site: NodeResources,
+        gang_of: GangOf,
+        rng: np.random.Generator,
     ) -> None:
         self._session = session
         self._policy = session.policy
@@ -179,7 +186,7 @@ class _Decision:
                 continue
             if run.hosts:
                 self._session.start[job] = self._view.now - self._session.pre[job]
-                self._site.hold(run.tasks, self._gang_of(job))
+                self._site.allocate(run.tasks, self._gang_of(job))
             if others:
                 run = Run((job,), 1, tasks=run.tasks)
                 self.runs[job] = run
@@ -198,7 +205,7 @@ class _Decision:
             return self._view.now
         plan = self._plan(job, gang)
         if plan is not None:
-            self._site.hold(plan, gang)
+            self._site.allocate(plan, gang)
             run = Run((job,), len(plan), tasks=plan)
             self.runs[job] = run
             if gang.size == 1:

@@ -11,8 +11,8 @@ from repro.model.cluster import Cluster, Node
 from repro.model.decision import Run
 from repro.perf.overhead import Phases
 from repro.perf.throughput import ThroughputTable
-from repro.policies.baselines.scripted import Given
-from repro.policies.liquid.side_by_side import ByUtilisation, slow_down
+from repro.policies.baselines.scripted import Scripted
+from repro.policies.liquid.gpu_sharing import ByUtilisation, slow_down
 from repro.testing import check_policy, stress_traces
 
 
@@ -160,7 +160,7 @@ def test_speed_of_two_jobs_on_a_gpu():
 
 
 def test_the_error_names_a_missing_column():
-    pair = Given((Run((0, 1), 1),))
+    pair = Scripted((Run((0, 1), 1),))
     trace = jobs(0.0, 0.0)
     with pytest.raises(TraceError, match="has no 'gpu_util'"):
         simulate(trace.drop(columns="gpu_util"), "1x1", pair, perf=ByUtilisation())
