@@ -209,7 +209,7 @@ def test_rules_pcs_round_to_microseconds():
     ("policy", "more", "says"),
     [
         ("srtf", {"rules": "pcs"}, "rules pcs: policy 'srtf' has no compiled division rule"),
-        ("srtf", {"predict": 3}, "predict=3: policy 'srtf' has no compiled rule"),
+        ("srtf", {"predict": 3}, "predict=3: policy 'srtf' has no compiled division rule"),
         ("afs", {"predict": 3, "interval": 5.0}, "decisions are made at intervals"),
         ("afs", {"predict": 3, "stop_time": 5.0}, "the simulation may end before all jobs do"),
         ("afs", {"predict": -1}, "predict is -1; give a number of jobs, 0 or more"),
