@@ -84,7 +84,7 @@ class Holdings:
         self.intervals = Intervals(placer.tracks_nodes, cluster.gpu_types, placer.takes_wishes)
         self._keeps_intervals = settings.keep_intervals
 
-    # where jobs run: `repro.model.view.Places` ---------------------------------------------------
+    # nodes of jobs: `repro.model.view.HeldGpus` --------------------------------------------------
 
     def nodes(self, job: int) -> Nodes:
         """(Node, number of GPUs on it) of the gang of a job, by ascending node."""
@@ -148,9 +148,9 @@ class Holdings:
             return []
         rates, unit_s = self.rates.of(run, nodes)
         charged = run.gpus - run.shared
-        clean = now
+        free_from = now
         if self.draining.checkpoints:
-            clean = now + self.draining.delay(charged, self.free, now)
+            free_from = now + self.draining.delay(charged, self.free, now)
         self.free[run.gpu_type] -= charged
         predicts = self.interval_starts is None
         start_costs = self.costs if predicts else None
@@ -159,9 +159,9 @@ class Holdings:
         column = self._column.get(run.gpu_type, -1)
         not_nominal: list[int] = []
         for job, rate in zip(run.jobs, rates, strict=True):
-            begin = clean
+            begin = free_from
             if start_costs is not None:
-                begin, cost_s = start_costs.begin(run, job, clean)
+                begin, cost_s = start_costs.begin(run, job, free_from)
                 self.overhead_s += cost_s
             if now < table.first_start[job]:
                 table.first_start[job] = now
@@ -170,7 +170,7 @@ class Holdings:
             table.held_since[job] = now
             table.held_gpus[job] = run.gpus
             table.since[job] = begin
-            table.free_from[job] = clean
+            table.free_from[job] = free_from
             table.rate[job] = self.rates.positive(job, rate) / table.solo[job]
             self.runs[job] = run
             if predicts:

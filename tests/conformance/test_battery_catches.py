@@ -144,7 +144,7 @@ class Overdeclared(Order):
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
-        (Greedy(), "GPUs where"),
+        (Greedy(), "GPUs, but only"),
         (HalfGangs(), "give all or none"),
         (Idle(), "'ends'"),
         (Stuck(), "'ends'"),

@@ -251,7 +251,7 @@ def select_after(q: Queues, jobs: Ints, heaps: Ints, idle: int, now: float) -> t
 
 
 class OrderConstants(NamedTuple):
-    """Constants of the simulation of an order; see `repro.model.policy.Steady`."""
+    """Constants of the simulation of an order; see `repro.model.policy.LinearKey`."""
 
     #: heap of each job while it waits, and while it runs
     waiting_heap: Ints

@@ -126,4 +126,4 @@ def test_keys_are_numbers(key, shown):
 
     with pytest.raises(PolicyError, match="number") as caught:
         simulate(small_trace(), "1x4", Odd())
-    assert f"is {shown}; give" in str(caught.value)
+    assert f"is {shown}; return a number" in str(caught.value)
