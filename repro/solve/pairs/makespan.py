@@ -59,10 +59,9 @@ def makespan_pairs(
     """Rows of jobs and pairs that minimise the makespan max_i rem_i / thr_i, and the makespan (s).
 
     ``job_kinds`` has throughputs (steps/s) as values. ``kind_of`` and ``remaining_steps`` have an
-    entry per job. With a ``tolerance`` the makespan is that of `bisected`, and the shares are the
-    centre of all shares that reach it. ``pairs``
-    is as in `programme`. ``short`` is as in `pools`; 0 makes every job a pool. The rows have job
-    numbers (Gavel, sections 4.1 and 4.2).
+    entry per job. With a ``tolerance`` the makespan is that of `bisected_makespan`, and the shares
+    are the centre of all shares that reach it. ``pairs`` is as in `programme`. ``short`` is as in
+    `pools`; 0 makes every job a pool. The rows have job numbers (Gavel, sections 4.1 and 4.2).
     """
     remaining_steps = np.maximum(remaining_steps, 1e-9 * max(float(remaining_steps.max()), 1e-300))
     fastest = job_kinds.value.max(axis=1)

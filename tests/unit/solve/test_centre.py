@@ -167,7 +167,7 @@ def test_impossible_floors_name_constraint_and_job():
     assert central_level(job_kinds, np.array([1.0, 0.0]), np.array([0.0, 3.0])) is None
     with pytest.raises(PolicyError, match=r"time of one job: job 1 must reach 3 .* gives 2"):
         vertex_level(job_kinds, np.array([1.0, 0.0]), np.array([0.0, 3.0]))
-    with pytest.raises(PolicyError, match=r"GPUs of each type: .* job [01] weighs most"):
+    with pytest.raises(PolicyError, match=r"GPUs of each type: .* floor of job [01] costs most"):
         vertex_level(job_kinds, np.zeros(2), np.array([0.8, 1.9]))
 
 

@@ -140,14 +140,14 @@ def test_both_ways_agree(kind, monkeypatch):
     weights = table(kind, 8, rng)
     problems = [tuple(rng.integers(0, 30, 8).tolist()) for _ in range(40)]
     usual = [KindMatcher(weights).pairs(counts) for counts in problems]
-    monkeypatch.setattr("repro.solve.matching._TRIES", 0)
+    monkeypatch.setattr("repro.solve.matching._MAX_PIVOTS", 0)
     searched = KindMatcher(weights)
     assert [searched.pairs(counts) for counts in problems] == usual
 
 
 def test_local_search_goes_on_after_a_first_gain(monkeypatch):
     """Found by trial: the best within reach of the rounded relaxation is only 51.25."""
-    monkeypatch.setattr("repro.solve.matching._TRIES", 0)
+    monkeypatch.setattr("repro.solve.matching._MAX_PIVOTS", 0)
     weights = np.zeros((5, 5))
     weights[np.triu_indices(5)] = [
         *(0.88, 0.18, 0.16, 0.01, 0.58, 0.91, 0.37, 0.29, 0.7),

@@ -78,7 +78,7 @@ def test_fifo_totals_as_published(start, total):
 
 
 def test_weights_of_entities_are_checked():
-    with pytest.raises(ParamError, match="entity 'x' has weight 0; give > 0"):
+    with pytest.raises(ParamError, match="entity 'x' has weight 0; give a number above 0"):
         Hierarchy({"x": 0}).members(["x"])
 
 

@@ -50,7 +50,7 @@ def test_steps_that_change_nothing_are_skipped(cluster, begin, slice_s, form, mo
     if form == "paper":
         # counts that change at every step make the policy decide every 10 s
         decisions = itertools.count()
-        monkeypatch.setattr(gandiva._Slicer, "_counts", lambda slicer: [next(decisions)])
+        monkeypatch.setattr(gandiva._Slicer, "_fingerprint", lambda slicer: [next(decisions)])
     else:
         next_step = lambda sets, now, slice_s, step_s: now + step_s  # noqa: E731
         monkeypatch.setattr(_gandiva_simulator, "_next_change", next_step)
