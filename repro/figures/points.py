@@ -106,7 +106,7 @@ def as_points(table: pd.DataFrame, **fields: Any) -> pd.DataFrame:
     --------
     >>> table = pd.DataFrame({"policy": ["srtf"], "published": [9.0], "value": [9.5]})
     >>> facts = {"series": "policy", "ours": "value", "quantity": "average JCT", "unit": "s"}
-    >>> as_points(table, **facts, certainty="artifact").iloc[0]["ours"]
+    >>> float(as_points(table, **facts, certainty="artifact")["ours"].iloc[0])
     9.5
     """
     named = {"published": "published", "ours": "ours", **fields}

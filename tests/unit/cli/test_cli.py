@@ -635,7 +635,9 @@ def test_no_command_shows_the_help_as_help(words):
 def test_every_command_has_the_line_of_its_help_and_answers_to_h(group, above, capsys):
     for name, (target, line) in group.targets.items():
         module, _, function = target.partition(":")
-        doc = inspect.getdoc(getattr(importlib.import_module(f"{group.home}.{module}"), function))
+        doc = inspect.getdoc(
+            getattr(importlib.import_module(f"{group.package}.{module}"), function)
+        )
         assert " ".join(doc.split("\n\n")[0].split()) == line
         words = (*above, name)
         shown = run(capsys, *words, "-h").out
