@@ -16,7 +16,7 @@ from repro.policies.gavel.estimator import PairEstimator
 PairChoice = Literal["all", "working", "useful"]
 #: Advice to users of policies with space sharing where the run has no throughputs of pairs.
 ADVICE = (
-    "without speeds of pairs nobody shares GPUs; give a throughput table "
+    "without speeds of pairs no GPUs are shared; give a throughput table "
     "(--throughputs gavel-throughputs) and a cluster of GPU types"
 )
 
