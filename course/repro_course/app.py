@@ -10,7 +10,7 @@ from repro.cli.app import LazyGroup
 class CourseCommands(LazyGroup):
     """What stands after ``repro course``."""
 
-    home: ClassVar[str] = "repro_course"
+    package: ClassVar[str] = "repro_course"
     targets: ClassVar = {
         "release": (
             "commands:release",

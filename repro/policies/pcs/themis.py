@@ -336,13 +336,16 @@ class Themis(Elastic):
         "muri": {"form": SHARES, "iterations_in_denominator": True},
     }
 
-    # form ``shares`` gives a job its demand or nothing, and also needs the time of an iteration
+    # form ``shares`` gives a job its demand or nothing
     elastic: ClassVar[Any] = FromSettings(True, lambda policy: policy.form != SHARES)
-    needs: ClassVar[Any] = FromSettings(
-        NEEDS, lambda policy: NEEDS | {"iteration_time"} if policy.form == SHARES else NEEDS
-    )
+    needs: ClassVar[Any] = FromSettings(NEEDS, lambda policy: policy._needs())
     #: only form ``leases`` has a compiled rule
     rule: ClassVar[Any] = FromSettings(None, lambda policy: RULE if policy.form == LEASES else None)
+
+    def _needs(self) -> frozenset[str]:
+        """Facts that the form reads: a denominator in iterations needs the time of one."""
+        in_iterations = self.form == SHARES and self.iterations_in_denominator
+        return NEEDS | {"iteration_time"} if in_iterations else NEEDS
 
     @property
     def lease_s(self) -> float:

@@ -88,7 +88,7 @@ def test_options_of_the_format_and_bad_rows(capsys, tmp_path):
         (["--prefer", "jct=avg:much"], "--prefer jct=avg:much: give METRIC=avg"),
         ([*PREFER, "--prefer", "jct=avg:5"], "names avg_jct_s twice"),
         ([*PREFER, "--budget", "60"], "budget is 60; give at least the population, which is 70"),
-        ([*PREFER, "--train", "1"], "1 of 80 jobs to search on; give at least 2"),
+        ([*PREFER, "--train", "1"], "train is 1; a search needs at least 2 of the 80 jobs"),
         ([*PREFER, "--method", "tabu"], "no search 'tabu'"),
         ([*PREFER, "-j", "0"], "-j 0: give a whole number of 1 or more"),
         ([*PREFER, "--seed", "-1"], "--seed -1"),

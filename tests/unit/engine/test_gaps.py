@@ -88,7 +88,7 @@ def test_rows_are_those_of_the_trace_whatever_the_order_of_submission():
 def test_a_throughput_table_needs_a_model_of_every_job(policy):
     said = refusal(frame(), policy, perf=TABLE)
     assert said.startswith(
-        "the trace has no column model, which a throughput table (--throughputs)"
+        "the trace has no column 'model', which a throughput table (--throughputs)"
     )
     said = refusal(frame(model=["a", "b", None, "a"]), policy, perf=TABLE)
     assert said.startswith("the trace: row 2 (job 2) has no model; a throughput table")
