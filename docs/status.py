@@ -10,7 +10,7 @@ from typing import Any
 
 import marks
 
-from repro.batch.check import Stored, headline_lines, stored
+from repro.batch.check import StoredFigure, headline_lines, stored
 from repro.figures import params
 from repro.figures.claims import is_own_check
 from repro.figures.points import shares
@@ -41,19 +41,19 @@ def cells(claims: list[dict[str, Any]]) -> list[str]:
     return [*shown, *(str(tally[name] or "") for name in OTHER)]
 
 
-def committed() -> list[Stored]:
+def committed() -> list[StoredFigure]:
     """Results in `figures/`, paper by paper."""
     order = {"tiresias": 0, "muri": 1, "gavel": 2}
     results = stored(params.discover(ROOT), ROOT / "figures")
     return sorted(results, key=lambda result: order.get(result.entry.paper, len(order)))
 
 
-def summary(results: list[Stored]) -> str:
+def summary(results: list[StoredFigure]) -> str:
     """Summary of all results, a Markdown list."""
     return "\n".join(f"- {line}" for line in headline_lines(results))
 
 
-def table(results: list[Stored]) -> str:
+def table(results: list[StoredFigure]) -> str:
     """Table of all results in Markdown, a row per figure and a row of sums."""
     rows = [
         "| figure | paper | rules | points within 2 % "
