@@ -128,10 +128,12 @@ def quantiles(
     unit: str = "h",
     compare: bool = True,
 ) -> pd.DataFrame:
-    """Points of a published `distribution`; ours are the quantiles of the jobs."""
-    by_series = jobs[value].fillna(math.inf).groupby(jobs["series"])
+    """Points of a published `distribution`; ours are quantiles of the jobs, NaN without jobs."""
+    by_series = dict(iter(jobs[value].fillna(math.inf).groupby(jobs["series"])))
     simulated = [
-        np.quantile(by_series.get_group(series), fraction, method="inverted_cdf")
+        np.quantile(by_series[series], fraction, method="inverted_cdf")
+        if series in by_series
+        else math.nan
         for series, fraction in zip(published["series"], published["fraction"], strict=True)
     ]
     fields = {"x": "fraction", "published": value, "ours": simulated if compare else None}
