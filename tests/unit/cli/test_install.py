@@ -131,7 +131,7 @@ def test_the_installed_course_releases_and_grades(wheel, course_wheel, tmp_path)
     old = "from repro.course.grade import Limits; print(Limits.__module__)"
     done = place.python("-W", "always::DeprecationWarning", "-c", old)
     assert done.stdout == "repro_course.grade\n"
-    assert "repro.course.grade is repro_course.grade now" in done.stderr
+    assert "repro.course.grade is now repro_course.grade" in done.stderr
 
 
 def test_the_installed_package_is_the_one_that_runs(place):
