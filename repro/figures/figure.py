@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -108,6 +109,9 @@ class FigureRun:
         self.inputs = Inputs(with_extra(self._spec.merged(profile, own), self.extra))
         self.published = {claim.id: claim.published for claim in self._spec.claims}
         self.variation = variation.differences(self._spec, profile, overrides)
+        setting = variation.setting_text(self.variation)
+        # Cells show the picture before it is saved.
+        Chart.before_shown = partial(fade_published, setting=setting) if setting else None
         self.folder = variation.folder(out, entry.id, self.variation, profile, seed)
         self._stem = entry.stem
 

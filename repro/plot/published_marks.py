@@ -92,7 +92,10 @@ def name_published(
 
 
 def fade_published(figure: Figure, setting: str) -> None:
-    """Make the published values of a figure pale; its legends name the setting they hold for."""
+    """Make the published values of a figure pale; its legends name the setting they hold for.
+
+    A second call changes nothing.
+    """
     for axes in figure.axes:
         for artist in [*axes.lines, *axes.collections, *axes.texts]:
             if artist.get_label() in (_LABEL, _WHISKERS) or artist.get_gid() == _LABEL:
@@ -100,8 +103,10 @@ def fade_published(figure: Figure, setting: str) -> None:
     legends = [*figure.legends, *(axes.get_legend() for axes in figure.axes)]
     for legend in filter(None, legends):
         for text in legend.get_texts():
-            if text.get_text().startswith(_LABEL.removeprefix("_")) and setting:
-                text.set_text(f"{text.get_text()}, for {setting}")
+            name = text.get_text()
+            is_published = name.startswith(_LABEL.removeprefix("_"))
+            if is_published and not name.endswith(f", for {setting}"):
+                text.set_text(f"{name}, for {setting}")
 
 
 @styled

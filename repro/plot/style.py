@@ -4,7 +4,7 @@ import functools
 import io
 import textwrap
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import matplotlib as mpl
 import numpy as np
@@ -61,11 +61,15 @@ class Chart(Figure):
 
     #: whether a notebook has shown it
     shown = False
+    #: changes a chart before a notebook shows it; set while a variation of a figure is open
+    before_shown: ClassVar[Callable[[Figure], None] | None] = None
 
     # IPython calls this before any formatter that pyplot registers for figures.
     def _ipython_display_(self) -> None:
         from IPython.display import Image, display
 
+        if Chart.before_shown is not None:
+            Chart.before_shown(self)
         display(Image(render(self, "png")))  # type: ignore[no-untyped-call]
         self.shown = True
 

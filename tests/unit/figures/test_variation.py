@@ -10,6 +10,7 @@ import repro
 from repro.base import paths
 from repro.figures import params, variation
 from repro.plot import bar_chart
+from repro.plot.style import Chart
 
 # left out by `make check`
 pytestmark = pytest.mark.slow
@@ -154,3 +155,20 @@ def test_with_an_extra_policy_the_published_values_keep_their_setting(toy):
     assert [line.get_alpha() for line in published(plot)] == [None] and "published" in legend(plot)
     assert result["variation"] == {"extra": ["las-2d", None]} and verdicts.empty
     assert result["params"]["policies"] == ["srtf", "las-2d"]
+
+
+def test_a_cell_shows_a_variation_with_pale_published_values(toy):
+    opened(cluster="2x4")
+    shown = bar_chart(
+        pd.DataFrame({"policy": ["srtf"], "value": [2.0], "published": [1.0]}),
+        group="policy",
+        series="policy",
+        value="value",
+        published="published",
+    )
+    Chart.before_shown(shown)
+    Chart.before_shown(shown)
+    assert [line.get_alpha() for line in published(shown)] == [0.3]
+    assert legend(shown) == ["SRTF", "published, for cluster 1x4"]
+    opened()
+    assert Chart.before_shown is None
