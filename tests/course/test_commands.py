@@ -18,7 +18,7 @@ from repro_course.app import CourseCommands
 def test_every_command_has_the_line_of_its_help(name):
     target, line = CourseCommands.targets[name]
     module, _, function = target.partition(":")
-    command = getattr(importlib.import_module(f"{CourseCommands.home}.{module}"), function)
+    command = getattr(importlib.import_module(f"{CourseCommands.package}.{module}"), function)
     assert " ".join(inspect.getdoc(command).split("\n\n")[0].split()) == line
 
 
