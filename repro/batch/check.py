@@ -32,6 +32,8 @@ from repro.figures.saved import (
 )
 from repro.files import public
 
+#: Missing public files that a line names.
+_MOST_NAMES = 5
 #: The gallery page, which a batch writes when it ends.
 INDEX = "index.html"
 
@@ -226,10 +228,14 @@ def missing_data_line(figures: Sequence[StoredFigure]) -> str:
     names, claims = missing_data(figures)
     if not names:
         return ""
+    several = len(names) > _MOST_NAMES
+    listed = "" if several else f" ({', '.join(names)})"
+    fetched = "--all" if several else " ".join(names)
     files = f"{len(names)} public file{'s' if len(names) > 1 else ''}"
+    are = "claim is" if claims == 1 else "claims are"
     return (
-        f"{files} not available here ({', '.join(names)}): {claims} claims are not comparable; "
-        f"`repro trace fetch {' '.join(names)}` fetches them, then run the figures again"
+        f"{files} not available here{listed}: {claims} {are} not comparable; "
+        f"`repro trace fetch {fetched}` fetches them, then run the figures again"
     )
 
 

@@ -84,7 +84,7 @@ def test_missing_public_data_is_named_and_exits_3_on_request(project):
     project.cli("run", FIGURE)
     project.cli("check", "--require-data")
     lose_public_data(project)
-    line = "1 public file not available here (philly): 1 claims are not comparable; `repro trace f"
+    line = "1 public file not available here (philly): 1 claim is not comparable; `repro trace f"
     assert line in project.cli("check").stdout
     assert line in project.cli("check", "--require-data", code=3).stdout
     document = json.loads(project.cli("check", "--json").stdout)
