@@ -310,7 +310,10 @@ def _names(files: Iterable[Path]) -> list[str]:
     return [
         f"{path.parent.name}/{path.stem}"
         for path in files
-        if path.parent.name not in _NOT_PAPERS and not path.name.startswith(".")
+        if path.parent.name not in _NOT_PAPERS
+        # JupyterLab keeps checkpoints in hidden folders
+        and not path.name.startswith(".")
+        and not path.parent.name.startswith(".")
     ]
 
 

@@ -166,6 +166,14 @@ def test_a_bad_command_line_value():
         parse_value("[1")
 
 
+def test_checkpoints_of_jupyterlab_are_no_figures(root):
+    before = params.discover(root)
+    checkpoints = root / "notebooks/.ipynb_checkpoints"
+    checkpoints.mkdir(parents=True)
+    (checkpoints / "start-checkpoint.ipynb").write_text("{}")
+    assert params.discover(root) == before
+
+
 def test_discovery_and_selection(root):
     (root / "notebooks/course").mkdir()
     (root / "notebooks/course/hw1.ipynb").write_text("{}")
