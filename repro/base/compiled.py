@@ -52,7 +52,7 @@ def njit(home: str | None = None, **options: Any) -> Callable[[Function], Functi
     ----------
     home : str, optional
         Module whose sources decide whether cached code is stale; by default the module of the
-        function. A function that closes over functions of another module needs that module.
+        function. Give the other module if the function closes over functions from there.
     **options
         Options of ``numba.njit``.
     """
@@ -68,7 +68,7 @@ def njit(home: str | None = None, **options: Any) -> Callable[[Function], Functi
 
 
 class CompiledFunction:
-    """A function that compiles itself on its first call, also from other compiled functions."""
+    """A function compiled on its first call; other compiled functions may call it, too."""
 
     def __init__(self, function: Callable[..., Any], home: str, options: dict[str, Any]) -> None:
         self.py_func = function
@@ -101,7 +101,7 @@ class CompiledFunction:
 
 @functools.cache
 def _numba() -> Any:
-    """Numba, which compiles calls of a `CompiledFunction` as calls of its kernel."""
+    """Import Numba and register `CompiledFunction`, so that compiled code calls its kernel."""
     import numba
     from numba.extending import typeof_impl
 
@@ -243,7 +243,8 @@ def sources(module: str) -> dict[str, Path]:
     while pending:
         name = pending.pop()
         path = _module_file(name)
-        # Skip this module: its imports cannot change machine code. `_code_folder` adds its text.
+        # Skip repro.base.compiled itself: its imports cannot change machine code. `_code_folder`
+        # adds its text.
         if path is None or name in files or name == __name__:
             continue
         files[name] = path
@@ -277,7 +278,7 @@ def _imports(module: str, path: Path) -> Iterator[str]:
 
 
 def edited_since_start(files: Iterable[Path]) -> Path | None:
-    """First file that changed after this process may have read it; None if there is none."""
+    """First file that changed after this process started; None if there is none."""
     return next((file for file in files if file.stat().st_ctime > STARTED), None)
 
 

@@ -84,8 +84,9 @@ def cache_dir() -> Path:
 def private(folder: Path, top: Path | None = None, variable: str = ENV_CACHE) -> Path:
     """Make a folder for the files of this user only.
 
-    Files loaded from a cache can run code, so a user with write access could run programs as this
-    user. All folders from ``top`` down to ``folder`` are checked, except on Windows.
+    Files loaded from a cache can run code. Another user with write access to the cache could so run
+    programs under this user's account. All folders from ``top`` down to ``folder`` are checked,
+    except on Windows.
 
     Parameters
     ----------

@@ -301,8 +301,8 @@ class Table:
     def _check_width(self, line: int, fields: int) -> None:
         """Raise for a first row with a wrong number of fields.
 
-        A TraceError if every row has that number. Otherwise `BadRows`, unless the first row is
-        among the rows to leave out.
+        If every row has that number, the file has another format: a TraceError. Otherwise only some
+        rows are bad: `BadRows`. No error if the first row is already among the rows to leave out.
         """
         error = self._fields_error({0: (line, fields)})
         if all(len(row_fields) == fields for _, _, row_fields in self._rows()):
@@ -338,7 +338,8 @@ class Table:
     def _read(self, text: Collection[str]) -> pd.DataFrame:
         """Read the rows; ``text`` are the columns of text.
 
-        Blank rows are not read. Rows to leave out are not read if their number of fields is wrong.
+        Blank rows are not read. Of the rows to leave out, those with a wrong number of fields are
+        not read here; the others are.
         """
         body = self.document.raw
         if self.sep_line_length:
@@ -404,8 +405,8 @@ class Table:
         """Rows rewritten to one field per column, and their labels.
 
         A row that cannot be rewritten raises. Blank rows are left out and counted. Blank fields
-        beyond the last column are removed. A row may lack fields at its end where the header has no
-        names, and these become blank.
+        beyond the last column are removed. A row may end after the last named column, and its
+        missing fields become blank.
         """
         width = len(self.header)
         # number of the last column that has a name
@@ -511,7 +512,7 @@ class Table:
     ) -> Floats:
         """Column as float64.
 
-        Text and values out of bounds raise, and gaps if ``required``.
+        Raises for text, for values out of bounds, and, if ``required``, for gaps.
         """
         values = numbers(self.frame[column], column, self.origin({}), accepted, required=required)
         if low is not None:
@@ -524,7 +525,7 @@ class Table:
     ) -> Floats:
         """Column of whole numbers from ``least`` to ``most`` as float64.
 
-        Fractions and numbers out of bounds raise, and gaps if ``required``.
+        Raises for fractions, for numbers out of bounds, and, if ``required``, for gaps.
         """
         accepted = f"a whole number of {least} or more"
         if most < np.inf:
@@ -652,7 +653,7 @@ def _shapes(series: pd.Series[Any]) -> set[str]:
 
 
 def _unnamed(number: int) -> str:
-    """Name column ``number`` (from 1), which has no name in the file."""
+    """Name for column ``number`` (from 1), which has no name in the file."""
     return f"column {number} (unnamed)"
 
 

@@ -17,7 +17,8 @@ from repro.model.view import View
 
 #: Idle GPUs up to this number count as none: sums of fractions have rounding errors.
 GPU_TOLERANCE = 1e-9
-#: Completions up to this multiple of the present instant happen now, as ends have rounding errors.
+#: Completions up to this multiple of the present instant count as simultaneous: ends have rounding
+#: errors.
 SAME_INSTANT = 1.0 + 1e-13
 #: Entries of `ElasticState.tally`, in order:
 #: - jobs that hold GPUs, the valid entries of `ElasticState.holders`,
@@ -29,8 +30,8 @@ HOLDERS, PRESENT, EVENTS, PRESENT_SUM = range(4)
 #: - present instant (parts of a second),
 #: - end of the lease (parts of a second),
 #: - GPU-seconds held so far,
-#: - total demand of the jobs present (GPUs). Jobs hold this number, or all GPUs if it is larger. A
-#:   rule that leaves GPUs idle writes the GPUs held in its place.
+#: - total demand of the jobs present (GPUs). The loop takes the smaller of this and the GPUs of the
+#:   cluster as the GPUs held. A rule that leaves GPUs idle overwrites it with the GPUs held.
 #: - instant (parts of a second) at which the rule wants to divide GPUs again.
 NOW, LEASE_ENDS, HELD_GPU_S, DEMAND, WAKE = range(5)
 
@@ -153,8 +154,9 @@ def mean_jobs(s: ElasticState, job: int) -> float:
     return float(present_sum / (1 + s.tally[EVENTS] - s.at_arrival[1, job]))
 
 
-# Rounds and Themis have compiled heaps of their own. Numba does not cache a heap that gets its
-# order as a compiled function, and runs take up to 1.6 times as long (docs/architecture.md).
+# Rounds and Themis have compiled heaps of their own instead of a shared one. Numba does not cache a
+# heap that gets its order as a compiled function. Runs with a shared heap would take up to 1.6
+# times as long (docs/architecture.md).
 @njit()
 def push(heap: Ints, key: Floats, tie: Ints, start: int, size: int, job: int) -> None:
     """Add a job to the binary heap of ``size`` jobs from ``start`` on; smallest key on top."""

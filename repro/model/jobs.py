@@ -28,7 +28,7 @@ class State(NamedTuple):
     since: Floats
     #: units of work per second
     rate: Floats
-    #: instant at which the jobs that held the present GPUs before have saved and left
+    #: instant at which the previous holders of the job's GPUs have saved and left
     free_from: Floats
     #: whether the job holds GPUs
     running: Flags

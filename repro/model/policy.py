@@ -101,8 +101,9 @@ def _order_by(key: Callable[[View, int], Key], needs: frozenset[str]) -> type[Or
 class Policy:
     """A scheduling policy: it reads a `View` and returns a `Decision`.
 
-    Subclasses are frozen dataclasses, and their fields are their parameters. `rule_values` has the
-    values of fields that are None, so the same class follows the paper or a public simulator.
+    Subclasses are frozen dataclasses, and their fields are their parameters. A field that is
+    None gets its value from `rule_values`, by rule set. So one class can follow the paper or a
+    public simulator.
 
     Examples
     --------
@@ -130,7 +131,7 @@ class Policy:
     time_fields: ClassVar[tuple[str, ...]] = ()
     #: true: the policy may give a job fewer or more GPUs than its demand
     elastic: ClassVar[bool] = False
-    #: policy whose decisions this policy makes when a run lacks certain inputs
+    #: policy that this policy is equal to when a run lacks certain inputs
     baseline: ClassVar[Baseline | None] = None
 
     def __post_init__(self) -> None:
@@ -194,9 +195,9 @@ class FromSettings(Generic[T]):
 
 
 def defined_with(policy: Policy, name: str, others: Iterable[str]) -> bool:
-    """Whether no subclass overrides one of ``others`` below the class that defines ``name``.
+    """Whether the class that defines each of ``others`` defines ``name``, or a subclass of it does.
 
-    If one did, ``name`` might no longer agree with the overriding method.
+    If a subclass overrode only one of ``others``, ``name`` might no longer agree with it.
     """
     definer = {
         attribute: next(cls for cls in type(policy).__mro__ if attribute in vars(cls))

@@ -116,7 +116,7 @@ class Result:
         >>> result.plot("gantt").axes[0].get_xlabel()
         'time (s)'
         """
-        # charts are a floor above and take a second to import
+        # repro.plot is a higher layer and takes a second to import
         charts = importlib.import_module("repro.plot.result_charts")
         figure: Figure = charts.plot_result(self, chart, **window)
         return figure

@@ -53,7 +53,8 @@ class View:
         - ``remaining(job)``, ``remaining_of(jobs)``: true remaining time alone [duration]
         - ``work(full_speed)``: work of all jobs on one GPU, by their S(demand) [duration]
         - ``iteration_s(job)``: time of an iteration alone [iteration_time]
-        - ``steps_left(jobs)``: remaining training steps, or seconds [duration]
+        - ``steps_left(jobs)``: remaining work: training steps with a throughput
+          table, else seconds [duration]
         - ``step_s(jobs)``: divisor that turns ``steps_left`` into steps [duration]
         - ``column(name)``, ``has_column(name)``: column of the trace [the column]
         - ``job_id(job)``, ``row(job)``, ``source``: names for messages
@@ -195,7 +196,8 @@ class View:
     def run(self, job: int) -> Run | None:
         """Gang of the job, with its GPU type and the nodes of its tasks.
 
-        None while the job waits, and under `Shares` if the rounds record no gangs.
+        None while the job waits. Also None if the policy returns `Shares` and the rounds record no
+        gangs.
         """
         return self.holdings.runs.get(job) if self.holdings else None
 
@@ -219,7 +221,7 @@ class View:
         return self._table.submit[job]
 
     def rate(self, job: int) -> float:
-        """Speed relative to running alone. A waiting job has 1, a job that starts has 0."""
+        """Speed relative to running alone; 1 if the job waits, 0 until a started job progresses."""
         table = self._table
         if not table.running[job]:
             return 1.0

@@ -80,7 +80,7 @@ class NodeResources:
     Parameters
     ----------
     cluster : Cluster
-        Nodes under one switch are a rack; the racks of one domain are a domain.
+        Nodes under one switch are a rack. `Node.domain` gives the domain of a node's rack.
     idle : sequence of int, optional
         Idle GPUs of each node. Default: ``node.gpus``, the GPUs that jobs can get. ``node.total``
         also counts GPUs that are in use from outside.

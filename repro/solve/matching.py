@@ -11,9 +11,9 @@ A node is a job or a group of jobs that can be paired with another.
 #
 # - Weights are whole multiples of 1e-9. Each pair has a bonus, a hash of its two kinds, that
 #   decides among equal totals and never against weight. The optimum is therefore unique unless two
-#   choices of pairs agree in weight and in bonus (20 bits or more for weights up to 1), which is
-#   improbable but not excluded. As the optimum is unique, remembered solutions change only the time
-#   of the computation.
+#   choices of pairs agree in weight and in bonus. A bonus has 20 bits or more for weights up to 1,
+#   so this is improbable but not excluded. As the optimum is unique, remembered solutions change
+#   only the time of the computation.
 # - The first method takes a basis of the relaxation and the cheapest step from it to whole numbers
 #   (see below). Its result is proven wherever no number of pairs is below 0.
 # - The second method is a local search with a proof. If a matching is not optimal, the nodes of
@@ -95,7 +95,7 @@ def counted_pairs(weights: Floats, counts: Counts) -> PairCounts:
 
 
 def first_best_pairs(n: int, values: Ints) -> list[tuple[int, int]]:
-    """Pairs of the matching of maximum weight that the solver meets first.
+    """Pairs of a maximum-weight matching; of equal ones, the one that rustworkx finds.
 
     ``values`` of the pairs `below_diagonal` of n nodes are weights in units of `RESOLUTION`.
     """
@@ -178,7 +178,10 @@ class _KindSolver:
         self._small = lru_cache(_SMALL_CACHE)(self._by_node)
 
     def solve(self, nodes: Floats) -> list[tuple[int, int, int]]:
-        """Pairs of a maximum-weight matching of ``nodes`` of each kind; the dummy, last, has 0."""
+        """Pairs of a maximum-weight matching.
+
+        ``nodes`` has the number of nodes of each kind, and a last entry 0 for the dummy.
+        """
         basis = self._relax(nodes)
         for _ in range(_MAX_PIVOTS):
             change, extra = basis.step(nodes)
@@ -393,7 +396,7 @@ class Basis:
     def _shortest_step(self, odd: list[int]) -> tuple[Floats, list[Pair]]:
         """Join the odd components by the cheapest paths.
 
-        The last of an odd number of components joins the dummy.
+        If their number is odd, the component of the dummy is added, and one of them joins it.
         """
         change = np.zeros(self.values.kinds)
         if not odd:
@@ -430,7 +433,8 @@ class Basis:
         index = np.tile(a * len(labels) + b, 2)
         # The last assignment stays: the cheapest pair between two components.
         order = np.argsort(-cost, kind="stable")
-        # Any path costs less, as a path to the dummy costs at most twice the largest value.
+        # Larger than the cost of any path: two components can be joined by way of the dummy. The
+        # path from each to the dummy costs at most twice the largest value.
         distance = np.full((size, size), 5 * int(self.values.value.max(initial=1)))
         link = np.zeros((size, size), np.int64)
         distance[start[order], end[order]] = cost[order]

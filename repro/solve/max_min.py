@@ -151,7 +151,8 @@ def central_ratio(
     answer = _follow_path(job_kinds, due, spent, start, -1.5 * worst, curve=remaining)
     if answer is None:
         return None
-    # Checked from the shares: for a job that needs almost no rate, rounding can miss the ratio.
+    # Recompute the ratio from the shares. They are rounded, which can spoil the ratio of a job that
+    # needs almost no rate.
     rate = np.maximum((job_kinds.usable_value * answer.shares).sum(axis=1), 1e-300)
     reached = ((spent + remaining / rate) / due).max() <= -answer.level * (1 + 1e-6)
     return (answer.shares, -answer.level) if reached else None
@@ -179,7 +180,7 @@ def _follow_path(
     widths = job_kinds.widths.astype(float)
     v = job_kinds._relative
     top = job_kinds.best_value
-    # s, g, h and linear (l) are the constants of (3) in the kernel.
+    # s, g, h and linear (l) are the constants of (3) in repro.solve.interior.
     if curve is None:
         s = scale * (unit / top)
         g = floor / top
@@ -210,7 +211,7 @@ def _follow_path(
     slack = linear * u - h / u - s * level - g
     slacks[types + 1] = np.where(bound, np.maximum(slack, 1e-3 * (1e-3 + np.abs(g))), 0.0)
     total = float(barrier.sum(axis=0) @ counts) + types
-    # In the order of COUNT to INVERSE in the kernel.
+    # In the order of COUNT to INVERSE in repro.solve.interior.
     job = np.array([counts, counts * widths, counts * s, widths, s, g, linear, h])
     problem = LevelProblem(v, job, barrier, job_kinds.gpus.astype(float))
     end = ACCURACY / total if free else 1.0
@@ -224,7 +225,8 @@ def _follow_path(
         # Rounded, so that equal jobs have equal priorities in rounds.
         shares = np.round(shares, 12)
         if curve is not None:
-            # The two steps above would take all time from a job of tiny shares. It keeps them.
+            # Zeroing and rounding would leave a job of tiny shares without time. Such a job keeps
+            # its unrounded shares.
             cut = (v[:types].T * shares).sum(axis=1) < (1.0 - 1e-6) * slacks[types + 2]
             shares[cut] = slacks[:types].T[cut]
     u = slacks[types + 2]
@@ -405,7 +407,7 @@ def water_filling_shares(
     of a job per unit of level; a kind of weight 0 stays at its level. The filling ends when all
     weights are 0. "published" fixes every kind that rose, as in Gavel's published figures, where
     the search for bottlenecks failed. If each kind keeps its weight until it is fixed
-    (``constant_weights``), bisection finds all kinds that reach their best value at once. Gavel,
+    (``constant_weights``), one bisection finds all kinds that reach their best value. Gavel,
     section 4.3.
     """
     kind_count = len(job_kinds.value)
@@ -442,9 +444,10 @@ def _fix_at_best_value(
 ) -> tuple[Floats, Floats, Flags]:
     """Fix the kinds that reach their best value before another kind stops below its own.
 
-    A job has its best value with all its time on its best GPU type. Bisection over the levels at
-    which a kind has its best value finds the highest at which every kind has this level or its best
-    value. The results are the new ``shares``, ``reached`` and ``fixed``.
+    A job has its best value with all its time on its best GPU type. The candidates are the levels
+    at which some kind reaches its best value. Bisection finds the highest candidate that all kinds
+    can reach, each capped at its best value. The results are the new ``shares``, ``reached`` and
+    ``fixed``.
     """
     rises = weight > 0
     stops = np.where(rises, (job_kinds.best_value - reached) / np.where(rises, weight, 1.0), 0.0)

@@ -132,7 +132,8 @@ def _format_of(document: Document) -> str:
     Raises
     ------
     TraceError
-        Names the formats that fit, or else the error of the package's own format.
+        If other formats fit, the message names them. Otherwise it is the error of the package's own
+        format about missing columns.
     """
     line, header = header_of(document)
     if set(REQUIRED) <= set(header):
@@ -149,7 +150,10 @@ def _format_of(document: Document) -> str:
 
 
 def _fitting_formats(document: Document, header: list[str]) -> list[str]:
-    """Formats whose required columns a file has; of nested sets of columns the largest."""
+    """Formats whose required columns a file has.
+
+    A format is left out if it requires only a part of the columns of another that fits.
+    """
     lines = (line for line in document.text.splitlines() if line.strip())
     if is_gavel(next(lines, "")):
         return ["gavel"]

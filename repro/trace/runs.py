@@ -24,7 +24,7 @@ from repro.trace.schema import refuse_repeats
 ROUNDING_S = 1.0
 HOUR_S = 3600.0
 DAY_S = 86_400.0
-#: Least gap (s) between 1970-01-01 and all other dates that makes 1970-01-01 a missing date.
+#: 1970-01-01 is read as a missing date if all other dates are at least this much later (s).
 EPOCH_GAP_S = 20 * 365 * DAY_S
 NO_GPU = "no GPU"
 NO_SUBMIT = "no submit time"
@@ -194,7 +194,7 @@ def set_run_times(
     parsed : Parsed
         Rows with ``job_id`` and ``num_gpus``.
     times : DataFrame
-        ``submitted``, ``started`` and ``ended`` (or ``run``) of every row (s), NaN where missing.
+        ``submitted``, ``started``, and either ``ended`` or ``run`` (s); NaN where missing.
         Optional: ``recorded`` (durations in the file) and ``state``.
     prior_reasons : mapping of str to flags
         Reasons to drop a row that go before the reasons of this function.

@@ -37,8 +37,9 @@ class Programme:
     """Maximise v subject to A x + free v <= limits, x >= 0; one column per (kinds, GPU type).
 
     The rows are time and value of the kinds, width by width, then GPUs of each type. A sparse
-    column has five entries: time of both members, value of both, and GPUs. In ``rows`` a job alone
-    stands as the second member. The entries of a first member are then 0.
+    column has five entries: time of both members, value of both, and GPUs. A job alone uses
+    the two entries of the second member. Those of the first are then 0, although ``first_kind``
+    names the job's kind.
     """
 
     first_kind: Ints  #: kind of the first member, by column
@@ -75,8 +76,8 @@ def programme(
 ) -> Programme:
     """Set up max-min fairness with space sharing (Gavel, OSDI 2020, section 4.1).
 
-    Each of the following has an entry per kind, for the ``counts`` jobs of a kind together. Their
-    value is at least ``value_per_level`` v (None: ``counts`` v), and their time at most
+    All arrays have an entry per kind. The ``counts`` jobs of a kind have together a value of at
+    least ``value_per_level`` times v (None: ``counts`` times v). Their time together is at most
     ``time_limits`` (None: ``counts``). ``pairs_within_kind`` flags the kinds whose jobs may be
     paired with each other (None: kinds of two jobs or more). ``pairs`` names the pairs on offer:
     "all", "working" (pairs that fit into memory) or "useful" (pairs that beat time slicing on the
@@ -253,7 +254,7 @@ def _overlaps(
 def spread_over_few_pairs(
     jobs: Ints, kind_of: Ints, fractions: Floats, kind_shares: KindShares
 ) -> tuple[Ints, Floats]:
-    """Rows of members and shares, with at most as many pairs of two kinds as these have jobs.
+    """Rows of members and shares: two kinds of m and n jobs form at most m + n pairs of jobs.
 
     A job gets the part ``fractions`` of the time of its kind. Each kind is a circle of length 1,
     and a job is an arc whose length is its fraction. Arcs that lie over each other are paired. A

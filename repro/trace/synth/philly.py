@@ -14,14 +14,14 @@ HOUR_S = 3600
 #: Period (s) of the probe, a short single-GPU job that a service of one virtual cluster submits.
 #: One job in eight is a probe, and one gap in twenty is 599 to 601 s.
 PROBE_PERIOD_S = 600
-#: Quantile levels at which ``philly_*_runs.csv`` gives the duration ranks of a run, for single-GPU
-#: jobs and for wider jobs. A run is a stretch of successive jobs of one GPU count.
+#: A run is a stretch of successive jobs of one GPU count. ``philly_*_runs.csv`` gives quantiles of
+#: the duration ranks of its jobs at these levels, for single-GPU jobs and for wider jobs.
 SINGLE_LEVELS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 1.0)
 WIDE_LEVELS = (0.0, 0.35, 0.65, 1.0)
-#: The tables have duration ranks from 0 to 1 times this number, in whole numbers.
+#: Duration ranks are fractions from 0 to 1. The tables have them times this number, rounded.
 RANK_UNIT = 100_000
-#: Hours with similar numbers of jobs share a table of gaps; upper ends of these ranges (jobs per
-#: hour).
+#: Hours with similar numbers of jobs share a table of gaps. These are the upper ends of the ranges
+#: (jobs per hour).
 RATES = (1, 3, 6, 10, 16, 24, 40, 64, 100, 160, 256, 400, 640, 1_000_000)
 #: Longest gap (s) inside a burst. These gaps are kept; longer gaps stretch until an hour is full.
 _BURST_GAP_S = 25.0
@@ -30,8 +30,8 @@ _PROBES_PER_HOUR = HOUR_S // PROBE_PERIOD_S
 _LATE_PROBES = 0.25
 #: Usual time (s) of the probe after the full ten minutes.
 _PROBE_PHASE_S = 90.0
-#: Number of successive jobs of one GPU count with similar durations. The noise that orders
-#: durations inside a run is smoothed over so many jobs. Without smoothing, jobs of a node end at
+#: Inside a run, noise orders the durations. It is smoothed over this number of successive jobs, so
+#: that about so many have similar durations. Without smoothing, jobs of a node end at
 #: scattered times and strict consolidation waits too long.
 _SINGLE_SESSION = 32
 _WIDE_SESSION = 8
@@ -129,7 +129,8 @@ def _arrivals(rng: np.random.Generator, jobs_per_hour: Ints) -> Floats:
     gap *= np.where(burst, np.repeat(squeeze, count), np.repeat(stretch, count))
     ends = np.cumsum(gap)
     since_hour = ends - np.repeat(ends[start] - gap[start], count)
-    # The first gap began in the previous hour. A single burst may lie anywhere in its hour.
+    # Jobs of an hour move earlier by part of the first gap, which began in the previous hour. They
+    # move later if they do not fill the hour, such as a single burst.
     idle = np.maximum(HOUR_S - np.add.reduceat(gap, start), 0)
     shift = rng.random(busy.size) * idle - rng.random(busy.size) * gap[start]
     shift[0] = -gap[0]  # the trace starts with a submission
