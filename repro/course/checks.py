@@ -42,7 +42,7 @@ def expect(
     Parameters
     ----------
     function : str or callable
-        Name of the student's function in the notebook, or a function of the test that calls it.
+        Name of the student's function, or a function in the test that calls it.
         With a name, the message can say that the function is not defined.
     *arguments
         Arguments of the call, passed as copies. The function must not change them.
@@ -53,9 +53,10 @@ def expect(
         with the shortest arguments.
     mistakes : mapping, optional
         Name of a mistake -> its answer, or a function that computes it from the arguments. A
-        mistake is likely if it gives the student's answer in every failed call, and contradicts
-        fewer passed calls than there are failed calls. The message names the likely mistake that
-        contradicts the fewest passed calls, the first of equals.
+        passed call contradicts a mistake that would have given another answer there. A mistake is
+        likely if it gives the student's answer in every failed call, and fewer passed calls
+        contradict it than there are failed calls. The message names the likely mistake that
+        the fewest passed calls contradict, the first of equals.
     because : str
         Reason for the right answer.
     see : str
@@ -233,7 +234,10 @@ def _change(before: Sequence[Any], after: Sequence[Any]) -> str:
 
 
 def _cell_line(error: BaseException) -> str:
-    """Line number of an error in its cell; the student's cell goes before the test cell."""
+    """Line number of an error in its cell.
+
+    If both cells are in the traceback, it is the line of the student's cell.
+    """
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

@@ -16,8 +16,8 @@ from repro.model.elastic import Elastic
 from repro.model.performance import Curves, Renewing
 from repro.model.policy import defined_with
 
-#: Methods by which a policy decides. `Policy.compiled_run` replaces them unless a subclass
-#: overrides one of them without overriding `compiled_run`.
+#: Methods by which a policy decides. `Policy.compiled_run` replaces them. If a subclass overrides
+#: one of them but not `compiled_run`, the compiled run is out of date and not used.
 _DECISIONS = ("decide", "session", "completions")
 
 
@@ -49,7 +49,8 @@ def _simulate_order(setup: Setup, driver: OrderDriver) -> bool:
         return False
     from repro.engine.select.whole_run import simulate_order
 
-    # a rule that only counts GPUs is obeyed without a call
+    # The placement rule only counts GPUs. The compiled loop obeys it without a call, so it counts
+    # as used.
     setup.holdings.gangs.placement_used = True
     simulate_order(
         setup.table,

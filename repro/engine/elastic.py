@@ -114,7 +114,8 @@ def simulate_divided(
     intervals : Intervals or None
         Record of the intervals in which jobs hold GPUs; None: intervals are not recorded.
     parts_per_second : float
-        Parts of a second in which instants are counted, in whole numbers if above 1.
+        Ticks of the clock per second. Above 1, instants are whole numbers of ticks. With 1, they
+        are seconds with fractions.
     wants_prediction : array of bool
         Jobs whose completion is predicted at their arrival.
 
@@ -129,7 +130,8 @@ def simulate_divided(
     rule = policy.rule
     assert rule is not None, "the policy has a compiled rule"
     jobs = jobs_of(policy, view, grid=parts_per_second, alone=intervals is not None)
-    # where later arrivals do not affect a job, its JCT is the prediction
+    # Under a policy that foresees, later arrivals do not change a JCT. With exact sizes and
+    # free resizing the simulated JCT is then the prediction.
     exact = policy.foresees and not policy.size_error and not policy.resize_s
     no_rollouts = exact or policy.reserved_end is not None
     wants_rollout = np.zeros_like(wants_prediction) if no_rollouts else wants_prediction
@@ -161,7 +163,8 @@ def _run(
 ) -> tuple[DivisionRecord, ElasticState]:
     """Simulate; return the records, with closed intervals if wanted, and the last state."""
     rule_settings = policy.settings(jobs)
-    # `_copy` multiplies the remaining work of a rollout by the size error, so its own factor is 1
+    # `_copy` already multiplies the remaining work by the size error. Rollouts must not apply the
+    # error again, so their factor is 1.
     rollout_jobs = jobs._replace(error=np.ones(len(jobs.work)))
 
     def run_once(wants_rollout: Flags, num_spans: int) -> tuple[DivisionRecord, ElasticState]:
@@ -209,8 +212,9 @@ def compiled_rule(
 ) -> DivisionRule:
     """Compile the event loop around the functions of a division rule.
 
-    The arguments are fields of `repro.model.elastic.DivisionRule`. The loop, its field ``run``,
-    simulates in its argument ``state`` and computes rollouts in its argument ``rollout``.
+    The arguments are fields of `repro.model.elastic.DivisionRule`. The compiled loop becomes
+    the field ``run`` of the rule. It keeps the simulation in ``state`` and each rollout in
+    ``rollout``.
     """
 
     @njit(home=share.__module__)
@@ -269,7 +273,7 @@ def compiled_rule(
 
 @njit()
 def _tie_factor(jobs: ElasticJobs) -> float:
-    """Factor f: a completion at up to f * now counts as now. It is 1 for whole numbers of parts."""
+    """Factor f: a completion at up to f * now counts as now. It is 1 for whole ticks."""
     return SAME_INSTANT if jobs.per_second == 1.0 else 1.0
 
 

@@ -69,7 +69,8 @@ class Holdings:
             table, cluster, policy, placer, placer_by_type, counts_only=counts_only
         )
         self.costs = None if overhead is None else OverheadCosts(table, overhead, self.gangs)
-        #: set if a start is charged in every interval; otherwise starts predict completions
+        #: set if a start is charged in every interval. Then completions are predicted after each
+        #: decision; otherwise a start predicts them
         self.interval_starts: IntervalStarts | None = None
         if overhead is not None and overhead.every_interval:
             self.interval_starts = IntervalStarts(table, overhead, self.runs)
@@ -112,7 +113,7 @@ class Holdings:
         Returns
         -------
         list of int
-            Jobs of ``starts`` that run at another rate than the nominal rate, or progress later.
+            Jobs of ``starts`` whose rate is not nominal, or whose progress begins after ``now``.
         """
         if stops:
             restarts = {job for run in starts for job in run.jobs}
@@ -148,6 +149,7 @@ class Holdings:
             return []
         rates, unit_s = self.rates.of(run, nodes)
         charged = run.gpus - run.shared
+        # instant at which earlier jobs have left the GPUs
         free_from = now
         if self.draining.checkpoints:
             free_from = now + self.draining.delay(charged, self.free, now)

@@ -14,8 +14,8 @@ from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.performance import Overhead
 
-#: The earliest completion is predicted alone if all others lie more than this many tie
-#: tolerances after it.
+#: Only the earliest completion is predicted if every other one is later by more than this many
+#: tie tolerances.
 ALONE_TOLERANCES = 4.0
 
 
@@ -74,8 +74,9 @@ class IntervalStarts:
         """Predicted completions (s) with their jobs, if no further decision comes before them.
 
         Completions within ``tie_rel`` of the earliest are simultaneous, at the instant of the first
-        such job in ``order``. An earliest completion without ties is predicted alone, because
-        all completions are predicted anew before the second. With ``predict_all`` it is not.
+        such job in ``order``. If the earliest completion has no ties, the result has it
+        alone: a decision follows it and predicts the others anew. With ``predict_all`` the result
+        has all completions.
         """
         rows = np.fromiter(self._runs, np.int64, len(self._runs))
         ends = now + self._table.state.work_left[rows] * self._unit_s[rows]

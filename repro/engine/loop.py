@@ -71,7 +71,8 @@ class Engine:
             if holdings.renewals is not None:
                 event = min(event, holdings.renewals.next_instant())
             next_decision = self._next_decision(undecided)
-            # rounds simulated in one call get the events of these rounds after the last round
+            # One call may simulate several rounds. Arrivals and completions inside them are handled
+            # at the next decision.
             late = event < next_decision < math.inf and next_decision <= stop_time
             late = late and driver.rounds is not None and driver.rounds.events_after_call
             instant = next_decision if late else min(event, next_decision)

@@ -119,7 +119,7 @@ class Claim(ClaimFields):
             for item in items:
                 if not is_number(item):
                     raise ValueError(f"needs a published number instead of {item!r:.40}")
-        # A single value has a single bound.
+        # None: a single value, which takes a plain bound and no list.
         value_count = len(list(flat(published))) if isinstance(published, list) else None
         if accept.bound_count() not in (None, value_count):
             raise ValueError(
@@ -311,7 +311,8 @@ def points_of(
 ) -> list[Point]:
     """Points of the claims that have published numbers and are about no series.
 
-    If the figure has ``series_points``, numbers of derived claims follow from these and add none.
+    If the figure has ``series_points``, derived claims are left out. Their numbers follow from
+    these points.
     """
     points = []
     for verdict in verdicts:
@@ -330,7 +331,8 @@ def points_of(
         facts |= {"certainty": certainty, "data": "stand-in" if claim.stand_in else data}
         facts["origin"] = claim.origin or origin
         for number, (value, our_value) in enumerate(zip(published, ours, strict=True)):
-            # A published 0 is our own wording ("no distance"), not a number of the paper.
+            # A published 0 encodes a statement of the paper ("no distance"). The paper prints no
+            # such number, so it is no point.
             if value:
                 x = float(number) if len(published) > 1 else None
                 our_number = float(our_value) if is_number(our_value) else None

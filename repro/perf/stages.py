@@ -96,7 +96,7 @@ class Interleaving:
     ordering : {"best", "worst"}
         Order in which the members run: the one of the shortest or the longest period.
     factors : tuple of float
-        Measured period over T for groups of 2, 3, … jobs; 1 beyond the end.
+        Measured period divided by T for groups of 2, 3, … jobs; 1 beyond the end.
 
     References
     ----------

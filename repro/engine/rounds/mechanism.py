@@ -143,7 +143,8 @@ class RoundMechanism(ABC):
         recorded.
     """
 
-    #: whether the engine reports the events of the rounds of one call after the last of them
+    #: whether one call may simulate several rounds. The engine then reports the arrivals and
+    #: completions in them after the last round
     events_after_call = False
 
     def __init__(
@@ -177,7 +178,8 @@ class RoundMechanism(ABC):
         self.constants = self._round_constants()
         #: kind of each job; entry -1 stands for "no second job" and is -1
         self._kind_of = np.append(speeds.codes, -1)
-        #: steps per second of single jobs as both members of a row, shape (kinds, 2, types)
+        #: steps per second of single jobs, stored twice as for the members of a pair, shape (kinds,
+        #: 2, types)
         self._single_throughputs = np.repeat(speeds.single[:, None], 2, axis=1)
         #: the same for pairs, shape (kinds, 1 + kinds, 2, types); column 0 has single jobs
         self._pair_throughputs: Floats | None = None
@@ -204,7 +206,7 @@ class RoundMechanism(ABC):
         """Constants of all rounds, for the compiled loops."""
         table = self.table
         settings = self.settings
-        # without a throughput table jobs have the speed of the trace
+        # steps per second to which throughputs are compared; without a table, those of the trace
         reference = 1.0 / self._solo if table.counts_steps else np.ones(table.count)
         if self.speeds.has_throughputs:
             on_reference = self.speeds.on_reference
@@ -294,6 +296,8 @@ class RoundMechanism(ABC):
         x = self._by_cluster_type(x, shares.gpu_types, len(members))
         demands = self.constants.demands
         gpus = self.speeds.gpu_counts
+        # Shares of an overcommitted X may exceed the GPUs. Rounds ration them by priority, so no
+        # limit is checked. Ideal execution scales them down to the GPUs of each type.
         if shares.overcommitted and self.settings.ideal is None:
             gpus = np.full(len(gpus), np.inf)
         elif shares.overcommitted:
@@ -310,7 +314,10 @@ class RoundMechanism(ABC):
         self.has_allocation = True
 
     def begin_empty_round(self, now: float) -> bool:
-        """Begin an empty round; True if it counts as a computation of X, and restarts its timer."""
+        """Begin a round without jobs; True if an empty X replaces X.
+
+        A new X restarts the timer of ``min_realloc_interval_s``.
+        """
         if not self.settings.whole_steps or self.settings.ideal == "fluid":
             return False
         self._use_orders(1)
@@ -347,7 +354,8 @@ class RoundMechanism(ABC):
     def _add_rowless(self) -> None:
         """Add rows for jobs that arrived since X was computed: alone and, if needed, in pairs.
 
-        Pairs are needed only under ``drop_unallocated``, where a chosen pair keeps its GPUs idle.
+        Pairs are needed only under ``drop_unallocated``. There a pair without a share can be chosen
+        but does not run, and its GPUs stay idle.
         """
         arrivals = [job for job in self._rowless if job in self.table.active]
         self._rowless.clear()

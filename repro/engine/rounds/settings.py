@@ -41,8 +41,8 @@ class RoundSettings:
     #: after the last arrival, an empty round resets the timer of ``min_realloc_interval_s``
     idle_reset: bool = False
     #: execution without rounds, in which every job progresses at its share of each type. With
-    #: ``fluid`` jobs progress at every instant. With ``artifact`` they make whole steps and end
-    #: at arrivals
+    #: ``fluid`` jobs progress at every instant. With ``artifact`` they make whole steps, and
+    #: a job that completes between two arrivals ends at the second
     ideal: Literal["fluid", "artifact"] | None = None
     #: a round has as many whole training steps as fit, and the next round begins as it ends.
     #: Otherwise rounds begin at the multiples of ``round_s``
@@ -56,7 +56,8 @@ class RoundSettings:
     #: with a queue per type: the order of types is sampled anew for every round, if the policy
     #: ignores GPU types
     shuffle_types: bool = True
-    #: jobs that arrived after the last allocation may win leftover GPUs but do not run
+    #: leftover GPUs may go to jobs that arrived after the last allocation. These jobs do not run,
+    #: so the GPUs stay idle
     drop_unallocated: bool = False
     #: a job that keeps its GPUs continues without a checkpoint
     lease_renewal: bool = True
@@ -64,8 +65,8 @@ class RoundSettings:
     preemption_overhead_s: Seconds = 0.0
     #: age at which X is computed anew even without arrivals and completions (s); 0: never
     max_realloc_interval_s: Seconds = 0.0
-    #: number of lost rounds at which a job is given up; 0: no round is lost. A round is lost if
-    #: it has fewer steps than the job has GPUs. Then X is computed anew
+    #: number of lost rounds at which a job is given up; 0: no round is lost. A job loses a round
+    #: in which it would make fewer steps than it has GPUs. X is then computed anew
     gang_tries: Annotated[int, AtLeast(0)] = 0
 
     @classmethod

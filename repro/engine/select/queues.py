@@ -27,7 +27,8 @@ class Queues(NamedTuple):
     jobs for each slope of the key, the worst key on top.
     """
 
-    #: (jobs, length of a key): keys, extrapolated to time 0 by the slope
+    #: (jobs, length of a key): keys. The last number of a key is its value at time 0, on the line
+    #: with the slope of the job
     key: Floats
     #: slope of the last number of the key (per second)
     slope: Floats
@@ -186,8 +187,9 @@ def select(q: Queues, idle: int, now: float) -> tuple[int, Ints]:
         # the first n jobs of `below` and the GPUs that they hold
         n = 0
         released = 0
-        # first running jobs until idle GPUs are not negative (a start precedes its stops), then
-        # running jobs of lower priority than the best waiting job
+        # Collect running jobs, worst first. While idle GPUs are negative, collect any: a start is
+        # chosen before the stops that make room for it. Then collect only jobs of lower priority
+        # than the best waiting job, until that job fits.
         while True:
             short = released < -idle
             if not short and (best < 0 or released >= q.gpus[best] - idle):
@@ -264,7 +266,8 @@ class OrderConstants(NamedTuple):
     #: submission of each job (s), and time of a unit of its work alone (s)
     submit: Floats
     solo: Floats
-    #: attained service (GPU-seconds) at which a job leaves each queue; empty: no queues
+    #: attained service (GPU-seconds) at which a job leaves each priority queue; empty: the order
+    #: has no priority queues
     limits: Floats
     #: whether the simulation waits for the end of each job
     awaited: Flags

@@ -31,9 +31,10 @@ class KnownDuration(Order):
         place. False: they go by submission, then by order in the trace. Default: true under
         Tiresias' rules only.
     refill : bool, optional
-        Whether a gang needs suitable nodes. At every event consolidated first fit then fills the
-        empty cluster in order of the keys. A gang without suitable nodes is skipped, even if as
-        many GPUs are idle. False: any idle GPUs do. Default: true under Muri's rules only.
+        Whether a gang needs suitable nodes. If so, every event places all jobs anew, as if the
+        cluster were empty: in order of the keys, by consolidated first fit. A gang
+        without suitable nodes is skipped, even if as many GPUs are idle. False: any idle GPUs do.
+        Default: true under Muri's rules only.
     """
 
     history_ties: bool | None = None

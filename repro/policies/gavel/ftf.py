@@ -44,8 +44,8 @@ class GavelFtf(AwareOrAgnostic):
         optimum of Gavel's own solver (extra ``ecos``).
     zeros : bool
         Whether ECOS gets the zero entries of the constraint matrix, as in Gavel's simulator. False:
-        as in the copy of the simulator behind Themis of Muri's Fig 10. Where optima are many, the
-        zeros decide among them.
+        it does not, as in the copy of that simulator behind Themis of Muri's Fig 10. Where
+        optima are many, the zeros decide among them.
 
     Reference: Gavel, OSDI 2020, section 4.2 (finish-time fairness); Themis, NSDI 2020.
     """
@@ -69,7 +69,8 @@ class GavelFtf(AwareOrAgnostic):
         isolated = IsolatedTime()
 
         def shares(jobs: Kinds) -> Floats:
-            # In steps, as the public simulator counts: the scale decides where solvers stop.
+            # `Kinds` counts work in seconds of the trace. Solvers get steps, as in the public
+            # simulator, because the scale decides where they stop.
             step_s = np.reshape(view.step_s(jobs.jobs), (-1, 1))
             steps_left = jobs.steps_left / step_s[:, 0]
             speeds = jobs.speeds / step_s

@@ -5,7 +5,8 @@ operators, is a node with its containers. The search minimises (Eqs 7 and 8, sig
 
     sum_i Score_{k_i} + NumNU
 
-with NumNU the number of nodes in use. A plan has to fit the nodes, with each job in one domain.
+with k_i the plan of job i, and NumNU the number of nodes in use. A plan has to fit the nodes, with
+each job in one domain. `repro.policies.liquid.liquid` has the score.
 
 - Initial plans: first-fit and random-fit of the containers in random order, half each.
 - Selection: the best of a tournament.
@@ -37,7 +38,8 @@ _CROSSOVER = 0.7
 _MUTATION = 0.5
 #: Individuals of a tournament. The best becomes a parent.
 _TOURNAMENT = 3
-#: Largest number of rounds of mating in a generation. After the last, fewer children suffice.
+#: Largest number of rounds of mating in a generation. After the last, the generation may have fewer
+#: children.
 _MATING_ROUNDS = 3
 #: Objective of a plan across domains. Infinity would make arithmetic warn.
 INVALID = 1e9
@@ -417,11 +419,11 @@ def _move_job(plan: Ints, job: int, instance: Instance) -> None:
 
 @njit()
 def inject(instance: Instance, giver: Ints, taker: Ints, node: int, near: bool) -> Ints:
-    """Child of ``taker`` with a node of ``giver`` and its containers; ``taker`` if it does not fit.
+    """Copy of ``taker`` in which ``node`` gets the containers that it has in ``giver``.
 
-    The child loses every node of the taker that holds one of these containers, and the taker's
-    version of the node. Their other containers are inserted again by first-fit. With ``near`` they
-    try the nodes of their job first.
+    First ``node`` and every node that these containers leave are emptied. Other containers of the
+    emptied nodes are then inserted by first-fit. With ``near`` they try the nodes of their job
+    first. If some do not fit, the copy is unchanged.
     """
     removed = np.zeros(len(instance.idle), np.bool_)
     removed[node] = True

@@ -14,7 +14,8 @@ A guaranteed job runs as if alone. An opportunistic job takes per iteration (`sh
 
     tau = max(own solo time, max over guaranteed jobs c on its GPUs of m_c tau_c)
 
-with tau_c the iteration time of c, and m_c the iterations of c during one of the opportunistic job.
+with tau_c the iteration time of c, and m_c the number of iterations that c makes while the
+opportunistic job makes one.
 
 Ties: jobs of equal ``priority`` go in order of arrival. Equal nodes and equal GPUs go by
 the lowest index. With ``residue``, rounding errors of summed utilisations break ties of GPUs first.
@@ -76,8 +77,8 @@ class AntMan(Grouped):
     residue: bool | None = None
 
     needs = frozenset({"priority"})
-    # No policy is the baseline. yarn-cs decides the same on one node only, as on several nodes a
-    # waiting job collects GPUs.
+    # No other policy makes the same decisions without opportunistic jobs. yarn-cs does on a single
+    # node. On several nodes a waiting job of AntMan collects GPUs.
     baseline = Baseline(
         None,
         "without opportunistic jobs no GPUs are shared; give the column priority (0 guaranteed, "

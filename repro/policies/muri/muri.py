@@ -56,8 +56,9 @@ from repro.policies.muri._grouping import (
     Profiles,
 )
 
-#: Measured period over T of groups of 2, 3 and 4 jobs, in the public simulator. A job alone takes
-#: 1.015 times its iteration time there. Groups without Blossom have another factor for 4 jobs.
+#: Measured period divided by T for groups of 2, 3 and 4 jobs, in the public simulator. A job alone
+#: takes 1.015 times its iteration time there. Groups without Blossom have another factor for 4
+#: jobs.
 MEASURED = (1.33 / 1.015, 1.5 / 1.015, 1.37 / 1.015)
 MEASURED_BLOCKS = (1.33 / 1.015, 1.5 / 1.015, 1.3 / 1.015)
 
@@ -91,8 +92,8 @@ class Muri(Grouped):
     interval : float, optional
         Seconds between decisions (360 on the paper's testbed); None: at every event.
     collapse : bool
-        Match by numbers of pairs of kinds where stage times repeat. False: always job by job, with
-        the same weight of the matching, but slowly.
+        Where stage times repeat, match kinds of jobs: count the pairs of each two kinds. False:
+        always match job by job, with the same weight of the matching, but slowly.
     measured_factors : bool, optional
         Multiply the periods of groups by the measured factors of the public simulator.
     halving_rounds : bool, optional
@@ -157,7 +158,8 @@ class Muri(Grouped):
 
     def session(self, view: View) -> Callable[[View], RunSet]:
         """Decision function of one simulation."""
-        # Waste depends on kinds alone. The order of a list needs every single group.
+        # Merging by waste can treat all jobs of a kind alike. Merging in list order needs each
+        # group by itself.
         if self.best_first and self.blossom:
             return _SessionByKind(self, view)
         return _SessionByList(self, view)

@@ -68,7 +68,7 @@ class Memory(NamedTuple):
     demand: Ints
     #: by class: level of the cap
     level: Ints
-    #: entry 0: number of pooled GPUs given out so far
+    #: entry 0: turns so far. Each division adds the pooled GPUs that it gives out, at least 1
     turns_taken: Ints
 
 
@@ -313,7 +313,7 @@ class Pcs(Elastic):
 
     @property
     def lease_s(self) -> float:
-        """Seconds after the last event at which turns change."""
+        """Turns change this many seconds after the last event."""
         return self.turn or math.inf
 
     def bounds(self, work: Floats) -> Floats:

@@ -45,8 +45,9 @@ SHARES = "shares"
 class Memory(NamedTuple):
     """Memory of the policy: a list of the jobs present, in order of arrival.
 
-    A slot is a position in this list. All arrays but ``holder_slot`` and ``present`` are by slot or
-    hold slots.
+    A slot is a position in this list. Arrays have an entry per slot, with five
+    exceptions. ``worst``, ``wide`` and ``offers`` list slots. ``holder_slot`` has an entry per
+    holder. ``present`` is one number.
     """
 
     #: remaining work (s on one GPU)
@@ -180,7 +181,7 @@ def _precedes(rho: Floats, slot: int, other: int) -> bool:
 
 @njit()
 def _replace_top(worst: Ints, rho: Floats, count: int, slot: int) -> None:
-    """Replace the top of a heap of ``count`` slots, the one of smallest rho, by ``slot``."""
+    """Put ``slot`` in place of the top of a heap of ``count`` slots. The top has the least rho."""
     position = 0
     while True:
         child = 2 * position + 1
@@ -343,7 +344,7 @@ class Themis(Elastic):
     rule: ClassVar[Any] = FromSettings(None, lambda policy: RULE if policy.form == LEASES else None)
 
     def _needs(self) -> frozenset[str]:
-        """Facts that the form reads: a denominator in iterations needs the time of one."""
+        """Facts that the form reads. A denominator in iterations needs the time of an iteration."""
         in_iterations = self.form == SHARES and self.iterations_in_denominator
         return NEEDS | {"iteration_time"} if in_iterations else NEEDS
 

@@ -175,7 +175,8 @@ class _Slicer:
             if self._ends_slice(wake):
                 return wake
             wake += step_s
-        # In steps from this arrival, no step ever meets the end of a slice.
+        # No step within a slice's length meets the end of a slice. If slices are whole numbers of
+        # steps, no later step does.
         return math.inf if (slice_s / step_s).is_integer() else wake
 
     def _remove_completed(self, jobs: list[int]) -> bool:

@@ -133,7 +133,7 @@ class _JobState:
     #: start of the present wait, or of the last one
     wait_since: float
     queue: int = 0
-    #: executed time t_J (s) before the present start; of a waiting job its executed time
+    #: executed time t_J (s) until the present start, or until now if the job waits
     executed_before: float = 0.0
     #: present start; None while the job waits
     run_since: float | None = None
@@ -164,7 +164,7 @@ class _Queues(Ordering):
         self.states: dict[int, _JobState] = {}
         #: heap of (instant, job, stamp): coming demotions and promotions
         self._calendar: list[tuple[float, int, int]] = []
-        #: overdue promotions as (job, stamp), applied at the next event without a wake-up
+        #: overdue promotions as (job, stamp). They cause no wake-up and apply at the next event
         self._overdue: list[tuple[int, int]] = []
         if self.history_ties or self.indices is not None or policy.exact_demotion is False:
             self.selection = partial(
@@ -180,7 +180,9 @@ class _Queues(Ordering):
         return self.indices is not None and self.indices[self.states[job].queue] is not None
 
     def key(self, job: int, now: float) -> Key:
-        """Queue, then its index (largest first) or first start, then submission.
+        """Queue, then Gittins index (largest first) or first start, then submission.
+
+        A queue without an index goes by first start.
 
         If queues are lists without an index, a list itself keeps the order of its jobs.
         """
@@ -285,7 +287,7 @@ class _DemotionAtEvents(_Queues):
 
     def __init__(self, policy: TiresiasL, view: View) -> None:
         super().__init__(policy, view)
-        #: running jobs above the last queue
+        #: running jobs in any queue but the last
         self._demotable: dict[int, _JobState] = {}
 
     def finish(self, job: int, now: float) -> None:
