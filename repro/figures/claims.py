@@ -248,24 +248,27 @@ def judge_all(
     points: Sequence[Point] = (),
     *,
     reason: Reason = NOT_PUBLISHED,
+    all_values: bool = True,
 ) -> list[Verdict]:
     """Judge claims about a series by its points, the others by ``values``, keyed by claim id.
 
-    ``reason`` says why claims without a value are not comparable. A series without points is an
-    error if the reason is "not published", because the run should then have its points.
+    A claim without a value is not comparable; ``reason`` says why. A series without points is an
+    error if the reason is "not published", because the run should then have its points. With
+    ``all_values`` a value that is absent is an error, too; None stands for a value that nobody can
+    compare.
     """
     wanted = [claim.id for claim in claims if claim.series is None]
-    missing = [name for name in wanted if name not in values]
-    extra = [name for name in values if name not in wanted]
-    if missing or extra:
+    missing = [name for name in wanted if name not in values] if all_values else []
+    unknown = [str(name) for name in values if name not in wanted]
+    if missing or unknown:
         faults = [f"no value for claim {', '.join(missing)}"] if missing else []
-        faults += [f"value for unknown claim {', '.join(map(str, extra))}"] if extra else []
+        faults += [f"value for unknown claim {', '.join(unknown)}"] if unknown else []
         raise ClaimError(
             f"{'; '.join(faults)} (claims: {', '.join(wanted) or 'none'}); the values passed to "
             "save() must match the claims of the parameter file, None where not comparable"
         )
     return [
-        judge(claim, values[claim.id], reason)
+        judge(claim, values.get(claim.id), reason)
         if claim.series is None
         else _judge_series(claim, points, reason)
         for claim in claims

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,25 @@ def _read(item: Any) -> ExtraPolicy:
     if not isinstance(settings, Mapping):
         raise ParamError(f"extra: settings of {name} are {settings!r:.60}; give {{name: value}}")
     return ExtraPolicy(str(entry.get("label", name)), name, dict(settings))
+
+
+def policy_entries(policies: Mapping[str, Any] | Sequence[str]) -> dict[str, tuple[str, Any]]:
+    """Name and settings of each policy of a figure, by series.
+
+    ``policies`` has one of the four forms of `with_extra`.
+
+    >>> policy_entries({"srtf": {}, "Muri-L, 2 jobs": ["muri-l", {"group_size": 2}]})
+    {'srtf': ('srtf', {}), 'Muri-L, 2 jobs': ('muri-l', {'group_size': 2})}
+    """
+    if not isinstance(policies, Mapping):
+        return {name: (name, {}) for name in policies}
+    entries = {}
+    for series, entry in policies.items():
+        if isinstance(entry, Mapping) and "policy" in entry:
+            entry = [entry["policy"], entry.get("settings", {})]
+        name, settings = entry if isinstance(entry, list) else (series, entry)
+        entries[series] = (name, settings)
+    return entries
 
 
 def with_extra(inputs: Mapping[str, Any], extra: list[ExtraPolicy]) -> dict[str, Any]:

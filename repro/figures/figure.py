@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import compress, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,7 +25,7 @@ from repro.figures.claims import (
     judge_all,
     points_of,
 )
-from repro.figures.extra import read_extra, with_extra
+from repro.figures.extra import policy_entries, read_extra, with_extra
 from repro.figures.fingerprint import fingerprint
 from repro.figures.notebook import Kernel
 from repro.figures.points import point_table, read_points
@@ -33,7 +34,7 @@ from repro.figures.sweep import Case, MeasuredJobs
 from repro.files import public
 from repro.files.whole import write_whole
 from repro.model.cluster.spec import FILE_SUFFIXES, Cluster
-from repro.model.policy import Policy
+from repro.model.policy import Policy, make
 from repro.model.records import Result
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import is_stand_in, load_throughputs
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Label = TypeVar("Label")
+#: Parameters of notebooks that replace no input of the parameter file.
+_NO_INPUTS = ("extra", "format")
 
 
 class Inputs(dict[str, Any]):
@@ -103,11 +106,13 @@ class FigureRun:
         self.paper = entry.paper
         self.profile = profile
         self.seed = seed
-        own = {name: value for name, value in overrides.items() if name != "extra"}
+        own = {name: value for name, value in overrides.items() if name not in _NO_INPUTS}
         #: policies of the parameter ``extra``
         self.extra = read_extra(overrides.get("extra"))
         self.inputs = Inputs(with_extra(self._spec.merged(profile, own), self.extra))
         self.published = {claim.id: claim.published for claim in self._spec.claims}
+        #: format of the user's traces; None: recognised by the columns
+        self.format: str | None = overrides.get("format")
         self.variation = variation.differences(self._spec, profile, overrides)
         setting = variation.setting_text(self.variation)
         # Cells show the picture before it is saved.
@@ -130,15 +135,29 @@ class FigureRun:
         ``name`` is a generator or a public trace (see ``repro trace list``), or the path of a file
         from the project's root, with its ``format``. The same name and seed give the same trace
         everywhere. Options go to the generator or the loader; ``throughputs`` may be a user's file.
+        The notebook's parameter ``format`` is that of the user's files.
         """
         throughputs = options.get("throughputs")
         if throughputs is not None and data.is_own(throughputs):
             options["throughputs"] = str(self.file(throughputs))
         if data.is_own(name):
-            return load(self.file(name), **options)
+            formats = {} if self.format is None else {"format": self.format}
+            return load(self.file(name), **formats | options)
         frame, used = data.open_trace(name, self.seed if seed is None else seed, **options)
         self._record(used)
         return frame
+
+    def traces(self) -> dict[Any, pd.DataFrame]:
+        """Open the traces that the inputs name, as `trace`.
+
+        They are those of the input ``traces``, by label, or the input ``trace`` once for each seed
+        of the input ``seeds``, by seed. A user's file has one label, the first seed.
+        """
+        if "traces" in self.inputs:
+            return {label: self.trace(name) for label, name in self.inputs.traces.items()}
+        name = self.inputs.trace
+        seeds = self.inputs.seeds[:1] if data.is_own(name) else self.inputs.seeds
+        return {seed: self.trace(name, seed) for seed in seeds}
 
     def throughputs(self, name: str) -> ThroughputTable:
         """Open a throughput table, as `load_throughputs`, and record its provenance."""
@@ -181,6 +200,65 @@ class FigureRun:
         self._simulated += 1
         write_progress(self._simulated)
         return result
+
+    def run_all(
+        self,
+        traces: pd.DataFrame | Mapping[Any, pd.DataFrame],
+        policies: Mapping[str, Any] | Sequence[str] | None = None,
+        *,
+        cluster: Cluster | str | None = None,
+        rules: str | Sequence[str] | None = None,
+        **settings: Any,
+    ) -> dict[Any, Result]:
+        """Simulate every policy of the parameter file on every trace, under every rule set.
+
+        Parameters
+        ----------
+        traces : DataFrame or mapping
+            One trace, or traces by label.
+        policies : mapping or sequence of str, optional
+            ``{name: settings}``, ``{series: [name, settings]}``,
+            ``{series: {"policy": name, "settings": settings}}``, or a list of names. By default the
+            input ``policies``.
+        cluster : Cluster or str, optional
+            GPUs; by default the input ``cluster``.
+        rules : str or sequence of str, optional
+            Rule set or rule sets; by default the input ``rules``.
+        **settings
+            Further arguments of `simulate`, such as ``overhead``.
+
+        Returns
+        -------
+        dict
+            Result of each run by (rule set, series, label of the trace). What is the same for all
+            runs, one rule set or one trace, is left out of the keys.
+
+        Examples
+        --------
+        >>> fig = figure("tiresias/tab05_trace_jct")
+        >>> jobs = fig.trace("testbed").head(20)
+        >>> list(fig.run_all(jobs, ["srtf", "fifo"], cluster="2x4", rules="paper"))
+        ['srtf', 'fifo']
+        """
+        one_trace = isinstance(traces, pd.DataFrame)
+        by_label = {"": traces} if isinstance(traces, pd.DataFrame) else traces
+        entries = policy_entries(self.inputs.policies if policies is None else policies)
+        chosen_rules = self.inputs.rules if rules is None else rules
+        one_rule_set = isinstance(chosen_rules, str)
+        rule_sets = [chosen_rules] if isinstance(chosen_rules, str) else list(chosen_rules)
+        varies = (not one_rule_set, True, not one_trace)
+        results: dict[Any, Result] = {}
+        for rule_set, series, label in product(rule_sets, entries, by_label):
+            name, policy_settings = entries[series]
+            key = tuple(compress((rule_set, series, label), varies))
+            results[series if len(key) == 1 else key] = self.simulate(
+                by_label[label],
+                cluster=self.inputs.cluster if cluster is None else cluster,
+                policy=make(name, rule_set, **policy_settings),
+                rules=rule_set,
+                **settings,
+            )
+        return results
 
     def sweep(self, cases: Mapping[Label, Case], workers: int | None = None) -> dict[Label, Any]:
         """Run many simulations in parallel and return their measures, by label, in input order.
@@ -236,9 +314,9 @@ class FigureRun:
     def save(
         self,
         plot: Figure,
-        table: pd.DataFrame,
+        table: pd.DataFrame | Sequence[pd.DataFrame],
         values: Mapping[str, Any] | None = None,
-        points: pd.DataFrame | None = None,
+        points: pd.DataFrame | Sequence[pd.DataFrame] | None = None,
     ) -> pd.DataFrame:
         """Judge the claims, write picture, table, points and ``result.json``; return the verdicts.
 
@@ -246,12 +324,13 @@ class FigureRun:
         ----------
         plot : Figure
             The picture. It gets its caption here and is shown if no cell has shown it.
-        table : DataFrame
-            The plotted values, written without index.
+        table : DataFrame or sequence of DataFrame
+            The plotted values, written without index. Several tables are written below each other.
         values : mapping, optional
-            Our value of each claim that is about no series, ``{claim id: number, bool or list}``;
-            None where not comparable.
-        points : DataFrame, optional
+            Our value of each claim that is about no series, ``{claim id: number, bool or list}``.
+            Claims without a value are not comparable: None if nobody can compare them, absent if
+            this run is smaller than the paper's or has other data.
+        points : DataFrame or sequence of DataFrame, optional
             Published numbers and ours. Columns: series, x, quantity, published, ours, unit,
             certainty, and data, origin and rules where they differ from the figure's. Column aside
             is true for points that are not judged. Column uncounted is true for points that only
@@ -273,15 +352,25 @@ class FigureRun:
             "origin": self._spec.origin,
             "rules": params.judged_rules(self.inputs),
         }
-        own_points = [] if points is None else read_points(points, **facts)
+        own_points = [] if points is None else read_points(_joined(points), **facts)
+        table = _joined(table)
+        reason = self._reason()
         if self.variation:
             verdicts = []
             all_points = []
         else:
-            verdicts = judge_all(self._spec.claims, values or {}, own_points, reason=self._reason())
+            verdicts = judge_all(
+                self._spec.claims,
+                values or {},
+                own_points,
+                reason=reason,
+                all_values=reason == NOT_PUBLISHED and self.seed == 0,
+            )
             all_points = [*own_points, *points_of(verdicts, own_points, **facts)]
         run = {name: getattr(self, name) for name in ("id", "profile", "seed")}
         run |= {"stand_in": stand_in, "notes": self._notes, "params": dict(self.inputs)}
+        if isinstance(plot, Chart):
+            plot.complete()
         if self.variation:
             run["variation"] = self.variation
             if setting := variation.setting_text(self.variation):
@@ -337,6 +426,13 @@ class FigureRun:
         return "; ".join(texts) or None
 
 
+def _joined(tables: pd.DataFrame | Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """One table of several, below each other."""
+    if isinstance(tables, pd.DataFrame):
+        return tables
+    return pd.concat(tables, ignore_index=True)
+
+
 def figure(
     id: str,
     *,
@@ -361,6 +457,7 @@ def figure(
     **overrides
         Inputs to replace; None keeps the input of the parameter file. ``extra``: policies to show
         next to the paper's, a name, a list of names, or ``{"policy": name, "settings": {…}}``.
+        ``format``: format of traces that are the user's files (see ``repro simulate --help``).
         With any of these the run is a variation, which nothing judges.
 
     Examples

@@ -1,7 +1,7 @@
 """New figures, and the labels, scales and legend of a panel of any chart."""
 
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -49,15 +49,20 @@ def new_figure(
     height: float = 2.2,
     rows: int = 1,
     widths: Sequence[float] | None = None,
+    legend: Literal["shared", "panels"] | None = None,
 ) -> tuple[Figure, list[Axes]]:
     """Make an empty figure with panels in some ``rows``, of equal or given ``widths``.
 
-    It is 1 or 2 paper ``columns`` wide (3.33 or 7 inches) and ``height`` inches high.
+    It is 1 or 2 paper ``columns`` wide (3.33 or 7 inches) and ``height`` inches high. Several
+    panels share one legend above them. With ``legend="panels"`` each panel has its own, as a single
+    panel has unless ``legend`` is "shared".
     """
     if columns not in COLUMN_INCHES:
         raise ParamError(f"a figure is 1 or 2 columns wide, not {columns!r}")
     figure = Chart(figsize=(COLUMN_INCHES[columns], height), layout="constrained")
     FigureCanvasAgg(figure)
+    if legend == "shared" or (legend is None and panels > 1):
+        figure.completion = shared_legend
     grid = figure.add_gridspec(rows, -(-panels // rows), width_ratios=widths)
     return figure, [figure.add_subplot(grid[number]) for number in range(panels)]
 
@@ -182,7 +187,8 @@ def legend(axes: Axes) -> None:
 def shared_legend(figure: Figure) -> Figure:
     """Replace the legends of all panels by one legend above them; return the figure.
 
-    Lines and bars with the same label share one key that shows both.
+    A figure of several panels from `new_figure` gets it when it is shown or saved. Lines and bars
+    with the same label share one key that shows both.
     """
     handles_of: dict[str, dict[type, Any]] = {}
     panels = [axes for axes in figure.axes if axes.get_legend() is not None]
@@ -195,6 +201,8 @@ def shared_legend(figure: Figure) -> Figure:
     for keys, label in legend_keys(panels):
         handles.append(keys)
         labels.append(label)
+    if not handles:
+        return figure
     figure.legend(
         handles,
         labels,

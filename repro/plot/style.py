@@ -61,13 +61,26 @@ class Chart(Figure):
 
     #: whether a notebook has shown it
     shown = False
+    #: adds what needs every panel, such as a shared legend; None once it has run
+    completion: Callable[[Figure], object] | None = None
     #: changes a chart before a notebook shows it; set while a variation of a figure is open
     before_shown: ClassVar[Callable[[Figure], None] | None] = None
+
+    def complete(self) -> None:
+        """Add what needs every panel, before the chart is shown or saved.
+
+        A second call changes nothing.
+        """
+        completion = self.completion
+        self.completion = None
+        if completion is not None:
+            completion(self)
 
     # IPython calls this before any formatter that pyplot registers for figures.
     def _ipython_display_(self) -> None:
         from IPython.display import Image, display
 
+        self.complete()
         if Chart.before_shown is not None:
             Chart.before_shown(self)
         display(Image(render(self, "png")))  # type: ignore[no-untyped-call]

@@ -12,7 +12,7 @@ from repro.model.records import Result, percentile_by_index
 #: Metrics of the paper, all in seconds.
 METRICS = ("avg_jct", "makespan", "p99_jct")
 LABELS = {"avg_jct": "average JCT", "makespan": "makespan", "p99_jct": "99th percentile of JCT"}
-#: Trace and series of a run.
+#: Series and trace of a run.
 Run = tuple[str, str]
 
 
@@ -42,7 +42,7 @@ def compare(
     """
     rows = [
         {"trace": trace, "policy": series, "metric": metric, "value": value}
-        for (trace, series), result in results.items()
+        for (series, trace), result in results.items()
         for metric, value in run_metrics(result).items()
     ]
     published_values = {
@@ -52,6 +52,9 @@ def compare(
         if trace not in ("policy", "metric") and trace not in set(synthetic)
     }
     table = pd.DataFrame(rows)
+    traces = list(dict.fromkeys(table["trace"]))
+    table = table.sort_values("trace", key=lambda names: names.map(traces.index), kind="stable")
+    table = table.reset_index(drop=True)
     runs = zip(table["trace"], table["policy"], table["metric"], strict=True)
     table["published"] = [published_values.get(run, math.nan) for run in runs]
     table["deviation"] = table["value"] / table["published"] - 1

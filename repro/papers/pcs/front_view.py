@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from repro.base.typing import Floats
-from repro.plot import bar_chart, cdf_chart, line_chart, new_figure, shared_legend
+from repro.plot import bar_chart, cdf_chart, line_chart, new_figure
 from repro.policies.pcs.pcs import Pcs
 
 #: Lowest prediction error on a logarithmic axis (%).
@@ -132,7 +132,6 @@ def front_view(
         xlabel="class by size (on one GPU)",
         title="(d) its classes",
     )
-    shared_legend(plot)
     return plot
 
 

@@ -25,10 +25,10 @@ def result(*jct):
 @pytest.fixture
 def runs():
     return {
-        ("1", "srtf"): result(10.0, 40.0),
-        ("1", "muri-s"): result(10.0, 10.0),
-        ("2", "srtf"): result(20.0, 40.0),
-        ("2", "muri-s"): result(10.0, 20.0),
+        ("srtf", "1"): result(10.0, 40.0),
+        ("muri-s", "1"): result(10.0, 10.0),
+        ("srtf", "2"): result(20.0, 40.0),
+        ("muri-s", "2"): result(10.0, 20.0),
     }
 
 
