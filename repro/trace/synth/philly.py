@@ -183,7 +183,7 @@ def _duration_ranks(
     above = np.searchsorted(table_levels, level, side="right").clip(1, table_levels.size - 1)
     low = table_levels[above - 1]
     weight = (level - low) / (table_levels[above] - low)
-    # the tables have ranks as fractions from 0 to 1
+    # duration ranks as fractions from 0 to 1
     quantiles = runs[rank_columns(levels)].to_numpy(float) / RANK_UNIT
     ascending = quantiles[run, above - 1] * (1 - weight) + quantiles[run, above] * weight
     # sums of ``session`` successive random numbers: neighbours have similar ranks
