@@ -16,7 +16,7 @@ from repro.base.typing import Flags, Floats
 from repro.files.guess import ADD_COLUMNS, NO_UNITS, rename_hint
 
 # Control characters, zero-width characters, line ends, direction marks and lone surrogates.
-# The joiners U+200C and U+200D are accepted, because scripts of Asia need them.
+# The joiners U+200C and U+200D are accepted, because some Asian scripts need them.
 _HIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
@@ -94,7 +94,10 @@ class Origin:
         units: Mapping[str, str] = NO_UNITS,
         line: int = 1,
     ) -> TraceError:
-        """Error for missing columns; ``advice`` is for those that no present column resembles."""
+        """Error for missing columns.
+
+        ``advice`` is about missing columns that no present column resembles.
+        """
         where = f"{line}:" if self.line else ""
         hint = _printable(rename_hint(columns, present, advice, units))
         return TraceError(

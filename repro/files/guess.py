@@ -102,7 +102,9 @@ def encoding_of(raw: bytes) -> str | None:
     # most text in UTF-32 has three zero bytes in four
     if start.count(0) > 0.7 * len(start):
         return "UTF-32"
-    if max(odd.count(0), even.count(0)) > 0.8 * len(odd) > 0:
+    # in most text in UTF-16 every second byte is zero
+    most_zeros = max(odd.count(0), even.count(0))
+    if odd and most_zeros > 0.8 * len(odd):
         return "UTF-16"
     if _CONTROLS.search(raw):
         return None
@@ -126,10 +128,10 @@ def foreign_format(text: str, required: Sequence[str]) -> str | None:
         head = stripped[:100_000]
         if '"jobid"' in head and '"attempts"' in head:
             return f"JSON, not a table; looks like the Philly job log: {add_format('philly-json')}"
-        batsim = '"nb_res"' in head and '"jobs"' in head
-        program = " (looks like a workload of Batsim)" if batsim else ""
+        is_batsim = '"nb_res"' in head and '"jobs"' in head
+        origin = " (looks like a workload of Batsim)" if is_batsim else ""
         lines = " lines" if is_json_lines(stripped) else ""
-        return f"JSON{lines}, not a table{program}; {advice}"
+        return f"JSON{lines}, not a table{origin}; {advice}"
     if _is_swf(stripped):
         return (
             f"looks like SWF (Standard Workload Format), not a table; {advice} from its fields 1 "
@@ -281,7 +283,7 @@ def epoch_unit(value: object) -> str | None:
 
 
 def _in_unit(wanted: str, present: Sequence[str]) -> tuple[str, str] | None:
-    """Present column whose name is that of the wanted time with a unit, and this unit."""
+    """Present column named like the wanted time plus a unit (``duration_ms``), and this unit."""
     if not _is_time(wanted):
         return None
     stems = {name: _stem(name) for name in present}

@@ -29,7 +29,7 @@ def elements(document: Document, kind: str) -> Iterator[tuple[int, Any]]:
     """
     text = document.text
     line = 1
-    last = 0
+    element_start = 0
     at = _skip(document, 0)
     if text[at] != "[":
         if is_json_lines(text):
@@ -37,15 +37,15 @@ def elements(document: Document, kind: str) -> Iterator[tuple[int, Any]]:
             raise _error(document, at, reason)
         raise _error(document, at, f"not a JSON list; expected [{{{kind}}}, …]")
     at = _skip(document, at + 1)
-    more = text[at : at + 1] != "]"
-    while more:
-        line = line + text.count("\n", last, at)
-        last = at
+    has_element = text[at : at + 1] != "]"
+    while has_element:
+        line = line + text.count("\n", element_start, at)
+        element_start = at
         value, at = _value(document, at)
         yield line, value
         at = _skip(document, at)
-        more = text[at : at + 1] == ","
-        if more:
+        has_element = text[at : at + 1] == ","
+        if has_element:
             at = _skip(document, at + 1)
         elif text[at : at + 1] != "]":
             raise _error(document, at, "broken JSON (Expecting ',' or ']'); fetch the file again")

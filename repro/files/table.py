@@ -57,7 +57,8 @@ _DIGITS_TO_ZERO = str.maketrans("123456789", "0" * 9)
 DATE_YEARS = (1970, 2100)
 DATE_ADVICE = "a date looks like 2017-10-09 07:01:55, of {} to {}".format(*DATE_YEARS)
 WRONG_YEAR = "year before {} or after {}".format(*DATE_YEARS)
-_DAY_FIRST = re.compile(r"[0-9]{1,4}[/.][0-9]{1,2}[/.][0-9]{2,4}\b.*|[0-9]{8}")
+#: Dates in other forms, such as 9/10/2017, 2017/10/09 and 20171009.
+_OTHER_DATE = re.compile(r"[0-9]{1,4}[/.][0-9]{1,2}[/.][0-9]{2,4}\b.*|[0-9]{8}")
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,8 @@ class Parsed:
     """Jobs of a file in the columns of the schema, in file order, before validation.
 
     ``dropped`` has the number of rows that were left out: reason -> rows. ``unread`` are the
-    columns of the file that no column of the schema uses.
+    columns of the file that no column of the schema uses. ``rows`` are the labels of all rows of
+    the first ``frame``; `drop` does not shorten them.
     """
 
     frame: pd.DataFrame
@@ -182,8 +184,7 @@ class Parsed:
     def drop(self, reasons: Mapping[str, Flags]) -> None:
         """Leave out flagged rows and count each under its first reason.
 
-        ``reasons`` maps a reason to a flag for every row of the file, also for rows that were left
-        out before.
+        ``reasons`` maps a reason to flags of all ``rows``, also of rows that were left out before.
         """
         for reason, flags in reasons.items():
             marked = flags[self.rows.get_indexer(self.frame.index)]
@@ -321,25 +322,25 @@ class Table:
                     f"this format uses {_DELIMITERS[self.delimiter]} ({self.delimiter!r})"
                 )
 
-    def _fields_error(self, uneven: Mapping[int, tuple[int, int]]) -> BadRows:
+    def _fields_error(self, wrong_widths: Mapping[int, tuple[int, int]]) -> BadRows:
         """Error for rows with too few or too many fields: row -> (line, fields)."""
-        line, fields = next(iter(uneven.values()))
+        line, fields = next(iter(wrong_widths.values()))
         rule = f"{fields} fields where {len(self.header)} are expected; one field per column"
         if not self.headed and fields == _SHOCKWAVE_FIELDS:
             rule += (
                 " (looks like a trace of Shockwave; remove field 8, mode, and field 11, duration)"
             )
-        if len(uneven) > 1:
-            rule += f" ({len(uneven) - 1:,} more like it)"
-        reasons = dict.fromkeys(uneven, "wrong number of fields")
+        if len(wrong_widths) > 1:
+            rule += f" ({len(wrong_widths) - 1:,} more like it)"
+        reasons = dict.fromkeys(wrong_widths, "wrong number of fields")
         name = self.document.name
         return BadRows(f"{name}:{line}: {rule}", reasons, name)
 
     def _read(self, text: Collection[str]) -> pd.DataFrame:
         """Read the rows; ``text`` are the columns of text.
 
-        Blank rows are not read. Of the rows to leave out, those with a wrong number of fields are
-        not read here; the others are.
+        Blank rows are skipped. Rows of the document's ``left_out`` are skipped if their number of
+        fields is wrong; the caller removes the others.
         """
         body = self.document.raw
         if self.sep_line_length:
@@ -357,9 +358,9 @@ class Table:
                     "closed); close it"
                 ) from None
         else:
-            if self._is_even(frame, body):
+            if self._is_rectangular(frame, body):
                 return frame
-        body, labels = self._even_rows()
+        body, labels = self._rectangular_rows()
         if not labels:
             return pd.DataFrame(columns=self.header)
         try:
@@ -383,7 +384,7 @@ class Table:
                 index_col=False,
                 dtype=dict.fromkeys(text, str),
                 keep_default_na=False,
-                na_values={c: [""] if c in text else _MISSING for c in self.header},
+                na_values={name: [""] if name in text else _MISSING for name in self.header},
                 quoting=self.quoting,
                 encoding="utf-8-sig",
                 low_memory=False,
@@ -391,7 +392,7 @@ class Table:
             )
         return frame
 
-    def _is_even(self, frame: pd.DataFrame, body: bytes) -> bool:
+    def _is_rectangular(self, frame: pd.DataFrame, body: bytes) -> bool:
         """Whether every row has one field per column and no row is blank."""
         first = frame[self.header[0]].isna()
         if first.any() and frame[first].isna().all(axis=1).any():
@@ -401,7 +402,7 @@ class Table:
         expected = (len(self.header) - 1) * (len(frame) + self.headed)
         return body.count(self.delimiter.encode()) == expected
 
-    def _even_rows(self) -> tuple[bytes, list[int]]:
+    def _rectangular_rows(self) -> tuple[bytes, list[int]]:
         """Rows rewritten to one field per column, and their labels.
 
         A row that cannot be rewritten raises. Blank rows are left out and counted. Blank fields
@@ -409,9 +410,10 @@ class Table:
         missing fields become blank.
         """
         width = len(self.header)
-        # number of the last column that has a name
+        # a row reaches at least the last column that has a name
         min_fields = max(
-            (n for n, name in enumerate(self.header, 1) if name != _unnamed(n)), default=0
+            (number for number, name in enumerate(self.header, 1) if name != _unnamed(number)),
+            default=0,
         )
         stream = io.StringIO(newline="")
         writer = csv.writer(
@@ -422,13 +424,13 @@ class Table:
             lineterminator="\n",
         )
         labels = []
-        uneven = {}
+        wrong_widths = {}
         self.blank_rows = 0
         for row, line, fields in self._rows():
             if not any(field.strip() for field in fields):
                 self.blank_rows += 1
                 continue
-            written = len(fields)
+            fields_in_file = len(fields)
             while len(fields) > width and not fields[-1].strip():
                 fields.pop()
             if min_fields <= len(fields) < width:
@@ -437,9 +439,9 @@ class Table:
                 writer.writerow(fields)
                 labels.append(row)
             elif row not in self.document.left_out:
-                uneven[row] = (line, written)
-        if uneven:
-            raise self._fields_error(uneven)
+                wrong_widths[row] = (line, fields_in_file)
+        if wrong_widths:
+            raise self._fields_error(wrong_widths)
         return stream.getvalue().encode(), labels
 
     def _drop_blank_columns(self) -> None:
@@ -563,8 +565,8 @@ class Table:
             shapes = _shapes(series)
         filled = series.notna().to_numpy(bool)
         if not all(map(DATE.fullmatch, shapes)):
-            written = [isinstance(cell, str) and bool(DATE.fullmatch(cell)) for cell in series]
-            strange = filled & ~np.array(written)
+            is_date = [isinstance(cell, str) and bool(DATE.fullmatch(cell)) for cell in series]
+            strange = filled & ~np.array(is_date)
             hint = date_advice(series.iloc[int(strange.argmax())])
             self.refuse(strange, column, "not a date", hint)
         self._check_offsets(series, column, shapes)
@@ -573,18 +575,18 @@ class Table:
         self.refuse(missing & filled, column, "not a date", DATE_ADVICE)
         if required:
             self.refuse(missing, column, "missing value", DATE_ADVICE)
-        strange = ~dates.dt.year.between(*DATE_YEARS).to_numpy(bool) & filled
-        self.refuse(strange, column, WRONG_YEAR, DATE_ADVICE)
+        beyond = ~dates.dt.year.between(*DATE_YEARS).to_numpy(bool) & filled
+        self.refuse(beyond, column, WRONG_YEAR, DATE_ADVICE)
         return dates
 
     def _check_offsets(self, series: pd.Series[Any], column: str, shapes: set[str]) -> None:
         """Raise for a date with an offset from UTC among dates without, or the other way round."""
-        with_offset = {bool(match[1]) for shape in shapes if (match := DATE.fullmatch(shape))}
-        if self.dates_have_offset is None and with_offset:
+        offset_flags = {bool(match[1]) for shape in shapes if (match := DATE.fullmatch(shape))}
+        if self.dates_have_offset is None and offset_flags:
             first = DATE.fullmatch(series.dropna().iloc[0])
             self.dates_have_offset = bool(first and first[1])
         expected = self.dates_have_offset
-        if with_offset - {expected}:
+        if offset_flags - {expected}:
             matches = (DATE.fullmatch(cell) if isinstance(cell, str) else None for cell in series)
             differs = [match is not None and bool(match[1]) != expected for match in matches]
             rule = "no offset from UTC" if expected else "an offset from UTC"
@@ -639,7 +641,7 @@ def date_advice(value: object) -> str:
     unit = epoch_unit(value)
     if unit is not None:
         return f"looks like {unit} since 1970: write dates as {DATE_EXAMPLE}"
-    if _DAY_FIRST.fullmatch(str(value).strip()):
+    if _OTHER_DATE.fullmatch(str(value).strip()):
         return f"write dates as {DATE_EXAMPLE}"
     return DATE_ADVICE
 
@@ -653,7 +655,7 @@ def _shapes(series: pd.Series[Any]) -> set[str]:
 
 
 def _unnamed(number: int) -> str:
-    """Name for column ``number`` (from 1), which has no name in the file."""
+    """Name for column ``number`` (from 1), whose header cell is blank."""
     return f"column {number} (unnamed)"
 
 
@@ -665,10 +667,11 @@ def _as_integers(texts: pd.Series[Any]) -> pd.Series[Any]:
         return texts
     if numbers.dtype != "int64":
         return texts
-    written = numbers.astype(str).to_numpy(object)
-    plain = texts.to_numpy(object)
-    canonical = (written == plain).all() or (written == texts.str.strip().to_numpy(object)).all()
-    return numbers if canonical else texts
+    canonical = numbers.astype(str).to_numpy(object)
+    is_canonical = (canonical == texts.to_numpy(object)).all()
+    if not is_canonical:
+        is_canonical = (canonical == texts.str.strip().to_numpy(object)).all()
+    return numbers if is_canonical else texts
 
 
 def elapsed(dates: pd.Series[Any]) -> pd.Series[Any]:

@@ -60,6 +60,7 @@ class ModelTable:
         A cell raises if a number is not finite or ``fits`` refuses the numbers.
         """
         cells = []
+        # a line on the sources and the header come before the rows
         for line, text in enumerate(self.frame[name].astype(str), start=3):
             try:
                 numbers = np.array([float(part) for part in text.split()])

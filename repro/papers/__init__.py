@@ -1,1 +1,1 @@
-"""What only the figures of one paper need, a folder for each paper."""
+"""Computations that only figures of the papers need, in a folder for each paper."""

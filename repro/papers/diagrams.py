@@ -10,8 +10,9 @@ import pandas as pd
 def diagram_boxes(inputs: Mapping[str, Any]) -> pd.DataFrame:
     """Boxes of a diagram for `repro.plot.diagram`, with whether their names exist (``found``).
 
-    The input ``rows`` holds lists of keys of ``boxes``, None for an empty cell; a mapping if rows
-    are named layers. A box is ``{is: label, by: a name or several}``; names omit ``repro.``.
+    The input ``rows`` is a list of rows, or a mapping from names of layers to rows. A row is a list
+    of keys of ``boxes``, with None for an empty cell. A box is ``{is: label, by: a name or
+    several}``; names omit ``repro.``.
     """
     rows = inputs["rows"]
     content = inputs["boxes"]

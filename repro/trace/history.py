@@ -17,7 +17,7 @@ PUBLIC_SAMPLE = "tiresias-history-1000"
 
 
 def history(source: str | Sequence[float]) -> Floats:
-    """Attained service of past jobs, ascending (GPU-seconds), by public name or from numbers."""
+    """GPU-time of past jobs, ascending (GPU-seconds), from a public name or from numbers."""
     if isinstance(source, str):
         return _public_history(source)
     values = np.sort(np.atleast_1d(np.asarray(source, dtype=float)))

@@ -132,8 +132,8 @@ def _format_of(document: Document) -> str:
     Raises
     ------
     TraceError
-        If other formats fit, the message names them. Otherwise it is the error of the package's own
-        format about missing columns.
+        If other formats fit, the message names them. Otherwise the message lists the columns that
+        the package's own format lacks.
     """
     line, header = header_of(document)
     if set(REQUIRED) <= set(header):

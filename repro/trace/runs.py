@@ -100,6 +100,7 @@ class AttemptJoiner:
         self.counts["different GPU counts"] += len(gpu_counts) > 1
         seconds = _seconds_by_gpus(ordered)
         if not seconds:
+            # every attempt ran for 0 s
             return Rigid(max(gpu_counts), start, 0.0)
         gpus_held_longest = max(seconds, key=lambda gpus: (seconds[gpus], gpus))
         work = math.fsum(gpus * time for gpus, time in seconds.items())
@@ -280,14 +281,14 @@ def _note_contradictions(parsed: Parsed, times: pd.DataFrame) -> None:
         seconds = pd.to_numeric(recorded, errors="coerce")
         written = recorded.notna() & (recorded.astype(str).str.strip() != "")
         differs = ~((seconds - times["run"]).abs() <= ROUNDING_S) & written
-        if wrong := int(differs.sum()):
+        if wrong_count := int(differs.sum()):
             note = (
-                f"duration contradicts end - start in {wrong:,} of {len(times):,} rows: "
+                f"duration contradicts end - start in {wrong_count:,} of {len(times):,} rows: "
                 "run time is end - start"
             )
-            hour = ((seconds - times["run"]).abs() - HOUR_S).abs() <= ROUNDING_S
-            if hours := int(hour.sum()):
-                note += f" ({hours:,} by one hour, as where clocks change)"
+            off_by_hour = ((seconds - times["run"]).abs() - HOUR_S).abs() <= ROUNDING_S
+            if hour_count := int(off_by_hour.sum()):
+                note += f" ({hour_count:,} by one hour, as where clocks change)"
             parsed.notes.append(note)
 
 

@@ -61,7 +61,9 @@ COLUMNS: dict[str, Column] = {
     "job_id": Column("id", _ID, required=True),
     "submit_time": Column("float", _SUBMIT, 0, MAX_TIME_S, required=True),
     "duration": Column("float", _DURATION, 0, MAX_TIME_S, required=True, low_excluded=True),
-    "num_gpus": Column("int", f"a job holds 1 to {_GPUS} whole GPUs", 1, MAX_GPUS_PER_JOB, True),
+    "num_gpus": Column(
+        "int", f"a job holds 1 to {_GPUS} whole GPUs", 1, MAX_GPUS_PER_JOB, required=True
+    ),
     "gpu_share": Column("float", "a share is above 0, at most 1", 0, 1, low_excluded=True),
     "gpu_type": Column("text", "the name of a GPU type"),
     "user": Column("text", "the name of a user"),
@@ -293,16 +295,16 @@ def refuse_repeats(ids: pd.Series[Any], origin: Origin, hint: str = "") -> None:
 def _check_times(frame: pd.DataFrame, raw: pd.DataFrame, origin: Origin) -> None:
     """Raise for durations too short to resolve at their submit time in float64."""
     duration = frame["duration"].to_numpy()
-    floor = f"a duration is at least {MIN_DURATION_S:g} s"
-    refuse(duration < MIN_DURATION_S, raw["duration"], "duration", origin, "too short", floor)
+    hint = f"a duration is at least {MIN_DURATION_S:g} s"
+    refuse(duration < MIN_DURATION_S, raw["duration"], "duration", origin, "too short", hint)
     steps = np.spacing(frame["submit_time"].to_numpy() + duration)
     unresolved = steps > _RESOLUTION * duration
     if unresolved.any():
         first_row = int(unresolved.argmax())
         hint = (
             f"float64 resolves times near {shown(frame['submit_time'].iloc[first_row])} s to "
-            f"{steps[first_row]:.1g} s, and a duration is at least {1 / _RESOLUTION:,.0f} times as "
-            "long; count submit times from the start of the trace"
+            f"{steps[first_row]:.1g} s only; a duration is at least {1 / _RESOLUTION:,.0f} times "
+            "that; count submit times from the start of the trace"
         )
         refuse(unresolved, raw["duration"], "duration", origin, "too short", hint)
 

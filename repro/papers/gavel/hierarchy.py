@@ -79,10 +79,10 @@ def throughput_steps(
     every: int,
     steps: int,
 ) -> pd.DataFrame:
-    """Throughput of each job over that of an equal share of all GPUs (section 4.3).
+    """Throughput of each job over its throughput with one GPU's equal share of all types.
 
     One row for each job present at every ``every``-th timestep: timestep, job_id, entity,
-    throughput.
+    throughput (section 4.3).
     """
     types = list(gpus)
     counts = np.array([gpus[gpu_type] for gpu_type in types], dtype=float)
@@ -111,8 +111,10 @@ def points(
     """Points of the total throughput and of single jobs' throughputs.
 
     ``totals`` are the published curves by inner policy, ``steps`` are `throughput_steps` by inner
-    policy and instance. ``series_of`` maps a published series to its name in ``steps``.
+    policy and instance. ``series_of`` maps a published series to its name in ``steps``. The first
+    instance also gives the total. Our values are None unless ``compare``.
     """
+    first_instance = next(iter(steps))[1]
     frames = []
     for (inner, instance), rows in steps.items():
         published = curves.published(f"hierarchical_{inner}_{instance}")
@@ -123,7 +125,7 @@ def points(
         keys = [published["series"].map(series_of), published["x"], published["job"].astype(int)]
         values = by_job.reindex(pd.MultiIndex.from_arrays(keys)).to_numpy()
         frames.append(published.assign(series=names, quantity=quantity, ours=values))
-        if instance == next(iter(steps))[1]:
+        if instance == first_instance:
             published = with_counted(totals[inner], ["series"])
             keys = [published["series"].map(series_of), published["x"]]
             total = by_job.groupby(["series", "timestep"]).sum()
@@ -146,7 +148,7 @@ def random_speeds(gpu_types: Iterable[str], count: int) -> dict[str, dict[str, f
 
 
 def end_parts(last_step: Sequence[float], jobs_per_entity: int, timestep: int) -> pd.DataFrame:
-    """Tops of the published stack of jobs at the end, as parts of the total throughput.
+    """Upper edge of each job in the published stack at the end, as a part of the total throughput.
 
     Jobs of an entity have two weights in turn; ``last_step`` has one job of each weight and entity.
     """

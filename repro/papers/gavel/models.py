@@ -69,7 +69,10 @@ def shared_speeds(table: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
 
 
 def configurations(throughputs: ThroughputTable, gpu_type: str, unit: str) -> pd.DataFrame:
-    """Models and batch sizes of the workload with their throughput on one GPU (Table 2)."""
+    """Models and batch sizes of the workload with their throughput on one GPU (Table 2).
+
+    ``speedup`` is the throughput over the throughput on the GPU type ``unit``.
+    """
     frame = pd.DataFrame(
         [(job.model, job.batch_size, job.distributed, job.name) for job in job_types()],
         columns=["model", "batch_size", "distributed", "job_type"],

@@ -48,6 +48,7 @@ def drf_tasks(bundles: Floats, capacity: Floats) -> Floats:
     rises = rate > 0
     while rises.any():
         used = (rate[:, None] * bundles)[rises].sum(axis=0)
+        # the next event: a resource is used up, or a job has its bundle
         limits = np.append(free[used > 0] / used[used > 0], ((1 - tasks) / rate)[rises])
         tasks[rises] += limits.min() * rate[rises]
         free = free - limits.min() * used
@@ -72,17 +73,19 @@ def gaps(rule: AllocationRule, speeds: Floats, gpus: Floats, lies: Floats) -> di
     """
     scaled = speeds / speeds.max(axis=1, keepdims=True)
     throughput = (scaled * rule(speeds, gpus)).sum(axis=1)
-    alone = (scaled * isolated_shares(np.ones(len(speeds)), gpus)).sum(axis=1)
+    isolated = (scaled * isolated_shares(np.ones(len(speeds)), gpus)).sum(axis=1)
     after_lie = [rule(np.vstack([lie, speeds[1:]]), gpus)[0] @ scaled[0] for lie in lies]
     jobs, types = scaled.shape
-    time = np.repeat(np.eye(jobs), types, axis=1)
-    used = np.tile(np.eye(types), jobs)
+    # constraints on X: time of each job, GPUs of each type, and no job loses throughput
+    time_rows = np.repeat(np.eye(jobs), types, axis=1)
+    gpu_rows = np.tile(np.eye(types), jobs)
+    rows = np.vstack([time_rows, gpu_rows, -time_rows * scaled.ravel()])
     bounds = np.concatenate([np.ones(jobs), gpus, 1e-9 - throughput])
-    best = minimise_linear(-scaled.ravel(), np.vstack([time, used, -time * scaled.ravel()]), bounds)
+    best = minimise_linear(-scaled.ravel(), rows, bounds)
     return {
-        "sharing incentive": float((1 - throughput / alone).max()),
+        "sharing incentive": float((1 - throughput / isolated).max()),
         "Pareto efficiency": float(-best.fun / throughput.sum() - 1),
-        "strategy-proofness": float((max(after_lie) - throughput[0]) / alone[0]),
+        "strategy-proofness": float((max(after_lie) - throughput[0]) / isolated[0]),
     }
 
 
@@ -90,14 +93,14 @@ def drf_gaps(bundles: Floats, capacity: Floats, lies: Floats) -> dict[str, float
     """`gaps` of dominant resource fairness where jobs need fixed bundles of resources."""
     tasks = drf_tasks(bundles, capacity)
     free = capacity - tasks @ bundles
-    alone = np.minimum((capacity / len(bundles) / bundles).min(axis=1), 1)
-    more = np.minimum((np.maximum(free, 0) / bundles).min(axis=1), 1 - tasks)
+    isolated = np.minimum((capacity / len(bundles) / bundles).min(axis=1), 1)
+    gain = np.minimum((np.maximum(free, 0) / bundles).min(axis=1), 1 - tasks)
     after_lie = []
     for lie in lies:
         received = drf_tasks(np.vstack([lie, bundles[1:]]), capacity)[0] * lie
         after_lie.append(min((received / bundles[0]).min(), 1.0))
     return {
-        "sharing incentive": float((1 - tasks / alone).max()),
-        "Pareto efficiency": float((more / tasks).max()),
-        "strategy-proofness": float((max(after_lie) - tasks[0]) / alone[0]),
+        "sharing incentive": float((1 - tasks / isolated).max()),
+        "Pareto efficiency": float((gain / tasks).max()),
+        "strategy-proofness": float((max(after_lie) - tasks[0]) / isolated[0]),
     }

@@ -65,15 +65,16 @@ class JobModel:
         """Mean utilisation during training (%)."""
         return self.level * self.burst_s / self.period_s
 
-    def level_at(self, left: Floats) -> Floats:
-        """Utilisation (%) by remaining work ``left`` (s of training alone)."""
-        within = np.mod(left - 1e-9, self.period_s) < self.burst_s
-        return np.where(left < self.tail_s, self.tail_level, np.where(within, self.level, 0.0))
+    def level_at(self, remaining: Floats) -> Floats:
+        """Utilisation (%) by remaining work (s of training alone)."""
+        in_burst = np.mod(remaining - 1e-9, self.period_s) < self.burst_s
+        level = np.where(in_burst, self.level, 0.0)
+        return np.where(remaining < self.tail_s, self.tail_level, level)
 
     def jobs(self, lag_s: float = 2.5, late_s: float = 0.0) -> pd.DataFrame:
-        """Trace of two jobs: the report of the first's end comes ``lag_s`` late.
+        """Trace of two jobs; the report of the first job's end comes ``lag_s`` late.
 
-        Its estimated run time is ``late_s`` too long.
+        The estimated run time of the first job is ``late_s`` too long.
         """
         alone = self.launch_s + self.train_s + self.save_s
         to_heartbeat = (-lag_s - alone) % HEARTBEAT_S
@@ -120,19 +121,21 @@ def job_phases(result: Result, phases: Phases) -> list[JobPhases]:
     intervals = dict(list(result.intervals.sort_values("start").groupby("job_id")))
     records = result.jobs.sort_values(["start_time", "job_id"])
     columns = ["job_id", "model", "start_time", "duration"]
-    for name, model, start, left in records[columns].to_numpy():
+    for name, model, start, duration in records[columns].to_numpy():
         spans = intervals[name]
         begin = start + phases.launch.get(model, 0.0)
         if spans["gpus"].iloc[0] == 0:
             # a pre-launched job waits for the job before it
             host = jobs[-1]
             begin = max(begin, host.left_at, host.last_step_at + phases.handover)
+        remaining = duration
         steps = []
         for at, until, rate in spans[["start", "end", "rate"]].to_numpy(float):
-            first, last = max(begin, at), min(until, max(begin, at) + left / rate)
+            first = max(begin, at)
+            last = min(until, first + remaining / rate)
             if last > first:
                 steps.append((first, last, rate))
-                left -= (last - first) * rate
+                remaining -= (last - first) * rate
         left_at = steps[-1][1] + phases.save.get(model, 0.0)
         jobs.append(JobPhases(start, left_at, steps))
     return jobs
@@ -145,21 +148,21 @@ def utilisation(
     at = from_s + (np.arange(seconds * _PER_SECOND) + 0.5) / _PER_SECOND
     total = np.zeros(len(at))
     for job in jobs:
-        left = np.zeros(len(at))
+        remaining = np.zeros(len(at))
         rate = np.zeros(len(at))
-        for begin, end, speed in job.steps:
-            left += speed * np.clip(end - np.maximum(at, begin), 0.0, None)
-            rate += np.where((at >= begin) & (at < end), speed, 0.0)
-        total += rate * model.level_at(left)
+        for begin, end, step_rate in job.steps:
+            remaining += step_rate * np.clip(end - np.maximum(at, begin), 0.0, None)
+            rate += np.where((at >= begin) & (at < end), step_rate, 0.0)
+        total += rate * model.level_at(remaining)
     value = np.minimum(total, 100.0).reshape(seconds, _PER_SECOND).mean(axis=1)
     return pd.DataFrame({"t_s": np.arange(1, seconds + 1), "value": value})
 
 
 class IdleGap(NamedTuple):
-    """An idle gap between two jobs: its start and length (s), and the share of it saved (%).
+    """An idle gap between two jobs: its start and length (s), and the share of it saved.
 
-    ``shift`` is the time by which the next burst comes earlier. ``busy`` is the time of the gap
-    that becomes busy.
+    ``shift`` is the time by which the next burst comes earlier, % of the gap. ``busy`` is the time
+    of the gap that becomes busy, % of the gap.
     """
 
     from_s: float
@@ -175,10 +178,11 @@ def longest_idle_gap(plain: Floats, optimised: Floats, threshold: float) -> Idle
     >>> longest_idle_gap(plain, np.array([80, 0, 0, 0, 80, 80]), 30.0)
     IdleGap(from_s=1.0, window_s=4.0, shift=25.0, busy=25.0)
     """
-    on = np.flatnonzero(np.asarray(plain) >= threshold)
-    if len(on) < 2 or not (gaps := np.diff(on)).max() > 1:
+    busy_seconds = np.flatnonzero(np.asarray(plain) >= threshold)
+    gaps = np.diff(busy_seconds)
+    if gaps.max(initial=0) <= 1:
         raise ParamError(f"no idle gap between two bursts of {threshold:g} % or more")
-    first = int(on[gaps.argmax()]) + 1
+    first = int(busy_seconds[gaps.argmax()]) + 1
     window = int(gaps.max()) - 1
     later = np.flatnonzero(np.asarray(optimised)[first:] >= threshold)
     shift = window - int(later[0]) if len(later) else 0

@@ -10,7 +10,7 @@ from scipy.optimize import least_squares
 from repro.base.typing import Floats
 from repro.perf.parameter_server import IterationModel
 
-#: Network ("*": all of them, or a link), field of the model, largest factor.
+#: Network ("*" for all networks, and for fields of links), field, largest factor.
 Parameter = tuple[str, str, float]
 #: Columns of a run that the model reads.
 RUN = ["model", "tasks", "batch_size", "iterations"]
@@ -36,7 +36,7 @@ def refitted(
         seconds = run_seconds(_scaled(model, free, factors), runs)
         return np.asarray(np.log(seconds / runs["seconds"]))
 
-    largest = [most for *_, most in free]
+    largest = [largest_factor for *_, largest_factor in free]
     factors = least_squares(errors, [START] * len(free), bounds=(0, largest)).x
     return _scaled(model, free, factors)
 

@@ -143,11 +143,11 @@ class RequirementEstimator:
         """
         self._check(table, self.labels, _TRAINING)
         rows_of_model = self._rows_of_model(table)
-        for kind, rows in {"": np.arange(len(table)), **rows_of_model}.items():
+        for model, rows in {"": np.arange(len(table)), **rows_of_model}.items():
             if len(rows) < 2:
-                of = f" of type {shown(kind)}" if kind else ""
+                of_model = f" of type {shown(model)}" if model else ""
                 raise TraceError(
-                    f"training set: {len(rows)} row(s){of}; at least 2 are needed to "
+                    f"training set: {len(rows)} row(s){of_model}; at least 2 are needed to "
                     "learn: add rows"
                 )
         values_of_label = {
@@ -162,10 +162,10 @@ class RequirementEstimator:
                 )
         inputs = self._inputs(table, _TRAINING)
         trained = {}
-        for kind, rows in rows_of_model.items():
+        for model, rows in rows_of_model.items():
             for label, values in values_of_label.items():
-                model = regressor(self.regressor, inputs.shape[1], self.seed)
-                trained[kind, label] = model.fit(inputs[rows], values[rows])
+                untrained = regressor(self.regressor, inputs.shape[1], self.seed)
+                trained[model, label] = untrained.fit(inputs[rows], values[rows])
         self._trained = trained
         return self
 
@@ -174,11 +174,11 @@ class RequirementEstimator:
         self._check(table, (), _JOBS)
         estimates = pd.DataFrame(np.nan, index=table.index, columns=list(self.labels))
         inputs = self._inputs(table, _JOBS)
-        for kind, rows in self._rows_of_model(table).items():
+        for model, rows in self._rows_of_model(table).items():
             for column, label in enumerate(self.labels):
-                if (kind, label) in self._trained:
-                    model = self._trained[kind, label]
-                    estimates.iloc[rows, column] = model.predict(inputs[rows])
+                if (model, label) in self._trained:
+                    trained = self._trained[model, label]
+                    estimates.iloc[rows, column] = trained.predict(inputs[rows])
         return estimates
 
     def requirements(self, jobs: pd.DataFrame) -> pd.DataFrame:
@@ -194,8 +194,8 @@ class RequirementEstimator:
         needs = self._rounded(rows.assign(role=0))
         if "role" in self.features and (rows["num_ps"] > 0).any():
             server = self._rounded(rows.assign(role=1))
-            both = pd.DataFrame(np.maximum(needs, server), rows.index, needs.columns)
-            needs = needs.where(rows["num_ps"] == 0, both)
+            larger = pd.DataFrame(np.maximum(needs, server), rows.index, needs.columns)
+            needs = needs.where(rows["num_ps"] == 0, larger)
         return needs
 
     def predict(self, job: Mapping[str, Any]) -> Requirement:
@@ -233,7 +233,7 @@ class RequirementEstimator:
         return np.column_stack(list(columns.values()))
 
     def _rows_of_model(self, table: pd.DataFrame) -> dict[str, Ints]:
-        """Rows of each model that has its own regressors."""
+        """Rows of each model that has its own regressors; all rows under "" unless ``per_type``."""
         if not self.per_type:
             return {"": np.arange(len(table))}
         models = table[_TYPE].astype(str).to_numpy()

@@ -70,18 +70,18 @@ def marginal_utility(seconds: Sequence[float] | Floats, eps: float = 0.05) -> in
 
 
 def image_s(model: IterationModel, name: str, batch: float, num_ps: int = 1) -> Floats:
-    """Time per image (s) with each of `WORKERS`, every task on its own node."""
+    """Time per image (s) by number of workers, (`WORKERS`,); every task is on its own node."""
     steps = [sum(model.iteration_s(name, range(num_ps + n), batch, num_ps)) for n in WORKERS]
     return np.asarray(np.divide(steps, batch * np.array(WORKERS)))
 
 
 def step_s(model: IterationModel, name: str, batch: float) -> Floats:
-    """Time of an iteration (s) with each of `BANDWIDTHS_MB_S` to the server."""
-    links = [
+    """Time of an iteration (s) by bandwidth to the server, (`BANDWIDTHS_MB_S`,)."""
+    compute_and_sync = [
         replace(model, pair_mb_s=mb_s, node_mb_s=mb_s).iteration_s(name, (0, 1), batch)
         for mb_s in BANDWIDTHS_MB_S
     ]
-    return np.asarray(np.sum(links, axis=1))
+    return np.asarray(np.sum(compute_and_sync, axis=1))
 
 
 def synthetic(
@@ -110,7 +110,7 @@ def synthetic(
     gpu : {"k80", "t4"}
         GPU type whose iteration times the labels follow.
     noise, outliers : float, optional
-        Sigma of the log-normal factor and share of outliers, by default those of the table.
+        Sigma of the log-normal factor and share of outliers, by default those of the first model.
 
     Returns
     -------
@@ -156,13 +156,20 @@ def _containers(
     distributed = bool(rng.random() < 0.5)
     batch = 4 * int(rng.integers(1, 9))
     batches = 50 * int(rng.integers(4, 21))
-    num_ps, workers = (int(rng.integers(1, 3)), int(rng.integers(1, 9))) if distributed else (0, 1)
-    per_task = 1 if distributed else int(rng.integers(1, 3))
-    job = dict(zip(FEATURES, (name, 0, per_task, num_ps, workers, batch, batches), strict=True))
+    if distributed:
+        num_ps = int(rng.integers(1, 3))
+        workers = int(rng.integers(1, 9))
+        gpus_per_task = 1
+    else:
+        num_ps = 0
+        workers = 1
+        gpus_per_task = int(rng.integers(1, 3))
+    features = (name, 0, gpus_per_task, num_ps, workers, batch, batches)
+    job = dict(zip(FEATURES, features, strict=True))
     compute, sync = timing.iteration_s(name, range(num_ps + workers), batch, num_ps)
     period = compute + sync
     busy = compute / period * batch / (batch + fact["saturation"])
-    moved = 1000 * size / period if distributed else 0.0
+    traffic_kb_s = 1000 * size / period if distributed else 0.0
     scatter = (busy * (1 - busy)) ** 0.5
     # the framework's allocator grows by doubling: parameters with optimizer state, activations
     parameters = _doubled(4 * size)
@@ -170,13 +177,13 @@ def _containers(
     gpu_mem = fact["base_mb"] + parameters + images
     host_mem = fact["host_mb"] + parameters + _doubled(8 * batch)
     times = image_s(timing, name, batch, num_ps or 1), step_s(timing, name, batch)
-    enough = [grid[marginal_utility(t)] for grid, t in zip(_GRIDS, times, strict=True)]
+    enough = [grid[marginal_utility(seconds)] for grid, seconds in zip(_GRIDS, times, strict=True)]
     job |= dict(zip(ENOUGH, enough, strict=True))
-    worker = (gpu_mem, 100 * busy, 100 * scatter, moved, host_mem)
+    worker = (gpu_mem, 100 * busy, 100 * scatter, traffic_kb_s, host_mem)
     rows = [job | dict(zip(LABELS, worker, strict=True))]
     if distributed:
         shard = _doubled(2 * size / num_ps)
-        received = moved * workers / num_ps
+        received = traffic_kb_s * workers / num_ps
         server = (fact["base_mb"] + shard, 0.0, 0.0, received, fact["host_mb"] + shard)
         rows.insert(0, job | {"role": 1} | dict(zip(LABELS, server, strict=True)))
     return rows

@@ -41,7 +41,8 @@ def stalls(
 ) -> pd.DataFrame:
     """Time in which groups wait for other groups, as rows of job ``stalled``.
 
-    A stall is the delay of a stage's start against a run of its group alone.
+    The delay of a stage is its start minus its start when the group runs alone. A stall is the
+    growth of the delay from one stage on a resource to the next.
     """
     key = ["group", "resource", "job", "iteration"]
     iterations = int(rows["iteration"].max())
@@ -50,10 +51,10 @@ def stalls(
         for name, members in groups.items()
     )
     late = rows.join(alone.set_index(key)["start"].rename("alone"), on=key).sort_values("start")
-    behind = late["start"] - late.pop("alone")
-    lost = behind.groupby([late["group"], late["resource"]]).diff().fillna(behind)
-    gaps = late.assign(start=late["start"] - lost, end=late["start"], job="stalled")
-    return gaps[lost > 1e-9]
+    delay = late["start"] - late.pop("alone")
+    stall = delay.groupby([late["group"], late["resource"]]).diff().fillna(delay)
+    gaps = late.assign(start=late["start"] - stall, end=late["start"], job="stalled")
+    return gaps[stall > 1e-9]
 
 
 def offset_period(stages: Stages, offsets: Mapping[str, int]) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from repro.perf.muri_models import muri_profiles
-from repro.perf.stages import interleaving_time
+from repro.perf.stages import StageOrder, interleaving_time
 
 #: Stage in a figure -> column of `muri_profiles`.
 STAGES = {"data": "stage_data", "GPU": "stage_gpu", "network": "stage_network"}
@@ -62,12 +62,13 @@ def group_throughput(
     table = muri_profiles()
     rows = table[table["num_gpus"] == num_gpus].set_index("model").loc[list(models)]
     times = [tuple(map(float, row)) for row in rows[list(STAGES.values())].to_numpy()]
-    frames = []
-    for ordering, (model, row) in itertools.product(("best", "worst"), rows.iterrows()):
-        period = interleaving_time(times, "best" if ordering == "best" else "worst", merged=True)
+    orderings: tuple[StageOrder, ...] = ("best", "worst")
+    records = []
+    for ordering, (model, row) in itertools.product(orderings, rows.iterrows()):
+        period = interleaving_time(times, ordering, merged=True)
         alone = 1 / (alone_factor * float(row["iteration_time"]))
         together = 1 / (group_factor * period)
-        frames.append(
+        records.append(
             {
                 "model": model,
                 "label": row["label"],
@@ -78,4 +79,4 @@ def group_throughput(
                 "normalised": together / alone,
             }
         )
-    return pd.DataFrame(frames)
+    return pd.DataFrame(records)

@@ -118,9 +118,9 @@ def busy_share(
 def reads(
     result: Result, trace: pd.DataFrame, sample_kb: Mapping[str, float], times: npt.ArrayLike
 ) -> Floats:
-    """Read rate of a node's jobs, (times,) MB/s, as the artifact's log computes it.
+    """Mean read rate of a node, (times,) MB/s, as the artifact's log computes it.
 
-    It is the number of samples times the mean size of a sample.
+    It is samples per second times the mean size of a sample.
     """
     spans = result.intervals
     duration = result.jobs.set_index("job_id")["duration"]

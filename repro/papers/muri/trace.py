@@ -1,4 +1,4 @@
-"""Muri on its traces: three metrics, ratios to the metrics of Muri, distance from published."""
+"""Muri on its traces: three metrics, ratios to a reference, deviation from published values."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

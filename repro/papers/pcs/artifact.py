@@ -1,5 +1,6 @@
 """Data of PCS and its artifact: published points, configurations, fronts, policies by series."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -83,14 +84,14 @@ def with_published(
 
 def points(table: pd.DataFrame, comparable: pd.Series | bool = True) -> pd.DataFrame:
     """Points of the published rows of `with_published`; ours is NaN where not ``comparable``."""
-    kept = pd.Series(comparable, index=table.index)
+    is_comparable = pd.Series(comparable, index=table.index)
     names = ("series", "x", "quantity", "unit", "certainty")
     fields = {name: name for name in names}
-    return as_points(table, **fields, ours=table["ours"].where(kept))
+    return as_points(table, **fields, ours=table["ours"].where(is_comparable))
 
 
 def _text(x: object) -> str:
     """Text of an x; NaN is empty."""
     if isinstance(x, float):
-        return "" if x != x else f"{x:g}"
+        return "" if math.isnan(x) else f"{x:g}"
     return str(x)

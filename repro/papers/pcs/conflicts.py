@@ -15,8 +15,8 @@ GROUP_OBJECTIVES = {
     "sure": Objective("pred_err", among="sure"),
 }
 
-#: Columns of `regrets`: the case, how the configuration was chosen, means of both groups, and the
-#: best that any configuration does for each group.
+#: Columns of `regrets`: the case, the rule of choice (series), means of both groups, and the best
+#: value of each group's objective over all configurations.
 COLUMNS = (
     "trace",
     "sure_pct",
@@ -32,7 +32,7 @@ COLUMNS = (
 
 
 def regrets(rows: Iterable[Sequence[object]]) -> pd.DataFrame:
-    """Rows of `COLUMNS` with the regret of each group: how far it is from its best value.
+    """Rows of `COLUMNS` with the regret of each group: distance of its mean from its best value.
 
     ``fast_regret_pct`` is in per cent of the JCT, ``sure_regret_points`` in points of the error.
     """

@@ -62,7 +62,7 @@ def front_view(
     chosen : int
         Label of a row of the front.
     jobs : DataFrame
-        Columns jct_s, pred_err_pct and series, of each job under each of some policies.
+        Columns jct_s, pred_err_pct and series (the policy), of each job under each policy.
     shares : DataFrame
         `classes` of the chosen configuration.
     worlds : DataFrame
@@ -84,7 +84,9 @@ def front_view(
         ylabel="average JCT (h)",
     )
     top.lines[0].set(markersize=3.5)
-    low, high = (getattr(_on_axes(worlds).groupby("solution"), name)() for name in ("min", "max"))
+    by_solution = _on_axes(worlds).groupby("solution")
+    low = by_solution.min()
+    high = by_solution.max()
     middle = rows.loc[low.index]
     bars: dict[str, Any] = {"linewidths": 0.8, "zorder": 0}
     # bars of other configurations would hide those of the chosen one

@@ -92,8 +92,8 @@ def search_front(
     Parameters
     ----------
     evaluate : callable
-        Points, shape (number, variables), and the front so far to objectives; see `Evaluate`.
-        The front is None where the search needs exact objectives.
+        Function from points, shape (number, variables), and the front so far to objectives; see
+        `Evaluate`. The front is None where the search needs exact objectives.
     low, high : array, shape (variables,)
         The box.
     method : Method, optional
@@ -249,12 +249,13 @@ def _gaussian_process(
     values = yield low + points * (high - low)
     kernel = Matern(np.ones(len(low)), (0.05, 20.0), nu=2.5) + WhiteKernel(0.01, (1e-4, 1.0))
     while True:
-        top = points[nondominated(values)]
-        near = top[rng.integers(len(top), size=int(_NEAR_SHARE * _CANDIDATES))] if len(top) else top
+        parents = points[nondominated(values)]
+        if len(parents):
+            parents = parents[rng.integers(len(parents), size=int(_NEAR_SHARE * _CANDIDATES))]
         candidates = np.vstack(
             [
-                np.clip(near + rng.normal(0.0, _NEAR_SD, near.shape), 0.0, 1.0),
-                rng.uniform(size=(_CANDIDATES - len(near), len(low))),
+                np.clip(parents + rng.normal(0.0, _NEAR_SD, parents.shape), 0.0, 1.0),
+                rng.uniform(size=(_CANDIDATES - len(parents), len(low))),
             ]
         )
         samples = []
@@ -267,8 +268,9 @@ def _gaussian_process(
                 sample_seed = int(rng.integers(1 << 31))
                 samples.append(model.sample_y(candidates, _PROPOSED, random_state=sample_seed))
         weights = rng.dirichlet(np.ones(len(samples)), _PROPOSED)
-        worst = np.max([s * w for s, w in zip(samples, weights.T, strict=True)], axis=0)
-        chosen = candidates[np.unique(worst.argmin(axis=0))]
+        weighted = [sample * weight for sample, weight in zip(samples, weights.T, strict=True)]
+        # a proposal minimises the largest of its weighted objectives
+        chosen = candidates[np.unique(np.max(weighted, axis=0).argmin(axis=0))]
         new_values = yield low + chosen * (high - low)
         points = np.vstack([points, chosen])
         values = np.vstack([values, new_values])

@@ -23,8 +23,8 @@ from repro.perf.speedup import SpeedUp, pcs_speedups
 
 #: Parameters of the policy ``pcs`` that are searched.
 CONFIGURATION = ("thresholds", "weights", "zeta_min", "delta")
-#: Of this many jobs one is predicted first, to see early whether a configuration is dominated.
-_FIRST = 8
+#: One job in eight is predicted before the others, to see early that a configuration is dominated.
+_EARLY_DIVISOR = 8
 
 #: Runs resolved cases and returns their results in order.
 Runner = Callable[[Sequence[Case]], list[Any]]
@@ -59,7 +59,7 @@ class Judged:
         trace = sweep.opened(case)
         started = time.process_time()
         predicts = any(objective.metric == PREDICTED for objective in self.objectives)
-        predicted_counts = [0, -(-len(trace) // _FIRST), len(trace)] if predicts else [0]
+        predicted_counts = [0, -(-len(trace) // _EARLY_DIVISOR), len(trace)] if predicts else [0]
         for number in predicted_counts if self.front else predicted_counts[-1:]:
             jobs = sweep.simulated(case, trace, predict=number, keep_intervals=False).jobs
             if "prefers" in trace:
@@ -255,13 +255,13 @@ class Preferences:
         jobs : DataFrame, optional
             A trace.
         """
-        chosen = self.test if jobs is None else jobs
-        if not len(chosen):
+        test_jobs = self.test if jobs is None else jobs
+        if not len(test_jobs):
             raise TraceError("no jobs are left to test on; give fewer to search on")
         configurations = [
             {name: row[name] for name in CONFIGURATION} for _, row in front.iterrows()
         ]
-        results = self._measure(configurations, chosen)
+        results = self._measure(configurations, test_jobs)
         values = np.array([result["values"] for result in results])
         names = [objective.name for objective in self.objectives]
         return front.assign(**dict(zip(names, values.T, strict=True)))

@@ -53,7 +53,7 @@ def measured(case: Case) -> dict[str, Any]:
 
 
 def testbed(fig: FigureRun) -> tuple[pd.DataFrame, bool]:
-    """`job_metrics` by series and ``pause_s``, and whether the trace is that of the authors.
+    """`job_metrics` by series and ``pause_s``, and whether the trace is the authors'.
 
     ``pause_s`` is the time without progress after a change of GPUs: 0, and the candidate whose
     average JCTs are closest to Fig 5a (sum of squared logarithms of ratios).
@@ -155,6 +155,8 @@ def contention(jobs: pd.DataFrame) -> Floats:
     order = np.lexsort((change, np.append(start, end)))
     times = np.append(start, end)[order]
     before = np.cumsum(change[order]) - change[order]
-    first, last = np.argsort(order)[: len(start)], np.searchsorted(times, end)
+    # positions of each job's arrival and end among the events
+    first = np.argsort(order)[: len(start)]
+    last = np.searchsorted(times, end)
     total = np.cumsum(before)
     return np.asarray((before[first] + 1 + total[last] - total[first]) / (1 + last - first))

@@ -1,4 +1,4 @@
-"""Quality of a front of configurations in other workloads than that of its search."""
+"""Quality of a front of configurations in other workloads than the workload of its search."""
 
 import numpy as np
 import pandas as pd
@@ -27,16 +27,17 @@ def candidates(
     moved = (points + rivals * (code.high - code.low)).clip(code.low, code.high)
     numbers = [*front["solution"], *(len(stored) + np.arange(number))]
     decoded = zip(numbers, map(code.decode, [*points, *moved]), strict=True)
-    return {int(name): configuration for name, configuration in decoded if configuration}
+    return {int(solution): configuration for solution, configuration in decoded if configuration}
 
 
 def front_quality(values: Floats, chosen: Flags, near: float) -> dict[str, float]:
     """Quality of the chosen configurations among all, in percent.
 
-    ``kept``: share of the chosen that is nondominated among the chosen. ``near``: share of the
-    chosen within the relative distance ``near`` of a point of the front of all, in every objective.
-    ``lost``: share of the hypervolume of all that the chosen do not cover. Hypervolumes are in
-    ranges of the front of all, up to a tenth of a range beyond its worst.
+    The front has the nondominated points of all configurations. ``kept``: share of the chosen
+    configurations that is nondominated among them. ``near``: share of the chosen configurations
+    within the relative distance ``near`` of a point of the front, in every objective. ``lost``:
+    share of the hypervolume of all configurations that the chosen configurations do not cover.
+    Hypervolumes are in ranges of the front, up to a tenth of a range beyond its worst values.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ def front_quality(values: Floats, chosen: Flags, near: float) -> dict[str, float
     front = values[nondominated(values)]
     # all rows equal to a nondominated row count as kept
     kept = (picked[:, None] == picked[nondominated(picked)]).all(axis=2).any(axis=1)
-    # avoids a division by 0 or by a rounding error
+    # the floor avoids a division by 0 or by a rounding error
     distance = (np.abs(picked[:, None] - front) / np.maximum(front, 1e-9)).max(axis=2).min(axis=1)
     lowest = front.min(axis=0)
     ranges = np.ptp(front, axis=0)

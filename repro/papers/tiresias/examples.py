@@ -25,13 +25,13 @@ def slots(result: Result) -> list[str]:
     """Job of each second in a schedule of one job at a time (Figure 7)."""
     spans = result.intervals
     names = []
-    for low in range(math.ceil(float(result.jobs["end_time"].max()))):
-        running = spans[(spans["start"] < low + 1) & (spans["end"] > low)]
-        fills = (running["start"] <= low) & (running["end"] >= low + 1)
+    for second in range(math.ceil(float(result.jobs["end_time"].max()))):
+        running = spans[(spans["start"] < second + 1) & (spans["end"] > second)]
+        fills = (running["start"] <= second) & (running["end"] >= second + 1)
         if len(running) != 1 or not fills.all():
             raise ParamError(
-                f"slot {low:g} to {low + 1:g} s: {len(running)} intervals; each slot needs one "
-                f"job that fills it"
+                f"slot {second:g} to {second + 1:g} s: {len(running)} intervals; each slot needs "
+                f"one job that fills it"
             )
         names.append(str(running["job_id"].iloc[0]))
     return names
@@ -40,7 +40,11 @@ def slots(result: Result) -> list[str]:
 def queue_spans(
     result: Result, thresholds: Sequence[float], promote_knob: float = math.inf
 ) -> pd.DataFrame:
-    """Intervals of a run, cut where a job changes queue (section 3.2.3)."""
+    """Intervals of a run, cut where a job changes queue (section 3.2.3).
+
+    A job returns to the first queue after a wait of ``promote_knob`` times its run time so far. The
+    run time counts from zero again.
+    """
     limits = [*thresholds, math.inf]
     rows: list[tuple[object, float, float, float, int, str]] = []
     for job, spans in result.intervals.groupby("job_id", sort=False):
@@ -61,6 +65,7 @@ def queue_spans(
                 clock = clock + until - at
                 at = until
                 event = "demoted"
+                # at the end of an interval the service may still be below the threshold
                 queue += clock * gpus >= limits[queue]
             last_end = end
     columns = ["job_id", "start", "end", "gpus", "queue", "event"]

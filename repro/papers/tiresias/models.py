@@ -72,8 +72,8 @@ def resume_parts(
 ) -> pd.DataFrame:
     """Model of the time to resume (s) by model, workers and part; only its sum is published.
 
-    Restoring a tensor takes as long as saving it. The rest of ``mean_resume`` is the same for all
-    models.
+    Restoring a tensor takes as long as saving it. The remaining part of ``mean_resume`` is the same
+    for all models.
     """
     grid = models[["model", "label", "size_mb", "tensors"]].merge(
         pd.DataFrame({"workers": list(workers)}), how="cross"

@@ -70,25 +70,30 @@ def ilp_traffic(instance: Instance) -> float:
 
 
 def least_traffic(instance: Instance) -> float:
-    """Least traffic of the busiest node over all placements, MB per iteration."""
+    """Least traffic of the busiest node over all placements, MB per iteration.
+
+    Each worker exchanges data with each parameter server. Pairs on one node cause no traffic.
+    """
     nodes = len(instance.free)
     total = instance.workers
-    homes = np.array(list(itertools.product(range(nodes), repeat=len(instance.sizes))))
+    server_nodes = np.array(list(itertools.product(range(nodes), repeat=len(instance.sizes))))
     sizes = np.array(instance.sizes)
-    server_mb = np.stack([(homes == node) @ sizes for node in range(nodes)], axis=1)
+    # (ways to place the servers, nodes)
+    server_mb = np.stack([(server_nodes == node) @ sizes for node in range(nodes)], axis=1)
     best = np.inf
     for counts in itertools.product(*(range(min(gpus, total) + 1) for gpus in instance.free)):
         if sum(counts) == total:
-            w = np.array(counts)
-            load = (
-                np.array(instance.traffic) + w * (sizes.sum() - server_mb) + server_mb * (total - w)
-            )
+            workers = np.array(counts)
+            to_workers = workers * (sizes.sum() - server_mb)
+            to_servers = server_mb * (total - workers)
+            load = np.array(instance.traffic) + to_workers + to_servers
             best = min(best, float(load.max(axis=1).min()))
     return best
 
 
 def count_placements(workers: int, servers: int, free: Sequence[int]) -> int:
-    """Count of placements: workers over nodes, times a node per server."""
+    """Number of placements: ways to spread the workers x choices of a node for each server."""
+    # ways to place 0, 1, … workers on the nodes so far
     ways = [1] + [0] * workers
     for gpus in free:
         ways = [sum(ways[max(0, total - gpus) : total + 1]) for total in range(workers + 1)]

@@ -42,10 +42,10 @@ def factors(jobs: pd.DataFrame, reference: str = "tiresias-l") -> pd.DataFrame:
     rows = [dict(zip(keys, key, strict=True)) | statistics(values) for key, values in groups]
     table = pd.DataFrame(rows)
     columns = list(STATISTICS)
-    shared = [key for key in keys if key != "policy"]
-    base = table[table["policy"] == reference].set_index(shared)[columns]
-    runs = pd.MultiIndex.from_frame(table[shared])
-    table[columns] = table[columns].to_numpy() / base.reindex(runs).to_numpy()
+    shared_keys = [key for key in keys if key != "policy"]
+    base = table[table["policy"] == reference].set_index(shared_keys)[columns]
+    base_keys = pd.MultiIndex.from_frame(table[shared_keys])
+    table[columns] = table[columns].to_numpy() / base.reindex(base_keys).to_numpy()
     return table
 
 
@@ -117,8 +117,8 @@ def allocated_cdf(
     for (rules, policy, seed), result in results.items():
         share = np.sort(busy_gpus(result, window_s).to_numpy() / result.meta["num_gpus"])
         # a window's average may differ from its share by rounding
-        below = np.searchsorted(share, np.asarray(shares) + 1e-9, side="right") / len(share)
-        frame = pd.DataFrame({"share": list(shares), "fraction": below})
+        fraction = np.searchsorted(share, np.asarray(shares) + 1e-9, side="right") / len(share)
+        frame = pd.DataFrame({"share": list(shares), "fraction": fraction})
         frames.append(frame.assign(rules=rules, policy=policy, seed=seed))
     return pd.concat(frames, ignore_index=True)
 

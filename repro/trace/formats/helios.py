@@ -53,8 +53,8 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
         {name: table.times(column, required=False) for name, column in _DATES.items()}
     )
     dates = without_epoch(dates, parsed.notes)
-    origin = dates.min().min()
-    times = dates.apply(lambda column: (column - origin).dt.total_seconds())
+    earliest = dates.min().min()
+    times = dates.apply(lambda column: (column - earliest).dt.total_seconds())
     for name, column in {"recorded": "duration", "state": "state"}.items():
         if column in table:
             times[name] = table.frame[column]

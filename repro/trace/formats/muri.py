@@ -18,7 +18,7 @@ _TIMES = {
     "stage_gpu": "resource_time_1",
     "stage_network": "resource_time_2",
 }
-#: Largest plausible sum of stage times, in iterations; public traces have at most 1.8.
+#: Largest plausible sum of stage times, in iteration times; public traces have at most 1.8.
 _MOST_STAGES = 2
 _REQUIRED = ("job_id", "num_gpu", *_TIMES.values())
 
@@ -52,9 +52,10 @@ def read(document: Document) -> Parsed:
         models = parsed.frame["model"]
         is_unknown = (~models.str.lower().isin(names)).to_numpy(bool)
         model = str(models.iloc[int(np.argmax(is_unknown))])
-        hint = near(model.lower(), names).removeprefix("; ")
-        hint += f" known: {', '.join(names)}; write a file with other models in format repro"
-        refuse(is_unknown, models, "model", parsed.origin, "unknown model", hint.lstrip())
+        similar = near(model.lower(), names).removeprefix("; ")
+        accepted = f"known: {', '.join(names)}; write a file with other models in format repro"
+        hint = f"{similar} {accepted}" if similar else accepted
+        refuse(is_unknown, models, "model", parsed.origin, "unknown model", hint)
     _note_contradictions(parsed, table)
     return parsed
 

@@ -29,10 +29,10 @@ from repro.files.table import (
 from repro.trace.formats import FORMATS
 from repro.trace.runs import NO_GPU, Attempt, AttemptJoiner, is_unset, note_unset, set_run_times
 
-_KEYS = ("jobid", "submitted_time", "attempts")
-_USED = (*_KEYS, "vc", "user")
-_RUN = ("start_time", "end_time", "detail")
-_DETAIL = ("ip", "gpus")
+_REQUIRED_KEYS = ("jobid", "submitted_time", "attempts")
+_JOB_KEYS = (*_REQUIRED_KEYS, "vc", "user")
+_ATTEMPT_KEYS = ("start_time", "end_time", "detail")
+_DETAIL_KEYS = ("ip", "gpus")
 _ZONE = ZoneInfo("America/Los_Angeles")
 _COLUMNS = {"job_id": "jobid", "submit_time": "submitted_time"} | dict.fromkeys(
     ("duration", "num_gpus"), "attempts"
@@ -117,8 +117,8 @@ def read(document: Document) -> Parsed:
 
     Times without an offset from UTC are read as local times of Los Angeles. A note counts them if
     other times have an offset. 1970-01-01 is a missing date where all other dates are decades
-    later. The hour from one to two occurs twice in November. A time in it is the earlier of the
-    two, unless that is before the time recorded just before it.
+    later. In November the local hour from one to two occurs twice. A time in it is the first of
+    the two instants, or the second if only the second is not before the preceding recorded time.
 
     Jeon et al., ATC 2019; schema in the ``philly-traces`` repository.
     """
@@ -162,11 +162,12 @@ def _read_entries(document: Document) -> tuple[dict[int, dict[str, Any]], list[i
         lines.append(line)
         if row in document.left_out:
             continue
-        absent = [key for key in _KEYS if not isinstance(entry, dict) or key not in entry]
+        absent = [key for key in _REQUIRED_KEYS if not isinstance(entry, dict) or key not in entry]
         if absent or not isinstance(entry["attempts"], list):
             keys = ",".join(absent) or "attempts"
             message = (
-                f"{document.name}:{line}:{keys}: missing key; a job has {', '.join(_KEYS)} (a list)"
+                f"{document.name}:{line}:{keys}: missing key; "
+                f"a job has {', '.join(_REQUIRED_KEYS)} (a list)"
             )
             faults.append(BadRows(message, {row: f"{keys}: missing key"}, document.name))
         else:
@@ -185,10 +186,12 @@ def _unread(entries: dict[int, dict[str, Any]]) -> list[str]:
     jobs: Sequence[dict[str, Any]] = list(entries.values())
     attempts = [attempt for job in jobs for attempt in job["attempts"]]
     details = [detail for attempt in attempts for detail in attempt.get("detail") or []]
-    keys = {key: key in _USED for job in jobs for key in job}
-    keys |= {f"attempts.{key}": key in _RUN for attempt in attempts for key in attempt}
-    keys |= {f"attempts.detail.{key}": key in _DETAIL for detail in details for key in detail}
-    return [shown(key) for key, used in keys.items() if not used]
+    is_read = {key: key in _JOB_KEYS for job in jobs for key in job}
+    is_read |= {f"attempts.{key}": key in _ATTEMPT_KEYS for attempt in attempts for key in attempt}
+    is_read |= {
+        f"attempts.detail.{key}": key in _DETAIL_KEYS for detail in details for key in detail
+    }
+    return [shown(key) for key, read_key in is_read.items() if not read_key]
 
 
 def _jobs(entries: dict[int, dict[str, Any]], origin: Origin, dates: _Dates) -> dict[int, _Job]:
@@ -244,7 +247,10 @@ def _job(entry: dict[str, Any], row: int, origin: Origin, dates: _Dates) -> _Job
 
 
 def _seconds(date: datetime | None, before: float) -> float:
-    """Seconds since 1970; of two instants of a local time, the first at or after ``before``."""
+    """Seconds since 1970.
+
+    Of two instants of a local time the second counts if only it is at or after ``before``.
+    """
     if date is None:
         return math.nan
     if date.tzinfo is not None:
@@ -255,7 +261,9 @@ def _seconds(date: datetime | None, before: float) -> float:
 
 def _gpus(attempt: Any) -> set[tuple[Any, str]] | None:
     """GPUs that an attempt held, as (machine, name); None if it is not an attempt."""
-    detail = attempt.get("detail") if isinstance(attempt, dict) else "none"
+    if not isinstance(attempt, dict):
+        return None
+    detail = attempt.get("detail")
     if not isinstance(detail, list | None):
         return None
     held_gpus: set[tuple[Any, str]] = set()

@@ -4,8 +4,8 @@ from repro.base.errors import TraceError
 from repro.files.table import Document, Parsed, Table
 from repro.trace.formats import FORMATS
 
-#: Columns of Alibaba's PAI trace and of the simulator that was published with it.
-_OF_PAI = ({"num_inst", "num_cpu", "wait_time"}, {"inst_num", "plan_cpu"}, {"plan_gpu"})
+#: Sets of columns. A file with all columns of a set is of Alibaba's PAI trace or its simulator.
+_PAI_COLUMNS = ({"num_inst", "num_cpu", "wait_time"}, {"inst_num", "plan_cpu"}, {"plan_gpu"})
 
 
 @FORMATS.register("tiresias")
@@ -26,7 +26,7 @@ def read(document: Document) -> Parsed:
             f"{document.name}:1:resource_time_0: a column of Muri's traces, whose times are "
             "milliseconds; read it with format 'muri'"
         )
-    if any(columns <= set(table.header) for columns in _OF_PAI):
+    if any(columns <= set(table.header) for columns in _PAI_COLUMNS):
         raise TraceError(
             f"{document.name}:1:num_gpu: columns of Alibaba's PAI trace, whose num_gpu counts "
             "hundredths of a GPU (50 is half a GPU); divide it by 100 and write a table in format "

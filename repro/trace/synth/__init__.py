@@ -37,8 +37,7 @@ _PCS_JOBS = {
     "ed69ec": 1400,
     "ee9e8c": 5452,
 }
-#: Format or public file -> generator of its stand-in. Formats with more columns than submission,
-#: duration and GPUs of a Philly-like cluster have no stand-in.
+#: Format or public file -> generator of its stand-in. Other formats and files have no stand-in.
 _STAND_INS = {
     "philly": "philly-like",
     "muri": "muri-like",
@@ -122,5 +121,5 @@ def takes_seed(name: str) -> bool:
 
 def stand_in_for(name: str) -> tuple[str | None, dict[str, Any]]:
     """Name the generator that replaces a public file, or None, and its options."""
-    form = public.entry(name).format if public.is_known(name) else ""
-    return _STAND_INS.get(name) or _STAND_INS.get(form), _STAND_IN_OPTIONS.get(name, {})
+    file_format = public.entry(name).format if public.is_known(name) else ""
+    return _STAND_INS.get(name) or _STAND_INS.get(file_format), _STAND_IN_OPTIONS.get(name, {})

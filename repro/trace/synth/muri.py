@@ -69,7 +69,8 @@ def muri_like(
 
     Jobs per GPU count, and total duration per GPU count, are those of the public trace. Gaps and
     durations follow its quantiles, in random order. All models have equally many jobs. Half of the
-    jobs have priority 1, the others 0. Iterations are the number that fits into the duration.
+    jobs have priority 1, the others 0. ``iterations`` is the number of whole iterations in the
+    duration, at least 1.
     The same generator state gives the same jobs with and without ``at_once``. It gives the same
     arrivals, GPU counts and durations for any ``job_types``.
 
@@ -105,9 +106,9 @@ def muri_like(
         }
     )
     profiles = muri_profiles().rename(columns={"stage_data": "stage_storage"})
-    full = frame.merge(profiles, on=["model", "num_gpus"], how="left")
-    iterations = np.maximum(np.floor(full["duration"] / full["iteration_time"] + 1e-9), 1)
-    return full.assign(iterations=iterations, priority=priority)[_COLUMNS]
+    profiled = frame.merge(profiles, on=["model", "num_gpus"], how="left")
+    iterations = np.maximum(np.floor(profiled["duration"] / profiled["iteration_time"] + 1e-9), 1)
+    return profiled.assign(iterations=iterations, priority=priority)[_COLUMNS]
 
 
 def _durations(rng: np.random.Generator, row: pd.Series[Any], size: int) -> Floats:
@@ -133,6 +134,7 @@ def _to_total(values: Floats, total: float, longest: float) -> Floats:
     if values.size == 0:
         return values
     tail = values >= np.quantile(values, 0.9)
-    factor = (total - values[~tail].sum()) / values[tail].sum() if values[tail].sum() else 1.0
+    tail_sum = values[tail].sum()
+    factor = (total - values[~tail].sum()) / tail_sum if tail_sum else 1.0
     stretched = np.where(tail, values * np.clip(factor, 0.5, 2.0), values)
     return np.asarray(np.clip(np.round(stretched), 0, longest))

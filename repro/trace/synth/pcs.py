@@ -29,7 +29,7 @@ def pcs_workload(
     ``duration`` is its run time on all these GPUs, with linear speed-up. Submit times are whole
     seconds.
 
-    Options: ``workload`` is gavel, gavel-contmultiple (its services; trials and GPUs of gavel),
+    Options: ``workload`` is gavel, gavel-contmultiple (own services; trials and GPUs of gavel),
     gavel-contsingle (the same as gavel), themis1, themis2, themis-scaled-2, afs, or workload_ and
     the name of a Philly virtual cluster. ``load`` is mean service / (mean gap x ``num_gpus``), by
     default 0.8; virtual clusters have their own gaps and take no load.
@@ -55,6 +55,7 @@ def pcs_workload(
         gaps = stream.exponential(mean, jobs).astype(np.int64)
     picked = stream.choice(pool, trials.sum())
     gpus = np.add.reduceat(picked, np.cumsum(trials) - trials)
+    # all trials of a job have the same whole number of GPU-seconds
     work = (np.maximum(service // trials, 1) * trials).astype(float)
     return jobs_apart(gaps[:-1], duration=work / gpus, num_gpus=gpus, service=work)
 
@@ -86,8 +87,8 @@ def pcs_like(
     models = np.empty(jobs, dtype=object)
     for width in np.unique(gpus):
         rows = np.flatnonzero(gpus == width)
-        long = [model for model, curve in curves.curves.items() if len(curve) >= width]
-        models[rows] = rng.choice(long, rows.size)
+        fitting_models = [model for model, curve in curves.curves.items() if len(curve) >= width]
+        models[rows] = rng.choice(fitting_models, rows.size)
     speeds, row = curves.table(models.tolist(), gpus.tolist(), range(jobs))
     speed = speeds[row, gpus]
     value, share = tables["service"].T

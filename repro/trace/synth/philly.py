@@ -179,18 +179,20 @@ def _duration_ranks(
     run = np.repeat(np.arange(size.size), size)
     within = np.arange(run.size) - np.repeat(np.cumsum(size) - size, size)
     level = np.where(size[run] > 1, within / np.maximum(size[run] - 1, 1), 0.5)
-    steps = np.asarray(levels)
-    above = np.searchsorted(steps, level, side="right").clip(1, steps.size - 1)
-    weight = (level - steps[above - 1]) / (steps[above] - steps[above - 1])
-    ranks = runs[rank_columns(levels)].to_numpy(float) / RANK_UNIT
-    ascending = ranks[run, above - 1] * (1 - weight) + ranks[run, above] * weight
+    table_levels = np.asarray(levels)
+    above = np.searchsorted(table_levels, level, side="right").clip(1, table_levels.size - 1)
+    low = table_levels[above - 1]
+    weight = (level - low) / (table_levels[above] - low)
+    # duration ranks as fractions from 0 to 1
+    quantiles = runs[rank_columns(levels)].to_numpy(float) / RANK_UNIT
+    ascending = quantiles[run, above - 1] * (1 - weight) + quantiles[run, above] * weight
     # sums of ``session`` successive random numbers: neighbours have similar ranks
     noise = np.cumsum(rng.standard_normal(run.size + session))
-    rank = np.empty(run.size)
-    rank[np.lexsort((noise[session:] - noise[:-session], run))] = ascending
-    order = np.empty(run.size, np.int64)
-    order[np.argsort(rank, kind="stable")] = np.arange(run.size)
-    return order
+    fraction = np.empty(run.size)
+    fraction[np.lexsort((noise[session:] - noise[:-session], run))] = ascending
+    rank = np.empty(run.size, np.int64)
+    rank[np.argsort(fraction, kind="stable")] = np.arange(run.size)
+    return rank
 
 
 def _durations(rng: np.random.Generator, stream: str, gpus: int, ranks: Ints) -> Floats:
@@ -203,9 +205,9 @@ def _durations(rng: np.random.Generator, stream: str, gpus: int, ranks: Ints) ->
 
 
 def _probe_times(rng: np.random.Generator, probes: Ints) -> Floats:
-    """Submit times (s) of the probes: so many in each hour, some a second late."""
-    slots = np.argsort(rng.random((probes.size, _PROBES_PER_HOUR)), axis=1)
-    hour, slot = np.nonzero(slots < probes[:, None])
+    """Submit times (s) of the probes, ``probes`` of them in each hour, some a second late."""
+    random_order = np.argsort(rng.random((probes.size, _PROBES_PER_HOUR)), axis=1)
+    hour, slot = np.nonzero(random_order < probes[:, None])
     late = rng.random(hour.size) < _LATE_PROBES
     return np.asarray(hour * HOUR_S + slot * float(PROBE_PERIOD_S) + _PROBE_PHASE_S + late)
 

@@ -103,8 +103,8 @@ def _truncated_exponential(
     rng: np.random.Generator, size: int, shift: float, scale: float, limit: float
 ) -> Floats:
     """``shift`` plus an exponential of mean ``scale`` that is truncated at ``limit``, (size,)."""
-    below = -np.expm1(-limit / scale)
-    return np.asarray(shift - scale * np.log1p(-rng.random(size) * below))
+    probability = -np.expm1(-limit / scale)  # that the exponential is below the limit
+    return np.asarray(shift - scale * np.log1p(-rng.random(size) * probability))
 
 
 def _submissions(rng: np.random.Generator, jobs: int, gaps: str, mean_gap: float) -> Floats:
