@@ -136,7 +136,7 @@ def headline(figures: Sequence[StoredFigure]) -> dict[str, Any]:
     points = [{"origin": "simulation", **point} for point in _rows(figures, "points")]
     by_origin = _grouped(points, itemgetter("origin"))
     on_authors_data = [point for point in points if point["data"] not in _OTHER_DATA]
-    grouped = {
+    grouped: dict[str, dict[str, list[dict[str, Any]]]] = {
         "by_paper": _grouped(points, _paper),
         "by_data": _grouped(points, itemgetter("data")),
         "by_origin": {origin: by_origin[origin] for origin in ORIGINS if origin in by_origin},
