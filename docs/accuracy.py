@@ -32,16 +32,18 @@ PAGES = {
     "gavel": DOCS / "rules-gavel.md",
     "pcs": DOCS / "rules-pcs.md",
 }
-#: what tells one case from another
+#: Columns that identify a case.
 KEY = [
     *("paper", "policy", "settings", "compared_with", "reference_settings"),
     *("workload", "cluster", "seed"),
 ]
+#: Relative differences from the simulator: average JCT, makespan, farthest job.
 GAPS = ["avg_gap", "makespan_gap", "job_gap"]
-#: relative difference up to which two numbers are one
+#: Largest relative difference of numbers that count as equal.
 EXACT = 1e-6
 # the cases and the re-implementations lie among the tests
 sys.path.insert(0, str(GOLDEN))
+#: Texts of the column ``compared_with``.
 WORDS = {
     "original": "printed by the simulator",
     "solver": "the same with its solver",
@@ -59,18 +61,21 @@ class Counts:
     worse: int
 
 
-def nearness(found: pd.DataFrame) -> Counts:
-    """Count cases that are equal job by job, and others by the difference of their averages."""
-    apart = found["avg_gap"].abs().fillna(found["makespan_gap"].abs())
-    exact = found["job_gap"].fillna(apart) <= EXACT
-    rest = apart[~exact]
-    tenth = int((rest <= 1e-3).sum())
-    percent = int((rest <= 1e-2).sum()) - tenth
-    return Counts(int(exact.sum()), tenth, percent, len(rest) - tenth - percent)
+def nearness(results: pd.DataFrame) -> Counts:
+    """Count the cases that are equal job by job, and the others by the gap of their averages.
+
+    A case without average JCT counts by its makespan, a case without job times by its average.
+    """
+    gaps = results["avg_gap"].abs().fillna(results["makespan_gap"].abs())
+    exact = results["job_gap"].fillna(gaps) <= EXACT
+    other_gaps = gaps[~exact]
+    tenth = int((other_gaps <= 1e-3).sum())
+    percent = int((other_gaps <= 1e-2).sum()) - tenth
+    return Counts(int(exact.sum()), tenth, percent, len(other_gaps) - tenth - percent)
 
 
 def signed(gap: float) -> str:
-    """Format a relative difference as per cent; "0" if it is none, "–" if not known."""
+    """Format a relative difference as per cent; "0" for equal numbers, "–" for NaN."""
     if pd.isna(gap):
         return "–"
     if abs(gap) <= EXACT:
@@ -80,31 +85,31 @@ def signed(gap: float) -> str:
 
 
 def worst(gaps: pd.Series[float]) -> float:
-    """Find the difference of largest size, nan if none is known."""
-    known = gaps.dropna()
-    return float(known[known.abs().idxmax()]) if len(known) else float("nan")
+    """Difference of largest size; NaN if all are NaN."""
+    numbers = gaps.dropna()
+    return float(numbers[numbers.abs().idxmax()]) if len(numbers) else float("nan")
 
 
 def table(results: pd.DataFrame) -> str:
-    """Build the table of one paper in Markdown: a row per policy and what it is compared with."""
+    """Table of one paper in Markdown, a row per policy, settings and kind of comparison."""
     lines = [
         "| policy | compared with | cases | equal in every job | within 0.1 % | within 1 % | worse "
         "| average JCT, at most | makespan, at most |",
         f"|{'---|' * 9}",
     ]
     groups = results.groupby(["policy", "settings", "compared_with"], sort=False, dropna=False)
-    for (policy, settings, compared), found in groups:
+    for (policy, settings, compared), cases in groups:
         name = f"{policy}, `{settings}`" if settings else policy
-        near = nearness(found)
+        near = nearness(cases)
         counts = [near.exact, near.tenth, near.percent, near.worse]
-        cells = [name, WORDS[compared], len(found), *(count or "" for count in counts)]
-        cells += [signed(worst(found["avg_gap"])), signed(worst(found["makespan_gap"]))]
+        cells = [name, WORDS[compared], len(cases), *(count or "" for count in counts)]
+        cells += [signed(worst(cases["avg_gap"])), signed(worst(cases["makespan_gap"]))]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
 
 
 def originals(paper: str) -> str:
-    """Build the table of comparisons with the unmodified simulator, in Markdown."""
+    """Table of comparisons with the unmodified simulator, in Markdown."""
     rows = pd.read_csv(ORIGINALS, keep_default_na=False, comment="#")
     lines = [
         "| policies | cases | equal in every job | within 0.1 % | within 1 % | worse "
@@ -122,7 +127,7 @@ def stored() -> pd.DataFrame:
 
 
 def measured(case: Any) -> dict[str, Any]:
-    """Run one case and make a row of the results of it."""
+    """Run one case; its row of the results."""
     import accuracy_cases
 
     outcome = accuracy_cases.run(case)
@@ -133,11 +138,11 @@ def measured(case: Any) -> dict[str, Any]:
 
 
 def merged(
-    cases: list[Any], made: list[dict[str, Any]], before: list[dict[str, Any]]
+    cases: list[Any], new_rows: list[dict[str, Any]], old_rows: list[dict[str, Any]]
 ) -> pd.DataFrame:
-    """Put results in the order of the cases: those made now, and older ones of cases not run."""
-    known = {tuple(str(row[name]) for name in KEY): row for row in [*before, *made]}
-    rows = [known.get(tuple(str(getattr(case, name)) for name in KEY)) for case in cases]
+    """Results in the order of the cases; a case that was not run keeps its old row."""
+    row_of = {tuple(str(row[name]) for name in KEY): row for row in [*old_rows, *new_rows]}
+    rows = [row_of.get(tuple(str(getattr(case, name)) for name in KEY)) for case in cases]
     return pd.DataFrame([row for row in rows if row is not None])
 
 
@@ -164,21 +169,22 @@ def _measure(papers: set[str]) -> None:
     """Run the cases of papers and write their results."""
     import accuracy_cases
 
-    begun = time.monotonic()
+    started = time.monotonic()
     cases = accuracy_cases.read()
     chosen = [case for case in cases if case.paper in papers]
-    lacks = {case: accuracy_cases.missing(case) for case in chosen}
-    for what, count in Counter(filter(None, lacks.values())).items():
-        print(f"accuracy: {count} cases keep their old results: this machine lacks {what}")
-    runnable = [case for case in chosen if not lacks[case]]
-    # processes of their own: a fork in the middle of a compiled loop's threads can hang
+    missing = {case: accuracy_cases.missing(case) for case in chosen}
+    for name, count in Counter(filter(None, missing.values())).items():
+        print(f"accuracy: {count} cases keep their old results: this machine lacks {name}")
+    runnable = [case for case in chosen if not missing[case]]
+    # new processes: a fork of a process whose compiled loops have threads can hang
     pool = ProcessPoolExecutor(int(os.environ.get("JOBS", "2")), get_context("spawn"))
     with pool:
-        made = list(pool.map(measured, runnable, chunksize=4))
-    before = pd.read_csv(RESULTS, dtype=str, keep_default_na=False) if RESULTS.exists() else None
-    old = [] if before is None else before.to_dict("records")
-    merged(cases, made, old).to_csv(RESULTS, index=False, lineterminator="\n")
-    print(f"accuracy: {len(made)} cases in {time.monotonic() - begun:.0f} s")
+        new_rows = list(pool.map(measured, runnable, chunksize=4))
+    old_rows = []
+    if RESULTS.exists():
+        old_rows = pd.read_csv(RESULTS, dtype=str, keep_default_na=False).to_dict("records")
+    merged(cases, new_rows, old_rows).to_csv(RESULTS, index=False, lineterminator="\n")
+    print(f"accuracy: {len(new_rows)} cases in {time.monotonic() - started:.0f} s")
 
 
 if __name__ == "__main__":

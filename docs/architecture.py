@@ -32,7 +32,7 @@ class Count(NamedTuple):
 
     def plus(self, other: Count) -> Count:
         """Add two counts."""
-        return Count(*(mine + more for mine, more in zip(self, other, strict=True)))
+        return Count(*(number + added for number, added in zip(self, other, strict=True)))
 
 
 def floors() -> list[list[str]]:
@@ -77,14 +77,14 @@ def table(sums: dict[str, Count]) -> str:
     """Write the counts as a Markdown table."""
     rows = ["| room | files | lines | docstrings |", "| --- | ---: | ---: | ---: |"]
     ordered = [name for floor in floors() for name in floor if name in sums]
-    whole = Count()
+    total = Count()
     for name in [*ordered, *sorted(set(sums) - set(ordered))]:
         count = sums[name]
-        whole = whole.plus(count)
+        total = total.plus(count)
         share = count.docstrings / max(count.lines, 1)
         rows.append(f"| {name} | {count.files} | {count.lines:,} | {share:.0%} |")
-    share = whole.docstrings / whole.lines
-    rows.append(f"| **all** | **{whole.files}** | **{whole.lines:,}** | **{share:.0%}** |")
+    share = total.docstrings / total.lines
+    rows.append(f"| **all** | **{total.files}** | **{total.lines:,}** | **{share:.0%}** |")
     return "\n".join(rows)
 
 
@@ -96,12 +96,12 @@ def draw(sums: dict[str, Count], picture: Path = PICTURE) -> None:
     import matplotlib.pyplot as plt
     from matplotlib.patches import Rectangle
 
-    house = floors()
-    plot, axes = plt.subplots(figsize=(WIDTH, FLOOR * len(house) + 0.4))
-    axes.set(xlim=(0, WIDTH), ylim=(-0.4, FLOOR * len(house)))
+    layers = floors()
+    plot, axes = plt.subplots(figsize=(WIDTH, FLOOR * len(layers) + 0.4))
+    axes.set(xlim=(0, WIDTH), ylim=(-0.4, FLOOR * len(layers)))
     axes.set_axis_off()
-    for number, rooms in enumerate(house):
-        bottom = FLOOR * (len(house) - 1 - number)
+    for number, rooms in enumerate(layers):
+        bottom = FLOOR * (len(layers) - 1 - number)
         width = WIDTH / len(rooms)
         for column, name in enumerate(rooms):
             left = column * width + 0.05

@@ -1,7 +1,7 @@
-"""Contact sheets of all committed pictures, as they were at a commit beside what they are now.
+"""Contact sheets of all committed pictures: as they were at a commit, next to the present ones.
 
 `make sheet` writes one page per paper into `build/sheet/`; `make sheet BEFORE=commit` compares with
-another commit. Pictures that the commit does not have stand alone.
+another commit. A picture that the commit does not have is alone.
 """
 
 import io
@@ -15,7 +15,7 @@ from repro.figures.params import FigureEntry, discover
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "build" / "sheet"
-#: pixels: width of a picture, margin, height of a line of text; pairs side by side
+#: Width of a picture, margin and height of a line of text (pixels), and pairs side by side.
 WIDE = 700
 MARGIN = 14
 LINE = 26
@@ -36,41 +36,41 @@ def main(before: str) -> None:
 
 
 def pair(entry: FigureEntry, path: str, before: str) -> Image.Image:
-    """Return the name of a figure over its picture then and its picture now."""
+    """Name of a figure, and below it the picture at the commit and the present picture."""
     old = subprocess.run(
         ["git", "show", f"{before}:{path}"], cwd=ROOT, capture_output=True, check=False
     )
     sources = [io.BytesIO(old.stdout)] if old.returncode == 0 else []
-    pictures = [scaled(Image.open(one)) for one in [*sources, ROOT / path]]
+    pictures = [scaled(Image.open(source)) for source in [*sources, ROOT / path]]
     tall = max(picture.height for picture in pictures)
     sheet = Image.new("RGB", (2 * WIDE + MARGIN, LINE + tall), "white")
     state = "before, now" if sources else "new"
     font = ImageFont.load_default(size=17)
     ImageDraw.Draw(sheet).text((0, 2), f"{entry.id} ({state})", fill="black", font=font)
-    for place, picture in enumerate(pictures):
-        sheet.paste(picture, (place * (WIDE + MARGIN), LINE))
+    for number, picture in enumerate(pictures):
+        sheet.paste(picture, (number * (WIDE + MARGIN), LINE))
     return sheet
 
 
 def scaled(picture: Image.Image) -> Image.Image:
-    """Return a picture at the width of the sheet, none enlarged."""
+    """Picture at most `WIDE` pixels wide."""
     width = min(WIDE, picture.width)
     height = round(picture.height * width / picture.width)
     return picture.convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
 
 
 def page(pairs: list[Image.Image]) -> Image.Image:
-    """Return the pairs of a paper in columns of about equal height."""
+    """Pairs of a paper in columns of about equal height."""
     heights = [MARGIN] * ACROSS
-    places = []
-    for one in pairs:
+    corners = []
+    for pair_image in pairs:
         column = heights.index(min(heights))
-        places.append((MARGIN + column * (one.width + 2 * MARGIN), heights[column]))
-        heights[column] += one.height + 2 * MARGIN
-    wide = MARGIN + ACROSS * (2 * WIDE + 3 * MARGIN)
-    sheet = Image.new("RGB", (wide, max(heights)), "white")
-    for one, place in zip(pairs, places, strict=True):
-        sheet.paste(one, place)
+        corners.append((MARGIN + column * (pair_image.width + 2 * MARGIN), heights[column]))
+        heights[column] += pair_image.height + 2 * MARGIN
+    width = MARGIN + ACROSS * (2 * WIDE + 3 * MARGIN)
+    sheet = Image.new("RGB", (width, max(heights)), "white")
+    for pair_image, corner in zip(pairs, corners, strict=True):
+        sheet.paste(pair_image, corner)
     return sheet
 
 

@@ -1,4 +1,4 @@
-"""Write two tables of docs/speed.md from what `make bench` measured last: `make speed`."""
+"""Write two tables of docs/speed.md from the last results of `make bench`: `make speed`."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pandas as pd
 
 BENCH = Path(__file__).parents[1] / "build" / "bench"
 PAGE = Path(__file__).with_suffix(".md")
-#: what is measured under a name of the bench, jobs, GPUs
+#: Name of a bench -> text of its row, jobs, GPUs.
 ROWS = {
     "muri-trace4 srtf": ("Muri trace4, `srtf`", 2_638, 64),
     "muri-trace4 tiresias-l": ("Muri trace4, `tiresias-l`", 2_638, 64),
@@ -33,22 +33,22 @@ ROWS = {
 
 
 def _rounded(number: float) -> str:
-    """Return three digits, two below 1."""
+    """Number with three digits, or two if it is below 1."""
     digits = 2 if number < 1 else 3
     return f"{float(f'{number:.{digits}g}'):,g}"
 
 
 def table(costs: pd.DataFrame) -> str:
-    """Return the table in Markdown, and the unit it was measured in."""
+    """Table of costs in Markdown, and below it the length of the unit U."""
     lines = [
         "| what | jobs | GPUs | in use | queued | preemptions | cost | seconds here |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for name, (what, jobs, gpus) in ROWS.items():
+    for name, (text, jobs, gpus) in ROWS.items():
         row = costs.loc[name]
         memory = f" ({row['peak_gib']:.2g} GiB)" if pd.notna(row["peak_gib"]) else ""
         lines.append(
-            f"| {what}{memory} | {jobs:,} | {gpus:,} | {row['utilisation']:.0%} | "
+            f"| {text}{memory} | {jobs:,} | {gpus:,} | {row['utilisation']:.0%} | "
             f"{row['queued_share']:.0%} | {row['preemptions']:,.0f} | "
             f"{_rounded(row['cost_U'])} U | {_rounded(row['cpu_s'])} |"
         )
@@ -57,7 +57,7 @@ def table(costs: pd.DataFrame) -> str:
 
 
 def growth(sizes: pd.DataFrame, exponent: float) -> str:
-    """Return the cost of each number of jobs, in Markdown, and the exponent of its growth."""
+    """Cost of each number of jobs in Markdown, and the exponent of its growth."""
     heads = [f"{jobs:,} jobs" for jobs in sizes["n_jobs"]]
     costs = [f"{_rounded(cost)} U" for cost in sizes["cost_U"]]
     rows = [heads, ["---"] * len(heads), costs]
@@ -66,10 +66,11 @@ def growth(sizes: pd.DataFrame, exponent: float) -> str:
 
 
 def filled(page: str, name: str, text: str) -> str:
-    """Return a page with the text between two marks."""
+    """Page with ``text`` between the marks ``name``."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    head, _, rest = page.partition(begin)
-    return f"{head}{begin}\n{text}\n{end}{rest.partition(end)[2]}"
+    before, _, marked = page.partition(begin)
+    after = marked.partition(end)[2]
+    return f"{before}{begin}\n{text}\n{end}{after}"
 
 
 if __name__ == "__main__":

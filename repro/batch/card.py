@@ -101,7 +101,9 @@ class Card:
         result = self.stored.result
         sources = {point["data"] for point in result.get("points", [])}
         sources |= {_DATA[used["kind"]] for used in result.get("data", []) if used["kind"] in _DATA}
-        return sorted(sources | {"stand-in"} if result.get("stand_in") else sources)
+        if result.get("stand_in"):
+            sources.add("stand-in")
+        return sorted(sources)
 
     @property
     def seeds(self) -> str:
@@ -146,7 +148,7 @@ def in_order(figures: Iterable[StoredFigure]) -> list[Card]:
     return sorted(map(Card, figures), key=lambda card: (card.stored.entry.paper, card.rank))
 
 
-def farthest(cards: Iterable[Card], most: int = 12) -> list[tuple[Card, dict[str, Any]]]:
+def farthest(cards: Iterable[Card], max_points: int = 12) -> list[tuple[Card, dict[str, Any]]]:
     """Counted points farthest from their published value, each by more than 10 %."""
     far = [
         (card, point)
@@ -154,7 +156,7 @@ def farthest(cards: Iterable[Card], most: int = 12) -> list[tuple[Card, dict[str
         for point in card.stored.result.get("points", [])
         if is_counted(point) and abs(point["distance"]) > 0.1
     ]
-    return sorted(far, key=lambda pair: -abs(pair[1]["distance"]))[:most]
+    return sorted(far, key=lambda pair: -abs(pair[1]["distance"]))[:max_points]
 
 
 def distance_text(published: Any, ours: Any) -> str:

@@ -32,8 +32,8 @@ from repro.figures.saved import (
 )
 from repro.files import public
 
-#: Missing public files that a line names.
-_MOST_NAMES = 5
+#: Largest number of missing public files that a line names.
+_MAX_NAMES = 5
 #: The gallery page, which a batch writes when it ends.
 INDEX = "index.html"
 
@@ -76,7 +76,7 @@ def stored(entries: Sequence[FigureEntry], out: Path) -> list[StoredFigure]:
 def last_results(
     entries: Sequence[FigureEntry], out: Path | None
 ) -> tuple[Path, list[StoredFigure]]:
-    """Folder of the last results, and the results; see `_usual_folders` for the order."""
+    """First folder with results, in the order of `_usual_folders`, and its results."""
     folders = _usual_folders() if out is None else [out]
     for folder in folders:
         figures = stored(entries, folder)
@@ -132,14 +132,16 @@ def headline(figures: Sequence[StoredFigure]) -> dict[str, Any]:
     Points are grouped by paper, by data, and by how their published numbers came to be.
     """
     rows = _rows(figures)
+    # results of earlier versions have no origin
     points = [{"origin": "simulation", **point} for point in _rows(figures, "points")]
-    grouped = {"by_paper": _by(points, _paper), "by_data": _by(points, itemgetter("data"))}
-    grouped["by_origin"] = _by(points, itemgetter("origin"))
-    order = {str(origin): number for number, origin in enumerate(ORIGINS)}
-    by_origin = sorted(grouped["by_origin"].items(), key=lambda item: order[item[0]])
-    grouped["by_origin"] = dict(by_origin)
+    by_origin = _grouped(points, itemgetter("origin"))
     on_authors_data = [point for point in points if point["data"] not in _OTHER_DATA]
-    grouped["available_by_origin"] = _by(on_authors_data, itemgetter("origin"))
+    grouped: dict[str, dict[str, list[dict[str, Any]]]] = {
+        "by_paper": _grouped(points, _paper),
+        "by_data": _grouped(points, itemgetter("data")),
+        "by_origin": {origin: by_origin[origin] for origin in ORIGINS if origin in by_origin},
+        "available_by_origin": _grouped(on_authors_data, itemgetter("origin")),
+    }
     groups = {
         name: {key: shares(group) for key, group in by_key.items()}
         for name, by_key in grouped.items()
@@ -152,7 +154,7 @@ def headline(figures: Sequence[StoredFigure]) -> dict[str, Any]:
     return {"points": {**shares(points), **groups}, "claims": tallies}
 
 
-#: Data that stand in for what the authors used.
+#: Data that replace the data of the authors.
 _OTHER_DATA = ("stand-in", "model")
 #: Origins in words.
 ORIGIN_WORDS = {
@@ -163,7 +165,7 @@ ORIGIN_WORDS = {
 }
 
 
-def _by(
+def _grouped(
     points: Sequence[dict[str, Any]], key: Callable[[dict[str, Any]], str]
 ) -> dict[str, list[dict[str, Any]]]:
     """Points by key, keys sorted."""
@@ -212,7 +214,7 @@ def headline_lines(figures: Sequence[StoredFigure]) -> list[str]:
 
 
 def missing_data(figures: Sequence[StoredFigure]) -> tuple[list[str], int]:
-    """Names of public files that are not available here, and the claims that this concerns."""
+    """Names of public files that are not available here, and number of claims that lack them."""
     names = {
         used["name"]
         for figure in figures
@@ -228,13 +230,13 @@ def missing_data_line(figures: Sequence[StoredFigure]) -> str:
     names, claims = missing_data(figures)
     if not names:
         return ""
-    several = len(names) > _MOST_NAMES
-    listed = "" if several else f" ({', '.join(names)})"
-    fetched = "--all" if several else " ".join(names)
+    too_many = len(names) > _MAX_NAMES
+    listed = "" if too_many else f" ({', '.join(names)})"
+    fetched = "--all" if too_many else " ".join(names)
     files = f"{len(names)} public file{'s' if len(names) > 1 else ''}"
-    are = "claim is" if claims == 1 else "claims are"
+    claims_are = f"{claims} claim is" if claims == 1 else f"{claims} claims are"
     return (
-        f"{files} not available here{listed}: {claims} {are} not comparable; "
+        f"{files} not available here{listed}: {claims_are} not comparable; "
         f"`repro trace fetch {fetched}` fetches them, then run the figures again"
     )
 

@@ -28,6 +28,7 @@ class Change:
     worse: list[str] = field(default_factory=list)
     better: list[str] = field(default_factory=list)
     moved: list[str] = field(default_factory=list)
+    #: number of points in the new result
     points: int = 0
 
     def lines(self) -> list[str]:
@@ -149,7 +150,10 @@ def _distance(new: Any, old: Any) -> float:
 
 
 def _fits(accept: Accept | None, point: Mapping[str, Any]) -> bool | None:
-    """Whether a point is within its claim's tolerance; None without a single tolerance."""
+    """Whether a point is within its claim's tolerance.
+
+    None: the claim has no tolerance, or a list of bounds.
+    """
     if accept is None or accept.bound_count() is not None:
         return None
     return within(accept, point["published"], point["ours"])

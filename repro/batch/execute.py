@@ -15,7 +15,7 @@ import joblib
 
 from repro.base.errors import ParamError
 from repro.batch.kernel import execute, execute_on_worker
-from repro.batch.task import FAILED, Begun, Outcome, Task, Watch
+from repro.batch.task import FAILED, Outcome, StartTimes, Task, Watch
 
 _REPORT_EVERY_S = 10.0
 
@@ -34,30 +34,31 @@ def run(
     A notebook whose dask worker dies begins again on another worker. ``watch`` gets the running
     figures five times a second. Without ``watch``, lines of progress are printed.
     """
-    begun: Begun = {}
+    started_at: StartTimes = {}
     running: dict[Future[Outcome], Task] = {}
     waiting = iter(tasks)
     progress = progress_lines(tasks)
-    with _pool(jobs, backend, scheduler) as (pool, work, slots):
+    with _pool(jobs, backend, scheduler) as (pool, execute_task, slots):
         # Notebooks share the CPUs: starting a process takes longer than most simulations, and each
         # process compiles for itself.
         cpus = max(1, joblib.cpu_count() // max(1, min(slots, len(tasks))))
         while True:
-            # A notebook leaves its dask worker's thread to simulations. Dask itself would therefore
-            # begin all notebooks at once.
+            # On dask a notebook leaves its worker's thread to simulations. Dask itself would
+            # therefore begin all notebooks at once.
             for task in itertools.islice(waiting, slots - len(running)):
-                begun[task] = time.monotonic()
-                running[pool.submit(work, dataclasses.replace(task, cpus=cpus))] = task
+                started_at[task] = time.monotonic()
+                running[pool.submit(execute_task, dataclasses.replace(task, cpus=cpus))] = task
             if not running:
                 return
             if watch is not None:
-                watch(dict(begun))
+                watch(dict(started_at))
             done, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
-            for line in next(progress) if watch is None and not done else ():
-                print(line, flush=True)
+            if watch is None and not done:
+                for line in next(progress):
+                    print(line, flush=True)
             for future in done:
                 task = running.pop(future)
-                del begun[task]
+                del started_at[task]
                 try:
                     outcome = future.result()
                 # An error of dask, or of a worker without this package, fails this figure alone.
@@ -87,7 +88,7 @@ def progress_lines(tasks: Sequence[Task], every_s: float = _REPORT_EVERY_S) -> I
 def _pool(
     jobs: int | None, backend: str, scheduler: str | None
 ) -> Iterator[tuple[Executor, Callable[[Task], Outcome], int]]:
-    """Yield an executor, the function that runs a notebook in it, and the notebooks at a time.
+    """Yield an executor, the function that it runs per notebook, and the notebooks at a time.
 
     An interrupted batch ends at once: threads and workers end with this process.
     """

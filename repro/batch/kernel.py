@@ -36,7 +36,7 @@ from repro.files.whole import write_whole
 EXECUTED = "executed.ipynb"
 KERNEL_LOG = "kernel.log"
 _START_TIMEOUT_S = 60
-#: Systems allow 104 to 108 characters, and the socket adds its number.
+#: Longest path of a connection file; systems allow 104 to 108 letters, a socket adds its number.
 _LONGEST_SOCKET_PATH = 90
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 #: A warning of this package in the JSON of an executed notebook.
@@ -56,7 +56,7 @@ def execute(task: Task) -> Outcome:
     # On another machine the batch's own scratch folder does not exist.
     base = task.scratch if task.scratch.is_dir() else None
     with tempfile.TemporaryDirectory(prefix="nb-", dir=base, ignore_cleanup_errors=True) as name:
-        failure = _run_twice_if_unstarted(task, Path(name))
+        failure = _run_notebook(task, Path(name))
         notebook = _tidied(read_json(Path(name) / EXECUTED), task.entry.root)
     task.progress_file.unlink(missing_ok=True)
     if base is not None and not base.is_dir():
@@ -104,8 +104,11 @@ class Failure:
     cell: int | None = None
 
 
-def _run_twice_if_unstarted(task: Task, scratch: Path) -> Failure | None:
-    """Run a notebook, a second time if its kernel died before the first cell; give its failure."""
+def _run_notebook(task: Task, scratch: Path) -> Failure | None:
+    """Run a notebook; return its failure, or None.
+
+    If its kernel dies before the first cell, the notebook runs a second time.
+    """
     for attempt in (1, 2):
         try:
             _papermill(task, scratch)
@@ -165,7 +168,7 @@ def _papermill(task: Task, scratch: Path) -> None:
 
 def _tidied(executed: dict[str, Any], root: Path) -> bytes:
     """Tidy an executed notebook: each warning once, no folders of this machine."""
-    seen: set[str] = set()
+    printed_warnings: set[str] = set()
     for name in ("input_path", "output_path"):
         executed.get("metadata", {}).get("papermill", {}).pop(name, None)
     for cell in executed.get("cells", []):
@@ -175,10 +178,10 @@ def _tidied(executed: dict[str, Any], root: Path) -> bytes:
                 text = text.replace(f"{root}{os.sep}", "")
                 output["text"] = []
                 for line in text.splitlines(keepends=True):
-                    if line not in seen:
+                    if line not in printed_warnings:
                         output["text"].append(line)
                     if "Warning: " in line:
-                        seen.add(line)
+                        printed_warnings.add(line)
         if "outputs" in cell:
             cell["outputs"] = [output for output in cell["outputs"] if output.get("text") != []]
     if not executed:

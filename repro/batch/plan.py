@@ -29,16 +29,15 @@ def plan(
     *,
     profile: str,
     out: Path,
-    given: Mapping[str, Any],
+    user_parameters: Mapping[str, Any],
     force: bool,
     scratch: Path,
     named: bool = False,
 ) -> tuple[list[Task], list[Outcome]]:
     """Check figures; return the tasks, the longest first, and the outcomes of all other figures.
 
-    The other figures are current or cannot be read. ``given`` are the parameters that the user
-    passed. Figures that cannot be read get an ``error.json``. If the user ``named`` the figures,
-    the first that cannot be read raises.
+    The other figures are current or cannot be read. Figures that cannot be read get an
+    ``error.json``. If the user ``named`` the figures, the first that cannot be read raises.
     """
     tasks: list[tuple[float, Task]] = []
     skipped: list[Outcome] = []
@@ -52,36 +51,39 @@ def plan(
                 raise
             unreadable.append(Outcome(entry.id, FAILED, error=str(error)))
             continue
-        _check_parameters(entry.id, parameters_of_notebook, given)
-        current = fingerprint(entry, profile, given)
-        changed = variation.differences(spec, profile, given)
-        parameters = {**given, "profile": profile, "out": str(out)}
+        _check_parameters(entry.id, parameters_of_notebook, user_parameters)
+        expected = fingerprint(entry, profile, user_parameters)
+        changed = variation.differences(spec, profile, user_parameters)
+        parameters = {**user_parameters, "profile": profile, "out": str(out)}
         if FIGURE_ID in parameters_of_notebook:
             parameters[FIGURE_ID] = entry.id
-        task = Task(entry, parameters, current, scratch, changed)
+        task = Task(entry, parameters, expected, scratch, changed)
         folder = task.folder
         sweep(folder)
         result, damage = read_result(folder)
         broken = bool(damage) or (folder / ERROR).exists()
-        if not force and not broken and is_current(folder, entry.stem, current):
+        if not force and not broken and is_current(folder, entry.stem, expected):
             summary = "; ".join(verdict_counts(result.get("claims", [])))
-            words = variation.text(changed)
-            skipped.append(Outcome(entry.id, SKIPPED, summary=summary, variation=words))
+            difference = variation.text(changed)
+            skipped.append(Outcome(entry.id, SKIPPED, summary=summary, variation=difference))
             continue
-        wall_s = float(result.get("wall_s") or 0.0)
-        tasks.append((-wall_s, task))
+        last_wall_s = float(result.get("wall_s") or 0.0)
+        tasks.append((last_wall_s, task))
     for failed in unreadable:
         write_whole(out / failed.id / ERROR, to_json({"id": failed.id, "error": failed.error}))
-    return [task for _, task in sorted(tasks, key=lambda item: item[0])], [*skipped, *unreadable]
+    longest_first = [task for _, task in sorted(tasks, key=lambda item: -item[0])]
+    return longest_first, [*skipped, *unreadable]
 
 
-def _check_parameters(figure_id: str, names: Collection[str], given: Mapping[str, Any]) -> None:
+def _check_parameters(
+    figure_id: str, accepted: Collection[str], parameters: Mapping[str, Any]
+) -> None:
     """Refuse parameters that a notebook does not have; papermill would only log them."""
-    for name in given:
+    for name in parameters:
         if name in _OWN_OPTION:
             raise ParamError(f"-p {name}: use {_OWN_OPTION[name]} instead")
-    allowed = [name for name in names if name not in _OWN_OPTION]
-    refuse_unknown(f"{figure_id} has no parameter", given, allowed)
+    settable = [name for name in accepted if name not in _OWN_OPTION]
+    refuse_unknown(f"{figure_id} has no parameter", parameters, settable)
 
 
 @contextlib.contextmanager

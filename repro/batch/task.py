@@ -64,7 +64,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """End of a notebook."""
+    """How a notebook ended, or why it was not run."""
 
     id: str
     #: `DONE`, `SKIPPED` or `FAILED`
@@ -80,6 +80,7 @@ class Outcome:
     variation: str = ""
 
 
-#: Start times (s, monotonic clock) of the running figures.
-Begun = dict[Task, float]
-Watch = Callable[[Begun], None]
+#: Start times (s, monotonic clock) of the running notebooks.
+StartTimes = dict[Task, float]
+#: Function that shows the running notebooks.
+Watch = Callable[[StartTimes], None]

@@ -1,7 +1,7 @@
 """Kernels forked from a process that has already imported the modules of every notebook.
 
-Imports take most of the time of a small notebook. Forking is unsafe elsewhere than on Linux; there
-each kernel is a Python process of its own.
+Imports take most of the time of a small notebook. Forking is safe on Linux only. On other systems
+each kernel is a new Python process.
 """
 
 import multiprocessing
@@ -17,7 +17,7 @@ from typing import Any, cast
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
-#: Modules that notebooks import, and modules that those import at the first call.
+#: Modules that notebooks import, and modules that these import later, at a first call.
 _PRELOADED = (
     "ipykernel.kernelapp",
     "ipykernel.zmqshell",
@@ -45,7 +45,7 @@ class ForkedProvisioner(LocalProvisioner):
     """Provisioner that starts a kernel by forking, and is otherwise that of local kernels."""
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
-        """Fork a kernel with the arguments of a command, without those of Python itself."""
+        """Fork a kernel; its arguments are those of ``cmd`` after the name of the module."""
         environment = kwargs["env"]
         arguments = cmd[cmd.index("ipykernel_launcher") + 1 :]
         _start_server(environment)
@@ -88,14 +88,14 @@ class _Popen:
 def _start_server(environment: Mapping[str, str]) -> None:
     """Start the process that forks kernels, with their environment variables."""
     with _starting:
-        before = os.environ.copy()
+        own_environment = os.environ.copy()
         os.environ.update(environment)
         try:
             multiprocessing.get_context("forkserver").set_forkserver_preload(list(_PRELOADED))
             forkserver.ensure_running()
         finally:
             os.environ.clear()
-            os.environ.update(before)
+            os.environ.update(own_environment)
 
 
 def _become_kernel(

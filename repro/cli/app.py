@@ -14,9 +14,9 @@ from repro.base.errors import ParamError, PolicyError, ReproError
 from repro.base.release import VERSION
 from repro.cli.lines import complain, join_pairs, warnings_in_lines
 
-#: Exit code of a command that Ctrl-C ended, as shells have it.
+#: Exit code of a command that Ctrl-C ended, the same as in shells.
 INTERRUPTED = 130
-# Typer may ship its own copy of click, so the base of its errors is found from one of them.
+# Typer may have its own copy of click. One of its errors leads to the base class of all.
 _CLICK_ERROR: type[typer.BadParameter] = next(
     base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
 )
@@ -29,8 +29,9 @@ class OnceCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse repeated options, of which the parser would keep the last."""
         if not ctx.resilient_parsing:
-            order = self.make_parser(ctx).parse_args(args=list(args))[2]
-            for param, times in Counter(order).items():
+            # the parser lists an option once for each time it is passed
+            passed_params = self.make_parser(ctx).parse_args(args=list(args))[2]
+            for param, times in Counter(passed_params).items():
                 # a repeated switch changes nothing
                 single = not getattr(param, "multiple", False) and not _is_switch(param)
                 if single and times > 1:
@@ -202,7 +203,10 @@ def _trace_options() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; its exit code is 0, 1 (failed check), 2 (bad input) or 130 (Ctrl-C)."""
+    """Run the command line and return its exit code.
+
+    0: success, 1: a figure or a check failed, 2: bad input, 3: public data is missing, 130: Ctrl-C.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
@@ -214,7 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             complain("interrupted")
         return code if isinstance(code, int) else 0
     except BrokenPipeError:
-        # A reader such as head has closed the pipe.
+        # A reader such as head has closed the pipe. The flush at exit must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (ReproError, OSError) as error:

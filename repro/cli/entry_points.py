@@ -1,4 +1,4 @@
-"""Groups of commands that other distributions bring by entry points."""
+"""Groups of commands of other distributions, found by entry points."""
 
 from importlib import metadata
 from typing import Any
@@ -10,7 +10,7 @@ GROUP = "repro.commands"
 
 
 def group(name: str) -> Any:
-    """Group of commands under a name; None where no installed distribution brings it."""
+    """Group of commands under a name; None if no installed distribution has it."""
     for point in metadata.entry_points(group=GROUP, name=name):
         return typer.main.get_command(point.load())
     return None

@@ -14,7 +14,7 @@ from repro.base.errors import ParamError, ReproError
 from repro.batch import check, compare_results
 from repro.batch.report import write_report
 from repro.cli.lines import complain, say
-from repro.cli.missing_data import EXIT_CODE, RequireData, say_missing
+from repro.cli.missing_data import EXIT_MISSING_DATA, RequireData, say_missing
 from repro.figures import params, variation
 from repro.figures.saved import read_result
 
@@ -52,7 +52,8 @@ def list_(
     """List the figures and tables that can be regenerated."""
     if paper_name is not None and paper not in (None, paper_name):
         raise ParamError(f"two papers, {paper_name} and --paper {paper}; give one")
-    specs, errors = params.loaded(params.select([], params.discover(), paper=paper_name or paper))
+    entries = params.select([], params.discover(), paper=paper_name or paper)
+    specs, errors = params.loaded(entries)
     if errors and not specs:
         raise next(iter(errors.values()))
     if as_json:
@@ -68,7 +69,7 @@ def list_(
     else:
         width = max((len(entry.id) for entry in specs), default=0)
         for entry, spec in specs.items():
-            diagram = ", diagram" * (spec.kind == "diagram")
+            diagram = ", diagram" if spec.kind == "diagram" else ""
             say(f"{entry.id:<{width}}  {spec.title} ({spec.reference}{diagram})")
     for error in errors.values():
         complain(str(error))
@@ -132,7 +133,7 @@ def check_figures(
     if errors or not check.is_fine(results) or any(change.worse for change in changes):
         raise typer.Exit(1)
     if require_data and check.missing_data(results)[0]:
-        raise typer.Exit(EXIT_CODE)
+        raise typer.Exit(EXIT_MISSING_DATA)
 
 
 def _list_variations(entries: Sequence[params.FigureEntry], out: Path | None) -> None:

@@ -51,7 +51,8 @@ def search_front(
         int, typer.Option(metavar="N", help="Configurations to begin with.")
     ] = 70,
     heuristics: Annotated[
-        bool, typer.Option(help="Cut classes by two numbers, or search each bound and weight.")
+        bool,
+        typer.Option(help="Search two numbers that give thresholds and weights, or all of these."),
     ] = True,
     speedups: Annotated[
         str | None, typer.Option(metavar="FILE", help="Speed-up curves of divisible jobs.")
@@ -78,13 +79,14 @@ def search_front(
         raise ParamError(f"--out {out}: no folder {out.parent}; make it first")
     objectives = parse([_objective(text) for text in prefer])
     search = Method(method, budget, population)
-    reading = parse_settings(settings or [], with_option=())
-    reading |= {"drop_bad_rows": True} if drop_bad_rows else {}
-    frame = _open_jobs(trace, format, speedups, seed, reading)
+    reader_options = parse_settings(settings or [], with_option=())
+    reader_options |= {"drop_bad_rows": True} if drop_bad_rows else {}
+    frame = _open_jobs(trace, format, speedups, seed, reader_options)
     curves = None if speedups is None else load_speedups(speedups)
     pcs = Preferences(frame, cluster, train=train, perf=curves, workers=jobs)
     pcs.set_preference(objectives)
     names = [objective.name for objective in objectives]
+    # progress goes to stderr, with --json nowhere
     with contextlib.redirect_stdout(io.StringIO() if as_json else sys.stderr):
         points = pcs.pareto_front(
             search, seed=seed, heuristics=heuristics, watch=lambda table: _progress(table, names)
@@ -92,11 +94,12 @@ def search_front(
         if len(pcs.test):
             tested = pcs.evaluate(points)[names].add_prefix("test_")
             points = pd.concat([points[names], tested, points[list(CONFIGURATION)]], axis=1)
-    texts = {
+    # a cell of the CSV file has all thresholds, or all weights, with blanks between
+    list_texts = {
         name: [" ".join(map(repr, values)) for values in points[name]] for name in CONFIGURATION[:2]
     }
     if out is not None:
-        table = points.assign(**texts).to_csv(index=False, lineterminator="\n")
+        table = points.assign(**list_texts).to_csv(index=False, lineterminator="\n")
         write_whole(out, table.encode(), parents=False)
     rows = json.loads(points.to_json(orient="records", double_precision=15))
     report = {"objectives": names, "evaluations": budget, "front": rows}
@@ -104,34 +107,34 @@ def search_front(
 
 
 def _open_jobs(
-    name: str, form: str | None, speedups: str | None, seed: int, reading: dict[str, Any]
+    name: str, form: str | None, speedups: str | None, seed: int, reader_options: dict[str, Any]
 ) -> pd.DataFrame:
-    """Open a file, a public trace or a generator; ``reading`` are options of the reader."""
+    """Open a file, a public trace or a generator; ``reader_options`` are for the reader."""
     if Path(name).exists():
         options = {} if speedups is None else {"speedups": speedups}
-        return load(name, form, **(reading | options))
+        return load(name, form, **(reader_options | options))
     if form is not None:
         raise ParamError(f"--format {form}: there is no file {name!r}")
-    if not reading:
+    if not reader_options:
         return open_trace(name, seed)[0]
     if public.is_known(name):
-        return load(name, **reading)
-    option = "--drop-bad-rows" if "drop_bad_rows" in reading else "--set"
+        return load(name, **reader_options)
+    option = "--drop-bad-rows" if "drop_bad_rows" in reader_options else "--set"
     raise ParamError(f"{option}: {name!r} is neither a file nor a public trace")
 
 
 def _objective(text: str) -> Objective:
     """Objective of the text METRIC=MEASURE[:LIMIT]."""
-    metric, equals, rest = text.partition("=")
-    measure, colon, limit = rest.partition(":")
+    metric, equals, measure_and_limit = text.partition("=")
+    measure_text, colon, limit_text = measure_and_limit.partition(":")
     try:
-        level = measure if measure == "avg" else float(measure)
-        most = float(limit) if colon else None
+        measure = measure_text if measure_text == "avg" else float(measure_text)
+        limit = float(limit_text) if colon else None
     except ValueError:
         raise ParamError(f"--prefer {text}: {_FORM}, such as pred_err=99:20") from None
     if not equals:
         raise ParamError(f"--prefer {text}: {_FORM}, such as pred_err=99:20")
-    return Objective(metric, level, most)
+    return Objective(metric, measure, limit)
 
 
 def _progress(table: pd.DataFrame, names: list[str]) -> None:

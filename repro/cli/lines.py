@@ -42,16 +42,16 @@ def _shortened(line: str) -> str:
 
 
 def compiling_line() -> Callable[[str], None]:
-    """Make a function that prints the first loop to be compiled, on a terminal only."""
+    """Function that prints the name of the first loop to be compiled, on a terminal only."""
     is_silent = not sys.stderr.isatty()
 
-    def tell(name: str) -> None:
+    def print_first(name: str) -> None:
         nonlocal is_silent
         if not is_silent:
             is_silent = True
             complain(f"compiling {name} and other loops; later runs reuse them")
 
-    return tell
+    return print_first
 
 
 @contextlib.contextmanager
@@ -93,8 +93,8 @@ def ignored_lines(ignored: dict[str, Any]) -> list[str]:
         text = f"{', '.join(names[:20])}{', …' if len(names) > 20 else ''}"
         return f"{text} ({'; '.join(notes)})" if notes else text
 
-    kinds = (("columns", "trace columns"), ("file_columns", "columns of the file"))
-    lines = [f"not used: {noun} {listed(ignored[key])}" for key, noun in kinds if ignored.get(key)]
+    nouns = (("columns", "trace columns"), ("file_columns", "columns of the file"))
+    lines = [f"not used: {noun} {listed(ignored[key])}" for key, noun in nouns if ignored.get(key)]
     if ignored.get("rows"):
         counts = (f"{reason}: {rows:,}" for reason, rows in ignored["rows"].items())
         lines.append(f"left out: rows of the trace ({', '.join(counts)})")

@@ -1,4 +1,4 @@
-"""Public files that are missing here: named after a batch and a check, exit 3 on request."""
+"""Public files that are not available: a line after a batch or a check, exit code 3 on request."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -9,7 +9,7 @@ from repro.batch import check
 from repro.cli.lines import say
 
 #: Exit code of results without all public data.
-EXIT_CODE = 3
+EXIT_MISSING_DATA = 3
 RequireData = Annotated[
     bool,
     typer.Option(
@@ -19,7 +19,7 @@ RequireData = Annotated[
 
 
 def say_missing(figures: Sequence[check.StoredFigure]) -> bool:
-    """Print the public files that some figures lack; tell whether there are any."""
+    """Print the public files that some figures lack; return whether there are any."""
     line = check.missing_data_line(figures)
     if line:
         say(line)

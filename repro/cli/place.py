@@ -24,7 +24,8 @@ from repro.trace.synth.liquid import WARM_UP
 GIVEN = "given"
 _REQUIRED = ("job_id", "num_ps", "num_workers")
 _OPTIONAL = ("gpu_mem_mb", "bandwidth_mb_s", "tasks", "model", "batch_size", "num_batches")
-_TYPES = "GPU types of the cluster"
+#: Name of the GPU types among the options that a decision does not use.
+_GPU_TYPES = "GPU types of the cluster"
 
 
 def place_jobs(
@@ -60,33 +61,34 @@ def place_jobs(
     machines = Cluster.parse(cluster)
     site = NodeResources(machines)
     rows = _JobRows(jobs, None if times is None else named(times))
-    chosen = parse_settings(settings or [], (*WITH_OPTION, "times"))
+    parameters = parse_settings(settings or [], (*WITH_OPTION, "times"))
     is_random = False
     if policy == GIVEN:
-        refuse_unknown("policy 'given' has no parameter", chosen, ("lambda", "score"))
-        scoring = Scoring(chosen.get("lambda", 0.5), chosen.get("score", "paper"))
-        plans: list[Plan | None] = rows.given(site)
+        refuse_unknown("policy 'given' has no parameter", parameters, ("lambda", "score"))
+        scoring = Scoring(parameters.get("lambda", 0.5), parameters.get("score", "paper"))
+        plans: list[Plan | None] = rows.column_plans(site)
     else:
-        placer = _placer(policy, chosen)
+        placer = _placer(policy, parameters)
         is_random = placer.is_random
         rows.check_fits(site, placer.per_node())
         scoring = Scoring(getattr(placer, "lambda_", 0.5), getattr(placer, "score", "paper"))
-        shown = policy == "liquid-batch" and not as_json and sys.stderr.isatty()
-        watched = {"watch": _show_generation} if shown else {}
+        shows_progress = policy == "liquid-batch" and not as_json and sys.stderr.isatty()
+        watch_option = {"watch": _show_generation} if shows_progress else {}
+        # the policy allocates on nodes of its own; the report allocates on ``site``
         plans = placer.place(
-            NodeResources(machines), rows.gangs, placer.generator(seed or 0), **watched
+            NodeResources(machines), rows.gangs, placer.generator(seed or 0), **watch_option
         )
     report = _report(site, rows, plans, scoring)
     unused = rows.unused(policy)
     _print_ignored(unused, list(machines.gpu_types))
-    options = [_TYPES] if machines.gpu_types else []
+    options = [_GPU_TYPES] if machines.gpu_types else []
     if seed is not None and not is_random:
         complain(f"not used: --seed {seed} (policy {policy} uses no random numbers)")
         options.append("--seed")
     ignored = {"file_columns": list(unused), "options": options}
     ignored = {name: names for name, names in ignored.items() if names}
-    head = {"policy": policy, "cluster": str(machines), "ignored": ignored}
-    typer.echo(to_json(head | report).decode().rstrip() if as_json else _report_lines(report))
+    facts = {"policy": policy, "cluster": str(machines), "ignored": ignored}
+    typer.echo(to_json(facts | report).decode().rstrip() if as_json else _report_lines(report))
 
 
 def _placer(policy: str, settings: dict[str, Any]) -> Containers:
@@ -105,8 +107,9 @@ class _JobRows:
 
     def __init__(self, path: str, model: PlanTimes | None) -> None:
         self.path = Path(path)
-        text = ("model", "tasks")
-        table = self.table = Table(Document.read(path), _REQUIRED, text=text, ids="job_id")
+        text_columns = ("model", "tasks")
+        table = Table(Document.read(path), _REQUIRED, text=text_columns, ids="job_id")
+        self.table = table
         self._check_ids()
         self.ids: list[Any] = table.frame["job_id"].tolist()
         servers, workers = (table.whole(name) for name in _REQUIRED[1:])
@@ -123,19 +126,20 @@ class _JobRows:
             for row, (ps, count) in enumerate(zip(servers, workers, strict=True))
         ]
         self.model = model
+        # batch sizes and numbers of batches, NaN if the run-time model does not read them
         self.sizes = [np.full(len(self.ids), np.nan)] * 2
         if model is None:
             return
-        sizes = () if model.sizeless else ("batch_size", "num_batches")
-        if absent := [name for name in ("model", *sizes) if name not in table]:
+        size_columns = () if model.sizeless else ("batch_size", "num_batches")
+        if absent := [name for name in ("model", *size_columns) if name not in table]:
             similar = renames(absent, table.header).values()
             hint = "".join(f", found {name!r}" for name in similar)
             raise TraceError(
                 f"{path}:1: --times needs the column {', '.join(absent)}{hint}; name them, or "
                 f"leave --times out"
             )
-        if sizes:
-            self.sizes = [table.whole(name, 1) for name in sizes]
+        if size_columns:
+            self.sizes = [table.whole(name, 1) for name in size_columns]
 
     def _line(self, row: int) -> int:
         """Line number of a job in the file, which may have blank rows."""
@@ -150,7 +154,7 @@ class _JobRows:
         self.table.refuse(repeated, "job_id", "appears twice", "every job has an id of its own")
 
     def unused(self, policy: str) -> dict[str, str]:
-        """Columns with values that no plan depends on, each with a reason or an empty text."""
+        """Columns with values that the report does not use, each with a reason or an empty text."""
         frame = self.table.frame
         reasons = {"gpu_type": "a container goes on a GPU of any type"}
         if policy != GIVEN:
@@ -176,17 +180,18 @@ class _JobRows:
         if self.model is None:
             return None
         name = str(self.table.frame["model"].iloc[row])
-        batch, batches = self.sizes
+        batch_sizes, batch_counts = self.sizes
         num_ps = self.gangs[row].num_ps
         try:
-            return self.model.run_s(name, plan, batch[row], batches[row] + WARM_UP, num_ps)
+            num_batches = batch_counts[row] + WARM_UP
+            return self.model.run_s(name, plan, batch_sizes[row], num_batches, num_ps)
         except ParamError as error:
             raise TraceError(f"{self.path}:{self._line(row)}:model: {error}") from None
 
-    def check_fits(self, site: NodeResources, per_node: float) -> None:
-        """Refuse a job that can never be placed."""
+    def check_fits(self, site: NodeResources, max_per_node: float) -> None:
+        """Refuse a job that can never be placed, at most ``max_per_node`` containers on a node."""
         for row, gang in enumerate(self.gangs):
-            if gang.size > (capacity := site.capacity(gang, per_node)):
+            if gang.size > (capacity := site.capacity(gang, max_per_node)):
                 raise TraceError(
                     f"{self.path}:{self._line(row)}: job {self.ids[row]!r} has {gang.size} "
                     f"containers of one GPU, {gang.gpu_mem_mb:g} MB and {gang.bandwidth_mb_s:g} "
@@ -194,7 +199,7 @@ class _JobRows:
                     "cluster"
                 )
 
-    def given(self, site: NodeResources) -> list[Plan | None]:
+    def column_plans(self, site: NodeResources) -> list[Plan | None]:
         """Plans of the column ``tasks``; a job with an empty cell waits."""
         if "tasks" not in self.table:
             raise TraceError(f"{self.path}:1: policy given needs the column tasks, such as 0 0 3")
@@ -221,12 +226,12 @@ class _JobRows:
 
 
 def _print_ignored(columns: dict[str, str], types: Sequence[str]) -> None:
-    """Print the columns and GPU types that no plan depends on."""
+    """Print the columns and GPU types that the report does not use."""
     if columns:
         texts = [f"{name} ({reason})" if reason else name for name, reason in columns.items()]
         complain(f"not used: columns of the file {', '.join(texts)}")
     if types:
-        complain(f"not used: {_TYPES} {', '.join(types)} (all GPUs are alike)")
+        complain(f"not used: {_GPU_TYPES} {', '.join(types)} (all GPUs are alike)")
 
 
 def _report(

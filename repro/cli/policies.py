@@ -72,8 +72,8 @@ def _policy_row(name: str) -> dict[str, Any]:
         "name": name,
         "summary": summary[0] if summary else "",
         "parameters": {
-            name: _default(field)
-            for name, field in zip(parameter_names(cls), dataclasses.fields(cls), strict=True)
+            parameter: _default(field)
+            for parameter, field in zip(parameter_names(cls), dataclasses.fields(cls), strict=True)
         },
         "needs": sorted(cls.needs),
         "placement": cls.placement,

@@ -18,9 +18,9 @@ from repro.base import paths
 from repro.base.errors import ParamError, refuse_unknown
 from repro.batch import check, plan
 from repro.batch.report import write_report
-from repro.batch.task import FAILED, Begun, Outcome, Task, Watch
+from repro.batch.task import FAILED, Outcome, StartTimes, Task, Watch
 from repro.cli.lines import say, visible
-from repro.cli.missing_data import EXIT_CODE, RequireData, say_missing
+from repro.cli.missing_data import EXIT_MISSING_DATA, RequireData, say_missing
 from repro.figures import params
 from repro.figures.saved import ERROR, read_error
 from repro.figures.variation import variations_folder
@@ -68,8 +68,10 @@ def run_figures(
     all_entries = params.discover()
     entries = params.select(ids or [], all_entries, paper=paper)
     folder = paths.build_dir() if out is None else out.expanduser().resolve()
-    split = (pair.partition("=") for pair in pairs or [])
-    parameters = {name.strip(): parse_value(value) for name, _, value in split}
+    parameters: dict[str, Any] = {}
+    for pair in pairs or []:
+        name, _, value = pair.partition("=")
+        parameters[name.strip()] = parse_value(value)
     # Without a cache folder the run goes on, only nothing is cached.
     with suppress(OSError):
         paths.private(paths.cache_dir())
@@ -78,17 +80,21 @@ def run_figures(
             entries,
             profile=profile,
             out=folder,
-            given=parameters,
+            user_parameters=parameters,
             force=force,
             scratch=scratch,
             named=bool(ids),
         )
         cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        workers = jobs or (None if scheduler else min(cpus or 1, max(1, len(tasks))))
+        workers = jobs
+        # without -j a dask scheduler uses all its workers
+        if not workers and not scheduler:
+            workers = min(cpus or 1, max(1, len(tasks)))
         messages = RunMessages(tasks, len(entries), debug=context.obj["debug"])
         for line in messages.opening_lines(outcomes):
             say(line)
-        # A shell that starts a job in the background makes it ignore Ctrl-C.
+        # Both signals raise KeyboardInterrupt, also in a job that a shell started in the background
+        # and made ignore Ctrl-C.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.default_int_handler)
         try:
@@ -109,7 +115,7 @@ def run_figures(
     if any(outcome.status == FAILED for outcome in outcomes):
         raise typer.Exit(1)
     if require_data and lacks_data:
-        raise typer.Exit(EXIT_CODE)
+        raise typer.Exit(EXIT_MISSING_DATA)
 
 
 def _run_tasks(tasks: Sequence[Task], messages: RunMessages, **options: Any) -> Iterator[Outcome]:
@@ -212,7 +218,7 @@ def _progress(messages: RunMessages) -> Iterator[tuple[Watch | None, Callable[[O
         )
         rows: dict[Task, TaskID] = {}
 
-        def watch(running: Begun) -> None:
+        def watch(running: StartTimes) -> None:
             for task in [task for task in rows if task not in running]:
                 progress.remove_task(rows.pop(task))
             for task in running:

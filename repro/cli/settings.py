@@ -19,13 +19,14 @@ DropOption = Annotated[
 _WORDS = {"true": True, "false": False, "none": None}
 #: Parameters that have separate options of `repro simulate`.
 WITH_OPTION = ("name", "rules", "throughputs")
-_LARGEST = 2.0**53  # whole numbers beyond are not exact
+#: Largest number of a setting; a float does not hold every whole number beyond it.
+_LARGEST = 2.0**53
 
 
 def parse_settings(pairs: list[str], with_option: Collection[str] = WITH_OPTION) -> dict[str, Any]:
-    """Parameters by name from texts ``K=V``; names in ``with_option`` are refused.
+    """Parameters by name from texts ``K=V``.
 
-    They have separate options.
+    Names in ``with_option`` have separate options and are refused.
 
     A value is a whole number, a number (also ``inf``), true, false, none, or text. A comma makes a
     tuple.
@@ -62,14 +63,15 @@ def format_settings(
         *parameter_names(policies[policy]),
         *(field.name for field in dataclasses.fields(RoundSettings)),
     }
-    of_format = {*list(inspect.signature(FORMATS[trace_format]).parameters)[1:]} - policy_names
-    remaining = {key: value for key, value in settings.items() if key not in of_format}
-    return remaining, {key: value for key, value in settings.items() if key in of_format}
+    format_names = {*list(inspect.signature(FORMATS[trace_format]).parameters)[1:]} - policy_names
+    remaining = {key: value for key, value in settings.items() if key not in format_names}
+    return remaining, {key: value for key, value in settings.items() if key in format_names}
 
 
 def round_settings(policy: str, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Split settings into parameters of the policy and parameters of the round mechanism."""
     cls = policies[policy]
+    # an order has no rounds
     if issubclass(cls, Order):
         return settings, {}
     policy_names = parameter_names(cls)

@@ -33,6 +33,7 @@ from repro.trace.load import load
 
 #: Trace format -> options of ``repro simulate`` that its reader also takes.
 _FORMAT_OPTIONS = {"gavel": ("throughputs", "reference_gpu"), "pcs": ("speedups",)}
+#: Columns of the file of jobs.
 COLUMNS = ("job_id", "submit_time", "start_time", "end_time", "jct", "num_gpus", "predicted_jct")
 _BOUNDS = ("predicted_jct_low", "predicted_jct_high")
 
@@ -93,7 +94,7 @@ def simulate_trace(
     """Simulate a trace on a cluster under a policy and print the headline numbers."""
     _check_single(policy)
     _check_numbers({"seed": seed, "predict": predict}, out)
-    _check_named({"placement": placement, "throughputs": throughputs, "speedups": speedups})
+    _refuse_empty({"placement": placement, "throughputs": throughputs, "speedups": speedups})
     machines = Cluster.parse(cluster)
     parameters, reader_options = format_settings(
         policy, _format(trace, format), parse_settings(settings or [])
@@ -105,7 +106,7 @@ def simulate_trace(
     )
     curves = _curves(speedups, chosen)
     reader_options |= {"drop_bad_rows": True} if drop_bad_rows else {}
-    # the demand of a job of divisible GPUs may exceed the cluster
+    # a job that divides GPUs may ask for more than the cluster has
     gpus = None if chosen.elastic else machines.num_gpus
     opened = _open_jobs(trace, format, gpus, seed, speed_options, reader_options)
     perf = curves or _performance(opened, machines, speed_options, placement_sensitive, rules)
@@ -157,9 +158,9 @@ def _simulated(frame: pd.DataFrame, machines: Cluster, policy: Policy, **options
         return repro.simulate(frame, machines, policy, **options)
 
 
-def _check_named(names: dict[str, str | None]) -> None:
+def _refuse_empty(values: dict[str, str | None]) -> None:
     """Refuse options with an empty value."""
-    if empty := [option for option, name in names.items() if name == ""]:
+    if empty := [option for option, value in values.items() if value == ""]:
         raise ParamError(f"--{empty[0]}: is empty; name one or leave it out")
 
 
@@ -225,8 +226,8 @@ def _open_jobs(
     ``speed_options`` are for traces whose work is in training steps or GPU-seconds.
     """
     if Path(name).exists() or name not in synth.generators:
-        of_format = _FORMAT_OPTIONS.get(_format(name, trace_format) or "", ())
-        options = {key: value for key, value in speed_options.items() if key in of_format}
+        format_options = _FORMAT_OPTIONS.get(_format(name, trace_format) or "", ())
+        options = {key: value for key, value in speed_options.items() if key in format_options}
         all_options: dict[str, Any] = options | reader_options
         frame = load(name, trace_format, cluster_gpus=gpus, **all_options)
         return _Opened(frame, frozenset(options), False)
@@ -300,7 +301,7 @@ def _check_sensitive(machines: Cluster, rules: str) -> None:
 
 def _csv_number(value: float) -> str:
     """Write a number as CSV text; empty for NaN."""
-    if value != value:
+    if math.isnan(value):
         return ""
     return str(int(value)) if value == int(value) else repr(value)
 

@@ -66,8 +66,9 @@ def formats(as_json: JsonOption = False) -> None:
     for row in rows:
         lines = [row["reads"], *textwrap.wrap(row["columns"], 78 - width)]
         lines += [f"--set {name}={value}" for name, value in row["options"].items()]
-        for first, line in zip([row["name"], *[""] * len(lines)], lines, strict=False):
-            say(f"{first:<{width}}  {line}")
+        for number, line in enumerate(lines):
+            name = "" if number else row["name"]
+            say(f"{name:<{width}}  {line}")
 
 
 def _format_row(name: str) -> dict[str, Any]:
@@ -136,8 +137,8 @@ def convert(
     for note in frame.attrs["notes"]:
         complain(f"note: {note}")
     if as_json:
-        passed = {name: frame.attrs[name] for name in ("dropped", "notes", "unread")}
-        typer.echo(json.dumps({"out": str(written), "jobs": len(frame), **passed}, indent=2))
+        remarks = {name: frame.attrs[name] for name in ("dropped", "notes", "unread")}
+        typer.echo(json.dumps({"out": str(written), "jobs": len(frame), **remarks}, indent=2))
     else:
         say(f"{len(frame):,} jobs written to {written} (format repro)")
 
@@ -201,12 +202,12 @@ def _load_lines(facts: dict[str, Any]) -> dict[str, str]:
     load = facts["offered_load"]
     text = "undefined, all jobs arrive at once" if load is None else f"{load:.3f}"
     rows = {"offered load": f"{text} on {facts['cluster_gpus']:,} GPUs"}
-    for name, of_type in (facts["load_by_type"] or {}).items():
-        load = of_type["offered_load"]
+    for name, type_facts in (facts["load_by_type"] or {}).items():
+        load = type_facts["offered_load"]
         percentage = "-" if load is None else f"{load:.1%}"
-        text = f"{percentage} on {of_type['gpus']:,} GPUs, {of_type['jobs']:,} jobs"
-        if of_type["never_fit"]:
-            text += f", {of_type['never_fit']:,} of them never fit"
+        text = f"{percentage} on {type_facts['gpus']:,} GPUs, {type_facts['jobs']:,} jobs"
+        if type_facts["never_fit"]:
+            text += f", {type_facts['never_fit']:,} of them never fit"
         rows[f"load on {name}"] = text
     if facts["load_over_time"] is not None:
         rows["load over time"] = _over_time(facts["load_over_time"], ".3f")

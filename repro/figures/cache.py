@@ -26,7 +26,7 @@ from repro.model.records import Result
 T = TypeVar("T")
 
 PACKAGE = Path(__file__).resolve().parent.parent
-#: Packages and modules that a simulation's records depend on, all that they import included.
+#: Packages and modules that a simulation's records depend on. They import no others of `repro`.
 SIMULATION_SOURCES = (
     *("base", "engine", "files", "model", "perf", "placement", "policies", "solve", "trace"),
     *(f"figures/{name}.py" for name in ("cache", "data", "progress", "sweep")),
@@ -109,7 +109,8 @@ def content_hash(frame: pd.DataFrame) -> str:
 def key(*values: Any) -> str:
     """Cache key: a hash that is equal exactly for equal values, in every process.
 
-    Classes and functions of this package count by name; others are not cacheable.
+    Classes and functions of this package count by name. Functions defined in a function, and names
+    of other packages, are not cacheable.
     """
     pieces = b"".join(piece + b"\x00" for piece in _pieces(values))
     return hashlib.sha256(pieces).hexdigest()
@@ -189,7 +190,10 @@ def remembered(digest: str, compute: Callable[[], T]) -> T:
 
 
 def _folder() -> Path | None:
-    """Make the folder of these sources and versions; None, after a warning, if that fails."""
+    """Make the folder of the present sources and versions.
+
+    None, after a warning: a source has changed, or the folder cannot be made.
+    """
     folder = paths.cache_dir() / "simulations" / key(source_hash(), versions())[:16]
     if _is_edited():
         return None
@@ -247,8 +251,8 @@ def _warn(line: str) -> None:
 def _compute_lock(folder: Path, digest: str) -> Iterator[None]:
     """Let one process at a time compute a result, so that the others find it in the cache.
 
-    A result computed within the computation of another takes no lock. Results share locks, so two
-    processes that wait for each other would wait for ever.
+    A result computed within the computation of another takes no lock. Results share lock files, so
+    two processes with nested locks could wait for each other for ever.
     """
     nested = getattr(_computing, "active", False)
     _computing.active = True

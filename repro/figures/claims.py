@@ -84,7 +84,7 @@ class Claim(ClaimFields):
 
     @field_validator("certainty")
     @classmethod
-    def _known_certainty(cls, text: str) -> str:
+    def _valid_certainty(cls, text: str) -> str:
         if not _CERTAINTY.fullmatch(text):
             raise ValueError("must be paper, plot ±e, artifact, derived or calibrated")
         return text
@@ -115,7 +115,9 @@ class Claim(ClaimFields):
         if accept is None or accept.exact or published is None:
             return accept
         items = [item for item in flat(published) if item is not None]
-        if (accept.rel, accept.abs) != (None, None) or not isinstance(published, str):
+        # low and high also judge our number for a published text
+        has_width = accept.rel is not None or accept.abs is not None
+        if has_width or not isinstance(published, str):
             for item in items:
                 if not is_number(item):
                     raise ValueError(f"needs a published number instead of {item!r:.40}")
@@ -130,10 +132,12 @@ class Claim(ClaimFields):
 
     @field_validator("relation")
     @classmethod
-    def _orders_numbers(cls, relation: Relation | None, info: ValidationInfo) -> Relation | None:
+    def _judges_numbers(cls, relation: Relation | None, info: ValidationInfo) -> Relation | None:
         kinds = map(type, flat(info.data.get("published")))
         if relation is not None and bool in kinds:
-            raise ValueError("orders numbers; a published true or false needs accept: exact")
+            raise ValueError(
+                "applies to numbers only; a published true or false needs accept: exact"
+            )
         return relation
 
     @model_validator(mode="after")
@@ -320,8 +324,8 @@ def points_of(
     points = []
     for verdict in verdicts:
         claim = verdict.claim
-        repeats = bool(series_points) and claim.certainty.startswith("derived")
-        if claim.kind != "number" or claim.series is not None or repeats:
+        follows_from_points = bool(series_points) and claim.certainty.startswith("derived")
+        if claim.kind != "number" or claim.series is not None or follows_from_points:
             continue
         published = list(flat(claim.published))
         ours = list(flat(verdict.ours))

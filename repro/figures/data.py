@@ -26,8 +26,8 @@ OWN = "own file"
 
 
 @dataclass(frozen=True)
-class Used:
-    """Provenance of a data set: name (path of a user's file), kind, and hash of file or values."""
+class Provenance:
+    """Name of a data set (path of a user's file), its kind, and the hash of its file or values."""
 
     name: str
     kind: str
@@ -43,7 +43,7 @@ def stream(*purpose: str | int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(words))
 
 
-def open_trace(name: str, seed: int = 0, **options: Any) -> tuple[pd.DataFrame, Used]:
+def open_trace(name: str, seed: int = 0, **options: Any) -> tuple[pd.DataFrame, Provenance]:
     """Open a generated trace, a public one or its stand-in; the second value is its provenance."""
     if name in synth.generators:
         return _generated(name, name, GENERATED, seed, options)
@@ -55,21 +55,21 @@ def open_trace(name: str, seed: int = 0, **options: Any) -> tuple[pd.DataFrame, 
     try:
         public.fetch(name)
     except DataMissingError as error:
-        stand_in, chosen = synth.stand_in_for(name)
-        if stand_in is None:
+        generator, generator_options = synth.stand_in_for(name)
+        if generator is None:
             raise
         warnings.warn(f"{error}; generating a {STAND_IN} for it", StandInWarning, stacklevel=3)
-        return _generated(name, stand_in, STAND_IN, seed, chosen | options)
+        return _generated(name, generator, STAND_IN, seed, generator_options | options)
     frame = load(name, **options)
     # The trace is public, but durations may come from a stand-in throughput table.
     stands_in = bool(frame.attrs.get("stand_in"))
     kind = STAND_IN if stands_in else PUBLIC
-    return frame, Used(name, kind, frame.attrs.get("sha256"), stands_in)
+    return frame, Provenance(name, kind, frame.attrs.get("sha256"), stands_in)
 
 
 def _generated(
     name: str, generator: str, kind: str, seed: int, options: dict[str, Any]
-) -> tuple[pd.DataFrame, Used]:
+) -> tuple[pd.DataFrame, Provenance]:
     """Generate a trace; the second value is its provenance under ``name``."""
     random_source = seed if synth.takes_seed(generator) else stream("trace", generator, seed)
     frame = synth.make(generator, random_source, **options)
@@ -78,14 +78,14 @@ def _generated(
     if kind == STAND_IN:
         frame.attrs["stand_in_for"] = name
     kind = STAND_IN if frame.attrs.get("stand_in") else kind
-    return frame, Used(name, kind, content_hash(frame), True, seed)
+    return frame, Provenance(name, kind, content_hash(frame), True, seed)
 
 
-def describe_file(name: str) -> Used:
+def describe_file(name: str) -> Provenance:
     """Provenance of a public file at this moment: the file itself or its stand-in."""
     if public.available(name) or synth.stand_in_for(name)[0] is None:
-        return Used(name, PUBLIC, public.entry(name).sha256, False)
-    return Used(name, STAND_IN, None, True)
+        return Provenance(name, PUBLIC, public.entry(name).sha256, False)
+    return Provenance(name, STAND_IN, None, True)
 
 
 def own_path(path: str | Path) -> Path:
@@ -99,7 +99,7 @@ def is_own(name: str) -> bool:
     return os.path.isfile(own_path(name)) and not is_package_data
 
 
-def own_file(path: str | Path) -> Used:
+def own_file(path: str | Path) -> Provenance:
     """Provenance of a user's file; ``path`` starts at the project's root."""
     file = own_path(path)
     root = paths.project_root()
@@ -109,4 +109,4 @@ def own_file(path: str | Path) -> Used:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
     real = file.resolve()
     name = real.relative_to(root).as_posix() if real.is_relative_to(root) else str(file)
-    return Used(name, OWN, digest, False)
+    return Provenance(name, OWN, digest, False)

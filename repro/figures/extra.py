@@ -112,8 +112,8 @@ def _refuse_label(item: ExtraPolicy) -> None:
 
 def _entry_like(entries: Mapping[str, Any], key: str, item: ExtraPolicy) -> Any:
     """Entry of an extra policy in the form of the other entries."""
-    form = next(iter(entries.values()), None)
-    if isinstance(form, list):
+    first_entry = next(iter(entries.values()), None)
+    if isinstance(first_entry, list):
         return [item.name, dict(item.settings)]
     if key == "series":
         return {"policy": item.name, "settings": dict(item.settings)}

@@ -95,7 +95,7 @@ class FigureRun:
     ) -> None:
         self._started = time.perf_counter()
         self._spec = entry.load()
-        self._used: dict[tuple[str, str, int | None], data.Used] = {}
+        self._used: dict[tuple[str, str, int | None], data.Provenance] = {}
         self._notes: list[str] = []
         self._seeds: set[int] = set()
         self._simulated = 0
@@ -106,10 +106,12 @@ class FigureRun:
         self.paper = entry.paper
         self.profile = profile
         self.seed = seed
-        own = {name: value for name, value in overrides.items() if name not in _NO_INPUTS}
+        input_overrides = {
+            name: value for name, value in overrides.items() if name not in _NO_INPUTS
+        }
         #: policies of the parameter ``extra``
         self.extra = read_extra(overrides.get("extra"))
-        self.inputs = Inputs(with_extra(self._spec.merged(profile, own), self.extra))
+        self.inputs = Inputs(with_extra(self._spec.merged(profile, input_overrides), self.extra))
         self.published = {claim.id: claim.published for claim in self._spec.claims}
         #: format of the user's traces; None: recognised by the columns
         self.format: str | None = overrides.get("format")
@@ -167,7 +169,7 @@ class FigureRun:
         stands_in = is_stand_in(name)
         kind = data.STAND_IN if stands_in else data.PUBLIC
         digest = None if stands_in else data.describe_file(name).sha256
-        self._record(data.Used(name, kind, digest, stands_in))
+        self._record(data.Provenance(name, kind, digest, stands_in))
         return table
 
     def file(self, path: str | Path) -> Path:
@@ -263,7 +265,7 @@ class FigureRun:
     def sweep(self, cases: Mapping[Label, Case], workers: int | None = None) -> dict[Label, Any]:
         """Run many simulations in parallel and return their measures, by label, in input order.
 
-        Each is cached on its own, so a killed sweep goes on where it stopped. The longest ``cases``
+        Each simulation is cached, so a killed sweep goes on where it stopped. The longest ``cases``
         should come first. ``workers`` are processes on this machine: by default one per CPU, in a
         batch this notebook's share of the CPUs. With ``repro run --backend dask`` the workers of
         dask run the cases.
@@ -276,7 +278,7 @@ class FigureRun:
         >>> [len(result.jobs) for result in fig.sweep(cases, workers=1).values()]
         [9, 6]
         """
-        # Traces of one name and seed may differ in length and rate; the last one is recorded.
+        # Traces of one name and seed may differ in length and rate; the last trace is recorded.
         named = [case for case in cases.values() if isinstance(case.trace, str)]
         for (name, seed), case in {(case.trace, case.seed): case for case in named}.items():
             # MeasuredJobs sets the number of jobs itself; one job is enough for the provenance.
@@ -295,7 +297,7 @@ class FigureRun:
             name = str(case.trace.attrs.get("name"))
             if digest and digest not in {used.sha256 for used in self._used.values()}:
                 kind = data.PUBLIC if public.is_known(name) else data.OWN
-                self._record(data.Used(name, kind, digest, False))
+                self._record(data.Provenance(name, kind, digest, False))
         cluster = case.cluster
         if str(cluster).lower().endswith(FILE_SUFFIXES) and not isinstance(cluster, Cluster):
             cluster = str(self.file(cluster))
@@ -404,7 +406,7 @@ class FigureRun:
             return saved.Verdicts.of_variation(self.variation, self.folder, saved.remarks(run))
         return saved.Verdicts.of(verdicts, all_points, saved.remarks(run))
 
-    def _record(self, used: data.Used) -> None:
+    def _record(self, used: data.Provenance) -> None:
         """Record the provenance of a data set."""
         self._used[used.name, used.kind, used.seed] = used
 
@@ -458,7 +460,7 @@ def figure(
         Inputs to replace; None keeps the input of the parameter file. ``extra``: policies to show
         next to the paper's, a name, a list of names, or ``{"policy": name, "settings": {…}}``.
         ``format``: format of traces that are the user's files (see ``repro simulate --help``).
-        With any of these the run is a variation, which nothing judges.
+        A changed input or an extra policy makes the run a variation, which nothing judges.
 
     Examples
     --------

@@ -26,12 +26,13 @@ def fingerprint(entry: FigureEntry, profile: str, parameters: Mapping[str, Any])
     Parameters of the notebook that have their default value do not count. Neither do figure_id
     and out; the id and the profile are in every hash.
     """
-    default = accepted_by(entry)
+    defaults = accepted_by(entry)
+    # `...` is the default of an absent parameter, and of one that the notebook computes
     changed = {
         name: value
         for name, value in parameters.items()
         if name not in RUN_PARAMETERS
-        if default.get(name, ...) is ... or key(value) != key(default[name])
+        if defaults.get(name, ...) is ... or key(value) != key(defaults[name])
     }
     files = cells(entry.notebook), entry.params.read_bytes()
     return key(entry.id, *files, tables_hash(), files_hash(sources()), versions(), profile, changed)

@@ -117,7 +117,7 @@ class Kernel:
         return cls([source for source, _ in code], parameters)
 
     def is_faithful(self) -> bool:
-        """Whether this kernel ran the cells of the file, each once and in order."""
+        """Whether this kernel has run the first cells of the file, each once and in order."""
         ran = [cell for cell in _executed() if not cell.startswith(_INJECTED)]
         return bool(ran) and ran == self.code[: len(ran)]
 

@@ -68,7 +68,7 @@ class FigureSpec(Strict):
 
     @field_validator("profiles", mode="before")
     @classmethod
-    def _known_profiles(cls, profiles: Any) -> Any:
+    def _valid_profiles(cls, profiles: Any) -> Any:
         if not isinstance(profiles, Mapping):
             return profiles
         for name in profiles:
@@ -96,17 +96,18 @@ class FigureSpec(Strict):
         return copy.deepcopy({**self.inputs, **self.profiles.get(profile, {}), **passed})
 
 
-def _check_form(name: str, value: Any, usual: Any) -> None:
+def _check_form(name: str, value: Any, file_value: Any) -> None:
     """Refuse a value whose form differs from that in the parameter file."""
-    wanted = _form(usual)
+    wanted = _form(file_value)
     accepted = [wanted]
     # a whole number is a number; a parameter file's null says nothing about the form
     if wanted == "a number":
         accepted.append("a whole number")
     if wanted == "a list of numbers":
         accepted.append("a list of whole numbers")
-    if usual is not None and _form(value) not in accepted:
-        shown = str(usual) if len(str(usual)) <= 60 else f"{str(usual)[:60]}…"
+    if file_value is not None and _form(value) not in accepted:
+        text = str(file_value)
+        shown = text if len(text) <= 60 else f"{text[:60]}…"
         raise ParamError(f"{name} is {value!r:.60}; give {wanted}, such as {shown}")
 
 
@@ -202,7 +203,7 @@ class FigureEntry:
         return spec
 
     def _check_notebook(self) -> None:
-        """Refuse a parameter file without its notebook, and a notebook that it replaces."""
+        """Refuse a missing notebook, and a second notebook with the stem of the parameter file."""
         name = _shown(self.params)
         notebook = _shown(self.notebook)
         own = _notebook_file(self.root, self.id)

@@ -25,7 +25,7 @@ COLUMNS = (
 )
 #: Columns of the points file only where a point has them.
 FLAGS = ("aside", "uncounted")
-#: Relative distances for which the headline gives the share of points within.
+#: Relative distances. The headline gives the share of points within each.
 DISTANCES = (0.01, 0.02, 0.1)
 
 
@@ -59,7 +59,7 @@ class Point(Strict):
         """Row of ``result.json`` and of the points file."""
         row: dict[str, Any] = dict.fromkeys(COLUMNS) | dict(self)
         for name in FLAGS:
-            # Few points have it, so it is left out where it is false.
+            # Few points have a flag, so a row has no false flag.
             if not row[name]:
                 del row[name]
         if self.ours is not None and math.isfinite(self.ours) and self.published != 0:
@@ -143,7 +143,7 @@ def with_counted(frame: pd.DataFrame, by: Sequence[str], max_counted: int = 11) 
     number = groups.cumcount()
     size = groups[frame.columns[0]].transform("size")
     step = (size - 1).clip(lower=1) / (max_counted - 1)
-    # Counted are the rows nearest to the multiples of the step.
+    # The counted rows are nearest to the multiples of the step.
     is_counted = (size <= max_counted) | (number == (np.round(number / step) * step).round())
     return frame.assign(uncounted=~is_counted)
 
@@ -168,10 +168,7 @@ def is_counted(row: Mapping[str, Any]) -> bool:
 
 
 def shares(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Number of counted points (``judged``), and their shares within 1, 2 and 10 % of published.
-
-    A counted point has a distance and none of the `FLAGS`.
-    """
+    """Number of counted points (``judged``), and their shares within 1, 2 and 10 % of published."""
     distances = [abs(row["distance"]) for row in rows if is_counted(row)]
     within = {
         f"{100 * limit:g} %": sum(distance <= limit for distance in distances)

@@ -40,7 +40,7 @@ from repro.files.whole import read_small
 RESULT = "result.json"
 ERROR = "error.json"
 MAX_BYTES = 64 << 20
-#: The exact versions that the committed results were made with.
+#: File with the exact versions of the libraries that made the committed results.
 LOCK = "constraints.txt"
 
 #: Background of a verdict in a notebook's table.
@@ -159,7 +159,8 @@ def title_line(
     if not run["stand_in"] and "data" in spec.model_fields_set:
         names = {"model": "model", "author's": "authors' data"}
         texts.append(names.get(spec.data, f"{spec.data} data"))
-    texts += [spec.marks] * bool(spec.marks)
+    if spec.marks:
+        texts.append(spec.marks)
     return " · ".join([*texts, *remarks(run).values()])
 
 
@@ -293,7 +294,7 @@ def _tone(verdict: Any) -> str:
 
 
 def shown_values(row: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Texts of a claim's published value, of ours, and of the point of its series they belong to.
+    """Texts: published value of a claim, our value, and the point of a series that has both.
 
     >>> farthest = {"x": 4.4, "unit": "h"}
     >>> shown_values({"published": 25.7, "ours": 29.71, "farthest": farthest, "judged": 11})

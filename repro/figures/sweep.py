@@ -79,8 +79,8 @@ class MeasuredJobs:
 
     With a last job, the simulation ends when all measured jobs have finished. Jobs go on to arrive
     for ``horizon_h`` hours, at the trace's ``rate`` per hour, so that the last measured jobs still
-    compete for GPUs. If jobs are then unfinished, it runs again with four times the horizon; jobs
-    unfinished after that have no end.
+    compete for GPUs. If measured jobs are then unfinished, the simulation runs again with four
+    times the horizon. Jobs unfinished after that have no end.
     """
 
     first: int = 0
@@ -92,22 +92,22 @@ class MeasuredJobs:
         end = None if self.last is None else self.last + 1
         for horizon_h in (self.horizon_h, 4 * self.horizon_h):
             options = dict(case.options)
-            until = {}
+            stop_settings = {}
             if end is not None:
                 options["jobs"] = end + math.ceil(options["rate"] * horizon_h)
             trace = opened(replace(case, options=options))
-            chosen = trace.index[self.first : end]
+            measured = trace.index[self.first : end]
             if end is not None:
-                until = {
-                    "until": trace.loc[chosen, "job_id"],
+                stop_settings = {
+                    "until": trace.loc[measured, "job_id"],
                     "stop_time": trace["submit_time"].max(),
                 }
-            result = simulated(case, trace, keep_intervals=False, **until)
-            jobs = result.jobs.loc[chosen]
+            result = simulated(case, trace, keep_intervals=False, **stop_settings)
+            jobs = result.jobs.loc[measured]
             if jobs["end_time"].notna().all():
                 break
         new_columns = [name for name in trace.columns if name not in jobs.columns]
-        records = jobs.join(trace.loc[chosen, new_columns]).reset_index(drop=True)
+        records = jobs.join(trace.loc[measured, new_columns]).reset_index(drop=True)
         return Result(records, result.intervals.iloc[:0], result.meta)
 
 
@@ -152,7 +152,7 @@ class Case:
 
 
 def named_files(policy: object) -> list[str]:
-    """Public files that the settings of a policy name (a history), sorted."""
+    """Public files that the settings of a policy name, such as a history, sorted."""
     values = vars(policy).values() if dataclasses.is_dataclass(policy) else ()
     return sorted({text for text in values if isinstance(text, str) and public.is_known(text)})
 
@@ -179,7 +179,7 @@ def digests(cases: Iterable[Case]) -> list[str | None]:
 def _state(text: str) -> str | bool | None:
     """State of the file that a text may name, for the cache key.
 
-    It is whether a public file is available, the checksum of a user's file, None for other texts.
+    The state is the availability of a public file, the checksum of a user's file, or None.
     """
     if public.is_known(text):
         return public.available(text)
@@ -187,7 +187,10 @@ def _state(text: str) -> str | bool | None:
 
 
 def _sources(module: str) -> tuple[str | None, str]:
-    """Hashes of the code that a measure may run outside `SIMULATION_SOURCES`, and of its tables."""
+    """Hashes of the code that the measures of a module run, and of the tables that they may read.
+
+    The first is None for this module, whose code `SIMULATION_SOURCES` has, and outside `repro`.
+    """
     if module == __name__ or not module.startswith("repro."):
         return None, cache.simulated_tables_hash()
     from repro.base.compiled import sources
@@ -214,8 +217,9 @@ def _computed(case: Case) -> Outcome:
 def run(cases: Sequence[Case], workers: int | None = None, before: int = 0) -> list[Any]:
     """Run the cases that are not cached; return all measures in input order.
 
-    ``before`` is the number of simulations that this notebook has done before.
+    ``before`` is the number of simulations that this notebook has done already.
     """
+    # a case that is not cacheable has its number as a key
     names = [name or number for number, name in enumerate(digests(cases))]
     # Equal cases with different labels are one simulation.
     to_run = dict(zip(names, cases, strict=True))
@@ -238,7 +242,7 @@ def _run_missing(
     """Run the cases that ``done`` lacks and add their measures; call ``show`` after each."""
     deaths = 0
     while missing := [name for name in cases if name not in done]:
-        count = len(done)
+        done_before = len(done)
         try:
             with _pool(len(missing), workers) as (settings, on_dask):
                 parallel = joblib.Parallel(return_as="generator_unordered", **settings)
@@ -250,12 +254,12 @@ def _run_missing(
                         cache.remembered(name, functools.partial(done.get, name))
                     show()
         except TerminatedWorkerError:
-            deaths = deaths + 1 if len(done) == count else 1
+            deaths = deaths + 1 if len(done) == done_before else 1
             if deaths == _MAX_DEATHS:
-                left = len(cases) - len(done)
+                remaining = len(cases) - len(done)
                 raise ReproError(
-                    f"a worker process died {deaths} times in a row, {left} simulations are left; "
-                    f"memory may be short, so use fewer workers; finished simulations are kept"
+                    f"a worker process died {deaths} times in a row, {remaining} simulations are "
+                    "left; memory may be short, so use fewer workers; finished simulations are kept"
                 ) from None
             print("a worker process died; its simulations run again", flush=True)
 
@@ -265,11 +269,11 @@ def _spread(cases: Mapping[str | int, Case]) -> list[str | int]:
 
     Processes that start with the same policy class would all compile the same code.
     """
-    before: Counter[type] = Counter()
+    earlier_cases: Counter[type] = Counter()
     turn: dict[str | int, int] = {}
     for name, case in cases.items():
-        turn[name] = before[type(case.policy)]
-        before[type(case.policy)] += 1
+        turn[name] = earlier_cases[type(case.policy)]
+        earlier_cases[type(case.policy)] += 1
     return sorted(turn, key=turn.__getitem__)
 
 

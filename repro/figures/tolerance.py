@@ -179,15 +179,15 @@ def within(accept: Accept, published: Any, value: Any) -> bool:
         )
     published_values = list(flat(published))
     ours = list(flat(value))
-    number = len(published_values)
-    if not isinstance(value, list) or number != len(ours):
-        count = f"{len(ours)}" if isinstance(value, list) else "a single value"
+    size = len(published_values)
+    if not isinstance(value, list) or size != len(ours):
+        our_count = f"{len(ours)}" if isinstance(value, list) else "a single value"
         raise ClaimError(
-            f"{number} published values but {count} from the notebook; "
+            f"{size} published values but {our_count} from the notebook; "
             "give a value for each published value, in the same order"
         )
-    lows = bound_per_value(accept.low, number)
-    highs = bound_per_value(accept.high, number)
+    lows = bound_per_value(accept.low, size)
+    highs = bound_per_value(accept.high, size)
     rows = zip(published_values, ours, lows, highs, strict=True)
     return all(_is_within(accept, *row) for row in rows if row[0] is not None)
 

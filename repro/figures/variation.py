@@ -26,14 +26,14 @@ def differences(
 
     Policies added by ``extra`` count as a difference named ``extra``.
     """
-    usual = spec.merged(profile, {})
+    file_inputs = spec.merged(profile, {})
     changed = {
-        name: [value, usual[name]]
+        name: [value, file_inputs[name]]
         for name, value in overrides.items()
         if value is not None
-        and name in usual
+        and name in file_inputs
         and name not in _WITHOUT_EFFECT
-        and value != usual[name]
+        and value != file_inputs[name]
     }
     extra = overrides.get("extra")
     return {**changed, "extra": [extra, None]} if extra else changed

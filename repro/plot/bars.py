@@ -20,7 +20,7 @@ from repro.plot.style import styled
 _GROUP_FILL = 0.8
 #: Colour of a bar's second value, far from the colour of every series.
 _SECOND_VALUE_COLOR = "#e0218a"
-#: Name of a stacked bar: its group, if bars have groups, and its own name.
+#: Name of a stacked bar: its group, if bars have groups, then its text in column ``bar``.
 BarName = tuple[str, ...]
 
 
@@ -183,7 +183,7 @@ def _write_above(
     fraction of the axes. A text wider than its bar is turned. ``shared``: published values are
     lines over the groups, without markers on the bars.
     """
-    inches = width * owner(axes).get_figwidth() * axes.get_position().width
+    bar_inches = width * owner(axes).get_figwidth() * axes.get_position().width
     value, spread, published = (
         np.zeros(len(rows)) if name is None else rows[name].fillna(0).to_numpy(float)
         for name in columns
@@ -192,16 +192,16 @@ def _write_above(
     # A marker far above the bar leaves space for the text below it.
     published = np.where(published - tops > 0.12 * published.max(), 0, published)
     for bar_x, top, marker, note in zip(x, tops, published, rows[text], strict=True):
-        up = 5.5 if marker and not shared and marker > 0.9 * top else 3
+        stands_on_marker = marker and not shared and marker > 0.9 * top
         axes.annotate(
             str(note),
             (bar_x, max(top, marker)),
-            (0, up),
+            (0, 5.5 if stands_on_marker else 3),
             textcoords="offset points",
             ha="center",
             va="bottom",
             fontsize=5.2,
-            rotation=90 if len(str(note)) * 0.045 > inches else 0,
+            rotation=90 if len(str(note)) * 0.045 > bar_inches else 0,
             zorder=6,
             bbox={"color": "white", "pad": 0.4},
         )

@@ -46,7 +46,7 @@ def diagram_chart(
     width = boxes["room"].min() * (inches - left) - _COLUMN_GAP
     titles = [textwrap.wrap(text, int(width * _WORDS_PER_INCH)) for text in boxes["words"]]
     names = [_broken_at_dots(text, int(width * _NAMES_PER_INCH)) for text in boxes["names"]]
-    lines = [len(title) + len(in_code) for title, in_code in zip(titles, names, strict=True)]
+    lines = [len(title) + len(code) for title, code in zip(titles, names, strict=True)]
     heights = _LINE * boxes.assign(lines=lines).groupby("row")["lines"].max().to_numpy() + 0.13
     middles = (heights + _ROW_GAP).cumsum() - _ROW_GAP + _EDGE - heights / 2
     bottom = (heights + _ROW_GAP).sum() - _ROW_GAP + 2 * _EDGE
@@ -60,7 +60,7 @@ def diagram_chart(
             axes.text(0.06, middles[row], layer, va="center", weight="bold", size=6.5)
     patches = {}
     rows = zip(boxes["box"], boxes["row"], boxes["place"], titles, names, strict=True)
-    for box, row, middle, title, in_code in rows:
+    for box, row, middle, title, code in rows:
         x = left + middle * (inches - left)
         y = middles[row]
         patches[box] = FancyBboxPatch(
@@ -71,12 +71,12 @@ def diagram_chart(
             fc="white",
             ec="#1c1c1c",
             lw=0.8,
-            ls="-" if in_code else (0, (4, 2)),
+            ls="-" if code else (0, (4, 2)),
             boxstyle="round,pad=0,rounding_size=0.04",
         )
         axes.add_patch(patches[box])
-        _text(axes, x, y - _LINE * len(in_code) / 2, title, size=6.5)
-        _text(axes, x, y + _LINE * len(title) / 2, in_code, size=5.2, family="monospace")
+        _text(axes, x, y - _LINE * len(code) / 2, title, size=6.5)
+        _text(axes, x, y + _LINE * len(title) / 2, code, size=5.2, family="monospace")
     for start, end, *words_and_bend in arrows:
         _arrow(axes, (patches[start], patches[end]), *words_and_bend)
     return owner(axes)
@@ -94,7 +94,8 @@ def _arrow(
     """Draw an arrow from border to border, with words on the middle of its visible part."""
     corners = np.array([[box.get_x(), box.get_y()] for box in ends])
     halves = np.array([[box.get_width(), box.get_height()] for box in ends]) / 2
-    start, end = middles = corners + halves
+    middles = corners + halves
+    start, end = middles
     arrow = FancyArrowPatch(
         tuple(start),
         tuple(end),
@@ -115,7 +116,8 @@ def _arrow(
     t = np.linspace(0, 1, 401)[:, None]
     curve = (1 - t) ** 2 * start + 2 * t * (1 - t) * control + t**2 * end
     hidden = (np.abs(curve[:, None] - middles) <= halves).all(axis=2).any(axis=1)
-    x, y = curve[~hidden][(~hidden).sum() // 2]
+    visible = curve[~hidden]
+    x, y = visible[len(visible) // 2]
     white = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
     _text(axes, x, y, textwrap.wrap(words, 10, break_long_words=False), size=5.8, bbox=white)
 

@@ -40,13 +40,13 @@ def gantt_chart(
         frame = frame.sort_values(series, kind="stable", key=lambda names: names.map(_sort_key))
     names = frame[series or lane].astype(str)
     styles = looks(names)
-    labelled = ~names.duplicated() & (series is not None)
+    in_legend = ~names.duplicated() & (series is not None)
     notes = [""] * len(frame) if text is None else frame[text].astype(str)
     lane_numbers = frame[lane].astype(str).map(lanes.index)
-    rows = zip(lane_numbers, frame["start"], frame["end"], names, labelled, notes, strict=True)
-    for lane_number, begin, end, name, first, note in rows:
+    rows = zip(lane_numbers, frame["start"], frame["end"], names, in_legend, notes, strict=True)
+    for lane_number, begin, end, name, has_label, note in rows:
         style = styles[name]
-        keywords = {**style.bar, "linewidth": 0.5, "label": style.label if first else ""}
+        keywords = {**style.bar, "linewidth": 0.5, "label": style.label if has_label else ""}
         axes.barh(lane_number, end - begin, left=begin, height=0.72, **keywords)
         if note:
             axes.text(

@@ -31,11 +31,11 @@ def matching_graph(
     graph = nx.from_pandas_edgelist(edges, *ends, [weight, chosen])
     positions = nx.circular_layout(graph)
     for in_matching, color, width, line in ((0, "#9a9a9a", 0.9, "--"), (1, "#514b8a", 2.6, "-")):
-        listed = [(a, b) for a, b, matched in graph.edges(data=chosen) if matched == in_matching]
+        edge_list = [(a, b) for a, b, matched in graph.edges(data=chosen) if matched == in_matching]
         nx.draw_networkx_edges(
             graph,
             positions,
-            edgelist=listed,
+            edgelist=edge_list,
             ax=axes,
             edge_color=color,
             width=width,

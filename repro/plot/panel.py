@@ -99,6 +99,7 @@ def _mark_points_outside(axes: Axes) -> None:
     for line in list(axes.lines):
         x = np.asarray(line.get_xdata(), float)
         y = np.asarray(line.get_ydata(), float)
+        # Reference lines have no points, and some curves have markers in the legend only.
         if line.get_transform() != axes.transData or line.get_markevery() == []:
             continue
         for edge, marker, beyond in ((high, CARETUP, y > above), (low, CARETDOWN, y < below)):
@@ -116,7 +117,7 @@ def _mark_points_outside(axes: Axes) -> None:
                 clip_on=False,
                 label="_outside",
             )
-            # Only the first has space for its value.
+            # Only the first arrow has space for the value of its point.
             first = int(np.flatnonzero(beyond)[0])
             axes.annotate(
                 f"{y[first]:.3g}",

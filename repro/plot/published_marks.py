@@ -156,7 +156,7 @@ def published_fact(
 
 
 def legend_keys(panels: Iterable[Axes]) -> Iterator[tuple[tuple[Line2D, ...], str]]:
-    """Yield the legend entry of published values in some panels: its keys and its label."""
+    """Yield the keys and the label of published values in some panels, if they have any."""
     panels = list(panels)
     lines = [line for axes in panels for line in axes.lines if line.get_label() == _LABEL]
     lines = [line for line in lines if np.isfinite(np.asarray(line.get_ydata(), float)).any()]

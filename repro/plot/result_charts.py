@@ -13,14 +13,14 @@ from repro.model.records import Result
 from repro.plot.gantt import gantt_chart
 from repro.plot.lines import cdf_chart, line_chart
 
-Chart = Literal["jct", "utilisation", "gantt"]
-#: Jobs that a Gantt chart shows at most.
+ChartName = Literal["jct", "utilisation", "gantt"]
+#: Largest number of jobs in a Gantt chart.
 MOST_LANES = 40
 _HOUR_S = 3600.0
 
 
 def plot_result(
-    result: Result, chart: Chart = "jct", *, start: float = 0.0, end: float | None = None
+    result: Result, chart: ChartName = "jct", *, start: float = 0.0, end: float | None = None
 ) -> Figure:
     """Draw one chart of a run.
 
@@ -38,8 +38,8 @@ def plot_result(
     ParamError
         Unknown chart, a run without intervals, or more than 40 jobs in the window of a Gantt chart.
     """
-    if chart not in get_args(Chart):
-        raise ParamError(f"chart is {chart!r}; give {', '.join(get_args(Chart))}")
+    if chart not in get_args(ChartName):
+        raise ParamError(f"chart is {chart!r}; give {', '.join(get_args(ChartName))}")
     title = f"{result.meta['policy']} on {result.meta['cluster']}"
     if chart == "jct":
         jobs = result.jobs.assign(policy=result.meta["policy"])
@@ -102,6 +102,6 @@ def _gantt(window: pd.DataFrame, meta: dict[str, Any], title: str) -> Figure:
     count = ordered["job_id"].nunique()
     if count > MOST_LANES:
         raise ParamError(
-            f"{count} jobs run in this window, at most {MOST_LANES} are drawn; give start and end"
+            f"{count} jobs run in this window, at most {MOST_LANES} are plotted; give start and end"
         )
     return gantt_chart(ordered, lane="job_id", series="policy", columns=2, title=title)

@@ -230,7 +230,9 @@ class _Sheet:
 
     def top(self, title: str, *, pairs: bool) -> None:
         """Write the title and, at the right, a sample cell with ours and published."""
-        sample = [("in a cell: ", _PUBLISHED), ("ours", _OURS), ("  published", _PUBLISHED)] * pairs
+        sample = []
+        if pairs:
+            sample = [("in a cell: ", _PUBLISHED), ("ours", _OURS), ("  published", _PUBLISHED)]
         x = self.inches - sum(_text_width(text, font) for text, font in sample)
         lines = _wrapped(title, _WORDS, x - 0.1)
         for number, line in enumerate(lines):
@@ -295,8 +297,9 @@ class _Sheet:
         self.y += 0.06
         for agreement in (*AGREEMENTS.values(), OURS_ONLY, PUBLISHED_ONLY):
             width = 0.27 + _text_width(agreement.words, _PUBLISHED)
-            is_only_one = agreement is OURS_ONLY and len(present - {None}) == 1
-            if agreement not in present or is_only_one:
+            # a table without any published value needs no key
+            is_only_key = agreement is OURS_ONLY and len(present - {None}) == 1
+            if agreement not in present or is_only_key:
                 continue
             if x and x + width > self.inches:
                 x = 0.0
@@ -347,7 +350,8 @@ def _cell(ours: Any, published: Any, form: str) -> _Cell:
         agreement = NEAR if ours == published else FAR
     else:
         distance = abs(ours - published) - 1e-9
-        # NaN is the distance of equal infinities, and the last limit where published is 0.
+        # Equal infinities have distance NaN, and a published 0 has NaN as the last limit. ``not >``
+        # is true for NaN.
         agreement = next(
             agreement
             for largest, agreement in AGREEMENTS.items()

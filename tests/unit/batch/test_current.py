@@ -206,10 +206,12 @@ def shared(project, monkeypatch):
     return params.discover()
 
 
-def planned(project, entries, **given):
+def planned(project, entries, **user_parameters):
     """Tasks of a batch by figure."""
     options = {"profile": "quick", "out": project.root / "out", "force": False}
-    tasks, outcomes = plan.plan(entries, given=given, scratch=project.root, **options)
+    tasks, outcomes = plan.plan(
+        entries, user_parameters=user_parameters, scratch=project.root, **options
+    )
     assert outcomes == []
     return {task.id: task for task in tasks}
 
@@ -249,7 +251,7 @@ def test_a_shared_notebook_needs_the_parameter(project, shared):
             shared,
             profile="quick",
             out=project.root,
-            given={},
+            user_parameters={},
             force=False,
             scratch=project.root,
             named=True,
