@@ -239,8 +239,8 @@ class FigureRun:
         --------
         >>> fig = figure("tiresias/tab05_trace_jct")
         >>> jobs = fig.trace("testbed").head(20)
-        >>> list(fig.run_all(jobs, ["srtf", "fifo"], cluster="2x4", rules="paper"))
-        ['srtf', 'fifo']
+        >>> list(fig.run_all(jobs, ["srtf", "yarn-cs"], cluster="2x4", rules="paper"))
+        ['srtf', 'yarn-cs']
         """
         one_trace = isinstance(traces, pd.DataFrame)
         by_label = {"": traces} if isinstance(traces, pd.DataFrame) else traces

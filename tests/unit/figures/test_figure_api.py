@@ -250,10 +250,59 @@ def test_a_second_save_replaces_the_first_and_sweeps_leftovers(fig):
     assert not list(fig.folder.glob(".*"))
 
 
-def test_values_must_match_the_claims(fig):
+def test_values_must_match_the_claims(fig, project):
+    paper = repro.figure("tiresias/fig01_one", profile="paper", out=project.root / "out")
     with pytest.raises(ClaimError, match="no value for claim big"):
-        saved(fig, {"jobs": 6})
+        saved(paper, {"jobs": 6})
+    with pytest.raises(ClaimError, match="value for unknown claim bigg"):
+        saved(fig, {"jobs": 6, "bigg": 200})
     assert not fig.folder.exists()
+
+
+def test_a_smaller_run_may_leave_claims_without_a_value(fig):
+    _, record = saved(fig, {"jobs": 6})
+    verdicts = {row["id"]: row["verdict"] for row in record["claims"]}
+    assert verdicts == {"jobs": "reproduced", "big": "not comparable"}
+    assert record["claims"][1]["reason"] == "not at this profile"
+
+
+def test_tables_are_written_below_each_other(fig):
+    tables = [pd.DataFrame({"x": [0], "y": [1.0]}), pd.DataFrame({"x": [1], "z": ["a"]})]
+    plot = line_chart(tables[0], x="x", y="y")
+    fig.save(plot, tables, {"jobs": 6, "big": 200})
+    assert (fig.folder / "fig01_one.csv").read_bytes() == b"x,y,z\n0,1,\n1,,a\n"
+
+
+def test_every_policy_runs_on_every_trace_under_every_rule_set(fig):
+    trace = small_trace()
+    by_seed = {0: trace, 1: trace.head(3)}
+    policies = {"srtf": {}, "three": ["yarn-cs", {}], "four": {"policy": "srsf", "settings": {}}}
+    results = fig.run_all(by_seed, policies, rules=["paper", "tiresias"])
+    assert list(results)[:3] == [("paper", "srtf", 0), ("paper", "srtf", 1), ("paper", "three", 0)]
+    assert len(results) == 12 and len(results["tiresias", "four", 1].jobs) == 3
+    alone = fig.simulate(trace, cluster="1x4", policy=repro.make("yarn-cs"))
+    assert fig.run_all(trace, policies, rules="paper")["three"].jobs.equals(alone.jobs)
+    assert list(fig.run_all(by_seed, ["srtf"], rules="paper")) == [("srtf", 0), ("srtf", 1)]
+
+
+def test_traces_are_those_of_the_inputs(fig, project, synth):
+    own(project, "mine.csv")
+    fig.inputs |= {"trace": "testbed", "seeds": [0, 4]}
+    assert fig.traces()[4].equals(fig.trace("testbed", seed=4))
+    fig.inputs["trace"] = "data/mine.csv"
+    assert list(fig.traces()) == [0]
+    fig.inputs["traces"] = {"A": "testbed", "B": "data/mine.csv"}
+    assert [len(trace) for trace in fig.traces().values()] == [4, 2]
+
+
+def test_a_format_is_that_of_the_users_traces(project, fig, synth):
+    own(project, "mine.csv")
+    run = repro.figure("tiresias/fig01_one", format="muri", out=project.root / "out")
+    assert len(run.trace("testbed")) == 4
+    with pytest.raises(TraceError, match="missing column"):
+        run.trace("data/mine.csv")
+    run = repro.figure("tiresias/fig01_one", format="repro", out=project.root / "out")
+    assert len(run.trace("data/mine.csv")) == 2 and not run.variation
 
 
 def test_infinite_and_missing_values_are_valid_json(fig):

@@ -42,6 +42,28 @@ def test_shared_legend_names_each_series_once(jobs):
     assert all(axes.get_legend() is None for axes in figure.axes)
 
 
+@pytest.mark.parametrize(
+    ("panels", "legend", "shared"),
+    [(2, None, True), (2, "panels", False), (1, None, False), (1, "shared", True)],
+)
+def test_several_panels_share_a_legend_once_they_are_complete(jobs, panels, legend, shared):
+    figure, axes = new_figure(panels, columns=2, legend=legend)
+    for panel in axes:
+        cdf_chart(jobs, value="jct", series="policy", axes=panel)
+    assert not figure.legends
+    for _ in range(2):
+        figure.complete()
+        assert len(figure.legends) == shared
+        assert all((panel.get_legend() is None) == shared for panel in axes)
+
+
+def test_panels_without_series_get_no_legend():
+    figure, axes = new_figure(2)
+    axes[0].plot([0, 1])
+    figure.complete()
+    assert not figure.legends
+
+
 def test_panels_are_stable_bytes(jobs):
     assert render(two_panels(jobs), "svg") == render(two_panels(jobs), "svg")
 
