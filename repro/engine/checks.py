@@ -41,15 +41,15 @@ def check_demands(table: JobTable, cluster: Cluster, policy: Policy, placer: Pla
     limit = cluster.num_gpus
     if not isinstance(policy, Order) and not policy.elastic:
         limit = max(gpus_by_type(cluster).values(), default=limit)
-    one_type = " of one type" if limit < cluster.num_gpus else ""
+    type_note = " of one type" if limit < cluster.num_gpus else ""
     must_be_placeable = isinstance(policy, Order) and not policy.preemptive
     for job, gpus in enumerate(table.gpus):
         is_too_large = gpus > limit and not policy.elastic
         if is_too_large or (must_be_placeable and not placer.possible(gpus)):
+            placement_note = ", under this placement" if gpus <= limit else ""
             raise TraceError(
                 f"job {table.ids[job]!r} asks for {gpus} GPUs and can never run on "
-                f"{cluster} ({limit} GPUs{one_type}"
-                f"{', under this placement' if gpus <= limit else ''}); use a larger cluster "
+                f"{cluster} ({limit} GPUs{type_note}{placement_note}); use a larger cluster "
                 f"or drop the job"
             )
 

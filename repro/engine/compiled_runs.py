@@ -87,15 +87,15 @@ def _simulate_elastic(setup: Setup) -> AddedRecords | None:
 
     settings = setup.settings
     with naming_the_policy(policy, setup.view, setup.table):
-        columns, held_s = simulate_divided(
+        columns, held_gpu_s = simulate_divided(
             setup.table,
             policy,
             setup.view,
             setup.holdings.intervals if settings.keep_intervals else None,
-            parts_per_second=settings.rules.grid,
+            ticks_per_second=settings.rules.grid,
             wants_prediction=sampled_jobs(setup.table.count, settings.predict, settings.seed),
         )
-    return AddedRecords(columns, held_s)
+    return AddedRecords(columns, held_gpu_s)
 
 
 def why_not_compiled(setup: Setup) -> str:

@@ -53,7 +53,7 @@ class DecisionChecks:
         """Check that the decision names the hosts of a gang first, and that their GPUs suffice."""
         absent = [job for job in run.hosts if job not in chosen]
         if absent:
-            host = self._table.ids[self.known_row(absent[0])]
+            host = self._table.ids[self.checked_row(absent[0])]
             raise self.error(
                 now,
                 run.jobs[0],
@@ -67,7 +67,7 @@ class DecisionChecks:
                 f"shares {run.shared:g} of its {run.gpus:g} GPUs with jobs that hold {host_gpus:g}",
             )
 
-    def known_row(self, job: int) -> int:
+    def checked_row(self, job: int) -> int:
         """``job``, after a check that it is a row number of the trace."""
         if not 0 <= job < self._table.count:
             raise PolicyError(f"policy {self._policy.name!r} names unknown row number {job!r}")

@@ -27,20 +27,21 @@ class DrainingGpus:
         self.checkpoints.append((until, gpus))
 
     def delay(self, gpus: float, free: Mapping[str | None, float], now: float) -> float:
-        """Seconds until checkpoints use none of ``gpus`` GPUs of the ``free`` GPUs.
+        """Seconds until ``gpus`` of the ``free`` GPUs can start a gang.
 
-        A gang first takes free GPUs without a checkpoint, then the GPUs whose checkpoint ends
+        The gang first takes free GPUs without a checkpoint, then the GPUs whose checkpoint ends
         earliest.
         """
         draining = [entry for entry in self.checkpoints if entry[0] > now]
-        usable = sum(free.values()) - sum(held for _, held in draining)
+        usable = sum(free.values()) - sum(busy_gpus for _, busy_gpus in draining)
         missing = gpus - max(0.0, usable)
         heapify(draining)
         until = now
         while missing > GPU_ROUNDING and draining:
-            until, held = heappop(draining)
-            if held > missing:
-                heappush(draining, (until, held - missing))
-            missing -= held
+            until, busy_gpus = heappop(draining)
+            if busy_gpus > missing:
+                heappush(draining, (until, busy_gpus - missing))
+            missing -= busy_gpus
+        # checkpoints for which this gang waits cannot delay another gang
         self.checkpoints = draining
         return until - now

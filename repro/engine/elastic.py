@@ -27,11 +27,11 @@ from repro.model.elastic import (
     ElasticJobs,
     ElasticState,
     arrive,
-    clock_parts,
     count_event,
     depart,
     jobs_of,
     mean_jobs,
+    ticks_of,
 )
 from repro.model.jobs import JobTable
 from repro.model.records import Intervals
@@ -43,7 +43,7 @@ HOLDERS_BEFORE, CLOSED = range(2)
 
 
 class DivisionRecord(NamedTuple):
-    """Records of a simulation of an elastic policy. Instants are as in `ElasticJobs`.
+    """Records of a simulation of an elastic policy. Instants are in ticks, as in `ElasticJobs`.
 
     Arrays have an entry per job unless their comment gives another shape.
     """
@@ -65,7 +65,7 @@ class DivisionRecord(NamedTuple):
     #: (2,): see `HOLDERS_BEFORE`
     tally: Ints
     #: (1,): GPU-seconds held
-    held_s: Floats
+    held_gpu_s: Floats
     #: (5, intervals): job, start, end, GPUs and speed of as many closed intervals as fit
     spans: Floats
 
@@ -85,7 +85,7 @@ class DivisionRecord(NamedTuple):
             since=np.zeros(n),
             holders_before=np.zeros(n, np.int64),
             tally=np.zeros(2, np.int64),
-            held_s=np.zeros(1),
+            held_gpu_s=np.zeros(1),
             spans=np.zeros((5, num_spans)),
         )
 
@@ -96,7 +96,7 @@ def simulate_divided(
     view: View,
     intervals: Intervals | None,
     *,
-    parts_per_second: float,
+    ticks_per_second: float,
     wants_prediction: Flags,
 ) -> tuple[dict[str, Floats | Ints], float]:
     """Simulate until every job has finished.
@@ -113,9 +113,8 @@ def simulate_divided(
         View of the policy.
     intervals : Intervals or None
         Record of the intervals in which jobs hold GPUs; None: intervals are not recorded.
-    parts_per_second : float
-        Ticks of the clock per second. Above 1, instants are whole numbers of ticks. With 1, they
-        are seconds with fractions.
+    ticks_per_second : float
+        Ticks of the clock per second (`ElasticJobs.ticks_per_second`).
     wants_prediction : array of bool
         Jobs whose completion is predicted at their arrival.
 
@@ -124,34 +123,34 @@ def simulate_divided(
     columns : dict
         More columns of the job records: fair_jct (s), predicted_jct (s; NaN: not predicted). A
         policy with classes adds job_class.
-    held_s : float
+    held_gpu_s : float
         GPU-seconds held by all jobs.
     """
     rule = policy.rule
     assert rule is not None, "the policy has a compiled rule"
-    jobs = jobs_of(policy, view, grid=parts_per_second, alone=intervals is not None)
+    jobs = jobs_of(policy, view, ticks_per_second=ticks_per_second, alone=intervals is not None)
     # Under a policy that foresees, later arrivals do not change a JCT. With exact sizes and
     # free resizing the simulated JCT is then the prediction.
-    exact = policy.foresees and not policy.size_error and not policy.resize_s
-    no_rollouts = exact or policy.reserved_end is not None
+    jct_is_prediction = policy.foresees and not policy.size_error and not policy.resize_s
+    no_rollouts = jct_is_prediction or policy.reserved_end is not None
     wants_rollout = np.zeros_like(wants_prediction) if no_rollouts else wants_prediction
-    record, last = _run(policy, rule, jobs, wants_rollout, intervals is not None)
+    record, last_state = _run(policy, rule, jobs, wants_rollout, intervals is not None)
     if intervals is not None:
         _append_spans(intervals, record.spans, jobs)
-    jct = (record.end - jobs.submit) / parts_per_second
+    jct = (record.end - jobs.submit) / ticks_per_second
     _write_state(table, record, jobs)
     fair_jct = jobs.work / np.minimum(jobs.gpus / record.mean_jobs, jobs.demand)
     predicted_jct = record.predicted_jct
-    if exact:
+    if jct_is_prediction:
         predicted_jct = np.where(wants_prediction, jct, math.nan)
     if policy.reserved_end is not None:
-        promised_end = last.own_floats[policy.reserved_end, : len(jct)]
-        promised_jct = (promised_end - jobs.submit) / parts_per_second
-        predicted_jct = np.where(wants_prediction, promised_jct, math.nan)
+        reserved_end = last_state.own_floats[policy.reserved_end, : len(jct)]
+        reserved_jct = (reserved_end - jobs.submit) / ticks_per_second
+        predicted_jct = np.where(wants_prediction, reserved_jct, math.nan)
     columns: dict[str, Floats | Ints] = {"fair_jct": fair_jct, "predicted_jct": predicted_jct}
     if policy.has_classes:
         columns["job_class"] = jobs.group
-    return columns, float(record.held_s[0])
+    return columns, float(record.held_gpu_s[0])
 
 
 def _run(
@@ -184,11 +183,12 @@ def _run(
 
 def _append_spans(intervals: Intervals, spans: Floats, jobs: ElasticJobs) -> None:
     """Append closed intervals to the records."""
-    parts = jobs.per_second
     job, start, end, gpus, rate = spans
+    start_s = start / jobs.ticks_per_second
+    end_s = end / jobs.ticks_per_second
     relative_rate = rate / jobs.full_speed[job.astype(int)]
     no_type = np.full(len(job), -1.0)
-    columns = [job, job, start / parts, end / parts, gpus, gpus, relative_rate, no_type]
+    columns = [job, job, start_s, end_s, gpus, gpus, relative_rate, no_type]
     intervals.blocks.append(np.array(columns))
 
 
@@ -197,8 +197,8 @@ def _write_state(table: JobTable, record: DivisionRecord, jobs: ElasticJobs) -> 
     state = table.state
     # a rule that divides GPUs by kind records no start of a job: it counts as started at arrival
     first_start = np.where(np.isinf(record.first_start), jobs.submit, record.first_start)
-    state.first_start[:] = first_start / jobs.per_second
-    state.end[:] = record.end / jobs.per_second
+    state.first_start[:] = first_start / jobs.ticks_per_second
+    state.end[:] = record.end / jobs.ticks_per_second
     state.work_left[:] = 0.0
     state.preemptions[:] = record.preemptions
 
@@ -224,49 +224,52 @@ def compiled_rule(
         next_job = 0
         num_jobs = len(jobs.work)
         while True:
-            now_state, now_jobs = (rollout, rollout_jobs) if subject >= 0 else (state, jobs)
+            # the rollout under way, or else the simulation
+            present_state, present_jobs = (rollout, rollout_jobs) if subject >= 0 else (state, jobs)
             has_arrivals = subject < 0 and next_job < num_jobs
             next_submit = jobs.submit[next_job] if has_arrivals else math.inf
-            first, end, second = _next_end(now_jobs, now_state)
-            lease_end = now_state.clock[LEASE_ENDS]
+            first, end, second = _next_end(present_jobs, present_state)
+            lease_end = present_state.clock[LEASE_ENDS]
             now = min(end, lease_end, next_submit)
             if now == math.inf:
                 break
-            _advance(now_jobs, now_state, now)
+            _advance(present_jobs, present_state, now)
             # completions come before ends of leases, and these before arrivals
-            is_completion = end <= now * _tie_factor(now_jobs)
+            is_completion = end <= now * _tie_factor(present_jobs)
             is_arrival = now < lease_end and not is_completion
             if is_arrival:
                 arrive(state, jobs, next_job)
                 admit(jobs, rule_settings, state, next_job)
                 next_job += 1
             elif is_completion:
-                has_ties = second <= now * _tie_factor(now_jobs)
+                has_ties = second <= now * _tie_factor(present_jobs)
                 while first >= 0:
-                    depart(now_state, now_jobs, first)
+                    depart(present_state, present_jobs, first)
                     if first == subject:
                         break
-                    retire(now_jobs, rule_settings, now_state, first)
+                    retire(present_jobs, rule_settings, present_state, first)
                     if subject < 0:
                         record.end[first] = now
                         record.mean_jobs[first] = mean_jobs(state, first)
                     # jobs done at this instant complete before a division could take their GPUs
-                    first = _also_done(now_jobs, now_state) if has_ties else -1
+                    first = _also_done(present_jobs, present_state) if has_ties else -1
                     if first >= 0:
-                        count_event(now_state)
+                        count_event(present_state)
                 if subject >= 0 and first == subject:
-                    record.predicted_jct[subject] = (now - jobs.submit[subject]) / jobs.per_second
+                    jct_ticks = now - jobs.submit[subject]
+                    record.predicted_jct[subject] = jct_ticks / jobs.ticks_per_second
                     subject = -1
                     continue
-            share(now_jobs, rule_settings, now_state)
-            lease_end = min(now + jobs.lease, now_state.clock[WAKE])
-            now_state.clock[LEASE_ENDS] = lease_end if now_state.tally[PRESENT] > 0 else math.inf
+            share(present_jobs, rule_settings, present_state)
+            lease_end = min(now + jobs.lease, present_state.clock[WAKE])
+            has_jobs = present_state.tally[PRESENT] > 0
+            present_state.clock[LEASE_ENDS] = lease_end if has_jobs else math.inf
             if subject < 0:
                 _record_changes(state, record, keeps_intervals)
                 if is_arrival and record.wants_rollout[next_job - 1]:
                     subject = next_job - 1
                     _copy(jobs, state, rollout, next_job)
-        record.held_s[0] = state.clock[HELD_GPU_S]
+        record.held_gpu_s[0] = state.clock[HELD_GPU_S]
 
     return DivisionRule(run, admit, retire, share, memory, by_arrival)
 
@@ -274,15 +277,12 @@ def compiled_rule(
 @njit()
 def _tie_factor(jobs: ElasticJobs) -> float:
     """Factor f: a completion at up to f * now counts as now. It is 1 for whole ticks."""
-    return SAME_INSTANT if jobs.per_second == 1.0 else 1.0
+    return SAME_INSTANT if jobs.ticks_per_second == 1.0 else 1.0
 
 
 @njit(error_model="numpy")
 def _next_end(jobs: ElasticJobs, state: ElasticState) -> tuple[int, float, float]:
-    """Next job to complete (-1: none), its end, and the end of the job after it.
-
-    Both ends are in parts of a second.
-    """
+    """Next job to complete (-1: none), its end (ticks), and the end of the job after it (ticks)."""
     first = -1
     earliest = math.inf
     second = math.inf
@@ -292,7 +292,7 @@ def _next_end(jobs: ElasticJobs, state: ElasticState) -> tuple[int, float, float
         seconds = state.work_left[job] / state.rate[job]
         if jobs.pause > 0.0:
             begin = max(now, state.progress_from[job])
-        end = begin + clock_parts(jobs, seconds)
+        end = begin + ticks_of(jobs, seconds)
         if end < earliest:
             second = earliest
             first = job
@@ -317,7 +317,7 @@ def _also_done(jobs: ElasticJobs, state: ElasticState) -> int:
         # a job that has just completed holds no GPUs
         if state.gpus[job] == 0.0:
             continue
-        if jobs.per_second > 1.0:
+        if jobs.ticks_per_second > 1.0:
             is_done = state.work_left[job] == 0.0
         else:
             waits = max(state.progress_from[job] - now, 0.0) if jobs.pause > 0.0 else 0.0
@@ -331,14 +331,14 @@ def _also_done(jobs: ElasticJobs, state: ElasticState) -> int:
 def _advance(jobs: ElasticJobs, state: ElasticState, now: float) -> None:
     """Let the jobs progress until an event, and count the event for `mean_jobs`."""
     clock = state.clock
-    seconds = (now - state.clock[NOW]) / jobs.per_second
+    seconds = (now - state.clock[NOW]) / jobs.ticks_per_second
     if seconds > 0.0:
         for job in state.holders[: state.tally[HOLDERS]]:
             if jobs.pause == 0.0:
                 state.work_left[job] -= state.rate[job] * seconds
             elif now > state.progress_from[job]:
                 begin = max(clock[NOW], state.progress_from[job])
-                state.work_left[job] -= state.rate[job] * ((now - begin) / jobs.per_second)
+                state.work_left[job] -= state.rate[job] * ((now - begin) / jobs.ticks_per_second)
         clock[HELD_GPU_S] += min(clock[DEMAND], jobs.gpus) * seconds
         clock[NOW] = now
     count_event(state)

@@ -58,7 +58,7 @@ class GangNodes:
 
         The list is empty for a gang without own GPUs or with a fraction of a GPU.
         """
-        charged = run.gpus - run.shared
+        charged = run.charged
         if self.counts_only or not charged or charged != int(charged):
             return ()
         self.placement_used = True
@@ -69,13 +69,13 @@ class GangNodes:
         return self._nodes.get(leader, ())
 
     def place(self, run: Run) -> None:
-        """Let the placement rule choose the nodes of a gang."""
+        """Occupy the nodes of a gang: those of its tasks, or the choice of the placement rule."""
         placer = self._placer_by_type.get(run.gpu_type, self.placer)
         leader = run.jobs[0]
         self.placement_used = True
         if not run.tasks:
             model = self._table.models[leader] if placer.reads_model else None
-            self._nodes[leader] = placer.take(leader, int(run.gpus - run.shared), model)
+            self._nodes[leader] = placer.take(leader, int(run.charged), model)
             return
         if len(run.tasks) != run.gpus:
             raise PolicyError(

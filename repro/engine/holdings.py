@@ -69,13 +69,13 @@ class Holdings:
             table, cluster, policy, placer, placer_by_type, counts_only=counts_only
         )
         self.costs = None if overhead is None else OverheadCosts(table, overhead, self.gangs)
-        #: set if a start is charged in every interval. Then completions are predicted after each
-        #: decision; otherwise a start predicts them
+        #: set if a start is charged in every interval. Completions are then predicted after each
+        #: decision, otherwise at the start of each job.
         self.interval_starts: IntervalStarts | None = None
         if overhead is not None and overhead.every_interval:
             self.interval_starts = IntervalStarts(table, overhead, self.runs)
-        asks_unit_times = self.interval_starts is not None
-        self.rates = RunRates(table, cluster, policy, perf, asks_unit_times=asks_unit_times)
+        needs_unit_s = self.interval_starts is not None
+        self.rates = RunRates(table, cluster, policy, perf, needs_unit_s=needs_unit_s)
         #: set if the performance model changes rates while jobs run
         self.renewals: Renewals | None = None
         if isinstance(perf, Renewing):
@@ -148,7 +148,7 @@ class Holdings:
             self._hold_waiting(run, now)
             return []
         rates, unit_s = self.rates.of(run, nodes)
-        charged = run.gpus - run.shared
+        charged = run.charged
         # instant at which earlier jobs have left the GPUs
         free_from = now
         if self.draining.checkpoints:
@@ -202,19 +202,22 @@ class Holdings:
         """Stop jobs; ``pauses`` has the seconds of their checkpoints."""
         table = self.table
         runs = self.runs
-        left = table.work_left
+        work_left = table.work_left
         since = table.since
         rate = table.rate
         for job in jobs:
-            elapsed = now - since[job]
-            work_left = left[job] - elapsed * rate[job] if elapsed > 0.0 else left[job]
-            left[job] = work_left if work_left > 0.0 else 0.0
+            progress_s = now - since[job]
+            remaining = work_left[job]
+            if progress_s > 0.0:
+                remaining -= progress_s * rate[job]
+            work_left[job] = remaining if remaining > 0.0 else 0.0
             if job in pauses:
-                if elapsed >= 0.0:
+                if progress_s >= 0.0:
                     until = now + pauses[job]
                     self.overhead_s += until - now
                 else:
-                    # a job without progress has nothing to checkpoint, and stops loading
+                    # A job without progress has nothing to checkpoint, and stops loading. Its start
+                    # was charged in full, so the overhead falls by the loading that is left out.
                     until = max(now, table.free_from[job])
                     self.overhead_s += until - since[job]
                 self.draining.add(runs[job].charged / len(runs[job].jobs), until)
@@ -231,7 +234,7 @@ class Holdings:
             table.type_column[job] = -1
             self.completions.invalidate(job)
         if self.runs.keys().isdisjoint(run.jobs):
-            self.free[run.gpu_type] += run.gpus - run.shared
+            self.free[run.gpu_type] += run.charged
             self.gangs.give_back(run)
 
     def _record(self, run: Run, job: int, now: float) -> None:
@@ -241,7 +244,7 @@ class Holdings:
         if self._keeps_intervals:
             leader = run.jobs[0]
             intervals = self.intervals
-            charged = (run.gpus - run.shared) / len(run.jobs)
+            charged = run.charged / len(run.jobs)
             rate = table.rate[job] * table.solo[job]
             gpu_type = intervals.types[run.gpu_type]
             intervals.rows.fromlist([job, leader, start, now, charged, run.gpus, rate, gpu_type])
@@ -304,11 +307,11 @@ class Holdings:
         """
         table = self.table
         for job in jobs:
-            done = max(0.0, now - table.since[job])
-            lost = math.fmod(done, checkpoint_s)
-            table.work_left[job] -= (done - lost) * table.rate[job]
+            progress_s = max(0.0, now - table.since[job])
+            lost_s = math.fmod(progress_s, checkpoint_s)
+            table.work_left[job] -= (progress_s - lost_s) * table.rate[job]
             table.since[job] = max(now, table.since[job]) + restart_s
-            self.overhead_s += lost + restart_s
+            self.overhead_s += lost_s + restart_s
             self.completions.invalidate(job)
             self._predict(job, table.since[job])
 

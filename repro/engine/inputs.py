@@ -128,7 +128,7 @@ def _has_model(setup: Setup) -> bool:
     perf = setup.settings.perf
     if share_traits(setup.policy).pairs_up and isinstance(perf, ThroughputTable):
         return bool(perf.pairs)
-    models = setup.table.unread_models
+    models = setup.table.uncounted_models
     if isinstance(perf, SpeedUp):
         return any(model in perf.curves for model in models)
     return perf is not None

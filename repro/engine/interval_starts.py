@@ -74,25 +74,25 @@ class IntervalStarts:
         """Predicted completions (s) with their jobs, if no further decision comes before them.
 
         Completions within ``tie_rel`` of the earliest are simultaneous, at the instant of the first
-        such job in ``order``. If the earliest completion has no ties, the result has it
-        alone: a decision follows it and predicts the others anew. With ``predict_all`` the result
-        has all completions.
+        such job in ``order``. If the earliest completion has no ties, it is the whole result,
+        because the decision after it predicts the others anew. With ``predict_all`` the result has
+        all completions.
         """
         rows = np.fromiter(self._runs, np.int64, len(self._runs))
         ends = now + self._table.state.work_left[rows] * self._unit_s[rows]
         jobs = rows.tolist()
-        seconds = ends.tolist()
-        first = min(seconds, default=math.inf)
+        instants = ends.tolist()
+        first = min(instants, default=math.inf)
         if np.count_nonzero(ends <= first * (1.0 + ALONE_TOLERANCES * tie_rel)) == 1:
             if not predict_all:
-                return [(first, jobs[seconds.index(first)])]
-            return zip(seconds, jobs, strict=True)
-        end_of = dict(zip(jobs, seconds, strict=True))
+                return [(first, jobs[instants.index(first)])]
+            return zip(instants, jobs, strict=True)
+        end_of = dict(zip(jobs, instants, strict=True))
         jobs = [job for job in order if job in end_of]
-        seconds = [*map(end_of.__getitem__, jobs)]
+        instants = [*map(end_of.__getitem__, jobs)]
         first = math.inf
-        for end in seconds:
+        for end in instants:
             if end < first and not math.isclose(end, first, rel_tol=tie_rel):
                 first = end
         ties = partial(math.isclose, first, rel_tol=tie_rel)
-        return zip((first if ties(end) else end for end in seconds), jobs, strict=True)
+        return zip((first if ties(end) else end for end in instants), jobs, strict=True)

@@ -73,19 +73,20 @@ class Engine:
             next_decision = self._next_decision(undecided)
             # One call may simulate several rounds. Arrivals and completions inside them are handled
             # at the next decision.
-            late = event < next_decision < math.inf and next_decision <= stop_time
-            late = late and driver.rounds is not None and driver.rounds.events_after_call
-            instant = next_decision if late else min(event, next_decision)
+            may_be_late = driver.rounds is not None and driver.rounds.events_after_call
+            is_inside = event < next_decision < math.inf and next_decision <= stop_time
+            is_late = may_be_late and is_inside
+            instant = next_decision if is_late else min(event, next_decision)
             if instant == math.inf and self._poked is None:
                 raise self._never_ends()
             if instant > stop_time:
                 return
             now = view.now = yield from self._sleep(instant)
-            # only one completion can form one event with an arrival
+            # an event with an arrival takes in no completion after the earliest
             is_tie = abs(completion - now) <= tie_window_s
             due = completion if is_tie else now * times.completion_factor
             if completion_heap and completion_heap[0][0] <= due:
-                undecided = self._complete(due, now, late) or undecided
+                undecided = self._complete(due, now, is_late) or undecided
             if holdings.renewals is not None:
                 for job in holdings.renew_rates(now):
                     driver.rate_changed(job, now)
@@ -127,14 +128,14 @@ class Engine:
             return min(instant, env.now)
         return instant
 
-    def _complete(self, due: float, now: float, late: bool) -> bool:
+    def _complete(self, due: float, now: float, is_late: bool) -> bool:
         """End the jobs whose completion is predicted up to ``due`` (s); True if a job ended.
 
-        With ``late`` they end at the predicted instant, otherwise now.
+        With ``is_late`` they end at the predicted instant, otherwise now.
         """
         completed = False
         for predicted, job in self.holdings.completions.due(due):
-            end = predicted if late else now
+            end = predicted if is_late else now
             self.driver.finish(job, end)
             self.holdings.complete(job, end)
             if self._awaited is None or job in self._awaited:

@@ -55,7 +55,7 @@ def make_rounds(
     if isinstance(perf, Renewing):
         raise renewals_refused()
     interval_blocks = holdings.intervals.blocks if settings.keep_intervals else None
-    knows_rates = speeds.determine_rates(perf)
+    rates_from_speeds = speeds.determine_rates(perf)
     if rounds.ideal:
         if settings.overhead is not None:
             raise ParamError(
@@ -69,10 +69,10 @@ def make_rounds(
             rounds,
             writes_holds=True,
             interval_blocks=interval_blocks,
-            perf=None if knows_rates else perf,
+            perf=None if rates_from_speeds else perf,
         )
     # rounds of whole steps use rates only to record intervals
-    knows_rates = knows_rates or (rounds.whole_steps and interval_blocks is None)
+    needs_no_perf = rates_from_speeds or (rounds.whole_steps and interval_blocks is None)
     mechanism = WholeSteps if rounds.whole_steps else GridRounds
     return mechanism(
         table,
@@ -81,5 +81,6 @@ def make_rounds(
         rounds,
         seed=settings.seed,
         interval_blocks=interval_blocks,
-        writes_holds=knows_rates and holdings.gangs.counts_only and not settings.processes,
+        # otherwise the engine writes holds, as it knows nodes, rates and added processes
+        writes_holds=needs_no_perf and holdings.gangs.counts_only and not settings.processes,
     )

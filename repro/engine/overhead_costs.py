@@ -49,7 +49,7 @@ class OverheadCosts:
                 self._before_restart[job] = (self._nodes(run), table.since[job], last_step)
 
     def pauses(self, jobs: Iterable[int]) -> dict[int, float]:
-        """Seconds of the checkpoint of each job, which is preempted."""
+        """Seconds of the checkpoint of each preempted job."""
         table = self._table
         return {job: self._overhead.pause_s(table, job) for job in jobs}
 
@@ -58,7 +58,7 @@ class OverheadCosts:
         return self._overhead.save_s(self._table, job)
 
     def begin(self, run: Run, job: int, free_from: float) -> tuple[float, float]:
-        """Instant from which a job that starts progresses (s), and its overhead (s).
+        """Instant of the first progress of a job after its start (s), and its overhead (s).
 
         ``free_from`` is the instant (s) from which no earlier holder uses the GPUs.
         """

@@ -24,7 +24,7 @@ class RunRates:
         Name of the policy, for messages.
     perf : Performance or None
         The performance model; None: jobs run at nominal speed.
-    asks_unit_times : bool
+    needs_unit_s : bool
         Ask a model that is `Paced` for the seconds of a unit of work instead of the rates.
     """
 
@@ -35,19 +35,19 @@ class RunRates:
         policy: str,
         perf: Performance | None,
         *,
-        asks_unit_times: bool,
+        needs_unit_s: bool,
     ) -> None:
         self._table = table
         self._cluster = cluster
         self._policy = policy
         self._perf = perf
-        self._paced = perf if asks_unit_times and isinstance(perf, Paced) else None
+        self._paced = perf if needs_unit_s and isinstance(perf, Paced) else None
         self._by_type = isinstance(perf, ByType)
 
     def of(self, run: Run, nodes: Nodes) -> tuple[Sequence[float], Sequence[float]]:
         """Speed of every member relative to running alone, and seconds per unit of its work.
 
-        The seconds are empty without ``asks_unit_times``.
+        The seconds are empty without ``needs_unit_s``.
         """
         table = self._table
         if self._perf is None:

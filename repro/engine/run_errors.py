@@ -29,9 +29,11 @@ def naming_the_policy(policy: Policy, view: View, table: JobTable) -> Iterator[N
         frame, line = last
         job = frame.f_locals.get("job")
         ids = table.ids
-        about = f", job {ids[job]!r}" if isinstance(job, int) and 0 <= job < len(ids) else ""
+        job_note = ""
+        if isinstance(job, int) and 0 <= job < len(ids):
+            job_note = f", job {ids[job]!r}"
         raise PolicyError(
-            f"policy {policy.name!r} fails at {view.now:g} s{about}: "
+            f"policy {policy.name!r} fails at {view.now:g} s{job_note}: "
             f"{type(cause).__name__}: {cause} ({Path(frame.f_code.co_filename).name}:{line} in "
             f"{frame.f_code.co_name})"
         ) from error

@@ -17,7 +17,7 @@ class AddedRecords(NamedTuple):
     #: more columns of the job records, in order of submission
     columns: Mapping[str, Floats | Ints | Flags] = {}
     #: GPU-seconds held by all jobs, if intervals are not recorded
-    held_s: float | None = None
+    held_gpu_s: float | None = None
 
 
 def records_of(setup: Setup, added: AddedRecords, **meta: Any) -> Result:
@@ -32,7 +32,7 @@ def records_of(setup: Setup, added: AddedRecords, **meta: Any) -> Result:
         "placement": repr(setup.settings.placement),
         "num_gpus": setup.cluster.num_gpus,
         "overhead_s": holdings.overhead_s,
-        "held_s": added.held_s,
+        "held_s": added.held_gpu_s,
     }
     columns = dict(added.columns)
     rounds = setup.driver.rounds

@@ -144,7 +144,7 @@ def simulate(
         perf = throughputs_of(trace)
     if overhead is None:
         overhead = _overhead(rule_set, round_settings) or policy.overhead()
-    predicted = _number_predicted(len(trace), predict, predict_interval, is_pcs=is_pcs)
+    num_predicted = _number_predicted(len(trace), predict, predict_interval, is_pcs=is_pcs)
     settings = RunSettings(
         placement=_placement(placement, policy),
         rules=rule_set,
@@ -156,16 +156,17 @@ def simulate(
         until=until,
         stop_time=stop_time,
         keep_intervals=not is_pcs if keep_intervals is None else keep_intervals,
-        predict=predicted,
+        predict=num_predicted,
         processes=processes,
     )
     started = time.perf_counter()
     with compile_watch() as watch:
         setup = Setup(trace, cluster, policy, settings)
-        reason = why_not_compiled(setup) if is_pcs or predicted else ""
+        reason = why_not_compiled(setup) if is_pcs or num_predicted else ""
         if reason:
-            option = _option_of_predictions(predict, predict_interval)
-            option = f"rules {rules}" if is_pcs else option
+            option = f"rules {rules}"
+            if not is_pcs:
+                option = _option_of_predictions(predict, predict_interval)
             raise ParamError(
                 f"{option}: {reason}; use rules other than pcs, and leave out predict and "
                 f"predict_interval"

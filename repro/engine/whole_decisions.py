@@ -166,55 +166,58 @@ class DecisionDriver:
     def _differences(self, decision: RunSet, now: float) -> tuple[list[int], list[Run]]:
         """List the stops and starts that turn the present gangs into the gangs of a decision."""
         chosen = self._admitted(decision, now)
-        held = self._holdings.runs
-        before = [job for job in self._order if job in held]
+        present_runs = self._holdings.runs
+        before = [job for job in self._order if job in present_runs]
         # identity is a quick first test: a gang that is equal does not restart
-        changed = [job for job in before if chosen.get(job) is not held[job]]
-        stops = dict.fromkeys(job for job in changed if chosen.get(job) != held[job])
+        changed = [job for job in before if chosen.get(job) is not present_runs[job]]
+        stops = dict.fromkeys(job for job in changed if chosen.get(job) != present_runs[job])
         starts: list[Run] = []
         for job, run in chosen.items():
-            if held.get(job) is run:
+            if present_runs.get(job) is run:
                 continue
-            if job == run.jobs[0] and any(held.get(member) != run for member in run.jobs):
+            is_new = any(present_runs.get(member) != run for member in run.jobs)
+            if job == run.jobs[0] and is_new:
                 starts.append(run)
                 # a group that changes restarts as a whole
-                stops.update((member, None) for member in run.jobs if held.get(member) == run)
+                stops.update(
+                    (member, None) for member in run.jobs if present_runs.get(member) == run
+                )
         self._order = decision.order or chosen
         return list(stops), starts
 
     def _changes(self, decision: RunSet, now: float) -> tuple[list[int], list[Run]]:
         """Check a decision that names only changes, and list its stops and starts."""
-        held = self._holdings.runs
+        present_runs = self._holdings.runs
         free = self._holdings.free.copy()
         checks = self._checks
         runs = [run if isinstance(run, Run) else self._bare_run(run) for run in decision.runs]
-        restarts = [job for run in runs for job in run.jobs if job in held]
+        restarts = [job for run in runs for job in run.jobs if job in present_runs]
         stops = dict.fromkeys([*decision.stop, *restarts])
         for job in stops:
-            if job not in held:
+            if job not in present_runs:
                 raise checks.error(now, job, "stops it, but it holds no GPUs")
-        for run in {id(held[job]): held[job] for job in stops}.values():
+        for run in {id(present_runs[job]): present_runs[job] for job in stops}.values():
             # the GPUs of a group are freed when its last member stops
-            if not [job for job in run.jobs if job not in stops and held.get(job) is run]:
-                free[run.gpu_type] += run.gpus - run.shared
+            remaining = [job for job in run.jobs if present_runs.get(job) is run]
+            if all(job in stops for job in remaining):
+                free[run.gpu_type] += run.charged
         chosen: dict[int, Run] = {}
         starts: list[Run] = []
         for run in runs:
             checks.check_members(run, chosen, now)
             run = with_gpu_type(run, free, None)
-            charged = run.gpus - run.shared
-            if charged > free.get(run.gpu_type, -1.0):
+            if run.charged > free.get(run.gpu_type, -1.0):
                 raise checks.too_few_gpus(now, run.jobs[0], run.gpus, free.get(run.gpu_type, 0.0))
-            free[run.gpu_type] -= charged
+            free[run.gpu_type] -= run.charged
             chosen.update(dict.fromkeys(run.jobs, run))
             starts.append(run)
-        self._order = decision.order or held
+        self._order = decision.order or present_runs
         return list(stops), starts
 
     def _admitted(self, decision: RunSet, now: float) -> dict[int, Run]:
         """Gang of every job that holds GPUs after a decision, checked."""
         free = self._holdings.capacity.copy()
-        held = self._holdings.runs
+        present_runs = self._holdings.runs
         checks = self._checks
         chosen: dict[int, Run] = {}
         active = self.table.active
@@ -226,9 +229,9 @@ class DecisionDriver:
             # almost every gang holds its GPUs already, or is one job whose demand fits its type
             fits = run.gpus <= free.get(run.gpu_type, -1.0) and not (run.hosts or run.shared)
             passes_fast_check = fits and job not in chosen
-            if passes_fast_check and (len(run.jobs) > 1 or held.get(job) is run):
+            if passes_fast_check and (len(run.jobs) > 1 or present_runs.get(job) is run):
                 passes_fast_check = all(
-                    held.get(member) is run and member not in chosen for member in run.jobs
+                    present_runs.get(member) is run and member not in chosen for member in run.jobs
                 )
             elif passes_fast_check:
                 meets_demand = elastic or run.gpus == demand[job]
@@ -239,11 +242,11 @@ class DecisionDriver:
                     chosen[member] = run
                 continue
             checks.check_members(run, chosen, now)
-            run = with_gpu_type(run, free, held.get(job))
+            run = with_gpu_type(run, free, present_runs.get(job))
             if run.hosts or run.shared:
                 checks.check_hosts(run, chosen, now)
             gpu_type = run.gpu_type
-            charged = run.gpus - run.shared
+            charged = run.charged
             if gpu_type not in free:
                 raise checks.error(now, job, f"asks for unknown GPU type {gpu_type!r}")
             if charged <= free[gpu_type] + GPU_ROUNDING:
@@ -259,6 +262,6 @@ class DecisionDriver:
         """Gang of one job with its demand, the same object at every call."""
         run = self._bare_runs.get(job)
         if run is None:
-            demand = self.table.gpus[self._checks.known_row(job)]
+            demand = self.table.gpus[self._checks.checked_row(job)]
             run = self._bare_runs[job] = Run((job,), demand)
         return run

@@ -7,10 +7,9 @@ import pandas as pd
 
 
 class Baseline(NamedTuple):
-    """Policy whose decisions another policy makes if a run has none of certain inputs.
+    """Policy with the same decisions as the declaring policy, in a run without certain inputs.
 
-    The other policy declares its baseline. It differs from the baseline as soon as a run has one of
-    the inputs.
+    The two policies differ as soon as a run has one of the inputs.
 
     Parameters
     ----------

@@ -75,8 +75,8 @@ class RunSet:
         Jobs in the order of the policy's list, if it differs from ``runs``. Under some rules this
         order decides which of nearly simultaneous completions sets the instant.
     keep : bool
-        All jobs that are neither in ``runs`` nor in ``stop`` keep their GPUs, so a decision has
-        its changes only. If a group changes, the decision has all its remaining members.
+        All jobs that are neither in ``runs`` nor in ``stop`` keep their GPUs, so a decision names
+        only changes. If a group changes, the decision names all its remaining members.
     stop : sequence of int
         Jobs that lose their GPUs, together with ``keep``.
 

@@ -27,19 +27,19 @@ SAME_INSTANT = 1.0 + 1e-13
 #: - jobs present just before an event, summed over the events (for `mean_jobs`).
 HOLDERS, PRESENT, EVENTS, PRESENT_SUM = range(4)
 #: Entries of `ElasticState.clock`, in order:
-#: - present instant (parts of a second),
-#: - end of the lease (parts of a second),
+#: - present instant (ticks, see `ElasticJobs.ticks_per_second`),
+#: - end of the lease (ticks),
 #: - GPU-seconds held so far,
 #: - total demand of the jobs present (GPUs). The loop takes the smaller of this and the GPUs of the
 #:   cluster as the GPUs held. A rule that leaves GPUs idle overwrites it with the GPUs held.
-#: - instant (parts of a second) at which the rule wants to divide GPUs again.
+#: - instant (ticks) at which the rule wants to divide GPUs again.
 NOW, LEASE_ENDS, HELD_GPU_S, DEMAND, WAKE = range(5)
 
 
 class ElasticJobs(NamedTuple):
     """Constants of a run of divisible GPUs: arrays with an entry per job, in order of arrival."""
 
-    #: submission time (parts of a second)
+    #: submission time (ticks)
     submit: Floats
     #: work (s on one GPU)
     work: Floats
@@ -62,11 +62,12 @@ class ElasticJobs(NamedTuple):
     #: true: jobs that complete together are taken in order of arrival. False: in order of
     #: `ElasticState.holders`.
     by_arrival: bool
-    #: parts in a second. Instants are counted in parts, and in whole parts if this is above 1.
-    per_second: float
-    #: time without progress after the GPUs of a job changed (parts of a second)
+    #: ticks of the clock per second. Above 1, instants are whole numbers of ticks. With 1, they are
+    #: seconds with fractions.
+    ticks_per_second: float
+    #: time without progress after the GPUs of a job changed (ticks)
     pause: float
-    #: time from the last event until GPUs are divided again (parts of a second)
+    #: time from the last event until GPUs are divided again (ticks)
     lease: float
 
 
@@ -77,8 +78,8 @@ class ElasticState(NamedTuple):
     array of `DivisionRule.memory`.
     """
 
-    #: by job: remaining work (s on one GPU), GPUs held, speed on these GPUs, and
-    #: instant from which it progresses on them (parts of a second)
+    #: by job: remaining work (s on one GPU), GPUs held, speed on these GPUs, and instant from which
+    #: it progresses on them (ticks)
     work_left: Floats
     gpus: Floats
     rate: Floats
@@ -137,14 +138,15 @@ def give(jobs: ElasticJobs, s: ElasticState, job: int, gpus: float) -> None:
 
 
 @njit()
-def clock_parts(jobs: ElasticJobs, seconds: float) -> float:
-    """Convert seconds to parts of a second, a whole number if a second has several parts."""
-    if jobs.per_second == 1.0:
+def ticks_of(jobs: ElasticJobs, seconds: float) -> float:
+    """Ticks of a time in seconds, a whole number if a second has several ticks."""
+    if jobs.ticks_per_second == 1.0:
         return seconds
     # The fraction is rounded alone, because a large float does not resolve microseconds.
     full_seconds = np.floor(seconds)
     fraction = seconds - full_seconds
-    return float(full_seconds * jobs.per_second + np.rint(fraction * jobs.per_second))
+    full_ticks = full_seconds * jobs.ticks_per_second
+    return float(full_ticks + np.rint(fraction * jobs.ticks_per_second))
 
 
 @njit()
@@ -273,9 +275,10 @@ class Elastic(Policy):
         return math.inf
 
     def groups(self, jobs: ElasticJobs, *, alone: bool) -> tuple[Ints, int]:
-        """Class or kind of each job as a number, and number of classes or kinds.
+        """Group of each job as a number, (jobs,), and number of groups.
 
-        With ``alone``, every job is a kind of its own.
+        A group is a class of the policy if `has_classes`, otherwise a kind of equal jobs. With
+        ``alone``, every job is a kind of its own.
         """
         return np.zeros(len(jobs.work), np.int64), 1
 
@@ -326,7 +329,8 @@ class _RuleSession:
         if self.policy.size_error or self.policy.resize_s:
             raise ParamError(
                 f"{self.policy.name}: size_error and resize_s need a run without decision "
-                f"intervals, costs of starts, nodes, added processes and early end; leave these out"
+                f"intervals, costs of starts, placement by nodes, added processes, until and "
+                f"stop_time; leave these out"
             )
         finished = list(view.finished)
         s.clock[NOW] = view.now
@@ -386,38 +390,40 @@ def total_gpus(view: View) -> int:
     return view.cluster.num_gpus
 
 
-def jobs_of(policy: Elastic, view: View, *, grid: float = 1.0, alone: bool = True) -> ElasticJobs:
-    """Constants of all jobs for a compiled rule.
-
-    ``grid`` is the number of parts in a second. ``alone`` is passed to `Elastic.groups`.
-    """
+def jobs_of(
+    policy: Elastic, view: View, *, ticks_per_second: float = 1.0, alone: bool = True
+) -> ElasticJobs:
+    """Constants of all jobs for a compiled rule; ``alone`` is passed to `Elastic.groups`."""
     demand = view.widths.astype(np.int64)
     n = len(demand)
     curves, curve = view.curves()
-    fastest = curves[curve, np.minimum(demand, curves.shape[1] - 1)]
-    fastest = np.where(curve == 0, demand, fastest)
+    # curve 0 is linear, and its row in `curves` is not read
+    on_curve = curves[curve, np.minimum(demand, curves.shape[1] - 1)]
+    full_speed = np.where(curve == 0, demand, on_curve)
     submit = view.submits
+    if ticks_per_second > 1:
+        submit = np.rint(submit * ticks_per_second)
     error = np.ones(n)
     if policy.size_error:
         rng = np.random.default_rng([view.seed, n])
         error = 1 + rng.uniform(-policy.size_error, policy.size_error, n)
-    submit = np.rint(submit * grid) if grid > 1 else submit
     jobs = ElasticJobs(
         submit=submit,
-        work=view.work(fastest),
+        work=view.work(full_speed),
         error=error,
         demand=demand,
-        full_speed=fastest,
+        full_speed=full_speed,
         curve=curve,
         curves=curves,
         group=np.zeros(n, np.int64),
         groups=1,
         gpus=total_gpus(view),
         by_arrival=policy.rule is None or policy.rule.by_arrival,
-        per_second=grid,
-        pause=policy.resize_s * grid,
-        lease=policy.lease_s * grid,
+        ticks_per_second=ticks_per_second,
+        pause=policy.resize_s * ticks_per_second,
+        lease=policy.lease_s * ticks_per_second,
     )
+    # size errors, and instants from which jobs progress, make equal jobs unequal
     alone = alone or policy.size_error > 0 or policy.resize_s > 0
     group, groups = policy.groups(jobs, alone=alone)
     return jobs._replace(group=group, groups=groups)

@@ -105,9 +105,9 @@ class JobTable:
         #: number of jobs that have arrived: rows 0 to ``arrived`` - 1
         self.arrived = 0
         #: model of each job; reading it, unlike `models`, does not count as a use of the column
-        self.unread_models: list[str | None] = [None] * self.count
+        self.uncounted_models: list[str | None] = [None] * self.count
         if "model" in self.frame:
-            self.unread_models = self.frame["model"].tolist()
+            self.uncounted_models = self.frame["model"].tolist()
         self.gpus: list[int] = self.frame["num_gpus"].astype(int).tolist()
         self.state = State.of(self.work)
         # entries of memory views are Python numbers, read three times as fast as those of arrays
@@ -176,7 +176,7 @@ class JobTable:
     def models(self) -> list[str | None]:
         """Model of each job; None or NaN where the trace has none."""
         self.read.add("model")
-        return self.unread_models
+        return self.uncounted_models
 
     def named_models(self, reader: str) -> list[str]:
         """Model of each job, for a ``reader`` that requires a model for every job.

@@ -131,7 +131,7 @@ class Policy:
     time_fields: ClassVar[tuple[str, ...]] = ()
     #: true: the policy may give a job fewer or more GPUs than its demand
     elastic: ClassVar[bool] = False
-    #: policy that this policy is equal to when a run lacks certain inputs
+    #: policy with the same decisions in a run that lacks certain inputs
     baseline: ClassVar[Baseline | None] = None
 
     def __post_init__(self) -> None:
@@ -180,10 +180,10 @@ class FromSettings(Generic[T]):
     """An attribute of a policy class that an instance computes from its parameters.
 
     >>> class Sized(Policy):
-    ...     gangs = True
+    ...     gangs = False
     ...     elastic = FromSettings(False, lambda policy: not policy.gangs)
     >>> Sized.elastic, Sized().elastic
-    (False, False)
+    (False, True)
     """
 
     def __init__(self, of_class: T, of_instance: Callable[[Any], T]) -> None:
@@ -195,9 +195,10 @@ class FromSettings(Generic[T]):
 
 
 def defined_with(policy: Policy, name: str, others: Iterable[str]) -> bool:
-    """Whether the class that defines each of ``others`` defines ``name``, or a subclass of it does.
+    """Whether the class that defines ``name`` has the same ``others`` as the policy.
 
-    If a subclass overrode only one of ``others``, ``name`` might no longer agree with it.
+    False if a subclass overrides one of ``others`` without ``name``. The inherited ``name`` may
+    then disagree with the overridden attribute.
     """
     definer = {
         attribute: next(cls for cls in type(policy).__mro__ if attribute in vars(cls))
@@ -227,7 +228,7 @@ class Selection(Protocol):
         """Read the key of a job again, because it has jumped, such as after a demotion."""
 
     def select(self, now: float) -> tuple[list[int], list[int]]:
-        """Jobs that lose their GPUs, and jobs that get GPUs, each in order of decision."""
+        """Jobs that lose their GPUs, and jobs that get GPUs, both in the order of their choice."""
 
 
 class LinearKey(NamedTuple):
@@ -330,7 +331,7 @@ class Ordering:
         """React to a completion."""
 
     def moves(self, now: float) -> list[int]:
-        """Jobs whose key jumps at this instant (demotions, promotions), in order of updates."""
+        """Jobs whose key jumps at this instant; their keys are read again in this order."""
         return []
 
     def wake(self, now: float) -> float:

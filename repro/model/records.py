@@ -24,12 +24,12 @@ Nodes = tuple[tuple[int, int], ...]
 class Intervals:
     """Intervals in which jobs hold GPUs, as rows of eight numbers.
 
-    A row is job, first job of its group, start, end, GPUs that count against the cluster, GPUs that
-    the job runs on, rate, and number of the GPU type in `types`.
+    A row is job, first job of its group, start, end, share of the GPUs that count against the
+    cluster, all GPUs that the job runs on, rate, and number of the GPU type in `types`.
     """
 
     def __init__(
-        self, tracks_nodes: bool, gpu_types: Iterable[str], takes_wishes: bool = False
+        self, tracks_nodes: bool, gpu_types: Iterable[str], records_tasks: bool = False
     ) -> None:
         #: intervals of the engine, one after another
         self.rows = array("d")
@@ -38,7 +38,7 @@ class Intervals:
         #: nodes of each interval; None if the placement does not track nodes
         self.nodes: list[Nodes] | None = [] if tracks_nodes else None
         #: node of each task by interval, parameter servers first; None unless policies choose nodes
-        self.tasks: list[tuple[int, ...]] | None = [] if takes_wishes else None
+        self.tasks: list[tuple[int, ...]] | None = [] if records_tasks else None
         names = [*sorted(gpu_types), None]
         self.types = dict(zip(names, [*range(len(names) - 1), -1], strict=True))
 
@@ -151,6 +151,7 @@ class Result:
         percentiles = np.percentile(jct, [50, 95, 99]) if len(jct) else [np.nan] * 3
         if len(jct) and RULES[meta.get("rules", "paper")].p99_by_index:
             percentiles[2] = percentile_by_index(jct, 0.99)
+            # this rule counts the makespan from time 0
             makespan_s = float(jobs["end_time"].max())
         return {
             "policy": meta["policy"],

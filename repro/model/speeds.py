@@ -63,7 +63,7 @@ class Speeds:
         """Kind of a job, equal for jobs of equal speed: (model, demand in GPUs)."""
         table = self._table
         # Without throughputs the model has no effect, so its column does not count as an input.
-        models: Sequence[str | None] = table.unread_models
+        models: Sequence[str | None] = table.uncounted_models
         if self.has_throughputs:
             models = table.named_models(READER)
         return models[job], table.gpus[job]
@@ -137,7 +137,7 @@ class Speeds:
         return speeds
 
     def steps_per_unit(self, jobs: Sequence[int]) -> Floats | float:
-        """Factor from units of work to training steps, (jobs,); to seconds without throughputs."""
+        """Training steps per unit of work, (jobs,). Without throughputs: seconds alone per unit."""
         table = self._table
         if self.perf is None:
             return np.array([table.solo[job] for job in jobs])

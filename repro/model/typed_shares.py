@@ -26,8 +26,9 @@ WeightOf = Callable[[int], float]
 class KindNumbers:
     """Gives each kind of job a number. Jobs of a kind have equal keys.
 
-    `present` sorts the kinds by their keys, so the order of the jobs has no effect. ``codes``, if
-    given, has a number for each job of the run, and jobs with equal numbers have equal keys.
+    `present` sorts the kinds by the text of their keys, so the order of the jobs has no effect.
+    ``codes``, if given, has a number for each job of the run. Jobs with equal numbers have equal
+    keys.
     """
 
     def __init__(self, key: KeyOf, codes: Ints | None = None) -> None:
@@ -35,14 +36,18 @@ class KindNumbers:
         #: key and first job of each kind, by number of the kind, in order of first appearance
         self.keys: list[Any] = []
         self.first_jobs: list[int] = []
-        self._order: Ints = np.empty(0, dtype=np.int64)
+        #: numbers of all kinds, sorted by the text of their keys
+        self._sorted_numbers: Ints = np.empty(0, dtype=np.int64)
         self._number: dict[Hashable, int] = {}
+        #: number of the kind of each job; -1: not known yet
         self._of_job: Ints = np.full(64, -1)
         if codes is not None:
             _, first_jobs, code_ranks = np.unique(codes, return_index=True, return_inverse=True)
             self.first_jobs = np.sort(first_jobs).tolist()
             self.keys = list(map(key, self.first_jobs))
-            self._of_job = np.argsort(np.argsort(first_jobs))[code_ranks]
+            # kinds are numbered in order of their first jobs
+            number_of_code = np.argsort(np.argsort(first_jobs))
+            self._of_job = number_of_code[code_ranks]
 
     def numbers(self, jobs: Sequence[int] | Ints) -> Ints:
         """Kind of each job as a number, (jobs,). The key of a job is computed only once."""
@@ -65,16 +70,16 @@ class KindNumbers:
         return numbers
 
     def present(self, jobs: Sequence[int] | Ints) -> tuple[Ints, Floats, Ints]:
-        """Numbers of the kinds present, (kinds,), jobs of each, (kinds,), and index, (jobs,).
+        """Numbers of the kinds present, (kinds,), jobs of each kind, (kinds,), and row, (jobs,).
 
-        The index is the position of the kind of each job in the other arrays.
+        The row of a job is the position of its kind in the other arrays.
         """
         numbers = self.numbers(jobs)
-        if len(self._order) < len(self.keys):
-            names = list(map(repr, self.keys))
-            self._order = np.array(sorted(range(len(names)), key=names.__getitem__))
+        if len(self._sorted_numbers) < len(self.keys):
+            texts = list(map(repr, self.keys))
+            self._sorted_numbers = np.array(sorted(range(len(texts)), key=texts.__getitem__))
         counts = np.bincount(numbers, minlength=len(self.keys))
-        present = self._order[counts[self._order] > 0]
+        present = self._sorted_numbers[counts[self._sorted_numbers] > 0]
         row = np.empty(len(self.keys), dtype=np.int64)
         row[present] = np.arange(len(present))
         return present, counts[present].astype(float), row[numbers]
@@ -98,7 +103,7 @@ class Kinds:
     jobs: Sequence[int] = ()
     #: maps the row of a kind to its key
     key: Callable[[int], Any] = int
-    #: view of the run, for `steps_left`
+    #: view of the run, for `work_left`
     view: View | None = field(default=None, repr=False)
 
     @cached_property
@@ -108,10 +113,10 @@ class Kinds:
         return equal
 
     @cached_property
-    def steps_left(self) -> Floats:
-        """Remaining work of `jobs`, (kinds,), as `View.steps_left`; input "duration"."""
+    def work_left(self) -> Floats:
+        """Remaining work of `jobs`, (kinds,), as `View.work_left`; input "duration"."""
         assert self.view is not None
-        return self.view.steps_left(self.jobs)
+        return self.view.work_left(self.jobs)
 
     def name(self, row: int) -> str:
         """Name of a kind, for messages."""

@@ -51,11 +51,11 @@ class View:
         - ``attained(job)``: attained service (GPU-seconds)
         - ``duration(job)``: true duration [duration]
         - ``remaining(job)``, ``remaining_of(jobs)``: true remaining time alone [duration]
-        - ``work(full_speed)``: work of all jobs on one GPU, by their S(demand) [duration]
+        - ``work(full_speed)``: work of all jobs (s on one GPU), from their S(demand) [duration]
         - ``iteration_s(job)``: time of an iteration alone [iteration_time]
-        - ``steps_left(jobs)``: remaining work: training steps with a throughput
-          table, else seconds [duration]
-        - ``step_s(jobs)``: divisor that turns ``steps_left`` into steps [duration]
+        - ``work_left(jobs)``: remaining work: training steps with a throughput table, else seconds
+          [duration]
+        - ``work_per_step(jobs)``: divisor that turns ``work_left`` into steps [duration]
         - ``column(name)``, ``has_column(name)``: column of the trace [the column]
         - ``job_id(job)``, ``row(job)``, ``source``: names for messages
         - ``note_promotion(job)``: counts a promotion of a starved job in the records
@@ -70,7 +70,7 @@ class View:
         - ``rate(job)``: present speed relative to running alone
         - ``curves()``: speed-up curves, and the curve of each job
         - ``speeds(job)``: throughput on each GPU type (steps/s) [throughput]
-        - ``pair_speeds(one, other)``, ``pairs``: the same of two jobs on shared GPUs [throughput]
+        - ``pair_speeds(job, partner)``, ``pairs``: the same of two jobs on shared GPUs [throughput]
         - ``kind(job)``, ``kind_codes``: kind of a job, equal for equal speeds [throughput]
         - ``model(job)``: model that the job trains [throughput]
         - ``throughputs``: throughput table of the run [throughput]
@@ -363,15 +363,15 @@ class View:
         self._require("throughput")
         return self._speeds.speeds_of(job)
 
-    def pair_speeds(self, one: int, other: int) -> Floats:
+    def pair_speeds(self, job: int, partner: int) -> Floats:
         """Throughput of two jobs on the same GPUs (steps/s), (2, GPU types); input "throughput".
 
         It is 0 if the two jobs cannot share GPUs of the type.
         """
         self._require("throughput")
-        return self._speeds.pair(one, other)
+        return self._speeds.pair(job, partner)
 
-    def steps_left(self, jobs: Sequence[int]) -> Floats:
+    def work_left(self, jobs: Sequence[int]) -> Floats:
         """Remaining work of ``jobs``, (jobs,); input "duration".
 
         With a throughput table: training steps. Without one: seconds alone on the demand.
@@ -379,10 +379,11 @@ class View:
         self._require("duration")
         return self._table.units_left(jobs, self.now) * self._speeds.steps_per_unit(jobs)
 
-    def step_s(self, jobs: Sequence[int]) -> Floats | float:
-        """Divisor that turns `steps_left` of ``jobs`` into steps, (jobs,); input "duration".
+    def work_per_step(self, jobs: Sequence[int]) -> Floats | float:
+        """Divisor that turns `work_left` of ``jobs`` into steps, (jobs,); input "duration".
 
-        With a throughput table: 1. Without one: the time of a step (s).
+        With a throughput table: 1. Without a table: time alone (s) of a step, or of an iteration
+        under `Rules.iterations`. If the rules count neither, a step is a second.
         """
         self._require("duration")
         return 1.0 if self._speeds.has_throughputs else self._speeds.steps_per_unit(jobs)

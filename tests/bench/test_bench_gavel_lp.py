@@ -34,8 +34,8 @@ def view(seed=0, jobs=JOBS):
         speeds=lambda job: speeds[model[job]],
         gpus=lambda job: 1,
         submit=submit.__getitem__,
-        steps_left=lambda jobs: np.array([left[job] for job in jobs]),
-        step_s=lambda jobs: 1.0,
+        work_left=lambda jobs: np.array([left[job] for job in jobs]),
+        work_per_step=lambda jobs: 1.0,
         column=lambda name, default: np.full(jobs, default),
     )
 

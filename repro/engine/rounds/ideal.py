@@ -114,14 +114,14 @@ class Ideal(RoundMechanism):
         all_gpus[jobs] = (self.constants.demands[jobs, None] * shares).sum(axis=1)
         has_changed = (all_shares != self._shares).any(axis=1)
         keeps_gpus = all_gpus == state.held_gpus
-        # first the jobs that continue on as many GPUs of other types
+        # jobs whose hold closes; first the jobs that continue on as many GPUs of other types
         moved = jobs[has_changed[jobs] & keeps_gpus[jobs] & state.running[jobs]]
         others = previous_jobs[has_changed[previous_jobs] & ~keeps_gpus[previous_jobs]]
-        ended = np.concatenate([moved, others])
-        self._close_holds(ended, now)
-        work_done = np.maximum(0.0, now - state.since[ended]) * state.rate[ended]
-        state.work_left[ended] = np.maximum(0.0, state.work_left[ended] - work_done)
-        stopped = ended[all_gpus[ended] == 0]
+        closing = np.concatenate([moved, others])
+        self._close_holds(closing, now)
+        work_done = np.maximum(0.0, now - state.since[closing]) * state.rate[closing]
+        state.work_left[closing] = np.maximum(0.0, state.work_left[closing] - work_done)
+        stopped = closing[all_gpus[closing] == 0]
         state.running[stopped] = False
         state.preemptions[stopped] += 1
         starts = has_changed[jobs] | ~state.running[jobs]
@@ -131,7 +131,7 @@ class Ideal(RoundMechanism):
         state.held_gpus[started] = all_gpus[started]
         state.since[started] = now
         state.held_since[started] = now
-        speeds = throughputs[starts] / self.constants.reference[started]
+        speeds = throughputs[starts] / self.constants.reference_speed[started]
         if self._perf is not None:
             gpu_type = self.speeds.gpu_types[0]
             runs = [Run((job,), float(all_gpus[job]), gpu_type) for job in started.tolist()]

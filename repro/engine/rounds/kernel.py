@@ -66,7 +66,7 @@ class RoundConstants(NamedTuple):
     #: seconds that a unit of work of each job takes alone
     solo: Floats
     #: steps per second of each job on the GPU type to which the durations in the trace refer
-    reference: Floats
+    reference_speed: Floats
     #: a flag per job, all false between calls
     scratch: Flags
     #: rounds that each job has lost, changed in place
@@ -372,7 +372,7 @@ def choose_greedily(
     passes = 1 if idle_ok else 2
     for number in range(queues * passes):
         queue = number // passes
-        positive = number % passes == 0
+        takes_positive = number % passes == 0
         idle_in_queue = idle.sum() if whole_queue else idle[order[queue]]
         if idle_in_queue <= 0 or waiting_jobs <= 0:
             continue
@@ -381,7 +381,7 @@ def choose_greedily(
             position = type_in_queue if whole_queue else queue
             j = order[position]
             for i in range(row_count):
-                if not runnable[i, j] or (priority[i, j] > 0.0) != positive:
+                if not runnable[i, j] or (priority[i, j] > 0.0) != takes_positive:
                     continue
                 if scratch[members[i, 0]] or (members[i, 1] >= 0 and scratch[members[i, 1]]):
                     continue
@@ -523,8 +523,8 @@ def apply_choice(
     changed = np.empty(len(previous_jobs) + job_count, dtype=np.int64)
     changes = 0
     # first jobs that were alone and stay alone, then jobs that stop, then all other jobs
-    moved = 0
-    stopped = 0
+    moved_end = 0
+    stopped_end = 0
     for stays_alone in (True, False):
         for n in range(len(chosen)):
             partner = rows.members[chosen[n], 1]
@@ -536,23 +536,23 @@ def apply_choice(
                     changes += 1
         if not stays_alone:
             continue
-        moved = changes
+        moved_end = changes
         for job in previous_jobs:
             if not constants.scratch[job] and state.type_column[job] >= 0:
                 changed[changes] = job
                 changes += 1
-        stopped = changes
+        stopped_end = changes
     for job in jobs:
         constants.scratch[job] = False
     # a move from type to type ends a hold only where intervals are recorded
-    first_ended = 0 if constants.splits_holds else moved
-    last_ended = changes if constants.writes_holds else 0
-    ended_holds = close_holds(state, changed[first_ended:last_ended], constants.solo, now)
+    ended_from = 0 if constants.splits_holds else moved_end
+    ended_to = changes if constants.writes_holds else 0
+    ended_holds = close_holds(state, changed[ended_from:ended_to], constants.solo, now)
     if constants.writes_holds:
         for job in changed[:changes]:
             work_done = max(0.0, now - state.since[job]) * state.rate[job]
             state.work_left[job] = max(0.0, state.work_left[job] - work_done)
-    for job in changed[moved:stopped]:
+    for job in changed[moved_end:stopped_end]:
         if constants.writes_holds:
             state.running[job] = False
             state.preemptions[job] += 1
@@ -574,7 +574,7 @@ def apply_choice(
                     state.held_gpus[job] = constants.demands[job]
                     state.first_start[job] = min(state.first_start[job], now)
                 state.since[job] = now
-                relative_speed = rows.throughputs[i, member, j] / constants.reference[job]
+                relative_speed = rows.throughputs[i, member, j] / constants.reference_speed[job]
                 state.rate[job] = relative_speed / constants.solo[job]
             state.type_column[job] = j
             state.partner[job] = rows.members[i, 1 - member]

@@ -118,7 +118,9 @@ class Ledger:
 
     def finish(self, job: int) -> None:
         """Mark the rows of a finished job as not runnable."""
-        self.rows.runnable[np.flatnonzero(self.rows.members == job) // 2] = False
+        # a row has two members
+        rows = np.flatnonzero(self.rows.members == job) // 2
+        self.rows.runnable[rows] = False
 
     def add_received(self, rows: Ints, types: Ints, seconds: Floats | float) -> None:
         """Add time that distinct rows received, each on one type."""
@@ -144,7 +146,7 @@ class RoundMechanism(ABC):
     """
 
     #: whether one call may simulate several rounds. The engine then reports the arrivals and
-    #: completions in them after the last round
+    #: completions in them after the last round.
     events_after_call = False
 
     def __init__(
@@ -200,6 +202,7 @@ class RoundMechanism(ABC):
         self.ends: list[tuple[float, int]] | None = None
         #: pairs that began to share GPUs, with the GPU type
         self.new_pairs: list[tuple[int, int, str | None]] = []
+        #: whether the policy has given an X
         self.has_allocation = False
 
     def _round_constants(self) -> kernel.RoundConstants:
@@ -207,14 +210,14 @@ class RoundMechanism(ABC):
         table = self.table
         settings = self.settings
         # steps per second to which throughputs are compared; without a table, those of the trace
-        reference = 1.0 / self._solo if table.counts_steps else np.ones(table.count)
+        reference_speed = 1.0 / self._solo if table.counts_steps else np.ones(table.count)
         if self.speeds.has_throughputs:
             on_reference = self.speeds.on_reference
-            reference = np.where(on_reference > 0, on_reference, 1.0)
+            reference_speed = np.where(on_reference > 0, on_reference, 1.0)
         return kernel.RoundConstants(
             demands=np.array(table.gpus, dtype=np.int64),
             solo=self._solo,
-            reference=reference,
+            reference_speed=reference_speed,
             scratch=np.zeros(table.count, dtype=np.bool_),
             lost_rounds=np.zeros(table.count, dtype=np.int64),
             gang_tries=settings.gang_tries,
@@ -240,7 +243,8 @@ class RoundMechanism(ABC):
         """Beginning of the next round (s)."""
         if self._round_end > now:
             return self._round_end
-        # no job runs: the next arrival begins a round; after the last arrival, the next X does
+        # No job runs. The next arrival begins a round; after the last arrival, the next X does.
+        # With idle_reset X may be computed at once.
         if self.table.arrived < self.table.count:
             return math.inf
         if self.settings.idle_reset:
@@ -290,9 +294,9 @@ class RoundMechanism(ABC):
         members = shares.jobs if isinstance(shares.jobs, np.ndarray) else shares.members
         only_single_jobs = members.ndim == 1
         if only_single_jobs:
-            pairs = np.full((len(members), 2), -1)
-            pairs[:, 0] = members
-            members = pairs
+            single_rows = np.full((len(members), 2), -1)
+            single_rows[:, 0] = members
+            members = single_rows
         x = self._by_cluster_type(x, shares.gpu_types, len(members))
         demands = self.constants.demands
         gpus = self.speeds.gpu_counts
@@ -360,8 +364,9 @@ class RoundMechanism(ABC):
         arrivals = [job for job in self._rowless if job in self.table.active]
         self._rowless.clear()
         members = np.array([(job, -1) for job in arrivals], dtype=np.int64).reshape(-1, 2)
-        needs_pairs = self.traits.pairs_up and self.constants.drops_unallocated
-        if needs_pairs and not self.traits.idle_ok:
+        # with idle_ok no row without a share is chosen
+        takes_leftovers = not self.traits.idle_ok
+        if takes_leftovers and self.traits.pairs_up and self.constants.drops_unallocated:
             members = self._with_pairs(members)
         self.ledger.add(members, self._throughputs(members))
 
@@ -502,8 +507,9 @@ def _in_order_of_arrival(members: Ints, x: Floats) -> tuple[Ints, Floats]:
         members = np.where(swapped[:, None], members[:, ::-1], members)
         first = members[:, 0]
         second = members[:, 1]
-    jobs = int(members.max(initial=0)) + 2
-    rank = np.where(second < 0, first * jobs - 1, second * jobs + first)
+    # the later member decides; -1 puts a single job before its pairs
+    stride = int(members.max(initial=0)) + 2
+    rank = np.where(second < 0, first * stride - 1, second * stride + first)
     if (rank[1:] > rank[:-1]).all():
         return members, x
     order = np.argsort(rank, kind="stable")

@@ -42,7 +42,7 @@ class RoundSettings:
     idle_reset: bool = False
     #: execution without rounds, in which every job progresses at its share of each type. With
     #: ``fluid`` jobs progress at every instant. With ``artifact`` they make whole steps, and
-    #: a job that completes between two arrivals ends at the second
+    #: a job that completes between two arrivals ends at the later arrival
     ideal: Literal["fluid", "artifact"] | None = None
     #: a round has as many whole training steps as fit, and the next round begins as it ends.
     #: Otherwise rounds begin at the multiples of ``round_s``

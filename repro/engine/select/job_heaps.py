@@ -48,7 +48,7 @@ class JobHeaps:
 
     @property
     def changed(self) -> bool:
-        """Whether a job changes its heap."""
+        """Whether a change has not reached the heaps yet."""
         return bool(self._moved)
 
     def add_waiting(self, job: int, key: Any) -> None:
@@ -73,7 +73,7 @@ class JobHeaps:
 
     def best_waiting(self) -> list[int]:
         """Best waiting job of each demand, best first."""
-        best: list[int] = queues.best_waiting_after(self._queues, *self._changes()).tolist()
+        best: list[int] = queues.move_then_best_waiting(self._queues, *self._changes()).tolist()
         return best
 
     def select(self, idle: int, now: float) -> tuple[int, list[int]]:
@@ -82,7 +82,7 @@ class JobHeaps:
         A choice c >= 0 starts job c. A choice c < 0 stops job -1 - c.
         """
         jobs, heaps = self._changes()
-        idle, choices = queues.select_after(self._queues, jobs, heaps, idle, now)
+        idle, choices = queues.move_then_select(self._queues, jobs, heaps, idle, now)
         return idle, choices.tolist()
 
     def _changes(self) -> tuple[Ints, Ints]:

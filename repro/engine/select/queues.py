@@ -172,19 +172,19 @@ def _worst_running(q: Queues, now: float) -> int:
 def select(q: Queues, idle: int, now: float) -> tuple[int, Ints]:
     """Idle GPUs after a selection, and its choices in order.
 
-    A choice c >= 0 starts job c. A choice c < 0 stops job -1 - c. Both are in no heap afterwards. A
-    choice is final, so keys that are equal up to rounding cannot make the selection cycle.
+    A choice c >= 0 starts job c. A choice c < 0 stops job -1 - c. The job is in no heap afterwards.
+    A choice is final, so keys that are equal up to rounding cannot make the selection cycle.
     """
     # an empty list whose element type Numba infers
     choices = [0 for _ in range(0)]
     # running jobs that are out of their heaps during the selection, worst first
-    below = [0 for _ in range(0)]
+    removed = [0 for _ in range(0)]
     while True:
         waiting = best_waiting(q)
         best = waiting[0] if len(waiting) else -1
         started = -1
         victim = -1
-        # the first n jobs of `below` and the GPUs that they hold
+        # the first n jobs of `removed` and the GPUs that they hold
         n = 0
         released = 0
         # Collect running jobs, worst first. While idle GPUs are negative, collect any: a start is
@@ -194,15 +194,15 @@ def select(q: Queues, idle: int, now: float) -> tuple[int, Ints]:
             short = released < -idle
             if not short and (best < 0 or released >= q.gpus[best] - idle):
                 break
-            if n == len(below):
+            if n == len(removed):
                 job = _worst_running(q, now)
                 if job < 0:
                     break
-                below.append(job)
+                removed.append(job)
                 heap = q.heap[job]
                 remove(q, job)
                 q.heap[job] = heap
-            job = below[n]
+            job = removed[n]
             if not short and _precedes(q, job, best, now):
                 break
             if short:
@@ -212,9 +212,9 @@ def select(q: Queues, idle: int, now: float) -> tuple[int, Ints]:
         for job in waiting:
             if victim >= 0 and _precedes(q, victim, job, now):
                 break
-            while n > 0 and _precedes(q, below[n - 1], job, now):
+            while n > 0 and _precedes(q, removed[n - 1], job, now):
                 n -= 1
-                released -= q.gpus[below[n]]
+                released -= q.gpus[removed[n]]
             if q.gpus[job] <= idle + released:
                 started = job
                 break
@@ -223,19 +223,19 @@ def select(q: Queues, idle: int, now: float) -> tuple[int, Ints]:
             idle -= q.gpus[started]
             choices.append(started)
         elif victim >= 0:
-            below.remove(victim)
+            removed.remove(victim)
             q.heap[victim] = -1
             idle += q.gpus[victim]
             choices.append(-1 - victim)
         else:
             break
-    for job in below:
+    for job in removed:
         insert(q, job, q.heap[job])
     return idle, np.array(choices)
 
 
 @njit()
-def best_waiting_after(q: Queues, jobs: Ints, heaps: Ints) -> Ints:
+def move_then_best_waiting(q: Queues, jobs: Ints, heaps: Ints) -> Ints:
     """Move jobs to other heaps in order (-1: to no heap), then list the best waiting jobs."""
     for n in range(len(jobs)):
         if q.heap[jobs[n]] >= 0:
@@ -246,9 +246,9 @@ def best_waiting_after(q: Queues, jobs: Ints, heaps: Ints) -> Ints:
 
 
 @njit()
-def select_after(q: Queues, jobs: Ints, heaps: Ints, idle: int, now: float) -> tuple[int, Ints]:
+def move_then_select(q: Queues, jobs: Ints, heaps: Ints, idle: int, now: float) -> tuple[int, Ints]:
     """Move jobs to other heaps in order (-1: to no heap), then `select`."""
-    best_waiting_after(q, jobs, heaps)
+    move_then_best_waiting(q, jobs, heaps)
     return select(q, idle, now)
 
 

@@ -10,8 +10,8 @@ from repro.model.policy import LinearKey, Order, Ordering, Selection, defined_wi
 from repro.model.view import View
 from repro.placement.base import Placer
 
-#: Methods by which an order ranks jobs. `Order.linear_key` replaces them unless a subclass
-#: overrides one of them without overriding `linear_key`.
+#: Methods by which an order ranks jobs. `Order.linear_key` replaces them. If a subclass overrides
+#: one of them but not `linear_key`, the linear key is out of date and not used.
 _KEYS = ("key", "slope", "ordering", "quantum_s")
 
 
@@ -177,7 +177,7 @@ class HeapSelection:
                 heappush(self._loading, (self.table.since[job], job))
 
     def select(self, now: float) -> tuple[list[int], list[int]]:
-        """Jobs that stop, and jobs that start, in order of decision."""
+        """Jobs that stop, and jobs that start, both in the order of their choice."""
         if not self._waiting:
             return [], []
         if not self.preemptive:

@@ -33,7 +33,7 @@ class Refill(Resort):
         before = self._chosen
         chosen = dict.fromkeys(self.nodes.scan(self._order, self.table.gpus.__getitem__))
         self._chosen = chosen
-        starts = [job for job in chosen if job not in self._held]
+        starts = [job for job in chosen if job not in self._holders]
         # stops are recorded in the order of the last event
-        stops = [job for job in before if job in self._held and job not in chosen]
+        stops = [job for job in before if job in self._holders and job not in chosen]
         return stops, starts

@@ -1,4 +1,4 @@
-"""Selection by a full sort at every event, for keys that jump and ties of an earlier order.
+"""Selection by a full sort at every event, for keys that jump and for ties by history.
 
 Public simulators sort one list in place, so that ties keep the order of the previous event. A
 demoted job goes to the end of the list. Running jobs may move ahead of waiting jobs. Only the same
@@ -57,7 +57,7 @@ class Resort:
         #: unfinished jobs, in the order of the last sort
         self._order: list[int] = []
         #: jobs that hold GPUs, and among them the jobs whose key changes with time
-        self._held: set[int] = set()
+        self._holders: set[int] = set()
         self._drifting: set[int] = set()
         self._keys: dict[int, Any] = {}
         #: total demand of the unfinished jobs (GPUs)
@@ -68,12 +68,12 @@ class Resort:
     @property
     def waits(self) -> bool:
         """Whether a job waits."""
-        return len(self._order) > len(self._held)
+        return len(self._order) > len(self._holders)
 
     @property
     def running(self) -> Iterable[int]:
         """Jobs that hold GPUs, in the order of the list."""
-        return [job for job in self._order if job in self._held]
+        return [job for job in self._order if job in self._holders]
 
     def arrive(self, job: int, now: float) -> None:
         """Append a new job."""
@@ -84,7 +84,7 @@ class Resort:
     def finish(self, job: int) -> None:
         """Remove a finished job."""
         self._order.remove(job)
-        self._held.discard(job)
+        self._holders.discard(job)
         self._drifting.discard(job)
         del self._keys[job]
         self._demand -= self.table.gpus[job]
@@ -99,27 +99,27 @@ class Resort:
     def select(self, now: float) -> tuple[list[int], list[int]]:
         """Sort and scan the list; return the jobs that stop and the jobs that start."""
         ordering = self.ordering
-        held = self._held
+        holders = self._holders
         stops: list[int] = []
         if self._demand <= self.capacity and not self.always_sorts:
-            starts = [job for job in self._order if job not in held] if self.waits else []
+            starts = [job for job in self._order if job not in holders] if self.waits else []
         else:
             for job in self._drifting:
                 self._read(job, now)
             self._order.sort(key=self._keys.__getitem__)
             stops, starts = self._scan()
         for job in stops:
-            held.discard(job)
+            holders.discard(job)
             ordering.stop(job, now)
             self._update(job, now)
         for job in starts:
-            held.add(job)
+            holders.add(job)
             ordering.start(job, now)
             self._update(job, now)
         if self.partition and (starts or stops or self._moved):
             self._moved = False
-            running = [job for job in self._order if job in held]
-            waiting = [job for job in self._order if job not in held]
+            running = [job for job in self._order if job in holders]
+            waiting = [job for job in self._order if job not in holders]
             # the next stable sort restores the order of unequal keys
             self._order = running + waiting
         return stops, starts
@@ -127,7 +127,7 @@ class Resort:
     def _scan(self) -> tuple[list[int], list[int]]:
         """List the stops and starts of a scan in list order; jobs that do not fit are skipped."""
         gpus = self.table.gpus
-        held = self._held
+        holders = self._holders
         free = self.capacity
         starts: list[int] = []
         stops: list[int] = []
@@ -136,14 +136,14 @@ class Resort:
             demand = gpus[job]
             if demand <= free:
                 free -= demand
-                if job in held:
+                if job in holders:
                     kept += 1
                 else:
                     starts.append(job)
-            elif job in held:
+            elif job in holders:
                 stops.append(job)
             # no GPU is idle and all jobs that hold GPUs have been scanned
-            elif not free and kept + len(stops) == len(held):
+            elif not free and kept + len(stops) == len(holders):
                 break
         return stops, starts
 
@@ -155,7 +155,7 @@ class Resort:
     def _update(self, job: int, now: float) -> None:
         """Read the key of a job that started, stopped or moved, and whether the key now changes."""
         self._read(job, now)
-        if job in self._held and (self.drifts is None or self.drifts(job)):
+        if job in self._holders and (self.drifts is None or self.drifts(job)):
             self._drifting.add(job)
         else:
             self._drifting.discard(job)

@@ -11,7 +11,7 @@ from repro.model.jobs import JobTable
 from repro.model.policy import LinearKey
 from repro.model.records import Intervals
 
-#: Largest number of intervals per compiled call, or the GPUs of the cluster if they are more.
+#: Number of intervals after which a compiled call returns, or the GPUs of the cluster if more.
 _INTERVALS_PER_CALL = 100_000
 
 
@@ -79,8 +79,8 @@ def simulate_order(
         )
         if settings.keep_intervals:
             job, start, end = spans[:, :count]
-            held = gpus[job.astype(int)]
+            demand = gpus[job.astype(int)]
             rate = np.ones(count)
             no_type = np.full(count, -1)
-            columns = [job, job, start, end, held, held, rate, no_type]
+            columns = [job, job, start, end, demand, demand, rate, no_type]
             intervals.blocks.append(np.array(columns))

@@ -72,14 +72,14 @@ def _csv_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
     header = [name.strip() for name in next(rows)]
     where = f"{path}:{lines.line_num}"
     fitting = (layout for layout in (TIRESIAS, OPENB) if set(layout[0]) <= set(header))
-    columns = next(fitting, None)
-    if columns is None:
+    layout = next(fitting, None)
+    if layout is None:
         raise TraceError(
             f"{where}: columns {','.join(header)[:80]!r} are neither those of a Tiresias cluster "
             f"({','.join(TIRESIAS[0])},...) nor of an openb node list "
             f"(sn,cpu_milli,memory_mib,gpu,model), separated by commas{_rename_hint(header)}"
         )
-    used, unused = columns
+    used, unused = layout
     _check_header(header, used, unused, where)
     next_switch = 0
     for row in rows:
@@ -87,7 +87,7 @@ def _csv_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
         if len(row) != len(header):
             raise TraceError(f"{where}: {len(row)} values under {len(header)} columns")
         value = dict(zip(header, row, strict=True))
-        if columns is OPENB:
+        if layout is OPENB:
             gpus = _integer(_digits(value["gpu"]), f"{where}: column gpu", least=0)
             model = value["model"].strip()
             if gpus:
@@ -169,7 +169,7 @@ def _yaml_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
             for key in ("switch", "domain", "used")
         )
         if used > gpus:
-            raise TraceError(f"{where}.used is {used}, but gpus is {gpus}; at most all are taken")
+            raise TraceError(f"{where}.used is {used}, but gpus is {gpus}; give at most {gpus}")
         limits = {
             key: float(_integer(entry[key], f"{where}.{key}"))
             for key in ("gpu_mem_mb", "bandwidth_mb_s")
@@ -191,7 +191,7 @@ def _type(name: Any, where: str) -> str:
 
 
 def _digits(text: str) -> int | str:
-    """CSV cell as a number; unchanged if it is not digits of an accepted length."""
+    """Whole number in a CSV cell, or the cell itself if it is not digits of accepted length."""
     digits = text.strip()
     return int(digits) if re.fullmatch(f"[0-9]{{1,{len(str(MAX_NUMBER))}}}", digits) else text
 

@@ -129,7 +129,7 @@ class _EqualNodes(NamedTuple):
 def _parse_nodes(text: str) -> tuple[Node, ...]:
     """Nodes of a spec, word by word."""
     nodes: tuple[Node, ...] = ()
-    shared: int | None = None
+    shared_switch: int | None = None
     next_switch = 0
     for word in text.split(","):
         equal = _parse_word(word, text)
@@ -144,10 +144,10 @@ def _parse_nodes(text: str) -> tuple[Node, ...]:
             switches: Sequence[int] = range(next_switch, next_switch + equal.switches)
             next_switch += equal.switches
         else:
-            if shared is None:
-                shared = next_switch
+            if shared_switch is None:
+                shared_switch = next_switch
                 next_switch += 1
-            switches = (shared,)
+            switches = (shared_switch,)
         for switch in switches:
             nodes += (Node(equal.gpus, equal.gpu_type, switch),) * equal.nodes_per_switch
     return nodes

@@ -79,7 +79,7 @@ def _matched(view: View, jobs: Kinds, rows: list[int], idle_gpus: Ints) -> dict[
             f"{jobs.widths[gangs[0]]:g} GPUs; AlloX places jobs of one GPU only: give a trace of "
             "such jobs, or take another policy (gavel-las, gandiva-ss)"
         )
-    steps_left = view.steps_left([jobs.jobs[row] for row in rows])
+    steps_left = view.work_left([jobs.jobs[row] for row in rows])
     durations = remaining_durations(steps_left, jobs.speeds[rows])
     waited_s = np.array([view.now - view.submit(jobs.jobs[row]) for row in rows])
     starts = jobs_to_start(durations, idle_gpus, waited_s)

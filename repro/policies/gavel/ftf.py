@@ -71,8 +71,8 @@ class GavelFtf(AwareOrAgnostic):
         def shares(jobs: Kinds) -> Floats:
             # `Kinds` counts work in seconds of the trace. Solvers get steps, as in the public
             # simulator, because the scale decides where they stop.
-            step_s = np.reshape(view.step_s(jobs.jobs), (-1, 1))
-            steps_left = jobs.steps_left / step_s[:, 0]
+            step_s = np.reshape(view.work_per_step(jobs.jobs), (-1, 1))
+            steps_left = jobs.work_left / step_s[:, 0]
             speeds = jobs.speeds / step_s
             isolated_speeds = (speeds * isolated_shares(jobs.widths, jobs.gpus)).sum(axis=1)
             past_s = isolated.update(jobs.jobs, steps_left, isolated_speeds)

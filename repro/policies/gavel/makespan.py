@@ -75,7 +75,7 @@ class GavelMakespan(AwareOrAgnostic):
         """Allocation X, shape (jobs, GPU types); every row is one job."""
         problem = JobKinds(kinds.speeds, kinds.counts, kinds.widths, kinds.gpus, kinds.name)
         tolerance = self.tolerance or 0.0
-        allocation, _ = makespan_shares(problem, kinds.steps_left, tolerance, self.lp_backend)
+        allocation, _ = makespan_shares(problem, kinds.work_left, tolerance, self.lp_backend)
         return allocation
 
 

@@ -69,7 +69,7 @@ class GavelMakespanSS(TypedShares):
             members, shares, _ = makespan_pairs(
                 PairableKinds(kinds.speeds, table.paired(numbers), kinds.widths, kinds.gpus),
                 kind_of_job,
-                view.steps_left(jobs),
+                view.work_left(jobs),
                 tolerance=self.tolerance or 0.0,
                 pairs=self.pairs,
                 short=self.short,

@@ -98,7 +98,7 @@ def _needed_throughputs(view: View, jobs: Kinds, slo: Floats) -> Floats:
     duration = np.array([view.duration(job) for job in jobs.jobs])
     time_left = submit + slo * duration - view.now
     in_time = time_left > 0
-    return np.where(in_time, jobs.steps_left / np.where(in_time, time_left, 1.0), np.inf)
+    return np.where(in_time, jobs.work_left / np.where(in_time, time_left, 1.0), np.inf)
 
 
 def _shares_by_kind(

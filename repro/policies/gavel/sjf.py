@@ -35,7 +35,7 @@ class GavelSjf(TypedShares):
     def shares(self, kinds: Kinds) -> Floats:
         """Allocation X, shape (jobs, GPU types); every row is one job."""
         idle_gpus = kinds.gpus.copy()
-        durations = remaining_durations(kinds.steps_left, kinds.speeds)
+        durations = remaining_durations(kinds.work_left, kinds.speeds)
         columns: dict[int, int] = {}
         for pair in np.argsort(durations, axis=None, kind="stable").tolist():
             row, column = divmod(pair, len(idle_gpus))

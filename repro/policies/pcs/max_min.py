@@ -45,7 +45,7 @@ class Memory(NamedTuple):
     done: Floats
     #: by kind: work per job and second
     rate: Floats
-    #: entry 0: instant up to which ``done`` counts (parts of a second)
+    #: entry 0: instant up to which ``done`` counts (ticks)
     counted_until: Floats
     #: heaps of the kinds, smallest goal on top, one kind after the other
     heap: Ints
@@ -81,7 +81,7 @@ class Kinds(NamedTuple):
 @njit(inline="always")
 def _progress(jobs: ElasticJobs, kinds: Kinds, s: ElasticState, memory: Memory) -> None:
     """Bring the work of every kind up to the present time."""
-    seconds = (s.clock[NOW] - memory.counted_until[0]) / jobs.per_second
+    seconds = (s.clock[NOW] - memory.counted_until[0]) / jobs.ticks_per_second
     if seconds > 0.0:
         for kind in range(len(kinds.start) - 1):
             memory.done[kind] += memory.rate[kind] * seconds

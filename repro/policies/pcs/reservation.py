@@ -27,11 +27,11 @@ from repro.model.elastic import (
     Elastic,
     ElasticJobs,
     ElasticState,
-    clock_parts,
     give,
     pop,
     push,
     speed,
+    ticks_of,
 )
 from repro.model.policy import register
 from repro.policies.pcs.in_order import retire
@@ -41,7 +41,7 @@ _ON_TIME_S = 1e-3
 
 
 class Memory(NamedTuple):
-    """Memory by job; instants are in parts of a second."""
+    """Memory by job; instants are in ticks."""
 
     #: start of the interval, moved when the job starts late
     start: Floats
@@ -72,7 +72,7 @@ def memory_of(s: ElasticState) -> Memory:
 
 @njit()
 def _earliest_start(jobs: ElasticJobs, s: ElasticState, gpus: int, length: float) -> float:
-    """Earliest instant from which ``gpus`` GPUs are free for ``length`` (parts of a second).
+    """Earliest instant from which ``gpus`` GPUs are free for ``length`` (ticks).
 
     A job that is late to start is assumed to start now. A job that is late to end, by d, is assumed
     to end d from now.
@@ -119,7 +119,7 @@ def _admit(jobs: ElasticJobs, settings: int, s: ElasticState, job: int) -> None:
     memory = memory_of(s)
     gpus = min(jobs.demand[job], jobs.gpus)
     seconds = s.work_left[job] * jobs.error[job] / speed(jobs, job, gpus)
-    length = jobs.pause + clock_parts(jobs, seconds)
+    length = jobs.pause + ticks_of(jobs, seconds)
     start = _earliest_start(jobs, s, gpus, length)
     end = start + length
     memory.start[job] = start
@@ -151,7 +151,7 @@ def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
             break
         job = pop(heap, start, row, 0, memory.waiting[0])
         memory.waiting[0] -= 1
-        if now - start[job] > _ON_TIME_S * jobs.per_second:
+        if now - start[job] > _ON_TIME_S * jobs.ticks_per_second:
             memory.end[job] += now - start[job]
             start[job] = now
         give(jobs, s, job, float(gpus))

@@ -54,7 +54,7 @@ class Memory(NamedTuple):
     remaining_work: Floats
     #: work (s on one GPU)
     work: Floats
-    #: arrival (parts of a second)
+    #: arrival (ticks)
     submit: Floats
     #: demand (GPUs)
     demand: Floats
@@ -165,7 +165,7 @@ def _compute_rho(jobs: ElasticJobs, s: ElasticState, present: int) -> None:
         share = gpus / ((present_sum_offset[slot] + present_sum) / (event_offset[slot] + events))
         fair_duration[slot] = work[slot] / min(share, demand[slot])
     now = s.clock[NOW]
-    per_second = jobs.per_second
+    per_second = jobs.ticks_per_second
     remaining_work = memory.remaining_work
     submit = memory.submit
     for slot in range(present):
@@ -264,7 +264,7 @@ def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
         if free < largest_demand:
             for slot in wide[:num_wide]:
                 if has_offer[slot] == 0 and demand[slot] > free:
-                    elapsed = (s.clock[NOW] - memory.submit[slot]) / jobs.per_second
+                    elapsed = (s.clock[NOW] - memory.submit[slot]) / jobs.ticks_per_second
                     finish = elapsed + memory.remaining_work[slot] / free
                     rho[slot] = finish / memory.fair_duration[slot]
                     if chosen < 0 or _precedes(rho, slot, chosen):

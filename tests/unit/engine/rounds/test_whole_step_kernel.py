@@ -156,7 +156,7 @@ def test_an_added_process_sees_the_running_jobs():
         "rate",
         "run_seconds",
         "remaining",
-        "steps_left",
+        "work_left",
     ],
 )
 def test_progress_at_a_decision_does_not_depend_on_the_kernel(quantity):
@@ -168,7 +168,7 @@ def test_progress_at_a_decision_does_not_depend_on_the_kernel(quantity):
 
         def read(view, job):
             method = getattr(view, quantity)
-            return float(method([job])[0] if quantity == "steps_left" else method(job))
+            return float(method([job])[0] if quantity == "work_left" else method(job))
 
         def look(view):
             readings.append([(job, read(view, job)) for job in view.jobs])
@@ -187,15 +187,15 @@ def test_progress_at_a_decision_does_not_depend_on_the_kernel(quantity):
 
 @pytest.mark.parametrize("rules", ["gavel", "paper"])
 @pytest.mark.parametrize("keep", [True, False])
-def test_steps_left_are_the_seconds_left_at_the_speed_of_the_reference(rules, keep):
+def test_work_left_is_the_seconds_left_at_the_speed_of_the_reference(rules, keep):
     """Steps are read before the seconds, for which the job table must be brought up to date."""
     trace = synth.make("gavel-single", 2, jobs=12, rate=2.0)
     pace = (trace["iterations"] / trace["duration"]).to_numpy()
     seen = []
 
     def look(view):
-        steps = view.steps_left(view.jobs).tolist()
-        assert [view.steps_left([job])[0] for job in view.jobs] == steps
+        steps = view.work_left(view.jobs).tolist()
+        assert [view.work_left([job])[0] for job in view.jobs] == steps
         seconds = [view.remaining(job) for job in view.jobs]
         seen.extend(zip(steps, seconds, pace[view.jobs], strict=True))
 

@@ -52,8 +52,8 @@ def test_progress_counts_as_its_time_under_isolated_shares():
         speeds=lambda job: np.array([2.0]),
         gpus=lambda job: 1,
         submit=lambda job: 0.0,
-        steps_left=lambda jobs: steps_left[jobs],
-        step_s=lambda jobs: 1.0,
+        work_left=lambda jobs: steps_left[jobs],
+        work_per_step=lambda jobs: 1.0,
     )
     decide = make("gavel-ftf").session(view)
     np.testing.assert_allclose(decide(view).fractions.ravel(), 0.5, atol=1e-9)

@@ -16,7 +16,7 @@ def shares(speeds, steps_left, widths=None):
     """Allocation X on a K80 and a V100, one row per job."""
     ones = np.ones(len(steps_left))
     job_widths = np.array(widths or [1] * len(steps_left), float)
-    view = SimpleNamespace(steps_left=lambda jobs: np.asarray(steps_left))
+    view = SimpleNamespace(work_left=lambda jobs: np.asarray(steps_left))
     jobs = Kinds(np.asarray(speeds, float), np.ones(2), ones, job_widths, ones, view=view)
     return GavelSjf().shares(jobs)
 
