@@ -1,8 +1,8 @@
 """Judge stored results again, without running anything: `python tools/rejudge.py [FOLDER]`.
 
-For edits of claims that need no new run: texts, tolerances, choice of the points that a claim
-judges, origin of points. A picture's caption has counts of verdicts. A figure whose counts change
-is printed and must run again.
+It serves edits of claims that need no new run: texts, tolerances, origins of points, and the choice
+of the points that a claim judges. A picture's caption has counts of verdicts. A figure whose counts
+change is printed and must run again.
 """
 
 from __future__ import annotations
@@ -61,8 +61,12 @@ def rejudged(spec: FigureSpec, result: dict[str, Any]) -> dict[str, Any]:
     facts = {"data": data, "rules": rules, "origin": spec.origin}
     all_points = [*points, *points_of(verdicts, points, **facts)]
     rows = [verdict.row() for verdict in verdicts]
-    verdict = figure_verdict(rows)
-    return {**result, "verdict": verdict, "claims": rows, "points": [p.row() for p in all_points]}
+    return {
+        **result,
+        "verdict": figure_verdict(rows),
+        "claims": rows,
+        "points": [point.row() for point in all_points],
+    }
 
 
 def _reason(result: dict[str, Any]) -> Reason:
@@ -76,34 +80,34 @@ def _reason(result: dict[str, Any]) -> Reason:
 
 
 def rewrite(entry: FigureEntry, folder: Path) -> str:
-    """Rewrite a figure's result and points.
+    """Rewrite a figure's result and points; a line about changed counts of verdicts.
 
-    Returns a line if the counts in the picture's caption changed, else an empty text.
+    The line is empty if the counts in the picture's caption are still right.
     """
     result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
-    again = rejudged(entry.load(), result)
+    new_result = rejudged(entry.load(), result)
     name = f"{entry.stem}.points.csv"
-    if again["points"]:
-        content = table_bytes(point_table(again["points"]), result)
+    if new_result["points"]:
+        content = table_bytes(point_table(new_result["points"]), result)
         write_whole(folder / name, content)
-        again["files"] = {**result["files"], name: checksum(content)}
-    write_whole(folder / RESULT, to_json(again))
+        new_result["files"] = {**result["files"], name: checksum(content)}
+    write_whole(folder / RESULT, to_json(new_result))
     before = verdict_counts(result["claims"])
-    after = verdict_counts(again["claims"])
+    after = verdict_counts(new_result["claims"])
     return "" if before == after else f"{entry.id}: {before} -> {after}"
 
 
 def main() -> int:
     """Rewrite all results of a folder, by default the committed figures; print changed counts."""
-    out = Path(sys.argv[1]) if len(sys.argv) > 1 else paths.figures_dir()
-    stale = []
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else paths.figures_dir()
+    lines = []
     for entry in params.discover():
-        if (out / entry.id / RESULT).is_file():
+        if (folder / entry.id / RESULT).is_file():
             try:
-                stale.append(rewrite(entry, out / entry.id))
+                lines.append(rewrite(entry, folder / entry.id))
             except (KeyError, ReproError) as error:
-                stale.append(f"{entry.id}: must run again ({error})")
-    for line in filter(None, stale):
+                lines.append(f"{entry.id}: must run again ({error})")
+    for line in filter(None, lines):
         print(line)
     return 0
 

@@ -1,4 +1,4 @@
-"""Commands after ``repro course``, found by an entry point of the group ``repro.commands``."""
+"""Group ``repro course``, found by an entry point of the group ``repro.commands``."""
 
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from repro.cli.app import LazyGroup
 
 
 class CourseCommands(LazyGroup):
-    """What stands after ``repro course``."""
+    """Commands of ``repro course``."""
 
     package: ClassVar[str] = "repro_course"
     targets: ClassVar = {

@@ -11,14 +11,14 @@ from repro.files.whole import read_small
 
 #: Folder that holds the package.
 PLACE = Path(__file__).resolve().parent.parent
-#: Bytes of a notebook.
+#: Largest size of a notebook (bytes).
 LARGEST = 20_000_000
-#: Commands of Jupyter, which are no Python.
+#: Commands of Jupyter, which are not Python.
 _MAGIC = re.compile(r"^(\s*)[%!].*$", re.MULTILINE)
 
 
 class Cell(NamedTuple):
-    """One cell of code to run: ``id`` is None for one that a student added."""
+    """A cell of code to run. ``id`` is None if a student added the cell."""
 
     id: str | None
     source: str
@@ -28,27 +28,27 @@ class Cell(NamedTuple):
 
     @property
     def is_instructors(self) -> bool:
-        """Whether no student wrote it."""
+        """Whether an instructor wrote the cell."""
         return self.id is not None and not self.is_answer
 
 
 def own_folder() -> Path:
     """Folder of the course's own notebooks: in an installed package, else in the checkout."""
-    packed = PLACE / "repro_course" / "notebooks"
-    return packed if packed.is_dir() else PLACE.parent / "notebooks" / "course"
+    installed = PLACE / "repro_course" / "notebooks"
+    return installed if installed.is_dir() else PLACE.parent / "notebooks" / "course"
 
 
 def sources(folder: Path | None = None, *, ungraded: bool = False) -> dict[str, Path]:
-    """Return the instructors' notebooks by name, ``1_queues`` and so on.
+    """Paths of the instructors' notebooks by name, such as ``1_queues``.
 
-    A notebook without a graded cell is a page to read, no assignment.
+    A notebook without a graded cell is a page to read, not an assignment.
 
     Parameters
     ----------
     folder : Path, optional
-        Where they are; None: the course's own.
+        Folder of the notebooks; None: the course's own.
     ungraded : bool
-        With the pages to read, which students get but do not hand in.
+        Include the pages to read. Students get them but do not submit them.
 
     Examples
     --------
@@ -56,68 +56,72 @@ def sources(folder: Path | None = None, *, ungraded: bool = False) -> dict[str, 
     '1_queues'
     """
     folder = own_folder() if folder is None else folder
-    found = {
+    notebooks = {
         path.stem: path
         for path in sorted(folder.glob("[0-9]*_*.ipynb"))
         if ungraded or any(grade_mark(cell).get("grade") for cell in read(path)["cells"])
     }
-    if not found:
+    if not notebooks:
         raise ParamError(
             f"{folder}: no assignments; they are called 1_queues.ipynb and so on, with graded cells"
         )
-    return found
+    return notebooks
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read a notebook; ParamError if it is none."""
+    """Read a notebook; ParamError if the file is not a notebook."""
     return parse(read_small(path, LARGEST, ParamError), str(path))
 
 
 def parse(content: str | bytes, name: str) -> dict[str, Any]:
-    """Parse a notebook; ParamError, which calls it ``name``, if it is none."""
+    """Parse a notebook. A ParamError that begins with ``name`` says that it is not a notebook."""
     try:
         notebook = json.loads(content)
-        for one in notebook["cells"]:
-            _ = one["cell_type"], text_of(one), grade_mark(one)
+        # Each cell must have what `merge` reads.
+        for cell in notebook["cells"]:
+            _ = cell["cell_type"], text_of(cell), grade_mark(cell)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ParamError(f"{name}: is no notebook; open it with Jupyter and save it") from None
     return dict(notebook)
 
 
 def merge(student: Mapping[str, Any], instructor: Mapping[str, Any]) -> list[Cell]:
-    """Return the cells to run: the instructor's, with the student's answers in their places.
+    """Cells to run: the instructor's cells, with the student's answers in their places.
 
-    What students add stays behind the cell it followed. Cells of tests that they changed, moved or
-    deleted do not matter. Figures, whose ids begin with ``figure``, are not drawn, and nothing
-    behind the last graded cell is run.
+    A cell that a student added stays behind the cell that it followed. Test cells that the student
+    changed, moved or deleted have no effect. Cells whose ids begin with ``figure`` are left out,
+    and so are all cells behind the last graded cell.
     """
-    known = {grade_mark(one).get("grade_id") for one in instructor["cells"]} - {None}
+    instructor_ids = {grade_mark(cell).get("grade_id") for cell in instructor["cells"]} - {None}
     answers: dict[str, str] = {}
-    added: dict[str | None, list[str]] = {}
-    seen: set[str] = set()
-    last = None
-    for one in student["cells"]:
-        name = grade_mark(one).get("grade_id")
-        if isinstance(name, str) and name in known and name not in seen:
-            seen.add(name)
-            last = name
-            answers[name] = text_of(one)
-        elif one["cell_type"] == "code":
-            added.setdefault(last, []).append(text_of(one))
-    cells = [Cell(None, _MAGIC.sub(r"\1pass", text)) for text in added.get(None, [])]
-    for one in instructor["cells"]:
-        mark = grade_mark(one)
-        name = mark.get("grade_id")
-        if one["cell_type"] == "code":
-            if not mark.get("solution") and not str(name).startswith("figure"):
+    added_after: dict[str | None, list[str]] = {}
+    last_id = None
+    for cell in student["cells"]:
+        cell_id = grade_mark(cell).get("grade_id")
+        if isinstance(cell_id, str) and cell_id in instructor_ids and cell_id not in answers:
+            last_id = cell_id
+            answers[cell_id] = text_of(cell)
+        elif cell["cell_type"] == "code":
+            added_after.setdefault(last_id, []).append(text_of(cell))
+    merged = [Cell(None, _without_magic(text)) for text in added_after.get(None, [])]
+    for cell in instructor["cells"]:
+        mark = grade_mark(cell)
+        cell_id = mark.get("grade_id")
+        if cell["cell_type"] == "code":
+            if not mark.get("solution") and not str(cell_id).startswith("figure"):
                 points = mark.get("points", 0) if mark.get("grade") else 0
-                cells.append(Cell(name, text_of(one), points))
-            elif mark.get("solution") and name in answers:
-                cells.append(Cell(name, _MAGIC.sub(r"\1pass", answers[name]), 0, True))
-        if name is not None:
-            cells += [Cell(None, _MAGIC.sub(r"\1pass", text)) for text in added.get(name, [])]
-    end = max((number for number, cell in enumerate(cells) if cell.points), default=-1)
-    return cells[: end + 1]
+                merged.append(Cell(cell_id, text_of(cell), points))
+            elif mark.get("solution") and cell_id in answers:
+                merged.append(Cell(cell_id, _without_magic(answers[cell_id]), 0, True))
+        if cell_id is not None:
+            merged += [Cell(None, _without_magic(text)) for text in added_after.get(cell_id, [])]
+    last_graded = max((number for number, cell in enumerate(merged) if cell.points), default=-1)
+    return merged[: last_graded + 1]
+
+
+def _without_magic(source: str) -> str:
+    """Source of a cell with ``pass`` in place of Jupyter's commands."""
+    return _MAGIC.sub(r"\1pass", source)
 
 
 def points_of(notebook: Mapping[str, Any]) -> dict[str, float]:
@@ -126,12 +130,12 @@ def points_of(notebook: Mapping[str, Any]) -> dict[str, float]:
 
 
 def text_of(cell: Mapping[str, Any]) -> str:
-    """Read the source of a cell, which notebooks hold as text or as lines."""
+    """Source of a cell, which a notebook stores as one text or as a list of lines."""
     source = cell["source"]
     return source if isinstance(source, str) else "".join(source)
 
 
 def grade_mark(cell: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Read what nbgrader notes of a cell, empty where there is nothing."""
+    """Marks of nbgrader on a cell; empty if the cell has none."""
     mark = cell.get("metadata", {}).get("nbgrader", {})
     return mark if isinstance(mark, Mapping) else {}

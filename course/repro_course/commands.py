@@ -1,4 +1,4 @@
-"""``repro course``: what students get, and scores for what they hand in."""
+"""Commands ``repro course release`` and ``repro course grade``."""
 
 import os
 from pathlib import Path
@@ -45,24 +45,24 @@ def grade(
     if not (cell > 0 and wall > 0 and memory > 0):
         raise ParamError("--cell, --wall and --memory: give numbers above 0")
 
-    def tell(row: dict[str, Any]) -> None:
+    def report(row: dict[str, Any]) -> None:
         nonlocal faults
         faults += row["fault"]
         say(_line(row))
 
     limits = grading.Limits(cell=cell, wall=wall, cpu=wall, memory_mb=memory)
-    say(str(grading.grade(folder, limits, source, jobs or os.cpu_count() or 1, tell)))
+    say(str(grading.grade(folder, limits, source, jobs or os.cpu_count() or 1, report)))
     if faults:
         notebooks = "1 notebook" if faults == 1 else f"{faults} notebooks"
         complain(
-            f"{notebooks} could not be graded for the grader's own reasons (column note); mend "
-            "them and run the command again, which grades these only"
+            f"{notebooks} could not be graded because the grader failed (column note); mend the "
+            "causes and run the command again, which grades only what is missing"
         )
         raise typer.Exit(1)
 
 
 def _line(row: dict[str, Any]) -> str:
-    """Return a row of the table for people."""
+    """Line of text for a row of the table."""
     note = f" ({row['note']})" if row["note"] else ""
     name = f"{row['student']} {row['assignment']}".rstrip()
     if not row["tasks"]:

@@ -28,23 +28,28 @@ from repro.files.whole import write_whole
 from repro_course.assignments import PLACE, Cell, merge, points_of, read, sources
 from repro_course.handed import Submission, submissions
 
-_MEMORY = ".graded.json"
-#: Changes with what the memory holds and with the meaning of its notes.
-_FORM = "2"
+#: File with the rows graded so far, in the folder of submissions.
+_MEMORY_FILE = ".graded.json"
+#: Version of this file: changes with its columns and with the meaning of the notes.
+_MEMORY_VERSION = "2"
 _PLUGIN = "repro_course.pytest_plugin"
-#: What the plugin sends before the first cell.
+#: Message of the plugin before the first cell.
 _BEGINS = {"begins": True}
-#: Signals that no answer runs into by itself.
-_FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT})
+#: Signals that come from the system, not from an answer.
+_SYSTEM_SIGNALS = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT})
+#: Seconds of the processor between the signal of its limit and the end of the process.
 _GRACE_S = 5
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one submission may use: seconds of a cell and in all, of the processor, memory (MB)."""
+    """Limits of one submission."""
 
+    #: seconds of a cell
     cell: float = 60.0
+    #: seconds of the notebook
     wall: float = 300.0
+    #: seconds of the processor
     cpu: float = 300.0
     memory_mb: int = 4096
 
@@ -65,21 +70,21 @@ def grade(
     Parameters
     ----------
     folder : Path
-        A folder, or a zip archive, for each student.
+        Holds a folder, or a zip archive, for each student.
     limits : Limits
-        What one submission may use.
+        Limits of one submission.
     source : Path, optional
         The instructors' notebooks; None: the course's own.
     jobs : int
         Processes at a time.
     tell : callable, optional
-        Called with each new row of the table as soon as it is there. ``fault`` is true of one that
-        failed for the grader's own reasons; it is tried again the next time.
+        Called with each new row of the table as soon as it is complete. ``fault`` is true if the
+        grader failed. The next call grades such a notebook again.
 
     Returns
     -------
     Path
-        The table, ``grades.csv``; what failed is told in ``STUDENT/feedback-N.txt``.
+        The table, ``grades.csv``. ``STUDENT/feedback-N.txt`` has the messages of assignment N.
 
     Raises
     ------
@@ -88,35 +93,37 @@ def grade(
     """
     if find_spec("pytest") is None:
         raise ParamError("pytest is not installed; `pip install pytest` brings it")
-    found, ungraded = submissions(folder, source)
-    known_sources = sources(source)
-    memory = folder / _MEMORY
-    known: dict[str, dict[str, Any]] = {}
+    gradable, ungraded = submissions(folder, source)
+    instructor_paths = sources(source)
+    memory_path = folder / _MEMORY_FILE
+    remembered: dict[str, dict[str, Any]] = {}
     with contextlib.suppress(OSError, ValueError):
-        known = json.loads(memory.read_text())
+        remembered = json.loads(memory_path.read_text())
     rows: dict[str, dict[str, Any]] = {}
-    for left in ungraded:
-        original = known_sources.get(left.assignment)
-        row = _blank_row(left.student, left.assignment, original, left.note)
-        rows[f"{left.student}/{left.assignment}"] = row
+    for entry in ungraded:
+        instructor_path = instructor_paths.get(entry.assignment)
+        row = _blank_row(entry.student, entry.assignment, instructor_path, entry.note)
+        rows[f"{entry.student}/{entry.assignment}"] = row
         tell(row)
     running: set[int] = set()
+    closed = _closed(gradable)
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            waiting = {}
-            for one in found:
-                name = f"{one.student}/{one.assignment}"
-                digest = _digest(one, limits)
-                if known.get(name, {}).get("digest") == digest:
-                    rows[name] = known[name]
+            pending = {}
+            for submission in gradable:
+                name = f"{submission.student}/{submission.assignment}"
+                digest = _digest(submission, limits)
+                if remembered.get(name, {}).get("digest") == digest:
+                    rows[name] = remembered[name]
                 else:
-                    waiting[pool.submit(_row, one, limits, _closed(found), running)] = name, digest
-            for done in as_completed(waiting):
-                name, digest = waiting[done]
-                rows[name] = done.result()
+                    future = pool.submit(_row, submission, limits, closed, running)
+                    pending[future] = name, digest
+            for future in as_completed(pending):
+                name, digest = pending[future]
+                rows[name] = future.result()
                 if not rows[name]["fault"]:
-                    known[name] = {**rows[name], "digest": digest}
-                    write_whole(memory, json.dumps(known).encode())
+                    remembered[name] = {**rows[name], "digest": digest}
+                    write_whole(memory_path, json.dumps(remembered).encode())
                 tell(rows[name])
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -127,28 +134,33 @@ def grade(
     return table
 
 
-def _closed(found: list[Submission]) -> list[str]:
-    """List the files and folders that no answer may read: instructors' and students'."""
-    places = {place for one in found for place in (one.folder, one.handed.path, one.source.parent)}
+def _closed(gradable: list[Submission]) -> list[str]:
+    """Files and folders of instructors and students, which no answer may read."""
+    places = {
+        place
+        for submission in gradable
+        for place in (submission.folder, submission.handed.path, submission.source.parent)
+    }
     return sorted(os.path.realpath(place) for place in places)
 
 
-def _digest(one: Submission, limits: Limits) -> str:
-    """Return what a score depends on, as one word."""
-    parts = [_FORM, VERSION, repr(limits), one.source.read_text(encoding="utf-8"), one.note]
+def _digest(submission: Submission, limits: Limits) -> str:
+    """Hash of everything that a score depends on."""
+    instructor = submission.source.read_text(encoding="utf-8")
+    inputs = [_MEMORY_VERSION, VERSION, repr(limits), instructor, submission.note]
     with contextlib.suppress(OSError, ParamError):
-        parts.append(hashlib.sha256(one.handed.data()).hexdigest())
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        inputs.append(hashlib.sha256(submission.handed.data()).hexdigest())
+    return hashlib.sha256("\0".join(inputs).encode()).hexdigest()
 
 
 def _table(rows: list[dict[str, Any]]) -> bytes:
-    """Return the scores as CSV, a column for each task; what was not graded has no number."""
+    """Scores as CSV, with a column for each task; a notebook that was not graded has no numbers."""
     tasks = sorted({name for row in rows for name in row["tasks"]})
     flat = [
         {
             "student": row["student"],
             "assignment": row["assignment"],
-            # an empty cell, not None, so that the numbers beside it stay whole
+            # None instead of an empty text would turn the whole numbers of a column into fractions.
             **{name: row["tasks"].get(name, "") for name in tasks},
             "points": sum(row["tasks"].values()) if row["tasks"] else "",
             "of": row["of"],
@@ -164,75 +176,91 @@ def _table(rows: list[dict[str, Any]]) -> bytes:
     )
 
 
-def _blank_row(student: str, assignment: str, source: Path | None, note: str) -> dict[str, Any]:
-    """Return the row of what was not graded."""
-    most = "" if source is None else sum(points_of(read(source)).values())
-    named = {"student": student, "assignment": assignment}
-    return {**named, "tasks": {}, "of": most, "seconds": 0.0, "note": note, "fault": False}
+def _blank_row(
+    student: str, assignment: str, instructor_path: Path | None, note: str
+) -> dict[str, Any]:
+    """Row of a notebook that was not graded."""
+    max_points: float | str = ""
+    if instructor_path is not None:
+        max_points = sum(points_of(read(instructor_path)).values())
+    return {
+        "student": student,
+        "assignment": assignment,
+        "tasks": {},
+        "of": max_points,
+        "seconds": 0.0,
+        "note": note,
+        "fault": False,
+    }
 
 
-def _row(one: Submission, limits: Limits, closed: list[str], running: set[int]) -> dict[str, Any]:
-    """Return the row of one submission, without a score where the grader failed."""
+def _row(
+    submission: Submission, limits: Limits, closed: list[str], running: set[int]
+) -> dict[str, Any]:
+    """Row of a submission, without a score if the grader failed."""
     try:
-        return _graded(one, limits, closed, running)
-    # whatever it is, it is no answer of the student's
+        return _graded(submission, limits, closed, running)
+    # An exception here is never an error of the student's answer.
     except Exception as error:
-        known = isinstance(error, ReproError | OSError)
-        reason = f"{error}" if known else f"{type(error).__name__}: {error}".rstrip(": ")
-        row = _blank_row(one.student, one.assignment, one.source, f"the grader failed: {reason}")
+        is_expected = isinstance(error, ReproError | OSError)
+        reason = f"{error}" if is_expected else f"{type(error).__name__}: {error}".rstrip(": ")
+        note = f"the grader failed: {reason}"
+        row = _blank_row(submission.student, submission.assignment, submission.source, note)
         return {**row, "fault": True}
 
 
 def _graded(
-    one: Submission, limits: Limits, closed: list[str], running: set[int]
+    submission: Submission, limits: Limits, closed: list[str], running: set[int]
 ) -> dict[str, Any]:
-    """Return the row of one submission; write its feedback."""
-    begun = time.monotonic()
-    instructor = read(one.source)
+    """Grade a submission and write its feedback; its row."""
+    started = time.monotonic()
+    instructor = read(submission.source)
     points = points_of(instructor)
-    said: list[dict[str, Any]] = []
-    notes = [one.note] if one.note else []
+    messages: list[dict[str, Any]] = []
+    notes = [submission.note] if submission.note else []
     try:
-        cells = merge(one.handed.notebook(), instructor)
+        cells = merge(submission.handed.notebook(), instructor)
     except ParamError as error:
         notes.append(str(error))
     else:
-        said, ended = _child(f"{one.assignment}.ipynb", cells, limits, closed, running)
-        refused = sorted({message["refused"] for message in said if "refused" in message})
-        notes += [f"tried: {what}" for what in refused] + ended
-    texts = {message["id"]: message["text"] for message in said if "id" in message}
+        name = f"{submission.assignment}.ipynb"
+        messages, end_notes = _run_cells(name, cells, limits, closed, running)
+        refused = sorted({message["refused"] for message in messages if "refused" in message})
+        notes += [f"tried: {attempt}" for attempt in refused] + end_notes
+    texts = {message["id"]: message["text"] for message in messages if "id" in message}
     for name in points.keys() - texts.keys():
         texts[name] = "was not run"
     lines = [f"{name}: {texts[name] or 'fine'}\n" for name in points]
-    number = one.assignment.partition("_")[0]
+    number = submission.assignment.partition("_")[0]
     feedback = "\n".join(lines + notes).encode(errors="replace")
-    write_whole(one.folder / f"feedback-{number}.txt", feedback)
+    write_whole(submission.folder / f"feedback-{number}.txt", feedback)
     return {
-        "student": one.student,
-        "assignment": one.assignment,
-        "tasks": {name: 0 if texts[name] else most for name, most in points.items()},
+        "student": submission.student,
+        "assignment": submission.assignment,
+        "tasks": {name: 0 if texts[name] else max_points for name, max_points in points.items()},
         "of": sum(points.values()),
-        "seconds": time.monotonic() - begun,
+        "seconds": time.monotonic() - started,
         "note": "; ".join(notes),
         "fault": False,
     }
 
 
 def _kill(group: int) -> None:
-    """End a process and all that it started."""
+    """Kill a process and all processes that it started."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
 
 
-def _child(
+def _run_cells(
     name: str, cells: list[Cell], limits: Limits, closed: list[str], running: set[int]
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Run the cells in a process of their own; return its messages, and why it ended early."""
+    """Run cells in a process of their own; its messages, and a note if it ended early.
+
+    ``running`` has the numbers of the running processes.
+    """
     key = secrets.token_hex(16)
     memory = limits.memory_mb * 2**20
     cpu = math.ceil(limits.cpu)
-    # the second is for an answer that swallows the signal of the first
-    processor = (cpu, cpu + _GRACE_S)
     task = {
         "key": key,
         "cells": cells,
@@ -240,67 +268,69 @@ def _child(
         "closed": closed,
         "open": [os.path.realpath(paths.cache_dir())],
         "limits": {
-            "RLIMIT_CPU": processor,
+            # An answer may catch the signal of the first limit. The second ends the process.
+            "RLIMIT_CPU": (cpu, cpu + _GRACE_S),
             "RLIMIT_AS": (memory, memory),
             "RLIMIT_FSIZE": (2**26, 2**26),
             "RLIMIT_CORE": (0, 0),
         },
     }
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
-        copy = Path(place, name)
-        copy.write_text("{}")
-        words = [sys.executable, "-m", "pytest", "-p", _PLUGIN, "-p", "no:cacheprovider"]
-        words += ["-s", "-q", "-c", os.devnull, "--rootdir", place, copy.name]
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as working_folder:
+        # pytest needs a file to collect. The cells come through standard input.
+        notebook_file = Path(working_folder, name)
+        notebook_file.write_text("{}")
+        command = [sys.executable, "-m", "pytest", "-p", _PLUGIN, "-p", "no:cacheprovider"]
+        command += ["-s", "-q", "-c", os.devnull, "--rootdir", working_folder, notebook_file.name]
         child = subprocess.Popen(
-            words,
-            cwd=place,
-            env=_surroundings(place),
+            command,
+            cwd=working_folder,
+            env=_environment(working_folder),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
         running.add(child.pid)
-        late = False
+        timed_out = False
         try:
             out, _ = child.communicate(json.dumps(task).encode(), timeout=limits.wall)
         except subprocess.TimeoutExpired:
-            late = True
+            timed_out = True
         finally:
             _kill(child.pid)
             running.discard(child.pid)
-        if late:
+        if timed_out:
             out, _ = child.communicate()
     lines = out.decode(errors="replace").splitlines()
-    said = [json.loads(line.removeprefix(key)) for line in lines if line.startswith(key)]
-    if faults := [message["fault"] for message in said if "fault" in message]:
+    messages = [json.loads(line.removeprefix(key)) for line in lines if line.startswith(key)]
+    if faults := [message["fault"] for message in messages if "fault" in message]:
         raise GraderError(faults[0])
-    graded = {cell.id for cell in cells if cell.points}
-    if graded == {message.get("id") for message in said} - {None}:
-        return said, []
-    ended = _end(child.returncode, late, limits, lines)
-    if _BEGINS not in said:
-        raise GraderError(f"{ended}, before a cell was run")
-    if not late and -child.returncode in _FROM_OUTSIDE:
-        name = signal.Signals(-child.returncode).name
-        raise GraderError(f"killed by the system ({name}), which may be short of memory")
-    return said, [ended]
+    graded_ids = {cell.id for cell in cells if cell.points}
+    if graded_ids == {message.get("id") for message in messages} - {None}:
+        return messages, []
+    reason = _end_reason(child.returncode, timed_out, limits, lines)
+    if _BEGINS not in messages:
+        raise GraderError(f"{reason}, before a cell was run")
+    if not timed_out and -child.returncode in _SYSTEM_SIGNALS:
+        signal_name = signal.Signals(-child.returncode).name
+        raise GraderError(f"killed by the system ({signal_name}), which may be short of memory")
+    return messages, [reason]
 
 
-def _surroundings(place: str) -> dict[str, str]:
-    """Return the environment of a graded process: its own folders, one thread, no screen."""
-    kept = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST")}
+def _environment(working_folder: str) -> dict[str, str]:
+    """Environment of a graded process: its own folders, one thread, no screen."""
+    inherited = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST")}
     threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     packages = [str(paths.PACKAGE.parent), str(PLACE)]
-    python = [*packages, *filter(None, [os.environ.get("PYTHONPATH")])]
+    import_paths = [*packages, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
-        **kept,
+        **inherited,
         **dict.fromkeys(threads, "1"),
-        "TMPDIR": place,
+        "TMPDIR": working_folder,
         "MPLBACKEND": "Agg",
         "MPLCONFIGDIR": str(paths.cache_dir() / "matplotlib"),
         "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(paths.cache_dir())),
-        "PYTHONPATH": os.pathsep.join(python),
+        "PYTHONPATH": os.pathsep.join(import_paths),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "REPRO_CACHE_DIR": str(paths.cache_dir()),
@@ -308,11 +338,13 @@ def _surroundings(place: str) -> dict[str, str]:
     }
 
 
-def _end(code: int, late: bool, limits: Limits, lines: list[str]) -> str:
-    """Return why a process ended before its last cell."""
-    if late:
+def _end_reason(code: int, timed_out: bool, limits: Limits, lines: list[str]) -> str:
+    """Reason why a process ended before its last cell."""
+    if timed_out:
         return f"stopped after {limits.wall:g} s"
     if code < 0:
-        name = signal.Signals(-code).name
-        return "used too much processor time" if name == "SIGXCPU" else f"crashed ({name})"
+        signal_name = signal.Signals(-code).name
+        if signal_name == "SIGXCPU":
+            return "used too much processor time"
+        return f"crashed ({signal_name})"
     return f"ended early (exit {code}) {' '.join(lines[-2:])[:200]}".strip()

@@ -10,11 +10,12 @@ from repro.base.errors import ParamError
 from repro.files.whole import write_whole
 from repro_course.assignments import sources
 
+#: Page to begin with.
 _PAGE = "README.md"
 
 
 def release(folder: Path, source: Path | None = None) -> list[Path]:
-    """Write what students get, as nbgrader would release it.
+    """Write the student's folder, with notebooks as nbgrader releases them.
 
     Parameters
     ----------
@@ -35,25 +36,25 @@ def release(folder: Path, source: Path | None = None) -> list[Path]:
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ParamError(f"{folder}: is not empty; give a new folder")
-    found = sources(source, ungraded=True)
+    notebook_paths = sources(source, ungraded=True)
     steps = _steps()
-    made: dict[str, str] = {}
-    for path in found.values():
+    contents: dict[str, str] = {}
+    for path in notebook_paths.values():
         notebook: Any = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
         resources: dict[str, Any] = {}
         for step in steps:
             notebook, resources = step.preprocess(notebook, resources)
-        made[path.name] = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
-    page = next(iter(found.values())).parent / _PAGE
+        contents[path.name] = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+    page = next(iter(notebook_paths.values())).parent / _PAGE
     if page.is_file():
-        made[_PAGE] = page.read_text(encoding="utf-8")
-    for name, text in made.items():
+        contents[_PAGE] = page.read_text(encoding="utf-8")
+    for name, text in contents.items():
         write_whole(folder / name, text.encode())
-    return [folder / name for name in made]
+    return [folder / name for name in contents]
 
 
 def _steps() -> list[Any]:
-    """Return what nbgrader does to release a notebook."""
+    """Steps by which nbgrader releases a notebook."""
     try:
         from nbgrader import preprocessors as steps
     except ImportError:

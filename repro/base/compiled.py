@@ -36,7 +36,7 @@ _IMPORT = re.compile(
     re.M,
 )
 _TYPE_CHECKING = re.compile(r"^if TYPE_CHECKING:\n(?:[ \t]+.*\n)+", re.M)
-#: Machine code that was not used for so many days is removed.
+#: Days without use after which machine code is removed.
 KEPT_DAYS = 30
 _NOT_CACHED = "compiled functions are not cached"
 
@@ -298,7 +298,7 @@ def _code_folder(module: str) -> Path | None:
     folder = top / "compiled" / digest.hexdigest()[:16]
     is_new = not folder.is_dir()
     try:
-        paths.private(folder, top, ENV_FOLDER if override else paths.ENV_CACHE)
+        paths.make_private_folder(folder, top, ENV_FOLDER if override else paths.ENV_CACHE)
     except ReproError as error:
         _warn_once(f"{_NOT_CACHED}: {error}")
         return None
@@ -323,7 +323,10 @@ def _remove_unused(base: Path) -> None:
 
 @functools.cache
 def _cache_class() -> Any:
-    """Cache class of Numba that compiles again after a damaged entry or a full disk."""
+    """Cache class of Numba that survives a damaged entry and a full disk.
+
+    A function with a damaged entry is compiled again. An entry that cannot be written is a warning.
+    """
     from numba.core.caching import FunctionCache
 
     class TolerantCache(FunctionCache):  # type: ignore[misc,unused-ignore]

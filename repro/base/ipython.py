@@ -35,8 +35,8 @@ def _show_error(
     trace: TracebackType | None,
     tb_offset: int | None = None,
 ) -> list[str]:
-    """Send an error of this package to the notebook, as the error of its cell; the text shown."""
-    # `_get_exc_info` also keeps the error for %tb, the other line its traceback for %debug.
+    """Show an error of this package as the error of the running cell; the lines shown."""
+    # `_get_exc_info` keeps the error for %tb, and `InteractiveTB.tb` its traceback for %debug.
     running._get_exc_info((error_type, error, trace))
     running.InteractiveTB.tb = trace
     lines = [f"{_RED}{error_type.__name__}: {error}{_PLAIN}"]

@@ -81,12 +81,12 @@ def cache_dir() -> Path:
     return Path(override).expanduser() if override else Path.home() / ".cache" / "repro"
 
 
-def private(folder: Path, top: Path | None = None, variable: str = ENV_CACHE) -> Path:
+def make_private_folder(folder: Path, top: Path | None = None, variable: str = ENV_CACHE) -> Path:
     """Make a folder for the files of this user only.
 
-    Files loaded from a cache can run code. Another user with write access to the cache could so run
-    programs under this user's account. All folders from ``top`` down to ``folder`` are checked,
-    except on Windows.
+    Files loaded from a cache can run code. Another user with write access to the cache could
+    therefore run programs under this user's account. All folders from ``top`` down to ``folder``
+    are checked, except on Windows.
 
     Parameters
     ----------

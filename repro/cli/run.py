@@ -74,7 +74,7 @@ def run_figures(
         parameters[name.strip()] = parse_value(value)
     # Without a cache folder the run goes on, only nothing is cached.
     with suppress(OSError):
-        paths.private(paths.cache_dir())
+        paths.make_private_folder(paths.cache_dir())
     with plan.scratch_folder() as scratch:
         tasks, outcomes = plan.plan(
             entries,

@@ -1,4 +1,4 @@
-"""What the cells with tests of the course import.
+"""Checks that the test cells of the course import.
 
 Assignments, release and grader are in the distribution ``repro-course``.
 """

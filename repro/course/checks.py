@@ -42,8 +42,8 @@ def expect(
     Parameters
     ----------
     function : str or callable
-        Name of the student's function, or a function in the test that calls it.
-        With a name, the message can say that the function is not defined.
+        Name of the student's function, or a function of the test cell that calls the student's
+        function. With a name, the message can say that the function is not defined.
     *arguments
         Arguments of the call, passed as copies. The function must not change them.
     gives : Any
@@ -116,14 +116,14 @@ def _check(
     changed = [number for number, (_, change) in enumerate(results) if change]
     if not failed and not changed:
         return
-    shown = min(failed or changed, key=lambda number: len(repr(calls[number])))
-    call = _call_text(name, calls[shown])
+    shown_call = min(failed or changed, key=lambda number: len(repr(calls[number])))
+    call = _call_text(name, calls[shown_call])
     if not failed:
         raise Wrong(
             f"Not yet right: {call} gives the right answer but changes an argument: "
-            f"{results[shown][1]}. Work on a copy."
+            f"{results[shown_call][1]}. Work on a copy."
         )
-    line = _difference(call, answers[shown], expected[shown])
+    line = _difference(call, answers[shown_call], expected[shown_call])
     mistake = _mistake_line(mistakes, calls, answers, failed, tolerance)
     raise Wrong(_with_notes(line + mistake, notes))
 

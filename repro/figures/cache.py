@@ -198,7 +198,7 @@ def _folder() -> Path | None:
     if _is_edited():
         return None
     try:
-        paths.private(folder / "locks", paths.cache_dir())
+        paths.make_private_folder(folder / "locks", paths.cache_dir())
     except OSError as error:
         _warn(f"no cache at {folder} ({error.strerror}); set {paths.ENV_CACHE} to a folder")
         return None

@@ -162,7 +162,7 @@ def _download(file: PublicFile, target: Path) -> None:
     """Download a public file to ``target``, which appears only if the checksum is right."""
     hint = f"check the network, or set {paths.ENV_MIRROR} to a folder with {file.relative_path}"
     try:
-        paths.private(paths.cache_dir())
+        paths.make_private_folder(paths.cache_dir())
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".unfinished-") as folder:
             unfinished = Path(folder) / target.name

@@ -49,7 +49,9 @@ class PlanTimes:
         return self._run_s(model, tasks, num_ps, batch, iterations)
 
     @abstractmethod
-    def _run_s(self, model: str, tasks: Sequence[int], num_ps: int, *sizes: float) -> float: ...
+    def _run_s(
+        self, model: str, tasks: Sequence[int], num_ps: int, batch: float, iterations: float
+    ) -> float: ...
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
         """Duration in the trace over the run time of the plan, for a single job."""
@@ -80,7 +82,9 @@ class MeasuredPlans(PlanTimes):
 
     sizeless = True
 
-    def _run_s(self, model: str, tasks: Sequence[int], num_ps: int, *sizes: float) -> float:
+    def _run_s(
+        self, model: str, tasks: Sequence[int], num_ps: int, batch: float, iterations: float
+    ) -> float:
         row = self.seconds.get(model, {})
         plan = pattern(tasks, num_ps)
         if plan not in row:
@@ -159,8 +163,9 @@ class IterationModel(PlanTimes):
         sync = trained.exposed * self.sync_s(trained.model_mb, tasks, num_ps)
         return batch / trained.images_per_s, sync
 
-    def _run_s(self, model: str, tasks: Sequence[int], num_ps: int, *sizes: float) -> float:
-        batch, iterations = sizes
+    def _run_s(
+        self, model: str, tasks: Sequence[int], num_ps: int, batch: float, iterations: float
+    ) -> float:
         per_iteration = sum(self.iteration_s(model, tasks, batch, num_ps))
         return self._model(model).fixed_s + iterations * per_iteration
 
@@ -172,7 +177,7 @@ class IterationModel(PlanTimes):
 def named(name: str) -> PlanTimes:
     """Make a performance model: ``measured`` plans, or the iteration model of a GPU type.
 
-    The plans are those of the public simulator.
+    The measured plans are from the table of Liquid's public simulator.
 
     Examples
     --------

@@ -31,6 +31,8 @@ _COUNT = f"each model has a row for 1, 2, … GPUs without gaps, up to {MAX_GPUS
 class SpeedUp:
     """Performance model of elastic jobs: rate S(g)/S(D) on g GPUs, S the speed-up, D the demand.
 
+    S is linear between whole numbers of GPUs. A job on more than D GPUs has the speed-up S(D).
+
     Parameters
     ----------
     curves : mapping of str to tuple of float
@@ -43,8 +45,7 @@ class SpeedUp:
 
     References
     ----------
-    PCS, arXiv 2401.10354, demand functions. S is linear between whole numbers of GPUs, and S(D)
-    beyond D.
+    PCS, arXiv 2401.10354, demand functions.
 
     Examples
     --------
@@ -63,11 +64,11 @@ class SpeedUp:
             if not self.rounded:
                 return gpus
             curve = tuple(rounded_linear(math.ceil(gpus)).tolist())
-        below = min(math.floor(gpus), len(curve))
-        low = curve[below - 1] if below else 0.0
-        if below == len(curve):
-            return low
-        return low + (gpus - below) * (curve[below] - low)
+        whole_gpus = min(math.floor(gpus), len(curve))
+        whole_speed = curve[whole_gpus - 1] if whole_gpus else 0.0
+        if whole_gpus == len(curve):
+            return whole_speed
+        return whole_speed + (gpus - whole_gpus) * (curve[whole_gpus] - whole_speed)
 
     def of(self, table: JobTable, job: int, gpus: float) -> float:
         """S of a job of the trace on ``gpus`` GPUs, at most its demand."""

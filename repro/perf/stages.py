@@ -187,14 +187,14 @@ class Interleaving:
 def _extremes(group: tuple[Stages, ...], merged: bool) -> tuple[float, float]:
     """Shortest and longest period (s) over all orders of the members."""
     stages = len(group[0]) if group else 0
-    most = stages
+    max_jobs = stages
     if merged:
         stages = 3
-        most = RESOURCES
-    if not 1 <= len(group) <= most or any(len(times) != stages for times in group):
+        max_jobs = RESOURCES
+    if not 1 <= len(group) <= max_jobs or any(len(times) != stages for times in group):
         accepted = "three stages (data, GPU, network)" if merged else "times of the same resources"
         raise ParamError(
-            f"a group of {len(group)} jobs with stages {list(group)}; give 1 to {most or 'k'} "
+            f"a group of {len(group)} jobs with stages {list(group)}; give 1 to {max_jobs or 'k'} "
             f"jobs, each with {accepted}"
         )
     if not all(0 <= time < math.inf for times in group for time in times):
@@ -237,7 +237,7 @@ def _slot_periods(group: tuple[Stages, ...]) -> list[float]:
 
 
 def _slot_period(order: tuple[Stages, ...]) -> float:
-    """Period T (s) of one order: time from an end of a slot to its next end, in steady state.
+    """Period T (s) of one order: time between two ends of the same slot, in steady state.
 
     f[s] is the end of slot s, and d, g and n are the data, GPU and network time of a member:
     f[s+1] = max(0, f[s] + n_a, f[s] + g_b, f[s-1] + d_c) with a, b, c = s+1, s+2, s+3 mod 4.
@@ -250,7 +250,7 @@ def _slot_period(order: tuple[Stages, ...]) -> float:
         ends.append(max(0.0, ends[-1] + longest, ends[-2] + data))
         if len(ends) > RESOURCES + 1:
             period = ends[-1] - ends[-5]
-            last = ends[-2] - ends[-6]
-            if abs(period - last) <= _STEADY * max(abs(period), abs(last)):
+            previous = ends[-2] - ends[-6]
+            if abs(period - previous) <= _STEADY * max(abs(period), abs(previous)):
                 break
     return ends[-1] - ends[-5]

@@ -9,7 +9,7 @@ from repro.files.tables import ModelTable, measured
 from repro.perf.throughput import UNCONSOLIDATED, ThroughputTable
 
 GPU_TYPES = ("k80", "p100", "v100")
-#: Gangs of distributed job types.
+#: GPUs of the gangs of distributed job types.
 GANGS = (2, 4, 8)
 REFERENCE = "v100"
 #: Memory of a member of a gang, relative to the memory of the model on one GPU.

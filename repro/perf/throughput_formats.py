@@ -112,8 +112,8 @@ def from_csv(document: Document) -> tuple[Rows, Pairs]:
             continue
         alone = rows.setdefault((model, gang), {})
         if alone.setdefault(gpu_type, speeds[row]) != speeds[row]:
-            rule = f"a second throughput of {model} on {gang} GPUs of type {gpu_type}"
-            raise origin.error(row, "steps_per_second", rule, speeds[row], "give it once")
+            fault = f"a second throughput of {model} on {gang} GPUs of type {gpu_type}"
+            raise origin.error(row, "steps_per_second", fault, speeds[row], "give it once")
     _complete(rows, pairs, document.name)
     return rows, pairs
 
@@ -172,22 +172,25 @@ def _complete(rows: Rows, pairs: Pairs, name: str) -> None:
             if gpu_type not in row and not gpu_type.endswith(UNCONSOLIDATED):
                 entry = f"the throughput of {model} on {gang} GPUs alone"
                 raise _missing(name, f"{gpu_type}: ('{model}', {gang})", entry)
-    present = {
+    file_pairs = {
         (gpu_type, gang, first, second)
         for (first, second, gang), row in pairs.items()
         for gpu_type in row
     }
-    for gpu_type, gang in sorted({key[:2] for key in present}):
-        models = sorted(m for (m, width), row in rows.items() if width == gang and gpu_type in row)
-        wanted = {
+    for gpu_type, gang in sorted({key[:2] for key in file_pairs}):
+        models = sorted(
+            model for (model, width), row in rows.items() if width == gang and gpu_type in row
+        )
+        needed_pairs = {
             (gpu_type, gang, first, second)
             for first, second in itertools.combinations_with_replacement(models, 2)
         }
-        for _, _, first, second in sorted(wanted - present):
+        for _, _, first, second in sorted(needed_pairs - file_pairs):
             entry = "this pair, while others of the GPU type and gang size are there"
             raise _missing(name, f"{gpu_type}: ('{first}', {gang}): ('{second}', {gang})", entry)
-        present -= wanted
-    for gpu_type, gang, first, second in sorted(present):
+        file_pairs -= needed_pairs
+    # In each pair that is left, a job type has no throughput alone.
+    for gpu_type, gang, first, second in sorted(file_pairs):
         alone = second if gpu_type in rows.get((first, gang), ()) else first
         entry = f"the throughput alone of {alone}, which is in a pair"
         raise _missing(name, f"{gpu_type}: ('{alone}', {gang})", entry)
@@ -195,15 +198,15 @@ def _complete(rows: Rows, pairs: Pairs, name: str) -> None:
 
 def _speed(document: Document, where: str, value: Any) -> float:
     """Throughput (steps/s) of an entry. TraceError unless it is 0 or within the limits."""
-    rule = None
+    fault = None
     if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < math.inf:
-        rule = "not a number"
+        fault = "not a number"
     elif value < 0:
-        rule = "negative"
+        fault = "negative"
     elif value and not _SLOWEST <= value <= _FASTEST:
-        rule = "too small" if value < _SLOWEST else "too large"
-    if rule:
-        raise TraceError(f"{document.name}: {where}: {rule} ({shown(repr(value))}); {_SPEED}")
+        fault = "too small" if value < _SLOWEST else "too large"
+    if fault:
+        raise TraceError(f"{document.name}: {where}: {fault} ({shown(repr(value))}); {_SPEED}")
     return float(value)
 
 
@@ -223,7 +226,7 @@ def _missing(name: str, where: str, entry: str) -> TraceError:
     return TraceError(f"{name}: {where}: missing entry: {entry}; give 0 where a job cannot run")
 
 
-def _no_table(document: Document, why: str) -> TraceError:
+def _no_table(document: Document, reason: str) -> TraceError:
     return TraceError(
-        f"{document.name}: not a Gavel throughput table ({why}); expected JSON {_FORM}"
+        f"{document.name}: not a Gavel throughput table ({reason}); expected JSON {_FORM}"
     )

@@ -14,9 +14,10 @@ class TypePlacer(Placer):
         self, placement: Placement, cluster: Cluster, gpu_type: str, rng: np.random.Generator
     ) -> None:
         self._nodes = [i for i, node in enumerate(cluster.nodes) if node.gpu_type == gpu_type]
-        of_type = Cluster(tuple(cluster.nodes[i] for i in self._nodes), f"{cluster}:{gpu_type}")
-        super().__init__(of_type)
-        self._inner = placement.bind(of_type, rng)
+        nodes_of_type = tuple(cluster.nodes[i] for i in self._nodes)
+        type_cluster = Cluster(nodes_of_type, f"{cluster}:{gpu_type}")
+        super().__init__(type_cluster)
+        self._inner = placement.bind(type_cluster, rng)
         self._gpu_type = gpu_type
         self.reads_model = self._inner.reads_model
 

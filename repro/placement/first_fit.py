@@ -10,7 +10,7 @@ Item = TypeVar("Item")
 
 
 class FirstFit:
-    """Test of gangs, one after another, for a consolidated placement by `yarn`.
+    """First fit of gangs, one after another, by the rule of `yarn` on an empty cluster.
 
     Between two calls of `clear`, the number of idle GPUs of a node never rises. The first node that
     fits a gang size therefore never moves back, and one pointer per size replaces the search. If
@@ -22,7 +22,7 @@ class FirstFit:
         sizes = {node.gpus for node in cluster.nodes}
         #: whether all nodes have one size, a power of two
         self._even = len(sizes) == 1 and all(map(_is_power_of_two, sizes))
-        #: largest gang (GPUs) that `surely_fits` accepts; with several switches it fits one node
+        #: largest gang (GPUs) that `surely_fits` accepts; with several switches, the largest node
         self._largest_gang = cluster.num_gpus if len(cluster.switches) == 1 else max(sizes)
         self._switches = [
             _Switch([cluster.nodes[node].gpus for node in members])
@@ -101,7 +101,7 @@ class _Switch:
     def take(self, gpus: int) -> bool:
         if gpus <= self._largest:
             return self._take_on_one_node(gpus)
-        full_nodes, rest = divmod(gpus, self._largest)
+        full_nodes, remainder = divmod(gpus, self._largest)
         search = range(self._first.get(self._largest, 0), len(self._idle))
         idle_nodes = (node for node in search if self._idle[node] == self._largest)
         nodes = list(islice(idle_nodes, full_nodes))
@@ -109,11 +109,12 @@ class _Switch:
             return False
         for node in nodes:
             self._idle[node] = 0
-        first_for_rest = self._first.get(rest, 0)
-        if rest and not self._take_on_one_node(rest):
+        first_for_remainder = self._first.get(remainder, 0)
+        if remainder and not self._take_on_one_node(remainder):
             for node in nodes:
                 self._idle[node] = self._largest
-            self._first[rest] = first_for_rest
+            # The search passed these nodes, which are idle again.
+            self._first[remainder] = first_for_remainder
             return False
         return True
 

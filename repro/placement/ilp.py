@@ -67,7 +67,7 @@ class IlpPlacer(YarnPlacer):
             # The fallback always finds GPUs. Each worker has a server on its node.
             allocation = super()._place(job, gpus, model) or ()
             nodes = [node for node, _ in allocation]
-            workers = tuple(n for _, n in allocation)
+            workers = tuple(count for _, count in allocation)
             servers = tuple(rank for rank, count in enumerate(workers) for _ in range(count))
         added = node_traffic(workers, servers, sizes_mb, [0.0] * len(nodes))
         for node, amount in zip(nodes, added, strict=True):
@@ -82,8 +82,8 @@ class IlpPlacer(YarnPlacer):
             for node, idle in enumerate(self.idle)
             if idle
         }
-        best = sorted(traffic, key=lambda node: (-self.idle[node], traffic[node], node))
-        nodes = sorted(best[:MAX_NODES])
+        ranked = sorted(traffic, key=lambda node: (-self.idle[node], traffic[node], node))
+        nodes = sorted(ranked[:MAX_NODES])
         return nodes, [traffic[node] for node in nodes]
 
     def _release(self, job: int, allocation: Allocation) -> None:

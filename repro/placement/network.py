@@ -20,7 +20,7 @@ from repro.model.cluster.spec import Cluster
 #: Values of the artifact.
 DEFAULT_GPU_MEM_MB = 8192.0
 DEFAULT_BANDWIDTH_MB_S = 100.0
-#: Scores that differ by less are equal; the first node is chosen.
+#: Scores that differ by less are equal. The first of nodes with equal scores is chosen.
 TIE = 1e-9
 #: The artifact's cost of two containers in one rack, and in one domain.
 _RACK = 1.0
@@ -68,8 +68,8 @@ class Scoring:
     formula: Formula = "paper"
 
     def __post_init__(self) -> None:
-        number = isinstance(self.weight, int | float) and not isinstance(self.weight, bool)
-        if not number or not 0 <= self.weight <= 1:
+        is_number = isinstance(self.weight, int | float) and not isinstance(self.weight, bool)
+        if not is_number or not 0 <= self.weight <= 1:
             raise ParamError(f"lambda is {self.weight!r:.40}; give a number from 0 to 1")
         refuse_unknown("score cannot be", [self.formula], get_args(Formula))
 
@@ -83,7 +83,7 @@ class NodeResources:
         Nodes under one switch are a rack. `Node.domain` gives the domain of a node's rack.
     idle : sequence of int, optional
         Idle GPUs of each node. Default: ``node.gpus``, the GPUs that jobs can get. ``node.total``
-        also counts GPUs that are in use from outside.
+        also counts GPUs that jobs outside the trace use.
 
     Examples
     --------
@@ -99,8 +99,9 @@ class NodeResources:
         self.total = np.array([node.total for node in nodes], dtype=float)
         self.idle = np.array([node.gpus for node in nodes] if idle is None else idle, np.int64)
         racks = [(node.domain, node.switch) for node in nodes]
-        self.domain, self._in_domain = _groups([domain for domain, _ in racks])
-        self.rack, self._in_rack = _groups(racks)
+        # Number of each node's domain and rack, and how many nodes these have.
+        self.domain, self._domain_sizes = _groups([domain for domain, _ in racks])
+        self.rack, self._rack_sizes = _groups(racks)
         self.gpu_mem_mb = np.array([node.gpu_mem_mb for node in nodes])
         self.link_mb_s = np.array([node.bandwidth_mb_s for node in nodes])
 
@@ -119,8 +120,8 @@ class NodeResources:
 
     def capacity(self, gang: Gang, per_node: float = np.inf) -> int:
         """Largest number of containers of a gang in one domain, at most ``per_node`` on a node."""
-        most = np.minimum(np.floor(self.link_mb_s / gang.bandwidth_mb_s), per_node)
-        containers = np.where(self.candidates(gang), np.minimum(self.idle, most), 0)
+        limit = np.minimum(np.floor(self.link_mb_s / gang.bandwidth_mb_s), per_node)
+        containers = np.where(self.candidates(gang), np.minimum(self.idle, limit), 0)
         return int(np.bincount(self.domain, containers).max())
 
     def allocate(self, tasks: Sequence[int], gang: Gang) -> None:
@@ -139,8 +140,8 @@ class NodeResources:
         0 on one node, else the number of nodes in the rack or domain that both share, infinite
         between domains (Liquid, section 5.1). The artifact has 1 in a rack and 4 in a domain.
         """
-        in_rack: Floats | float = self._in_rack[n1] if formula == "paper" else _RACK
-        in_domain: Floats | float = self._in_domain[n1] if formula == "paper" else _DOMAIN
+        in_rack: Floats | float = self._rack_sizes[n1] if formula == "paper" else _RACK
+        in_domain: Floats | float = self._domain_sizes[n1] if formula == "paper" else _DOMAIN
         across_racks = np.where(self.domain[n1] == self.domain[n2], in_domain, np.inf)
         across_nodes = np.where(self.rack[n1] == self.rack[n2], in_rack, across_racks)
         return np.where(n1 == n2, 0.0, across_nodes)
@@ -195,7 +196,14 @@ class NodeResources:
             sign reversed.
         """
         sizes = np.array([[gang.num_ps, gang.size] for gang in gangs])
-        nodes = self.used, self.total, self.rack, self.domain, self._in_rack, self._in_domain
+        nodes = (
+            self.used,
+            self.total,
+            self.rack,
+            self.domain,
+            self._rack_sizes,
+            self._domain_sizes,
+        )
         return np.asarray(_objectives(plans, sizes, nodes, weight))
 
     def best_fit(
@@ -215,25 +223,25 @@ class NodeResources:
         used_before = self.used
         paper = scoring.formula == "paper"
         for container in range(gang.size):
-            server = container < gang.num_ps
+            is_server = container < gang.num_ps
             candidates = self.candidates(gang, tasks)
             if drop == "always":
                 candidates &= ~chosen
             if not candidates.any():
                 self.free(tasks, gang)
                 return None
-            cost = 0.0 if server else to_servers
+            cost = 0.0 if is_server else to_servers
             if paper:
                 fitness = -(1 + np.where(chosen, 0.0, used_before)) / self.total
                 added = scoring.weight * cost + (1 - scoring.weight) * fitness
             else:
                 load = (self.used + 2) / self.total
                 # The artifact prefers idle nodes for servers and loaded nodes for workers.
-                signed_load = load if server else -load
+                signed_load = load if is_server else -load
                 added = cost * gang.units + (signed_load + ~chosen) / gang.size
             added = np.where(candidates, added, np.inf)
             node = int(np.argmax(added <= added.min() + TIE))
-            if server:
+            if is_server:
                 costs = self.pair_costs(np.full(len(index), node), index, scoring.formula)
                 # Nodes of other domains, at infinite cost, are not candidates any more.
                 to_servers += np.where(costs < np.inf, costs, 0.0)
@@ -254,7 +262,7 @@ def _groups(keys: Sequence[object]) -> tuple[Ints, Floats]:
 @njit()
 def _objectives(plans: Ints, sizes: Ints, nodes: Any, weight: float) -> Floats:
     """Compute `NodeResources.objectives`. ``sizes`` has (servers, containers) of each job."""
-    used, total, rack, domain, in_rack, in_domain = nodes
+    used, total, rack, domain, rack_sizes, domain_sizes = nodes
     values = np.empty(len(plans))
     for index in range(len(plans)):
         plan = plans[index]
@@ -274,7 +282,7 @@ def _objectives(plans: Ints, sizes: Ints, nodes: Any, weight: float) -> Floats:
                 for server in range(begin, workers if task >= workers else begin):
                     if plan[server] != node:
                         same_rack = rack[plan[server]] == rack[node]
-                        value += weight * (in_rack[node] if same_rack else in_domain[node])
+                        value += weight * (rack_sizes[node] if same_rack else domain_sizes[node])
             for task in range(begin, end):
                 node = plan[task]
                 if counted[node] != job:

@@ -11,19 +11,19 @@ from repro.placement.base import Allocation, Placement, Placer, register
 from repro.placement.idle_nodes import NodeSet, allocate_by_level
 
 
-def strict_fits(size: int, counts: Sequence[int], gpus: int) -> bool:
+def fits_consolidated(size: int, counts: Sequence[int], gpus: int) -> bool:
     """Whether a gang has a consolidated placement on the nodes of one switch.
 
     ``size`` is the number of GPUs of the largest node, ``counts`` the number of nodes by idle GPUs.
     """
     if gpus <= size:
         return any(counts[gpus:])
-    full, rest = divmod(gpus, size)
-    spare = counts[size] - full
-    return spare >= 0 and (not rest or spare > 0 or any(counts[rest:size]))
+    full_nodes, remainder = divmod(gpus, size)
+    spare_nodes = counts[size] - full_nodes
+    return spare_nodes >= 0 and (not remainder or spare_nodes > 0 or any(counts[remainder:size]))
 
 
-def strict_place(group: NodeSet, gpus: int) -> Allocation | None:
+def place_consolidated(group: NodeSet, gpus: int) -> Allocation | None:
     """Allocate a consolidated placement on the nodes of one switch, or return None."""
     size = group.size
     idle = group.idle
@@ -33,16 +33,16 @@ def strict_place(group: NodeSet, gpus: int) -> Allocation | None:
             return None
         group.set_idle(node, idle[node] - gpus)
         return ((node, gpus),)
-    if not strict_fits(size, group.counts, gpus):
+    if not fits_consolidated(size, group.counts, gpus):
         return None
-    full, rest = divmod(gpus, size)
+    full_nodes, remainder = divmod(gpus, size)
     allocated: list[tuple[int, int]] = []
-    group.drain(full * size, size, allocated)
+    group.drain(full_nodes * size, size, allocated)
     # The drained nodes have no idle GPUs, so the remainder goes to another node.
-    node = group.first_fit(rest) if rest else None
+    node = group.first_fit(remainder) if remainder else None
     if node is not None:
-        group.set_idle(node, idle[node] - rest)
-        allocated.append((node, rest))
+        group.set_idle(node, idle[node] - remainder)
+        allocated.append((node, remainder))
     return tuple(sorted(allocated))
 
 
@@ -63,16 +63,16 @@ class YarnPlacer(Placer):
     def fits(self, gpus: int) -> bool:
         """Whether some switch has a consolidated placement for the gang now."""
         return gpus <= self.free and any(
-            strict_fits(group.size, group.counts, gpus) for group in self.groups
+            fits_consolidated(group.size, group.counts, gpus) for group in self.groups
         )
 
     def possible(self, gpus: int) -> bool:
         """Whether some empty switch has a consolidated placement for the gang."""
-        return any(strict_fits(size, counts, gpus) for size, counts in self._empty)
+        return any(fits_consolidated(size, counts, gpus) for size, counts in self._empty)
 
     def _place(self, job: int, gpus: int, model: str | None) -> Allocation | None:
         for group in self.groups:
-            if (allocation := strict_place(group, gpus)) is not None:
+            if (allocation := place_consolidated(group, gpus)) is not None:
                 return allocation
         if not self._fallback:
             return None

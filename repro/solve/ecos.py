@@ -32,21 +32,21 @@ def is_installed() -> bool:
 def ecos_level(
     job_kinds: Any, scale: Floats, floor: Floats | None = None
 ) -> tuple[Floats, float, Floats, Floats] | None:
-    """Fields of the `max_min.Centre` of `max_min.central_level` by ECOS; None if it fails."""
+    """ECOS's answer to `max_min.central_level`, as fields of `max_min.Centre`; None if it fails."""
     SOLVED["LP"] += 1
     kind_of = np.repeat(np.arange(len(job_kinds.value)), job_kinds.counts.astype(int))
-    least = np.zeros(len(kind_of)) if floor is None else floor[kind_of]
-    bound = least > -np.inf
-    scaled = (scale[kind_of] > 0) & bound
+    job_floor = np.zeros(len(kind_of)) if floor is None else floor[kind_of]
+    has_floor = job_floor > -np.inf
+    scaled = (scale[kind_of] > 0) & has_floor
     unit = np.where(scaled, scale[kind_of], 1.0)
     entries_of_shares, limits_of_shares, values = _shares(job_kinds, kind_of)
     # A job without a scale has an empty row, which any z satisfies.
     entries = [np.where(scaled, -values / unit, 0.0).ravel(), entries_of_shares]
-    limits = [np.where(scaled, -least / unit, 1.0), limits_of_shares]
+    limits = [np.where(scaled, -job_floor / unit, 1.0), limits_of_shares]
     if floor is not None:
         # The simulator has the floors a second time, in rows of their own.
-        entries.append(np.where(bound, -values, 0.0).ravel())
-        limits.append(np.where(bound, -least, 1.0))
+        entries.append(np.where(has_floor, -values, 0.0).ravel())
+        limits.append(np.where(has_floor, -job_floor, 1.0))
     matrix = _level_matrix(len(kind_of), len(values), floor is not None)
     answer = _solve(
         -1.0, matrix, [scaled.astype(float), np.column_stack(entries)], np.concatenate(limits)
@@ -82,8 +82,8 @@ def ecos_point(job_kinds: Any, floor: Floats) -> Floats | None:
     """
     job = np.arange(len(job_kinds.value))
     entries_of_shares, limits, values = _shares(job_kinds, job)
-    last = len(limits) + np.tile(job, len(values))
-    matrix = _matrix([np.column_stack([_rows(*job_kinds.value.shape), last])])
+    floor_row = len(limits) + np.tile(job, len(values))
+    matrix = _matrix([np.column_stack([_rows(*job_kinds.value.shape), floor_row])])
     entries = np.column_stack([entries_of_shares, -values.ravel()])
     answer = _solve(0.0, matrix, [entries], np.append(limits, -floor))
     if answer is None or answer["info"]["exitFlag"]:
@@ -124,7 +124,7 @@ def ecos_ratio(
     return _by_job(answer["x"][1 : 1 + len(rows)], job_kinds, job), float(answer["x"][0])
 
 
-def values_as_written(speeds: Floats, widths: Floats, weights: Floats, gpus: Floats) -> Floats:
+def simulator_values(speeds: Floats, widths: Floats, weights: Floats, gpus: Floats) -> Floats:
     """Normalised throughputs, shape (jobs, types), rounded as in the simulator.
 
     They are demand times throughput over weight times throughput under an equal split of time.
@@ -168,8 +168,10 @@ def _level_matrix(jobs: int, types: int, floors: bool) -> Any:
     """Pattern of the matrix of `ecos_level`; its columns are z and the shares, by GPU type."""
     job = np.arange(jobs)
     of_job = np.tile(np.arange(jobs), types)
-    last = [2 * jobs + jobs * types + types + of_job] * floors
-    return _matrix([job[None], np.column_stack([of_job, jobs + _rows(jobs, types), *last])])
+    rows_of_share = [of_job, jobs + _rows(jobs, types)]
+    if floors:
+        rows_of_share.append(2 * jobs + jobs * types + types + of_job)
+    return _matrix([job[None], np.column_stack(rows_of_share)])
 
 
 def _matrix(columns: list[Ints]) -> Any:

@@ -20,7 +20,7 @@ class Hierarchy:
 
     An entity without a weight has weight 1. ``inner`` is the policy inside all entities, or a map
     from entity to policy. FIFO ignores the weights of jobs. ``water_filling`` and ``backend`` are
-    arguments of `repro.solve.max_min.fill`.
+    arguments of `repro.solve.max_min.water_filling_shares`.
     """
 
     weights: Mapping[Any, float] = field(default_factory=dict)
@@ -70,7 +70,8 @@ def hierarchical_shares(
             else:
                 total = weight[rising] @ job_kinds.counts[rising]
                 row_weight[rising] = entity_weight * weight[rising] / total
-        # Gavel multiplies the throughput of a job by its GPUs (section 4.1), which divides weights.
+        # Gavel multiplies the throughput of a job by its GPUs (section 4.1). Weights are divided by
+        # the GPUs to the same effect.
         per_gpu: Floats = row_weight / job_kinds.widths
         return per_gpu
 

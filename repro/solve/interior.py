@@ -31,7 +31,7 @@
 #   (12) d m = slope rate (aim + s d z) - (slope^2 rate + bend) d u + beta,
 #        bend = (y_u + 2 p h / u^2) / u,  beta = r_u / u
 #
-# and (10) in these, with own = 1 / (1 + (slope^2 rate + bend) S) and
+# Inserting (10) gives, with own = 1 / (1 + (slope^2 rate + bend) S) and
 # stiff = (slope^2 rate + bend) own,
 #
 #   (13) d m = tilt (aim + s d z) + own beta - stiff gain,   tilt = slope rate own
@@ -98,8 +98,8 @@ class Point(NamedTuple):
 class Elimination(NamedTuple):
     """Quantities of (8) to (15) at one point; 1 / x and 1 / y are 0 where b is 0."""
 
-    over_x: Any  #: 1 / x
-    over_y: Any  #: 1 / y
+    over_x: Any  #: 1 / x, shape (types + 3, kinds)
+    over_y: Any  #: 1 / y, shape (types + 3, kinds)
     e: Any  #: e of (8), shape (types + 1, kinds)
     f: Any  #: f of (9), shape (types + 1, kinds)
     lift: Any  #: terms of (9), shape (pairs of types, kinds)
@@ -116,22 +116,22 @@ def solve(a: Any, b: Any) -> bool:
     """Overwrite ``b`` with the solution of ``a x = b``; ``a`` is lost. False if it is singular."""
     n = a.shape[0]
     for c in range(n):
-        best = c
+        pivot_row = c
         for i in range(c + 1, n):
-            if abs(a[i, c]) > abs(a[best, c]):
-                best = i
-        if not abs(a[best, c]) > 0.0:
+            if abs(a[i, c]) > abs(a[pivot_row, c]):
+                pivot_row = i
+        if not abs(a[pivot_row, c]) > 0.0:
             return False
-        if best != c:
-            b[c], b[best] = b[best], b[c]
+        if pivot_row != c:
+            b[c], b[pivot_row] = b[pivot_row], b[c]
             for j in range(n):
-                a[c, j], a[best, j] = a[best, j], a[c, j]
+                a[c, j], a[pivot_row, j] = a[pivot_row, j], a[c, j]
         for i in range(c + 1, n):
-            g = a[i, c] / a[c, c]
-            if g != 0.0:
-                b[i] -= g * b[c]
+            factor = a[i, c] / a[c, c]
+            if factor != 0.0:
+                b[i] -= factor * b[c]
                 for j in range(c + 1, n):
-                    a[i, j] -= g * a[c, j]
+                    a[i, j] -= factor * a[c, j]
     for c in range(n - 1, -1, -1):
         for j in range(c + 1, n):
             b[c] -= a[c, j] * b[j]
@@ -328,7 +328,7 @@ def direction(
     n = q.size
     size = v.shape[1]
     aim = np.zeros(n + 1)
-    side = np.zeros(n + 1)
+    right_side = np.zeros(n + 1)
     for j in range(n):
         dq[j] = target_mu - q[j] * pi[j] - second_order * dq[j] * dpi[j]
         dpi[j] = 0.0
@@ -354,9 +354,9 @@ def direction(
     for k in range(size):
         row[BETA, k] = dy[n + 2, k] * over_x[n + 2, k]
     dz = 0.0
-    for done in range(passes + 1):
+    for pass_count in range(passes + 1):
         substitute(problem, dpi, dz, terms)
-        if done == passes:
+        if pass_count == passes:
             break
         # Iterative refinement: a further pass corrects the rounding errors of the pass before.
         for j in range(n):
@@ -364,26 +364,26 @@ def direction(
             for k in range(size):
                 direct = e[j, k] * row[OVER_E, k] * row[GAP, k] + f[j, k] * row[COMMON, k]
                 add += job[LOAD, k] * direct
-            side[j] = aim[j] - q[j] / pi[j] * dpi[j] + add
+            right_side[j] = aim[j] - q[j] / pi[j] * dpi[j] + add
         pair = 0
         for i in range(n):
             for j in range(i + 1, n + 1):
                 add = 0.0
                 for k in range(size):
                     add += job[LOAD, k] * flow[pair, k] * (pull[i, k] - pull[j, k])
-                side[i] += add
+                right_side[i] += add
                 if j < n:
-                    side[j] -= add
+                    right_side[j] -= add
                 pair += 1
         add = 0.0
         for k in range(size):
             add += job[LEAD, k] * row[DP, k]
-        side[n] = aim[n] - add if free else 0.0
-        if not solve(matrix.copy(), side):
+        right_side[n] = aim[n] - add if free else 0.0
+        if not solve(matrix.copy(), right_side):
             return np.nan
         for j in range(n):
-            dpi[j] += side[j]
-        dz += side[n]
+            dpi[j] += right_side[j]
+        dz += right_side[n]
     for j in range(n + 1):
         for k in range(size):
             dx[j, k] = e[j, k] * row[OVER_E, k] * row[GAP, k] + f[j, k] * row[COMMON, k]
@@ -414,14 +414,14 @@ def direction(
 @njit(error_model="numpy", fastmath=True)
 def longest_step(dx: Any, over_x: Any, dq: Any, q: Any) -> float:
     """Longest step after which x and q are still positive; ``over_x`` is 1 / x."""
-    most = 1e-9
+    largest_decrease = 1e-9
     for j in range(q.size):
-        most = max(most, -dq[j] / q[j])
+        largest_decrease = max(largest_decrease, -dq[j] / q[j])
     lines, size = dx.shape
     for j in range(lines):
         for k in range(size):
-            most = max(most, -dx[j, k] * over_x[j, k])
-    return 1.0 / most
+            largest_decrease = max(largest_decrease, -dx[j, k] * over_x[j, k])
+    return 1.0 / largest_decrease
 
 
 @njit(error_model="numpy", fastmath=SUMS)
@@ -455,7 +455,7 @@ def follow(problem: Any, x: Any, z: float, free: bool, end: float) -> tuple[floa
         np.zeros((n + 1, n + 1)),
     )  # fmt: skip
     total = float(n)
-    push = 0.0
+    level_slope = 0.0
     for k in range(size):
         for j in range(n + 3):
             total += job[COUNT, k] * weight[j, k]
@@ -463,8 +463,9 @@ def follow(problem: Any, x: Any, z: float, free: bool, end: float) -> tuple[floa
         for j in range(n):
             q[j] -= job[LOAD, k] * x[j, k]
         if on[n + 1, k] > 0.0:
-            push += job[LEAD, k] * weight[n + 1, k] / x[n + 1, k]
-    mu = 1.0 / push if free else end
+            level_slope += job[LEAD, k] * weight[n + 1, k] / x[n + 1, k]
+    # At this mu the duals p = b mu / t satisfy (6).
+    mu = 1.0 / level_slope if free else end
     for j in range(n):
         pi[j] = mu / q[j]
     curved = False
@@ -506,11 +507,11 @@ def follow(problem: Any, x: Any, z: float, free: bool, end: float) -> tuple[floa
                 second_order = 0.0
         dz = direction(problem, point, free, target_mu, second_order, passes, terms, move)
         if is_centred:
-            small = True
+            is_small = True
             for j in range(n):
                 for k in range(size):
-                    small &= abs(dx[j, k]) < 1e-7
-            if small:
+                    is_small &= abs(dx[j, k]) < 1e-7
+            if is_small:
                 # Only a small step is taken. A larger one would come from rounding errors.
                 z += dz
                 for j in range(n + 2):

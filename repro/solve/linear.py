@@ -95,10 +95,11 @@ def best_shares(
         (-time, np.zeros(kinds), job_counts),
     ]
     if speeds is not None and floors is not None:
-        bound = np.flatnonzero(floors > 0)
+        with_floor = np.flatnonzero(floors > 0)
         ends = np.arange(0, size + 1, types)
-        reach = csr_array((-speeds.ravel(), np.arange(size), ends), shape=(kinds, size))[bound]
-        rows.append((reach, (job_counts * floors)[bound], np.zeros(len(bound))))
+        throughput = csr_array((-speeds.ravel(), np.arange(size), ends), shape=(kinds, size))
+        floor_coefs = (job_counts * floors)[with_floor]
+        rows.append((throughput[with_floor], floor_coefs, np.zeros(len(with_floor))))
     blocks = [
         hstack([shares_block, csr_array(np.column_stack([s_column, z_column]))])
         for shares_block, s_column, z_column in rows

@@ -54,7 +54,7 @@ Pair = tuple[int, int]
 
 #: Unit of weights; the solver takes whole numbers.
 RESOLUTION = 1e-9
-#: Pairs of two kinds, and unmatched nodes of a kind, that a gaining path can use.
+#: Largest number of pairs of two kinds, or of unmatched nodes of a kind, that a gaining path uses.
 _LOOSE = 2
 #: Bases tried after the optimal one of the relaxation before the local search.
 _MAX_PIVOTS = 4
@@ -192,10 +192,10 @@ class _KindSolver:
                 numbers += ((pair, 2.0) for pair in extra)
                 # Pairs with the dummy are unmatched nodes.
                 return [(a, b, int(n / 2)) for (a, b), n in numbers if n and b < self._values.kinds]
-            following = basis.neighbour(row, self._bases)
-            if following is None:
+            next_basis = basis.neighbour(row, self._bases)
+            if next_basis is None:
                 break
-            basis = following
+            basis = next_basis
         return self._search(nodes)
 
     def _relax(self, nodes: Floats) -> Basis:
@@ -207,9 +207,10 @@ class _KindSolver:
                 self._basis = basis
                 return basis
             # Bland's rule, the first row below 0: it ends even where two costs are equal.
-            following = basis.neighbour(int((doubled < 0).argmax()), self._bases)
-            assert following is not None, "no counts make all numbers of pairs 0 or more"
-            basis = following
+            next_basis = basis.neighbour(int((doubled < 0).argmax()), self._bases)
+            # Leaving all nodes unmatched is feasible, so a pair can always enter.
+            assert next_basis is not None, "the relaxation has no solution"
+            basis = next_basis
 
     def _search(self, nodes: Floats) -> list[tuple[int, int, int]]:
         """Improve the relaxed optimum, rounded down, by local search until it is proven optimal."""
@@ -224,8 +225,8 @@ class _KindSolver:
             idle = counts - numbers.sum(0) - numbers.sum(1)
             fixed_idle = np.maximum(idle - _LOOSE, 0)
             loose = numbers - fixed
-            free = loose.sum(0) + loose.sum(1) + idle - fixed_idle
-            better = fixed + self._small(tuple(free.tolist()))
+            loose_nodes = loose.sum(0) + loose.sum(1) + idle - fixed_idle
+            better = fixed + self._small(tuple(loose_nodes.tolist()))
             idle = counts - better.sum(0) - better.sum(1)
             pairs_proven = (fixed <= np.maximum(better - _LOOSE, 0)).all()
             if pairs_proven and (fixed_idle <= np.maximum(idle - _LOOSE, 0)).all():
@@ -326,10 +327,12 @@ class Basis:
         order = sorted(range(len(ends)), key=ends.__getitem__)
         self.ends = tuple(map(ends.__getitem__, order))
         self.inverse = inverse[order]
-        basic = values.value.take([a * len(values.value) + b for a, b in self.ends])
+        basic_values = values.value.take([a * len(values.value) + b for a, b in self.ends])
         #: Twice the price (dual) of a node of each kind.
-        self._prices = basic @ self.inverse.astype(np.int64)
+        self._prices = basic_values @ self.inverse.astype(np.int64)
+        #: Basis after a pivot, by the row of the pivot.
         self._next: dict[int, Basis | None] = {}
+        #: Steps to whole numbers, by the parities of the components.
         self._steps: dict[bytes, tuple[Floats, list[Pair]]] = {}
         self._paths: tuple[Ints, Ints, Ints] | None = None
 
@@ -343,9 +346,9 @@ class Basis:
         root = [*range(dummy + 1)]
         for a, b in self.ends:
             root = [root[b] if label == root[a] else label for label in root]
-        number = {r: i for i, r in enumerate(r for r in dict.fromkeys(root) if r != root[-1])}
-        number[root[-1]] = len(number)
-        labels = np.array([number[r] for r in root])
+        other_roots = [r for r in dict.fromkeys(root) if r != root[-1]]
+        number_of = {r: number for number, r in enumerate([*other_roots, root[-1]])}
+        labels = np.array([number_of[r] for r in root])
         return labels, (labels == np.arange(labels[-1])[:, None]).astype(np.float64)
 
     def _costs(self) -> Ints:
@@ -360,25 +363,25 @@ class Basis:
         """
         if row in self._next:
             return self._next[row]
-        line = self.inverse[row]
-        rates = line[:, None] + line
-        a, b = np.nonzero(self.values.allowed & (rates < 0))
+        # Twice the decrease of the basic pair when the number of another pair rises by one.
+        decreases = self.inverse[row][:, None] + self.inverse[row]
+        a, b = np.nonzero(self.values.allowed & (decreases < 0))
         if not len(a):
             self._next[row] = None
             return None
-        # Rates are -1, -2 or -4, so that the quotients compare as whole numbers.
-        quotients = self._costs()[a, b] * (-4 // rates[a, b]).astype(np.int64)
+        # Decreases are -1, -2 or -4, so that the quotients compare as whole numbers.
+        quotients = self._costs()[a, b] * (-4 // decreases[a, b]).astype(np.int64)
         best = int(quotients.argmin())
         pair = int(a[best]), int(b[best])
         ends = (*self.ends[:row], pair, *self.ends[row + 1 :])
-        name = tuple(sorted(ends))
-        if name not in bases:
+        key = tuple(sorted(ends))
+        if key not in bases:
             column = self._column(*pair)
             inverse = self.inverse - np.outer(column, self.inverse[row] / column[row])
             inverse[row] = 2 * self.inverse[row] / column[row]
-            bases[name] = Basis(self.values, ends, inverse)
-        self._next[row] = bases[name]
-        return bases[name]
+            bases[key] = Basis(self.values, ends, inverse)
+        self._next[row] = bases[key]
+        return bases[key]
 
     def _column(self, a: int, b: int) -> Floats:
         """Twice the decrease of each basic variable when the number of a pair rises by one."""
@@ -410,12 +413,13 @@ class Basis:
             pairs = heaviest_pairs(len(ends), rows, columns, costs, perfect=True)
         used: set[int] = set()
         for i, j in pairs:
-            at = ends[i]
-            goal = ends[j]
-            while at != goal:
-                onward = int(hop[at, goal])
-                used ^= {int(link[at, onward])}
-                at = onward
+            component = ends[i]
+            target = ends[j]
+            while component != target:
+                next_component = int(hop[component, target])
+                # A pair on two paths changes both parities twice, so it is not needed.
+                used ^= {int(link[component, next_component])}
+                component = next_component
         extra = [divmod(index, self.values.kinds + 1) for index in sorted(used)]
         for pair in extra:
             change -= self._column(*pair)

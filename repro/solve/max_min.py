@@ -98,7 +98,8 @@ class Centre:
     shares: Floats  #: x, shares of time of one job of each kind, shape (kinds, types)
     level: float  #: largest z in v_k x_k >= scale_k z + floor_k
     slack: Floats  #: slack of each kind's constraint, relative to the kind's value
-    price: Floats  #: relative gain of the level per relative cut of the kind's value
+    #: relative rise of the level per relative cut of the value that a kind must reach
+    price: Floats
 
     @property
     def tight(self) -> Flags:
@@ -192,16 +193,16 @@ def _follow_path(
         g = floor / scale
         h = curve / (top * scale)
         linear = np.zeros(kind_count)
-    bound = g > -np.inf
-    if not bound.all():
-        s = np.where(bound, s, 0.0)
-        g = np.where(bound, g, 0.0)
-        h = np.where(bound, h, 0.0)
+    has_floor = g > -np.inf
+    if not has_floor.all():
+        s = np.where(has_floor, s, 0.0)
+        g = np.where(has_floor, g, 0.0)
+        h = np.where(has_floor, h, 0.0)
     barrier = np.ones((types + 3, kind_count))
     barrier[:types] = job_kinds.usable.T
     # As a second-order cone, u q >= 1 adds log(u q - 1) / 2 to the logarithm of the slack, which is
     # t - h (q - 1 / u). The maximum over q is 1.5 log t + 0.5 log u, up to a constant.
-    barrier[types + 1] = bound if curve is None else 1.5
+    barrier[types + 1] = has_floor if curve is None else 1.5
     barrier[types + 2] = 0.0 if curve is None else 0.5
     slacks = np.empty((types + 3, kind_count))
     slacks[:types] = start.T * job_kinds.usable.T
@@ -209,7 +210,8 @@ def _follow_path(
     u = (v[:types] * slacks[:types]).sum(axis=0)
     slacks[types + 2] = u
     slack = linear * u - h / u - s * level - g
-    slacks[types + 1] = np.where(bound, np.maximum(slack, 1e-3 * (1e-3 + np.abs(g))), 0.0)
+    least_slack = 1e-3 * (1e-3 + np.abs(g))
+    slacks[types + 1] = np.where(has_floor, np.maximum(slack, least_slack), 0.0)
     total = float(barrier.sum(axis=0) @ counts) + types
     # In the order of COUNT to INVERSE in repro.solve.interior.
     job = np.array([counts, counts * widths, counts * s, widths, s, g, linear, h])
@@ -227,11 +229,12 @@ def _follow_path(
         if curve is not None:
             # Zeroing and rounding would leave a job of tiny shares without time. Such a job keeps
             # its unrounded shares.
-            cut = (v[:types].T * shares).sum(axis=1) < (1.0 - 1e-6) * slacks[types + 2]
-            shares[cut] = slacks[:types].T[cut]
+            lost_time = (v[:types].T * shares).sum(axis=1) < (1.0 - 1e-6) * slacks[types + 2]
+            shares[lost_time] = slacks[:types].T[lost_time]
     u = slacks[types + 2]
     price = duals[types + 1] * u / (1.0 + abs(z))
-    return Centre(shares, float(z) * unit, np.where(bound, slacks[types + 1], 1.0) / u, price)
+    relative_slack = np.where(has_floor, slacks[types + 1], 1.0) / u
+    return Centre(shares, float(z) * unit, relative_slack, price)
 
 
 def vertex_level(
@@ -248,11 +251,13 @@ def vertex_level(
     size = kind_count * types
     floor = np.zeros(kind_count) if floor is None else floor
     matrix, limits, upper, counts_with_floor = _constraints(job_kinds, floor)
-    column = csr_array(np.append(np.zeros(kind_count + types), counts_with_floor * scale)[:, None])
+    level_coefs = np.append(np.zeros(kind_count + types), counts_with_floor * scale)
+    level_column = csr_array(level_coefs[:, None])
     lower = np.append(np.zeros(size), -np.inf)
     goal = np.append(np.zeros(size), -1.0)
     bounds = np.append(upper, np.inf)
-    optimum = minimise_linear(goal, hstack([matrix, column]), limits, lower=lower, upper=bounds).x
+    matrix_with_level = hstack([matrix, level_column])
+    optimum = minimise_linear(goal, matrix_with_level, limits, lower=lower, upper=bounds).x
     if optimum is None:
         raise PolicyError(_impossible_floor(job_kinds, floor))
     level = float(optimum[-1])
@@ -320,14 +325,14 @@ def _constraints(job_kinds: JobKinds, floor: Floats) -> tuple[Any, Floats, Float
 
     kind_count, types = job_kinds.value.shape
     counts = job_kinds.counts.astype(float)
-    bound = floor > -np.inf
-    counts_with_floor = np.where(bound, counts, 0.0)
-    values = np.where(bound[:, None], job_kinds.usable_value, 0.0)
+    has_floor = floor > -np.inf
+    counts_with_floor = np.where(has_floor, counts, 0.0)
+    values = np.where(has_floor[:, None], job_kinds.usable_value, 0.0)
     time, used = time_and_gpus(kind_count, job_kinds.widths.astype(float), types)
     ends = np.arange(0, kind_count * types + 1, types)
     value = csr_array((-values.ravel(), np.arange(kind_count * types), ends), shape=time.shape)
-    least = counts_with_floor * np.where(bound, floor, 0.0)
-    limits = np.concatenate([counts, job_kinds.gpus.astype(float), -least])
+    floors_of_kinds = counts_with_floor * np.where(has_floor, floor, 0.0)
+    limits = np.concatenate([counts, job_kinds.gpus.astype(float), -floors_of_kinds])
     upper = np.where(job_kinds.usable, counts[:, None], 0.0).ravel()
     return vstack([time, used, value]), limits, upper, counts_with_floor
 
@@ -338,7 +343,7 @@ def vertex_ratio(
     """Shares with the least ratio max_k (spent_k + remaining_k / u_k) / due_k, and the ratio.
 
     The method is bisection. A ratio is possible if every job reaches the rate
-    remaining / (ratio due - spent).
+    remaining / (ratio * due - spent).
     """
     low = float((spent / due).max())
     shares = job_kinds.small_shares
@@ -376,8 +381,9 @@ def level_shares(
     if floor is None:
         zeros = np.zeros(len(scale))
         return Centre(shares, level, zeros, zeros)
-    free = improvable(job_kinds, scale, floor, level).astype(float)
-    return Centre(shares, level, free, 1.0 - free)
+    # A slack of 1 and a price of 0 mark a kind that can rise, so that `Centre.tight` is right.
+    can_rise = improvable(job_kinds, scale, floor, level).astype(float)
+    return Centre(shares, level, can_rise, 1.0 - can_rise)
 
 
 def bisected_makespan(best: float, tolerance: float) -> float:
@@ -450,12 +456,15 @@ def _fix_at_best_value(
     ``fixed``.
     """
     rises = weight > 0
-    stops = np.where(rises, (job_kinds.best_value - reached) / np.where(rises, weight, 1.0), 0.0)
-    levels = np.unique(stops[rises])
-    low, high = -1, len(levels) - 1
+    missing_value = job_kinds.best_value - reached
+    # Level at which a kind reaches its best value, (kinds,).
+    best_level = np.where(rises, missing_value / np.where(rises, weight, 1.0), 0.0)
+    candidates = np.unique(best_level[rises])
+    low, high = -1, len(candidates) - 1
     while low < high:
         middle = (low + high + 1) // 2
-        answer = central_level(job_kinds, reached + weight * np.minimum(stops, levels[middle]))
+        capped_level = np.minimum(best_level, candidates[middle])
+        answer = central_level(job_kinds, reached + weight * capped_level)
         if answer is None or answer.level < 1.0 - FLOOR_SLACK:
             high = middle - 1
         else:
@@ -463,10 +472,10 @@ def _fix_at_best_value(
             shares = answer.shares
     if low >= 0:
         reached = np.minimum(
-            reached + weight * np.minimum(stops, levels[low]),
+            reached + weight * np.minimum(best_level, candidates[low]),
             (job_kinds.value * shares).sum(axis=1),
         )
-        fixed = fixed | (rises & (stops <= levels[low]))
+        fixed = fixed | (rises & (best_level <= candidates[low]))
     return shares, reached, fixed
 
 

@@ -57,8 +57,8 @@ def nash_shares(speeds: Floats, counts: Floats, widths: Floats, gpus: Floats) ->
         moves = _newton(a / total, c, width, point, dual_residual, primal_residuals, aim)
         reach = np.ones(len(c))
         for value, move in zip(point, moves, strict=True):
-            worst = (-move / value).reshape(len(c), -1).max(axis=1)
-            reach = np.minimum(reach, MAX_REACH / np.maximum(worst, MAX_REACH))
+            decrease = (-move / value).reshape(len(c), -1).max(axis=1)
+            reach = np.minimum(reach, MAX_REACH / np.maximum(decrease, MAX_REACH))
         y, r, s, z, u, v = (
             value + reach.reshape(-1, *[1] * (value.ndim - 1)) * move
             for value, move in zip(point, moves, strict=True)
@@ -123,6 +123,8 @@ def strategy_proof_shares(speeds: Floats, counts: Floats, widths: Floats, gpus: 
     shares = nash_shares(speeds, problems, widths, gpus)
     throughputs = (speeds * shares).sum(axis=2)
     others = problems[1:]
-    lost = np.where(others > 0, np.log(throughputs[0] / np.maximum(throughputs[1:], 1e-300)), 0.0)
-    answer: Floats = shares[0] * np.minimum(np.exp((others * lost).sum(axis=1)), 1.0)[:, None]
+    ratios = throughputs[0] / np.maximum(throughputs[1:], 1e-300)
+    log_ratios = np.where(others > 0, np.log(ratios), 0.0)
+    discount = np.minimum(np.exp((others * log_ratios).sum(axis=1)), 1.0)
+    answer: Floats = shares[0] * discount[:, None]
     return answer

@@ -50,8 +50,8 @@ def node_traffic(
     for node, size in zip(servers, ps_sizes_mb, strict=True):
         server_mb[node] += size
     return [
-        before + count * (model_mb - size) + size * (total - count)
-        for before, count, size in zip(traffic, workers, server_mb, strict=True)
+        other_jobs + count * (model_mb - size) + size * (total - count)
+        for other_jobs, count, size in zip(traffic, workers, server_mb, strict=True)
     ]
 
 
@@ -127,7 +127,10 @@ def _check(
 
 
 class _Programme:
-    """The linearised programme in units of the model size; columns w_i, p_ji, z_ji, T."""
+    """The linearised programme of n nodes and k servers, in units of the model size.
+
+    The columns are w_i, p_ji, z_ji and T.
+    """
 
     def __init__(self, workers: int, sizes: Floats, free: Floats, traffic: Floats) -> None:
         self.workers = workers
@@ -186,8 +189,8 @@ class _Programme:
         goal[-1] = 1.0
         counts, nodes = self._minimise(goal)
         size = np.bincount(nodes, weights=self.sizes, minlength=self.n)
-        best = self.traffic + counts * (1 - size) + size * (self.workers - counts)
-        self._high[-1] = float(best.max()) + TIE
+        node_loads = self.traffic + counts * (1 - size) + size * (self.workers - counts)
+        self._high[-1] = float(node_loads.max()) + TIE
         for begin in range(0, self.n, BLOCK):
             block = np.arange(begin, min(begin + BLOCK, self.n))
             goal[:] = 0.0

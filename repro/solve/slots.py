@@ -41,8 +41,8 @@ def jobs_to_start(durations: Floats, idle_gpus: Ints, waiting_s: Floats) -> list
 def _match(seconds: Floats, idle_gpus: Ints, waiting_s: Floats) -> tuple[Ints, Ints]:
     """GPU of each job, and its position from the end of that GPU's queue.
 
-    A matrix that is too large starts with few slots. A GPU type gets deeper slots only if its
-    deepest slots are full: to every job a deeper slot costs more than an empty one.
+    A matrix that is too large starts with few slots. A GPU type gets deeper slots only if all its
+    slots are full, because an empty slot costs every job less than a deeper one.
     """
     from scipy.optimize import linear_sum_assignment
 

@@ -87,7 +87,10 @@ def check_policy(
         traces = stress_traces(widths_for(resolved, spec, options.get("placement")))
     elif not isinstance(traces, Mapping):
         frames = list(traces)
-        traces = {str(f.attrs.get("name", f"number {n}")): f for n, f in enumerate(frames)}
+        traces = {
+            str(frame.attrs.get("name", f"number {number}")): frame
+            for number, frame in enumerate(frames)
+        }
     battery = _Battery(resolved, spec, options)
     for name, trace in traces.items():
         battery.check_trace(name, trace.reset_index(drop=True))
@@ -107,10 +110,10 @@ def widths_for(policy: Policy, cluster: Cluster, placement: Any = None) -> list[
 def stress_traces(widths: list[int], seed: int = 0) -> dict[str, pd.DataFrame]:
     """Small traces with ties, queues and idle times."""
     rng = np.random.default_rng(seed)
-    small = widths[: max(1, len(widths) - 1)]
+    narrow = widths[: max(1, len(widths) - 1)]
     arrivals = np.cumsum(rng.integers(1, 25, 30)).astype(float)
     return {
-        "steady": _trace(arrivals, rng.integers(1, 120, 30), rng.choice(small, 30)),
+        "steady": _trace(arrivals, rng.integers(1, 120, 30), rng.choice(narrow, 30)),
         "burst": _trace(np.zeros(12), rng.choice([30, 60], 12), rng.choice(widths, 12)),
         "wide": _trace(arrivals[:16], rng.integers(1, 60, 16), np.resize(widths[::-1], 16)),
         "fractions": _trace(

@@ -1,1 +1,1 @@
-"""Measures the tables in ``traces/`` from public files: ``python -m tools.calibrate``."""
+"""Measurement of the tables in ``traces/`` from public files: ``python -m tools.calibrate``."""

@@ -1,4 +1,4 @@
-"""Measures every table of ``traces/`` from the public files and writes it, source first."""
+"""Measure every table of ``traces/`` from the public files. A table begins with its source."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,6 +16,7 @@ from repro.trace.load import load
 from repro.trace.synth.muri import LEVELS, QUANTILES, TRACES
 from tools.calibrate import gavel, philly
 
+#: Levels of the quantiles of the GPU-times of past jobs.
 HISTORY_LEVELS = (
     0,
     0.01,
@@ -44,10 +45,12 @@ HISTORY_LEVELS = (
     0.9999,
     1.0,
 )
+#: Shortest jobs (s) that count for the share of each GPU count.
 _SHORTEST_S = 120.0
-_PCS = "simulation/traces/trace_"
-#: What PCS's simulator draws, and how the files of its workloads begin.
-_DRAWN = {
+#: Start of the paths of PCS's traces.
+_PCS_TRACES = "simulation/traces/trace_"
+#: Quantity that PCS's simulator samples -> start of the names of its files.
+_SAMPLED = {
     "service": "cdf-app-service-times-",
     "trials": "cdf-num-jobs-per-app-",
     "gpus": "cdf-max-gpus-per-job-",
@@ -57,6 +60,7 @@ _RUNS = (
     "Runs of successive jobs of one GPU count: hours spanned, jobs, and duration ranks among that "
     "GPU count in 1/100000, at quantile levels in per cent"
 )
+#: Description in the first line of each table.
 _ABOUT = {
     "philly_hours": "Jobs and ten-minute probes submitted in each hour from the first submission "
     "(Monday 10:30:41) on",
@@ -81,22 +85,22 @@ _ABOUT = {
 
 
 def history_table(gpu_time_s: npt.ArrayLike, source: str) -> pd.DataFrame:
-    """Return quantiles of the GPU-times (GPU-seconds) of past jobs."""
+    """Quantiles of the GPU-times (GPU-seconds) of past jobs."""
     values = np.quantile(np.asarray(gpu_time_s, float), HISTORY_LEVELS).round()
     levels = np.round(HISTORY_LEVELS, 4)
     return pd.DataFrame({"level": levels, "gpu_time_s": values, "source": source})
 
 
 def gpu_mix(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Return the share of each GPU count among the jobs of at least two minutes."""
-    every = pd.concat(list(frames), ignore_index=True)
-    kept = every.loc[every["duration"] >= _SHORTEST_S, "num_gpus"]
-    share = kept.value_counts(normalize=True).sort_index().round(6)
+    """Share of each GPU count among the jobs of at least two minutes."""
+    jobs = pd.concat(list(frames), ignore_index=True)
+    gpu_counts = jobs.loc[jobs["duration"] >= _SHORTEST_S, "num_gpus"]
+    share = gpu_counts.value_counts(normalize=True).sort_index().round(6)
     return share.rename_axis("num_gpus").rename("share").reset_index()
 
 
 def muri_tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Return the gaps and, by GPU count, the durations of Muri's traces at quantile levels."""
+    """Quantiles of the gaps of Muri's traces, and of their durations by GPU count."""
     gaps = []
     durations = []
     for name, frame in frames.items():
@@ -105,32 +109,32 @@ def muri_tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
         for gpus, seconds in frame.groupby("num_gpus")["duration"]:
             quantiles = np.quantile(seconds.to_numpy(float), LEVELS).round(1)
             durations.append((name, gpus, len(seconds), seconds.sum(), *quantiles))
-    rows = {"muri_gaps": gaps, "muri_durations": durations}
+    rows_of = {"muri_gaps": gaps, "muri_durations": durations}
     return {
-        name: pd.DataFrame(held, columns=[*MEASURED[name], *QUANTILES])
-        for name, held in rows.items()
+        name: pd.DataFrame(rows, columns=[*MEASURED[name], *QUANTILES])
+        for name, rows in rows_of.items()
     }
 
 
 def pcs_workloads(files: Mapping[str, Path]) -> pd.DataFrame:
-    """Return the distributions of every workload that PCS's simulator has whole, row by row.
+    """Distributions of PCS's workloads that have service, trials and GPUs, row by row.
 
-    The order of rows is part of the draw: in some of the files shares go up and down.
+    Rows keep their order, on which samples depend: in some files the shares go up and down.
     """
-    held: dict[str, dict[str, pd.DataFrame]] = {}
+    workloads: dict[str, dict[str, pd.DataFrame]] = {}
     for stem, path in files.items():
-        for quantity, start in _DRAWN.items():
+        for quantity, start in _SAMPLED.items():
             if stem.startswith(start):
                 rows = pd.read_csv(path, comment="#", names=["value", "share"])
-                held.setdefault(stem.removeprefix(start), {})[quantity] = rows
-    held["gavel-contmultiple"] = held["gavel"] | held["gavel-contmultiple"]
-    parts = [
+                workloads.setdefault(stem.removeprefix(start), {})[quantity] = rows
+    workloads["gavel-contmultiple"] = workloads["gavel"] | workloads["gavel-contmultiple"]
+    distributions = [
         table[quantity].assign(workload=workload, quantity=quantity)
-        for workload, table in held.items()
-        for quantity in _DRAWN
+        for workload, table in workloads.items()
+        for quantity in _SAMPLED
         if {"service", "trials", "gpus"} <= set(table) and quantity in table
     ]
-    return pd.concat(parts)[list(MEASURED["pcs_workloads"])]
+    return pd.concat(distributions)[list(MEASURED["pcs_workloads"])]
 
 
 def write(table: pd.DataFrame, path: Path, header: str) -> None:
@@ -143,32 +147,38 @@ def main(folder: Path | None = None) -> None:
     """Measure every table from the public files; write to ``folder``, by default ``traces/``."""
     folder = folder or paths.traces_dir()
 
-    def keep(tables: dict[str, pd.DataFrame], how: str, source: str) -> None:
+    def write_all(tables: dict[str, pd.DataFrame], relation: str, source: str) -> None:
         entry = public.entry(source)
         origin = f"{entry.repository}, commit {entry.commit}, {entry.path}"
         for name, table in tables.items():
-            header = f"{_ABOUT[name]}; {how} {origin}, licence: {entry.licence}"
+            header = f"{_ABOUT[name]}; {relation} {origin}, licence: {entry.licence}"
             write(table, folder / f"{name}.csv", header)
 
-    keep(philly.calibrate(load("philly")), "measured from", "philly")
+    write_all(philly.calibrate(load("philly")), "measured from", "philly")
     history = "tiresias-history-10000"
     past = history_table(np.loadtxt(public.fetch(history), skiprows=1), "yarn-gput10000.csv")
-    keep({"tiresias_gpu_time_quantiles": past}, "measured from", history)
-    names = {name: f"muri-{'trace' * name.isdigit()}{name}" for name in TRACES}
-    followed = muri_tables({name: load(held) for name, held in names.items()})
-    keep(followed, "measured from the traces beside", "muri-trace1")
-    pcs = [name for name, entry in public.entries().items() if _PCS in entry.path]
-    # at linear speed-up, as the generators drawn from it were made
+    write_all({"tiresias_gpu_time_quantiles": past}, "measured from", history)
+    # Public names are muri-trace1 and so on, and muri-testbed.
+    public_names = {name: f"muri-{'trace' * name.isdigit()}{name}" for name in TRACES}
+    muri = muri_tables({name: load(public_name) for name, public_name in public_names.items()})
+    write_all(muri, "measured from the traces beside", "muri-trace1")
+    pcs = [name for name, entry in public.entries().items() if _PCS_TRACES in entry.path]
+    # A job lasts its service divided by its GPUs: linear speed-up.
     mix = gpu_mix(
         load(name).assign(duration=lambda jobs: jobs["service"] / jobs["num_gpus"]) for name in pcs
     )
-    keep({"philly_gpu_mix": mix}, "measured from the twelve traces beside", pcs[0])
-    drawn = {name: entry for name, entry in public.entries().items() if entry.format == "cdf"}
-    files = {Path(entry.path).stem: public.fetch(name) for name, entry in drawn.items()}
-    keep({"pcs_workloads": pcs_workloads(files)}, "from the files beside", "pcs-service-gavel")
+    write_all({"philly_gpu_mix": mix}, "measured from the twelve traces beside", pcs[0])
+    cdf_files = {
+        Path(entry.path).stem: public.fetch(name)
+        for name, entry in public.entries().items()
+        if entry.format == "cdf"
+    }
+    write_all(
+        {"pcs_workloads": pcs_workloads(cdf_files)}, "from the files beside", "pcs-service-gavel"
+    )
     source = "gavel-throughputs"
     trends = gavel.calibrate(load_throughputs(public.fetch(source)))
-    keep({"gavel_speeds": trends}, "fitted to", source)
+    write_all({"gavel_speeds": trends}, "fitted to", source)
 
 
 if __name__ == "__main__":

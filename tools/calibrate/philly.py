@@ -1,4 +1,4 @@
-"""What is measured of the Philly trace for its synthetic double: rates, gaps, ranks, quantiles."""
+"""Tables of the Philly trace for its stand-in: rates, gaps, ranks, quantiles."""
 
 from itertools import pairwise
 
@@ -18,14 +18,16 @@ from repro.trace.synth.philly import (
 )
 
 WEEK_H = 168
-#: Jobs per run whose durations are summarised together: single-GPU jobs, wider ones. Runs are short
-#: enough to keep bursts of alike jobs and rare huge ones where they were: queueing depends on them.
+#: Successive jobs whose durations are summarised together, for single-GPU and for wider jobs. Runs
+#: are short, so that bursts of similar jobs and rare long jobs stay in place. Queueing depends on
+#: them.
 SINGLE_RUN = 48
 WIDE_RUN = 5
+#: Largest deviation of a probe from the period (s), and longest probe (s).
 PROBE_TOLERANCE_S = 20
 PROBE_LONGEST_S = 300
-_BODY = np.linspace(0, 1, 41)[:-1]
-GAP_LEVELS = (*_BODY, 0.985, 0.99, 0.995, 0.999, 1.0)
+_EVEN_LEVELS = np.linspace(0, 1, 41)[:-1]
+GAP_LEVELS = (*_EVEN_LEVELS, 0.985, 0.99, 0.995, 0.999, 1.0)
 DURATION_LEVELS = (
     0.0,
     0.002,
@@ -68,39 +70,42 @@ def calibrate(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def probes(frame: pd.DataFrame) -> Flags:
-    """Return which jobs are those of the periodic service."""
+    """Flags of the probes, the short jobs that one virtual cluster submits every ten minutes."""
     candidate = (frame["num_gpus"] == 1) & (frame["duration"] < PROBE_LONGEST_S)
     gaps = frame[candidate].groupby("vc")["submit_time"].diff()
     exact = frame.loc[gaps.index[gaps == PROBE_PERIOD_S]]
-    keep = np.zeros(len(frame), bool)
+    is_probe = np.zeros(len(frame), bool)
     if exact.empty:
-        return keep
+        return is_probe
     vc = exact["vc"].value_counts().index[0]
     submit = frame["submit_time"].to_numpy(float)
     phase = float(np.median(exact.loc[exact["vc"] == vc, "submit_time"] % PROBE_PERIOD_S))
-    beat = np.round((submit - phase) / PROBE_PERIOD_S)
-    late = np.abs(submit - phase - beat * PROBE_PERIOD_S)
-    on = (candidate & (frame["vc"] == vc)).to_numpy() & (late <= PROBE_TOLERANCE_S)
-    rows = np.flatnonzero(on)
-    keep[rows[np.unique(beat[rows], return_index=True)[1]]] = True
-    return keep
+    period_number = np.round((submit - phase) / PROBE_PERIOD_S)
+    deviation_s = np.abs(submit - phase - period_number * PROBE_PERIOD_S)
+    is_on_time = deviation_s <= PROBE_TOLERANCE_S
+    rows = np.flatnonzero((candidate & (frame["vc"] == vc)).to_numpy() & is_on_time)
+    # The first job of each period is the probe.
+    is_probe[rows[np.unique(period_number[rows], return_index=True)[1]]] = True
+    return is_probe
 
 
 def _hours(frame: pd.DataFrame, probe: Flags) -> pd.DataFrame:
+    """Number of jobs and of probes submitted in each hour."""
     hour = (frame["submit_time"].to_numpy(float) // HOUR_S).astype(np.int64)
-    every = np.arange(hour[-1] + 1)
+    hours = np.arange(hour[-1] + 1)
     return pd.DataFrame(
         {
-            "hour": every,
-            "week": every // WEEK_H,
-            "hour_of_week": every % WEEK_H,
-            "jobs": np.bincount(hour[~probe], minlength=every.size),
-            "probes": np.bincount(hour[probe], minlength=every.size),
+            "hour": hours,
+            "week": hours // WEEK_H,
+            "hour_of_week": hours % WEEK_H,
+            "jobs": np.bincount(hour[~probe], minlength=hours.size),
+            "probes": np.bincount(hour[probe], minlength=hours.size),
         }
     )
 
 
 def _gaps(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Quantiles of the seconds to the next job, by the jobs submitted in the hour."""
     submit = jobs["submit_time"].to_numpy(float)
     hour = (submit // HOUR_S).astype(np.int64)
     rate = np.searchsorted(RATES, np.bincount(hour)[hour])[:-1]
@@ -111,22 +116,24 @@ def _gaps(jobs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _durations(frame: pd.DataFrame, probe: Flags) -> pd.DataFrame:
+    """Quantiles of the durations (s) of probes and of jobs, by GPU count."""
     levels = np.asarray(DURATION_LEVELS)
     rows = []
     for stream, jobs in (("probe", frame[probe]), ("job", frame[~probe])):
         for gpus, seconds in jobs.groupby("num_gpus")["duration"]:
             values = np.quantile(seconds, levels).round(1)
-            head = {"stream": stream, "num_gpus": gpus, "jobs": len(seconds)}
-            rows.append(pd.DataFrame({**head, "level": levels.round(4), "duration_s": values}))
+            columns = {"stream": stream, "num_gpus": gpus, "jobs": len(seconds)}
+            rows.append(pd.DataFrame({**columns, "level": levels.round(4), "duration_s": values}))
     return pd.concat(rows, ignore_index=True)
 
 
-def _runs(jobs: pd.DataFrame, per_run: int, levels: tuple[float, ...]) -> pd.DataFrame:
+def _runs(jobs: pd.DataFrame, jobs_per_run: int, levels: tuple[float, ...]) -> pd.DataFrame:
+    """Hours, jobs and quantiles of duration ranks of runs of jobs of one GPU count."""
     rows = []
     for gpus, group in jobs.groupby("num_gpus"):
         rank = ((group["duration"].rank() - 0.5) / len(group)).to_numpy(float)
         hour = (group["submit_time"].to_numpy(float) // HOUR_S).astype(np.int64)
-        runs = max(1, round(len(group) / per_run))
+        runs = max(1, round(len(group) / jobs_per_run))
         ends = np.round(np.linspace(0, len(group), runs + 1)).astype(int)
         for start, stop in pairwise(ends):
             ranks = np.round(np.quantile(rank[start:stop], levels) * RANK_UNIT).astype(int)

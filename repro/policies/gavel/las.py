@@ -29,7 +29,7 @@ from repro.model.policy import register
 from repro.model.typed_shares import Kinds, TypedShares
 from repro.model.view import View
 from repro.perf.throughput import ThroughputTable
-from repro.solve.ecos import values_as_written
+from repro.solve.ecos import simulator_values
 from repro.solve.max_min import Backend, JobKinds, level_shares
 
 
@@ -83,7 +83,7 @@ class GavelLas(TypedShares):
     def shares(self, kinds: Kinds) -> Floats:
         """Allocation X, shape (kinds, GPU types)."""
         if self.lp_backend == "ecos":
-            values = values_as_written(kinds.speeds, kinds.widths, kinds.weights, kinds.gpus)
+            values = simulator_values(kinds.speeds, kinds.widths, kinds.weights, kinds.gpus)
         else:
             scale = kinds.widths / (kinds.weights * kinds.equal_speeds)
             values = kinds.speeds * scale[:, None]

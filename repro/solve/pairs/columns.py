@@ -19,9 +19,9 @@ def columns(
     pairs_within_kind: Any,
     offer: int,
 ) -> Any:
-    """Names, rows, coefs, weights and blocks of a `Programme`, and two rows of each kind.
+    """Names, rows, coefs, weights and blocks of a `Programme`, and rows of time and value by kind.
 
-    The two rows are those of its time and of its value.
+    The names of a column are its first kind, second kind and GPU type.
     """
     # Kinds are sorted by width. The rows of a width are the times of its kinds, then their values.
     order = np.argsort(widths, kind="stable")
@@ -114,29 +114,29 @@ def _columns(problem: Any, order: Any, time_row: Any, value_row: Any) -> Any:
 
 
 @njit()
-def spread(jobs: Any, kinds: Any, alone: Any, lookup: Any, per_pair: Any) -> Any:
-    """Rows of members and shares. ``lookup`` has the row of two kinds in ``per_pair``, or -1."""
+def spread(jobs: Any, kinds: Any, job_shares: Any, pair_row: Any, pair_shares: Any) -> Any:
+    """Rows of members and shares. ``pair_row`` has the row of two kinds in ``pair_shares``."""
     count = len(jobs)
-    columns = alone.shape[1]
+    columns = job_shares.shape[1]
     size = count
     for j in range(count):
         for i in range(j):
-            size += lookup[kinds[i], kinds[j]] >= 0
+            size += pair_row[kinds[i], kinds[j]] >= 0
     members = np.empty((size, 2), dtype=np.int64)
-    fractions = np.empty((size, columns))
+    shares = np.empty((size, columns))
     k = 0
     for j in range(count):
         members[k, 0] = jobs[j]
         members[k, 1] = -1
         for c in range(columns):
-            fractions[k, c] = alone[kinds[j], c]
+            shares[k, c] = job_shares[kinds[j], c]
         k += 1
         for i in range(j):
-            number = lookup[kinds[i], kinds[j]]
-            if number >= 0:
+            row = pair_row[kinds[i], kinds[j]]
+            if row >= 0:
                 members[k, 0] = jobs[i]
                 members[k, 1] = jobs[j]
                 for c in range(columns):
-                    fractions[k, c] = per_pair[number, c]
+                    shares[k, c] = pair_shares[row, c]
                 k += 1
-    return members, fractions
+    return members, shares

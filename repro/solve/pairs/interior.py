@@ -222,31 +222,31 @@ def factorise_blocks(
 
     The inverse pivots are written into ``inverse``.
     """
-    last = blocks[-1]
-    types = len(first_rhs) - last
-    corner = matrix[last:, : types + 2]
-    assign(corner[:, types], first_rhs[last:])
-    assign(corner[:, types + 1], second_rhs[last:])
+    types_begin = blocks[-1]
+    types = len(first_rhs) - types_begin
+    corner = matrix[types_begin:, : types + 2]
+    assign(corner[:, types], first_rhs[types_begin:])
+    assign(corner[:, types + 1], second_rhs[types_begin:])
     for block in range(len(blocks) - 1):
         lo = blocks[block]
         hi = blocks[block + 1]
         block_size = hi - lo
-        part = matrix[lo:hi, : block_size + types + 2]
-        assign(part[:, block_size + types], first_rhs[lo:hi])
-        assign(part[:, block_size + types + 1], second_rhs[lo:hi])
-        factorise(part)
-        assign(first_rhs[lo:hi], part[:, block_size + types])
-        assign(second_rhs[lo:hi], part[:, block_size + types + 1])
+        block_rows = matrix[lo:hi, : block_size + types + 2]
+        assign(block_rows[:, block_size + types], first_rhs[lo:hi])
+        assign(block_rows[:, block_size + types + 1], second_rhs[lo:hi])
+        factorise(block_rows)
+        assign(first_rhs[lo:hi], block_rows[:, block_size + types])
+        assign(second_rhs[lo:hi], block_rows[:, block_size + types + 1])
         for i in range(block_size):
-            inverse[lo + i] = 1.0 / part[i, i]
+            inverse[lo + i] = 1.0 / block_rows[i, i]
             for g in range(types):
                 for h in range(g, types + 2):
-                    corner[g, h] -= part[i, block_size + g] * part[i, block_size + h]
+                    corner[g, h] -= block_rows[i, block_size + g] * block_rows[i, block_size + h]
     factorise(corner)
-    assign(first_rhs[last:], corner[:, types])
-    assign(second_rhs[last:], corner[:, types + 1])
+    assign(first_rhs[types_begin:], corner[:, types])
+    assign(second_rhs[types_begin:], corner[:, types + 1])
     for g in range(types):
-        inverse[last + g] = 1.0 / corner[g, g]
+        inverse[types_begin + g] = 1.0 / corner[g, g]
     _backward(matrix, blocks, inverse, first_rhs)
     _backward(matrix, blocks, inverse, second_rhs)
 
@@ -267,30 +267,30 @@ def _forward(upper: Any, inverse: Any, x: Any, tail: Any) -> None:
 @njit(error_model="numpy", fastmath=SUMS)
 def _backward(matrix: Any, blocks: Any, inverse: Any, x: Any) -> None:
     """Back substitution: first the rows of the GPU types, on which the blocks depend."""
-    last = blocks[-1]
+    types_begin = blocks[-1]
     end = len(x)
     for block in range(len(blocks) - 1, -1, -1):
         lo = blocks[block]
-        size = (blocks[block + 1] if lo < last else end) - lo
+        size = (blocks[block + 1] if lo < types_begin else end) - lo
         for i in range(size - 1, -1, -1):
             total = x[lo + i]
             for j in range(i + 1, size):
                 total -= matrix[lo + i, j] * x[lo + j]
-            if lo < last:
-                for g in range(end - last):
-                    total -= matrix[lo + i, size + g] * x[last + g]
+            if lo < types_begin:
+                for g in range(end - types_begin):
+                    total -= matrix[lo + i, size + g] * x[types_begin + g]
             x[lo + i] = total * inverse[lo + i]
 
 
 @njit(error_model="numpy", fastmath=SUMS)
 def solve_blocks(matrix: Any, blocks: Any, inverse: Any, x: Any) -> None:
     """Overwrite ``x`` with the solution, by the factor of `factorise_blocks`."""
-    last = blocks[-1]
+    types_begin = blocks[-1]
     for block in range(len(blocks) - 1):
         lo = blocks[block]
         hi = blocks[block + 1]
-        _forward(matrix[lo:hi], inverse[lo:hi], x[lo:hi], x[last:])
-    _forward(matrix[last:], inverse[last:], x[last:], x[:0])
+        _forward(matrix[lo:hi], inverse[lo:hi], x[lo:hi], x[types_begin:])
+    _forward(matrix[types_begin:], inverse[types_begin:], x[types_begin:], x[:0])
     _backward(matrix, blocks, inverse, x)
 
 
@@ -315,41 +315,44 @@ def dot(a: Any, b: Any) -> float:
 
 @njit(error_model="numpy", fastmath=SUMS)
 def complete_steps(
-    target: Any, values: Any, duals: Any, steps: Any, dual_steps: Any, most: float
+    target: Any, values: Any, duals: Any, steps: Any, dual_steps: Any, largest_decrease: float
 ) -> float:  # fmt: skip
     """Set the steps for which values times duals changes by ``target``.
 
-    The result is the largest of ``most`` and the relative decreases of values and duals.
+    The result is ``largest_decrease``, or a larger relative decrease of a value or dual.
     """
     for k in range(len(values)):
         steps[k] = (target[k] - values[k] * dual_steps[k]) / duals[k]
     for k in range(len(values)):
-        if most * values[k] + steps[k] < 0.0:
-            most = -steps[k] / values[k]
-        if most * duals[k] + dual_steps[k] < 0.0:
-            most = -dual_steps[k] / duals[k]
-    return most
+        if largest_decrease * values[k] + steps[k] < 0.0:
+            largest_decrease = -steps[k] / values[k]
+        if largest_decrease * duals[k] + dual_steps[k] < 0.0:
+            largest_decrease = -dual_steps[k] / duals[k]
+    return largest_decrease
 
 
 @njit(error_model="numpy", fastmath=SUMS)
-def balance(rows: Any, coefs: Any, free: Any, own: Any) -> Any:
-    """Scales of the rows of A and of x >= 0 that bring all entries near 1 (Ruiz, 3 passes)."""
+def balance(rows: Any, coefs: Any, free: Any, same_kind: Any) -> Any:
+    """Scales of the rows of A and of x >= 0 that bring all entries near 1 (Ruiz, 3 passes).
+
+    ``free`` has the coefficients of v. ``same_kind`` marks columns of two jobs of one kind.
+    """
     count = rows.shape[0]
     size = len(free)
     scale = np.ones(size)
     scale_low = np.ones(count)
     entries = np.abs(coefs)
     low = np.ones(count)
-    last = np.abs(free)
+    level_entries = np.abs(free)
     by_column = np.empty(count)
     for k in range(count):
-        if own[k]:
+        if same_kind[k]:
             # Both members have the same row, so each entry has half the coefficient.
             entries[k, 0] *= 0.5
             entries[k, 2] *= 0.5
     for _ in range(3):
-        by_row = last.copy()
-        by_last = max(last.max(), 1e-12)
+        by_row = level_entries.copy()
+        by_level = max(level_entries.max(), 1e-12)
         for k in range(count):
             most = low[k]
             for p in range(5):
@@ -370,7 +373,7 @@ def balance(rows: Any, coefs: Any, free: Any, own: Any) -> Any:
         for k in range(count):
             for p in range(5):
                 entries[k, p] *= by_row[rows[k, p]] * by_column[k]
-        last = last * by_row / np.sqrt(by_last)
+        level_entries = level_entries * by_row / np.sqrt(by_level)
         scale /= by_row
     return scale, scale_low
 
@@ -378,16 +381,17 @@ def balance(rows: Any, coefs: Any, free: Any, own: Any) -> Any:
 @njit(error_model="numpy", fastmath=SUMS)
 def centre(
     rows: Any, coefs: Any, free: Any, limits: Any, column_weights: Any, row_weights: Any,
-    own: Any, blocks: Any, goal: float, tolerance: float, max_steps: int,
+    same_kind: Any, blocks: Any, goal: float, tolerance: float, max_steps: int,
 ) -> Any:  # fmt: skip
     """Solve the programme: x, v, duals y and number of steps (-1: ``tolerance`` was not reached).
 
-    Arguments are as in `Programme`; ``own`` marks columns of two jobs of one kind. ``goal`` 1
-    maximises v. ``goal`` 0 with ``free`` 0 gives the centre of all points within the constraints.
+    Arguments are as in `Programme`. ``free`` is its ``level_coefs``. ``same_kind`` marks columns of
+    two jobs of one kind. ``goal`` 1 maximises v. ``goal`` 0 with ``free`` 0 gives the centre of all
+    points within the constraints.
     """
     size = len(limits)
     count = rows.shape[0]
-    scale, scale_low = balance(rows, coefs, free / row_weights, own)
+    scale, scale_low = balance(rows, coefs, free / row_weights, same_kind)
     scaled = np.empty((5, count))
     for k in range(count):
         for p in range(5):
@@ -481,18 +485,19 @@ def centre(
             for k in range(count):
                 dy_low[k] = t[k] - residual_part * dual[k]
             d_kappa = (target_tau - kappa * d_tau) / tau
-            most = max(1.0 if phase == 0 else 0.99, -d_tau / tau, -d_kappa / kappa)
-            most = complete_steps(target_low, s_low, y_low, ds_low, dy_low, most)
-            most = 1.0 / complete_steps(target, s, y, ds, y2, most)
+            decrease = max(1.0 if phase == 0 else 0.99, -d_tau / tau, -d_kappa / kappa)
+            decrease = complete_steps(target_low, s_low, y_low, ds_low, dy_low, decrease)
+            # Longest step that keeps values and duals at 0 or more, limited to about 1.
+            longest_step = 1.0 / complete_steps(target, s, y, ds, y2, decrease)
             if phase == 0:
-                sigma = min(1.0, max(1e-4, (1.0 - most) ** 3))
+                sigma = min(1.0, max(1e-4, (1.0 - longest_step) ** 3))
                 residual_part = 1.0 - sigma
                 # Towards the central path, less the second-order terms of the predictor.
                 aim = sigma * mu
                 assign(target, aim * row_weights - s * y - ds * y2)
                 assign(target_low, aim * column_weights - s_low * y_low - ds_low * dy_low)
                 target_tau = sigma * mu - kappa * tau - d_kappa * d_tau
-        step = min(0.99 * most, 0.999)
+        step = min(0.99 * longest_step, 0.999)
         for k in range(count):
             x[k] += step * (fixed_step[k] - scaling[k] * t[k])
             s_low[k] += step * ds_low[k]

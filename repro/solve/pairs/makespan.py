@@ -9,8 +9,8 @@ work R = sum rem_i, and let each job have the part rem_i / R of them. Then
   R / max rem_i, which is at most the number of jobs in the pool.
 
 The first condition is exact. The second changes nothing where the longest job of the pool, at its
-slowest, needs no more time than there is. Elsewhere it may. Therefore only jobs much shorter than
-the longest of all are pooled, and every other job is a pool of its own.
+slowest, needs no more time than there is. Elsewhere it may change the optimum. Therefore only jobs
+much shorter than the longest of all are pooled, and every other job is a pool of its own.
 """
 
 import numpy as np
@@ -35,15 +35,15 @@ def pools(kind_of: Ints, remaining_steps: Floats, fastest: Floats, short: float 
     it needs less than the part ``short`` of the longest job's time. ``fastest`` is the throughput
     (steps/s) of each job on its fastest GPU type.
     """
-    need = remaining_steps / fastest
-    pooled = need < short * need.max()
+    needed_s = remaining_steps / fastest
+    is_short = needed_s < short * needed_s.max()
     # Pools are numbered by kind; within a kind short jobs come first, then by remaining work.
-    order = np.lexsort((remaining_steps, ~pooled, kind_of))
+    order = np.lexsort((remaining_steps, ~is_short, kind_of))
     same_kind = kind_of[order] == np.roll(kind_of[order], 1)
-    begins = ~(pooled[order] & np.roll(pooled[order], 1) & same_kind)
-    begins[0] = True
+    begins_pool = ~(is_short[order] & np.roll(is_short[order], 1) & same_kind)
+    begins_pool[0] = True
     pool_of = np.empty(len(kind_of), dtype=np.int64)
-    pool_of[order] = np.cumsum(begins) - 1
+    pool_of[order] = np.cumsum(begins_pool) - 1
     return pool_of
 
 

@@ -1,7 +1,7 @@
 """Max-min fair shares of single jobs and pairs over GPU types, for kinds of equal jobs.
 
-The shares are spread over rows of jobs and pairs of jobs: members, shape (rows, 2), with -1 for no
-second member, and shares of time, shape (rows, types).
+The result has a row per job or pair of jobs. ``members``, shape (rows, 2), has -1 for no second
+member. ``shares`` of time have shape (rows, types).
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class PairableKinds:
 
 @dataclass(frozen=True)
 class Programme:
-    """Maximise v subject to A x + free v <= limits, x >= 0; one column per (kinds, GPU type).
+    """Maximise v subject to A x + f v <= limits, x >= 0; one column per (kinds, GPU type).
 
     The rows are time and value of the kinds, width by width, then GPUs of each type. A sparse
     column has five entries: time of both members, value of both, and GPUs. A job alone uses
@@ -47,7 +47,7 @@ class Programme:
     gpu_type: Ints  #: position of the GPU type, by column
     rows: Ints  #: rows of A, shape (columns, 5)
     coefs: Floats  #: entries in these rows
-    free: Floats  #: coefficient of v, by row
+    level_coefs: Floats  #: f, coefficient of v, by row
     limits: Floats  #: right-hand side, by row
     row_weights: Floats  #: number of jobs (or 1 for a GPU type), by row
     column_weights: Floats  #: number of jobs or pairs of jobs, by column
@@ -98,17 +98,26 @@ def programme(
         pairs_within_kind,
         OFFERS[pairs],
     )
-    free = np.zeros(2 * kinds + types)
+    level_coefs = np.zeros(2 * kinds + types)
     bounds = np.zeros(2 * kinds + types)
     row_weights = np.ones(2 * kinds + types)
-    free[value_row] = counts if value_per_level is None else value_per_level
+    level_coefs[value_row] = counts if value_per_level is None else value_per_level
     bounds[time_row] = counts if time_limits is None else time_limits
     bounds[2 * kinds :] = job_kinds.gpus
     row_weights[time_row] = counts
     row_weights[value_row] = counts
     first_kind, second_kind, gpu_type = names
     return Programme(
-        first_kind, second_kind, gpu_type, rows, coefs, free, bounds, row_weights, weights, blocks
+        first_kind,
+        second_kind,
+        gpu_type,
+        rows,
+        coefs,
+        level_coefs,
+        bounds,
+        row_weights,
+        weights,
+        blocks,
     )
 
 
@@ -129,17 +138,17 @@ def _central(problem: Programme, level: float | None) -> tuple[Floats, float] | 
     from repro.solve.pairs.interior import centre
 
     SOLVED["LP"] += 1
-    free = problem.free
+    level_coefs = problem.level_coefs
     limits = problem.limits
     goal = 1.0
     if level is not None:
-        limits = limits - level * free
-        free = np.zeros_like(free)
+        limits = limits - level * level_coefs
+        level_coefs = np.zeros_like(level_coefs)
         goal = 0.0
     x, best_level, _, steps = centre(
         problem.rows,
         problem.coefs,
-        free,
+        level_coefs,
         limits,
         problem.column_weights,
         problem.row_weights,
@@ -164,11 +173,11 @@ def _vertex(problem: Programme) -> tuple[Floats, float]:
     matrix: Any = csr_array(
         (problem.coefs.ravel(), (problem.rows.ravel(), columns)), shape=(size, count)
     )
-    matrix = hstack([matrix, csr_array(problem.free[:, None])])
+    matrix = hstack([matrix, csr_array(problem.level_coefs[:, None])])
     answer = minimise_linear(np.append(np.zeros(count), -1.0), matrix, problem.limits)
     if answer.x is None:
         raise PolicyError(
-            f"no max-min shares of pairs for {np.count_nonzero(problem.free)} job kinds: "
+            f"no max-min shares of pairs for {np.count_nonzero(problem.level_coefs)} job kinds: "
             f"{answer.message}"
         )
     return np.asarray(answer.x[:-1], dtype=float), float(answer.x[-1])
@@ -185,17 +194,17 @@ def solved_shares(
     kinds = problem.blocks[-1] // 2
     types = len(problem.limits) - problem.blocks[-1]
     # A column that has no value for a member cannot run. It only adds to the barrier.
-    single = (b < 0) & (problem.coefs[:, 3] < 0)
-    pair = problem.coefs[:, 2] < 0
-    pair &= (problem.coefs[:, 3] < 0) | (a == b)
+    is_single = (b < 0) & (problem.coefs[:, 3] < 0)
+    is_pair = problem.coefs[:, 2] < 0
+    is_pair &= (problem.coefs[:, 3] < 0) | (a == b)
     alone = np.zeros((kinds, types))
-    number = np.full((kinds, kinds), -1)
-    alone[a[single], j[single]] = x[single]
-    number[a[b >= 0], b[b >= 0]] = 0
-    first, second = np.nonzero(number == 0)
-    number[first, second] = np.arange(len(first))
+    alone[a[is_single], j[is_single]] = x[is_single]
+    pair_number = np.full((kinds, kinds), -1)
+    pair_number[a[b >= 0], b[b >= 0]] = 0
+    first, second = np.nonzero(pair_number == 0)
+    pair_number[first, second] = np.arange(len(first))
     together = np.zeros((len(first), types))
-    together[number[a[pair], b[pair]], j[pair]] = x[pair]
+    together[pair_number[a[is_pair], b[is_pair]], j[is_pair]] = x[is_pair]
     return KindShares(alone, first, second, together, level)
 
 
@@ -204,10 +213,9 @@ def spread_evenly(
 ) -> tuple[Ints, Floats]:
     """Rows of members and shares, a row per job and per pair of jobs.
 
-    All pairs of the same two kinds get equal shares.
-
-    ``jobs`` are the job numbers in the wanted order, and ``kind_of`` their kinds. The row of a job
-    comes before its pairs with earlier jobs, and after all pairs among earlier jobs.
+    All pairs of the same two kinds get equal shares. ``jobs`` are the job numbers in the
+    wanted order, and ``kind_of`` their kinds. The row of a job comes before its pairs with earlier
+    jobs, and after all pairs among earlier jobs.
     """
     from repro.solve.pairs.columns import spread
 
@@ -219,24 +227,25 @@ def spread_evenly(
         counts[first] * (counts[first] - 1) / 2,
         counts[first] * counts[second],
     )
-    per_pair = kind_shares.together / pairs[:, None]
-    per_pair[per_pair < MIN_SHARE] = 0.0
-    lookup = np.full((size, size), -1)
-    used = np.flatnonzero(per_pair.any(axis=1))
-    lookup[first[used], second[used]] = used
-    lookup[second[used], first[used]] = used
-    per_job = kind_shares.alone / counts[:, None]
-    members, fractions = spread(jobs, kind_of, per_job, lookup, per_pair)
-    return members, fractions
+    pair_shares = kind_shares.together / pairs[:, None]
+    pair_shares[pair_shares < MIN_SHARE] = 0.0
+    pair_row = np.full((size, size), -1)
+    used = np.flatnonzero(pair_shares.any(axis=1))
+    pair_row[first[used], second[used]] = used
+    pair_row[second[used], first[used]] = used
+    job_shares = kind_shares.alone / counts[:, None]
+    members, shares = spread(jobs, kind_of, job_shares, pair_row, pair_shares)
+    return members, shares
 
 
 def _overlaps(
     first_lengths: Floats, second_lengths: Floats, offset: float, span: float
 ) -> tuple[Ints, Ints, Floats]:
-    """Overlaps of the arcs of two circles of length 1: arc of each circle, and length.
+    """Pieces in which two circles of length 1 overlap: arc of either circle, and length.
 
-    The arcs of a circle, one after another from 0, have the lengths passed. Position t of the first
-    circle, from 0 to ``span``, lies over position t + ``offset`` of the second.
+    The arcs of a circle begin at 0 and have the lengths passed. Position t of the first circle,
+    from 0 to ``span``, lies over position t + ``offset`` of the second. A piece ends where an arc
+    of either circle ends.
     """
     first_ends = np.cumsum(first_lengths)[:-1]
     second_ends = np.cumsum(second_lengths)[:-1] - offset
@@ -259,7 +268,7 @@ def spread_over_few_pairs(
     A job gets the part ``fractions`` of the time of its kind. Each kind is a circle of length 1,
     and a job is an arc whose length is its fraction. Arcs that lie over each other are paired. A
     kind paired with itself is turned by 1/2. The fractions of a kind add up to 1. In a kind that is
-    paired with itself none exceeds 1/2.
+    paired with itself no fraction exceeds 1/2.
     """
     order = np.argsort(kind_of, kind="stable")
     ends = np.searchsorted(kind_of[order], np.arange(len(kind_shares.alone) + 1))

@@ -96,11 +96,11 @@ def test_cache(monkeypatch, tmp_path):
 
 def test_a_private_folder_is_made_and_left_alone(tmp_path):
     for _ in range(2):
-        found = paths.private(tmp_path / "a" / "b" / "c", tmp_path / "a")
+        found = paths.make_private_folder(tmp_path / "a" / "b" / "c", tmp_path / "a")
         assert found == tmp_path / "a" / "b" / "c"
     with pytest.raises(FileExistsError):
         (tmp_path / "file").write_text("")
-        paths.private(tmp_path / "file")
+        paths.make_private_folder(tmp_path / "file")
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs permissions of files")
@@ -108,13 +108,14 @@ def test_a_private_folder_others_can_write_to_is_refused(tmp_path):
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a").chmod(0o755)
     (tmp_path / "a" / "b").chmod(0o775)
-    paths.private(tmp_path / "a")
+    paths.make_private_folder(tmp_path / "a")
     for folder in ("b", "b/c"):
         with pytest.raises(ParamError, match=r"others can write .*chmod -R go-w .*set HERE to"):
-            paths.private(tmp_path / "a" / folder, tmp_path / "a", "HERE")
+            paths.make_private_folder(tmp_path / "a" / folder, tmp_path / "a", "HERE")
     assert not (tmp_path / "a" / "b" / "c").exists()
     (tmp_path / "a" / "b").chmod(0o755)
-    assert paths.private(tmp_path / "a" / "b" / "c", tmp_path / "a").stat().st_mode & 0o777 == 0o700
+    made = paths.make_private_folder(tmp_path / "a" / "b" / "c", tmp_path / "a")
+    assert made.stat().st_mode & 0o777 == 0o700
 
 
 def test_mirror(monkeypatch, tmp_path):

@@ -14,7 +14,7 @@ from repro.solve.ecos import (
     ecos_point,
     ecos_ratio,
     ecos_sum,
-    values_as_written,
+    simulator_values,
 )
 from repro.solve.linear import best_shares
 from repro.solve.max_min import Centre, JobKinds, central_level, central_ratio
@@ -104,7 +104,7 @@ def test_the_lecture_example(solver):
 
 
 def test_order_of_operations_changes_no_more_than_rounding():
-    values = values_as_written(LECTURE, np.array([1, 2, 4]), np.array([1.0, 5.0, 1.0]), np.ones(2))
+    values = simulator_values(LECTURE, np.array([1, 2, 4]), np.array([1.0, 5.0, 1.0]), np.ones(2))
     expected = LECTURE / LECTURE.mean(axis=1)[:, None] * np.array([[1.0], [0.4], [4.0]])
     np.testing.assert_allclose(values, expected, rtol=1e-14)
 

@@ -92,7 +92,7 @@ def test_optimum_is_feasible_and_the_level_is_reached(seed):
     used = np.zeros(len(problem.limits))
     np.add.at(used, problem.rows, problem.coefs * x[:, None])
     assert x.min() >= 0
-    assert (used + problem.free * level <= problem.limits + 1e-6).all()
+    assert (used + problem.level_coefs * level <= problem.limits + 1e-6).all()
 
 
 def test_the_centre_of_kinds_is_that_of_jobs():
@@ -144,7 +144,7 @@ def test_the_centre_of_all_points_that_reach_a_level():
     assert floor == 0.9 * level
     used = np.zeros(len(problem.limits))
     np.add.at(used, problem.rows, problem.coefs * x[:, None])
-    slack = problem.limits - used - problem.free * floor
+    slack = problem.limits - used - problem.level_coefs * floor
     assert slack.min() > 1e-6
     assert np.abs(x - best).max() > 1e-3
 
