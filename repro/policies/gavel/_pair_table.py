@@ -126,7 +126,7 @@ class PairTable(KindTable):
         if self._estimates is None:
             codes = self._view.kind_codes[self.first_jobs]
             pairs = self._view.pairs[codes[:, None], codes]
-            # Entries [a, b] and [b, a] are both read at the pair whose first kind was seen first.
+            # Entries [a, b] and [b, a] both come from the pair (a, b) in which a was seen first.
             upper = np.tri(size, dtype=np.bool_).T[:, :, None]
             self._paired = np.where(upper, pairs[:, :, 0], pairs[:, :, 1].swapaxes(0, 1))
             return
