@@ -17,16 +17,16 @@ class Scripted(Policy):
     Parameters
     ----------
     gangs : tuple of Run
-        Gangs in order of priority. Members are row numbers in order of submission, jobs of equal
-        submission in order of the trace. Finished members are left out, and the other members of
-        the group go on. Gangs that name nodes need placement ``wished``, which accepts nodes from
-        the policy.
+        Gangs in order of priority. A member is the number of a job, counted from 0 in order of
+        submission, then in order of the trace. Finished members are left out, and the other
+        members of the group go on. Gangs that name nodes need placement ``wished``, which accepts
+        nodes from the policy.
     """
 
     gangs: tuple[Run, ...] = ()
 
     name = "given"
-    # A script may give a gang other than its demand.
+    # A script may give a gang fewer or more GPUs than its demand.
     elastic = True
 
     def decide(self, view: View) -> RunSet:

@@ -126,7 +126,7 @@ class PairTable(KindTable):
         if self._estimates is None:
             codes = self._view.kind_codes[self.first_jobs]
             pairs = self._view.pairs[codes[:, None], codes]
-            # Both entries come from the pair in the order in which its kinds were first seen.
+            # Entries [a, b] and [b, a] both come from the pair (a, b) in which a was seen first.
             upper = np.tri(size, dtype=np.bool_).T[:, :, None]
             self._paired = np.where(upper, pairs[:, :, 0], pairs[:, :, 1].swapaxes(0, 1))
             return
@@ -152,7 +152,7 @@ class PairTable(KindTable):
             estimated = self._estimates.observe(first, second, gpu_type)
             if not estimated or max(a, b) >= len(self._paired):
                 continue
-            before = self._paired[[a, b], [b, a]]
+            old_speeds = self._paired[[a, b], [b, a]]
             self._paired[a, b], self._paired[b, a] = self._estimates.speeds(first, second)
-            changed |= not np.array_equal(before, self._paired[[a, b], [b, a]])
+            changed |= not np.array_equal(old_speeds, self._paired[[a, b], [b, a]])
         return changed

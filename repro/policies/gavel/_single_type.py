@@ -20,7 +20,7 @@ class FifoShares(TypedShares):
     needs = frozenset({"throughput"})
 
     def jobs_are_kinds(self) -> bool:
-        """Whether each job has a row of its own: always, in order of arrival."""
+        """Whether every job is a kind of its own: always, so that rows are in order of arrival."""
         return True
 
 

@@ -10,8 +10,8 @@ partner.
    plus ``penalty`` times the squared entries of U and V.
 4. The reference model of least cosine distance to the completed row stands in for the new job.
 
-Ties: the first reference model in the order of the models. A job without any measurement gets a
-random reference model.
+Ties: the first reference model in the order of the models. A job whose completed row is 0, as it is
+without any measurement, gets a random reference model.
 """
 
 import random
@@ -72,15 +72,15 @@ def complete(
     for _ in range(_SWEEPS):
         left = _fit(right, row_patterns, target, ridge)
         right = _fit(left, column_patterns, target.T, ridge)
-        before = product
+        old_product = product
         product = left @ right.T
-        if np.sqrt(((product - before) ** 2).mean()) < _STOP:
+        if np.sqrt(((product - old_product) ** 2).mean()) < _STOP:
             break
     return np.where(known, values, product)
 
 
 def _patterns(known: Flags) -> list[tuple[Ints, Ints]]:
-    """All sets of known columns, each with the rows in which exactly these are known."""
+    """All sets of known columns, each with the rows whose known columns these are."""
     patterns, pattern_of_row = np.unique(known, axis=0, return_inverse=True)
     return [
         (np.flatnonzero(pattern), np.flatnonzero(pattern_of_row == number))
@@ -91,15 +91,15 @@ def _patterns(known: Flags) -> list[tuple[Ints, Ints]]:
 def _fit(
     factor: Floats, patterns: list[tuple[Ints, Ints]], target: Floats, ridge: Floats
 ) -> Floats:
-    """Best other factor by ridge regression, shape (rows, rank).
+    """Factor whose product with ``factor`` fits ``target`` best, by ridge regression, (rows, rank).
 
-    Rows with the same known columns have the same matrix.
+    Rows with the same known columns have the same matrix of the regression.
     """
-    other: Floats = target @ factor
+    fitted: Floats = target @ factor
     for columns, rows in patterns:
         basis = factor.take(columns, axis=0)
-        other[rows] = np.linalg.solve(basis.T @ basis + ridge, other.take(rows, axis=0).T).T
-    return other
+        fitted[rows] = np.linalg.solve(basis.T @ basis + ridge, fitted.take(rows, axis=0).T).T
+    return fitted
 
 
 def retained_fractions(
@@ -251,7 +251,7 @@ class PairEstimator:
         return speed
 
     def _nearest(self, model_row: int) -> str | None:
-        """Profile a job, and find the nearest reference model. None without any measurement."""
+        """Profile a job, and find the nearest reference model. None if its completed row is 0."""
         if self._fraction == 0:
             return None
         size = self._measured.shape[1]

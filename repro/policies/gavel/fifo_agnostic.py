@@ -129,4 +129,5 @@ class RandomTypes:
             self._assigned[job] = column, width
             idle_gpus[column] -= width
             if idle_gpus[column] == 0:
+                # in the public simulator it need not be the type that has no idle GPU
                 columns.remove(random_column)

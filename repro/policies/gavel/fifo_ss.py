@@ -40,8 +40,8 @@ class GavelFifoSS(SharePolicy):
     Parameters
     ----------
     worth : float
-        Gain that a pair must exceed: the throughputs of both jobs, each relative to running alone,
-        summed.
+        Gain that a pair must exceed: the sum of the throughputs of both jobs, each divided by its
+        throughput alone.
 
     Reference: Gavel, OSDI 2020, sections 4.1 and 4.2 (FIFO, space sharing).
     """
@@ -57,12 +57,13 @@ class GavelFifoSS(SharePolicy):
         """Shares of jobs and pairs: 1 on their GPU type, then rows of 0 for waiting jobs."""
         jobs = view.jobs
 
-        def gain(waiting: int, host: int, column: int) -> float:
-            first = jobs[waiting]
+        def gain(joining: int, host: int, column: int) -> float:
+            first = jobs[joining]
             second = jobs[host]
             together = view.pair_speeds(first, second)[:, column]
             alone = view.speeds(first)[column], view.speeds(second)[column]
-            return sum(float(p / a) for p, a in zip(together, alone, strict=True) if p > 0)
+            pairs = zip(together, alone, strict=True)
+            return sum(float(paired / single) for paired, single in pairs if paired > 0)
 
         widths = [view.gpus(job) for job in jobs]
         speeds = [view.speeds(job).tolist() for job in jobs]
@@ -71,6 +72,7 @@ class GavelFifoSS(SharePolicy):
         shares = np.zeros((len(running) + len(waiting), len(view.gpu_types)))
         shares[np.arange(len(running)), columns] = 1.0
         members = np.array(running + [(row, -1) for row in waiting])
+        # the appended -1 is what row -1 (no partner) reads
         return Shares(np.append(np.array(jobs), -1)[members], view.gpu_types, shares)
 
 

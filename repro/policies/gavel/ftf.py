@@ -44,7 +44,7 @@ class GavelFtf(AwareOrAgnostic):
         optimum of Gavel's own solver (extra ``ecos``).
     zeros : bool
         Whether ECOS gets the zero entries of the constraint matrix, as in Gavel's simulator. False:
-        it does not, as in the copy of that simulator behind Themis of Muri's Fig 10. Where
+        it does not, as in the copy of this simulator that gave Themis in Muri's Fig 10. Where
         optima are many, the zeros decide among them.
 
     Reference: Gavel, OSDI 2020, section 4.2 (finish-time fairness); Themis, NSDI 2020.

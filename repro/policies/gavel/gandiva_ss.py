@@ -45,8 +45,8 @@ class GandivaSS(SharePolicy):
     Parameters
     ----------
     worth : float
-        Least gain of a pair: the throughputs of both jobs, each relative to running alone, summed
-        over the GPU types.
+        Least gain of a pair: the sum, over both jobs and all GPU types, of throughputs divided by
+        throughputs alone.
     any_pair : bool, optional
         Whether any two jobs of equal demand may take GPUs that are left over, as in the public
         simulator. False: only single jobs may. Default: true under Gavel's rules, false under the
@@ -83,14 +83,16 @@ class GandivaSS(SharePolicy):
             width_of_job = dict(zip(jobs, widths, strict=True))
             kind_of_job.update((job, view.kind(job)) for job in jobs if job not in kind_of_job)
             combinations = pairs.update(jobs, widths, int(gpus.sum()))
-            member_widths = np.array([width_of_job[job] for job, _ in combinations], dtype=float)
+            combination_widths = np.array(
+                [width_of_job[job] for job, _ in combinations], dtype=float
+            )
             # A member of a pair may also run alone on GPUs that are left over.
             members_alone = [(job, -1) for pair in combinations if pair[1] >= 0 for job in pair]
             rows = np.array(combinations + members_alone, dtype=np.int64)
             if self.any_pair:
                 rows = np.concatenate([rows, other_pairs(jobs, widths, combinations)])
             shares = np.zeros((len(rows), len(gpus)))
-            shares[: len(combinations)] = isolated_shares(member_widths, gpus)
+            shares[: len(combinations)] = isolated_shares(combination_widths, gpus)
             return Shares(rows, view.gpu_types, shares)
 
         return decide

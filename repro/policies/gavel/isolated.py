@@ -22,7 +22,8 @@ from repro.model.typed_shares import Kinds, TypedShares
 class Isolated(TypedShares):
     """Each of M jobs owns 1/M of the GPUs of every type, whatever its demand.
 
-    The share of time is this part divided by the demand. Finish-time fairness compares with it.
+    The share of time is this part divided by the demand. Finish-time fairness compares other
+    allocations with this one.
 
     Reference: Gavel, OSDI 2020, section 4.2 (isolated share).
     """

@@ -58,7 +58,7 @@ class GavelLas(TypedShares):
     needs = frozenset({"throughput", "priority_weight"})
 
     def jobs_are_kinds(self) -> bool:
-        """Whether each job has a row of its own, as in the public simulator."""
+        """Whether every job is a kind of its own: with ``ecos``, as in the public simulator."""
         return self.lp_backend == "ecos"
 
     def speeds(self, view: View) -> Callable[[int], Floats]:
@@ -115,7 +115,7 @@ class LasAgnostic(TypedShares):
     rule_values: ClassVar = {"paper": {"form": "closed"}, "gavel": {"form": "centre"}}
 
     def jobs_are_kinds(self) -> bool:
-        """Whether each job has a row of its own, as in the public simulator."""
+        """Whether every job is a kind of its own: with ``ecos``, as in the public simulator."""
         return self.form == "ecos"
 
     def shares(self, kinds: Kinds) -> Floats:

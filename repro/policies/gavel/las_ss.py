@@ -46,7 +46,7 @@ class GavelLasSS(TypedShares):
         simulator. ``working``: pairs that run. ``useful``: pairs that beat time slicing.
     spread : {"all", "few"}
         ``all``: the time of two kinds is divided equally over all pairs of their jobs. ``few``: it
-        is divided over as few pairs as give every job of a kind the same.
+        is divided over at most m + n pairs of their m and n jobs, equally for the jobs of a kind.
     optimum : {"centre", "vertex"}
         Optimum among many: near the analytic centre, as in the public simulator, or a vertex.
     profiled : float, optional

@@ -38,7 +38,7 @@ class GavelMaxThroughput(TypedShares):
     needs = frozenset({"throughput"})
 
     def jobs_are_kinds(self) -> bool:
-        """Whether each job has a row of its own, as in the public simulator."""
+        """Whether every job is a kind of its own: with ``ecos``, as in the public simulator."""
         return self.lp_backend == "ecos"
 
     def shares(self, kinds: Kinds) -> Floats | None:

@@ -56,7 +56,7 @@ class GavelMinCost(TypedShares):
     objective: Objective | None = None
     market: str = "preemptible"
 
-    # A job on a GPU type without a share would pay for a pair that the programme left out.
+    # GPUs idle rather than run a job on a type where it has no share, which would cost money.
     idle_ok = True
     needs = frozenset({"throughput"})
     rule_values: ClassVar = {"paper": {"objective": "ratio"}, "gavel": {"objective": "normalised"}}
@@ -109,11 +109,11 @@ def cost_efficient_shares(
 
 
 def _with_idle_kinds(shares: Floats, ratio: Floats, kinds: Kinds) -> Floats:
-    """Add time, in place, for the kinds without any, by falling throughput per cost.
+    """Give time to the kinds without any, by falling throughput per cost, in place.
 
     ``ratio`` is T_mj / (cost_j scale_factor_m), shape (kinds, GPU types). A pass serves all pairs
-    of kind and GPU type with the best ratio. It is an optimum of the programme for the kinds
-    without time on the idle GPUs.
+    of kind and GPU type with the best ratio. This solves the programme for the kinds without time
+    on the idle GPUs.
     """
     gpus_per_kind = kinds.counts * kinds.widths
     idle_gpus = np.maximum(kinds.gpus - gpus_per_kind @ shares, 0.0)

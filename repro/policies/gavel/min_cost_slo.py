@@ -80,8 +80,8 @@ class GavelMinCostSlo(GavelMinCost):
                 floors[floors > reachable * (1 + ROUNDING)] = 0.0
             allocation = shares_with_floors(jobs, floors)
             if allocation is None and self.strict:
-                blame = _infeasible_job(view, jobs, floors, shares_with_floors)
-                raise PolicyError(f"{self.name}: {blame}")
+                message = _infeasible_job(view, jobs, floors, shares_with_floors)
+                raise PolicyError(f"{self.name}: {message}")
             if allocation is None:
                 allocation = shares_with_floors(jobs, np.zeros_like(floors))
             return allocation
@@ -90,7 +90,7 @@ class GavelMinCostSlo(GavelMinCost):
 
 
 def _needed_throughputs(view: View, jobs: Kinds, slo: Floats) -> Floats:
-    """Throughput (steps/s) that each job needs until its deadline, shape (jobs,).
+    """Throughput (steps/s) with which each job meets its deadline, shape (jobs,).
 
     0 without an SLO, infinity after the deadline.
     """
@@ -145,9 +145,9 @@ def _infeasible_job(
             infeasible = middle
         else:
             feasible = middle
-    job = infeasible - 1
+    row = infeasible - 1
     return (
         f"infeasible SLO constraints: the GPUs at {view.now:g} s cannot give "
-        f"job {view.job_id(jobs.jobs[job])!r} its {floors[job]:.4g} steps/s next to the jobs "
+        f"job {view.job_id(jobs.jobs[row])!r} its {floors[row]:.4g} steps/s next to the jobs "
         f"before it; raise an slo, add GPUs, or leave strict off"
     )

@@ -107,7 +107,7 @@ class GavelHierarchical(AwareOrAgnostic):
     lp_backend: Backend = "centre"
 
     needs = frozenset({"throughput", "priority_weight", "entity", "vc"})
-    # Without entities, no job belongs to an entity of `entity_weights`, which make no difference.
+    # `entity_weights` is missing here: without entities it has no effect.
     baseline = Baseline(
         "gavel-water-filling",
         "without entities all jobs belong to one entity; give the column entity or vc",
@@ -116,7 +116,7 @@ class GavelHierarchical(AwareOrAgnostic):
     )
 
     def jobs_are_kinds(self) -> bool:
-        """Whether each job has a row of its own, as FIFO inside an entity needs."""
+        """Whether every job is a kind of its own: for FIFO inside an entity, by arrival."""
         return self.inner == "fifo"
 
     def key(self, view: View) -> Callable[[int], Hashable]:

@@ -93,7 +93,7 @@ class Containers(Policy):
         return plans
 
     def per_node(self) -> float:
-        """Largest number of containers of a job on one node, apart from resources."""
+        """Largest number of containers of a job that the policy puts on one node."""
         return np.inf
 
     def generator(self, seed: int) -> np.random.Generator:
@@ -133,13 +133,12 @@ class Containers(Policy):
     ) -> Plan:
         """Plan of a job within the first domain with room for it, on an empty cluster.
 
-        A policy that fills nodes of several domains may miss it. PolicyError if no domain has room.
+        A policy that fills nodes of several domains may miss this plan. PolicyError if no domain
+        has room.
         """
         for domain in np.unique(site.domain):
-            part = NodeResources(
-                view.cluster, np.where(site.domain == domain, site.idle, 0).tolist()
-            )
-            plan = self.plan(part, gang, rng)
+            idle_in_domain = np.where(site.domain == domain, site.idle, 0).tolist()
+            plan = self.plan(NodeResources(view.cluster, idle_in_domain), gang, rng)
             if plan is not None:
                 return plan
         raise PolicyError(
@@ -167,7 +166,7 @@ class _GangsOfTrace:
         if num_ps > width:
             raise PolicyError(
                 f"job {self._view.job_id(job)!r}: num_ps is {num_ps}, but it asks for {width} "
-                f"GPUs; one for each container"
+                f"GPUs; give at most one parameter server per GPU"
             )
         memory = float(self._gpu_mem_mb[job])
         return Gang(num_ps, width - num_ps, memory, float(self._bandwidth_mb_s[job]))
@@ -176,6 +175,7 @@ class _GangsOfTrace:
 def _site_in_use(view: View, gang_of: GangOf) -> NodeResources:
     """Nodes with the resources that the running jobs leave idle."""
     site = NodeResources(view.cluster)
+    # The members of a group have one run, and its GPU counts once.
     runs = {id(run): run for job in view.running if (run := view.run(job)) is not None}
     for run in runs.values():
         # A job with hosts uses their GPU.

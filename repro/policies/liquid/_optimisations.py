@@ -2,7 +2,8 @@
 
 Liquid, TPDS 2022, sections 6.1 to 6.3, with the rules of the public scheduler. A waiting job j of
 one container may use the GPU of a running job i of one container that has its GPU alone. The memory
-of the GPU has to exceed the needs of both. Trace columns estimate both jobs alone. In this order:
+of the GPU has to exceed the needs of both. Trace columns estimate both jobs alone. The first rule
+that applies decides:
 
 1. Sharing: if used GPUs / all GPUs >= load and u_i + u_j < 100 share, with u the mean utilisation
    (%), the two jobs form a group. Job i is the candidate of least u_i.
@@ -42,6 +43,7 @@ from repro.policies.liquid.gpu_sharing import ByUtilisation
 _UTILISATION = "gpu_util"
 #: Trace columns with the run time of a job alone, and its parts before and after training (s).
 _TIMES = ("total_s", "pre_s", "post_s")
+#: Rounding error of a launch time (s).
 _ROUNDING_S = 1e-9
 
 
@@ -53,7 +55,8 @@ class OptimisedContainers(Containers):
     ----------
     share : float, optional
         Jobs of one container share a GPU while their estimated utilisations (column ``gpu_util``,
-        %) sum to less than 100 times this, and their memory fits. The public scheduler has 1.3.
+        %) sum to less than 100 times this value, and their memory fits. The public scheduler has
+        1.3.
     load : float
         Fraction of all GPUs in use at or above which jobs share a GPU.
     ahead_s : float, optional
@@ -94,7 +97,7 @@ class OptimisedContainers(Containers):
         return model
 
     def overhead(self) -> Overhead | None:
-        """Phases of length 0. Sharing does not interrupt a job, and a pre-launched job waits."""
+        """Phases of length 0: a job runs on if its group changes, and trains after its hosts."""
         return None if self.share is None and self.ahead_s is None else Phases({}, {})
 
     def chooser(self, view: View) -> Chooser:
@@ -132,7 +135,8 @@ class _Session:
             self.util = view.column(_UTILISATION)
         if policy.ahead_s is not None:
             self.total, self.pre, self.post = map(view.column, _TIMES)
-        #: start of each running job (s); of a pre-launched job the end of its host minus its launch
+        #: start of each running job (s). Of a job that launched on the GPU of a host: the end of
+        #: the host minus the time before training
         self.start: dict[int, float] = {}
 
     def choose(
@@ -199,6 +203,7 @@ class _Decision:
         partner = self._partner(job, candidates)
         if partner is not None:
             run = Run((partner, job), 1, tasks=self._alone.pop(partner).tasks)
+            # moves the partner to the end of the decision
             self.runs.pop(partner, None)
             self.runs[partner] = run
             return self._view.now

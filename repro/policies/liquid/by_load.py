@@ -7,7 +7,7 @@ resources:
     liquid-even:   argmax idle GPUs of n / GPUs of n
     liquid-pack:   argmin idle GPUs of n / GPUs of n
 
-Ties: the node is sampled among those of equal load, with the generator of the run.
+Ties: the node is sampled among nodes of equal load, with the generator of the run.
 """
 
 from abc import abstractmethod
@@ -37,7 +37,10 @@ class ByLoad(Containers):
     def extend(
         self, site: NodeResources, gang: Gang, placed: Sequence[int], rng: np.random.Generator
     ) -> list[int]:
-        """Nodes of the placed containers, and of those that fit now, which ``site`` allocates."""
+        """Nodes of the placed containers, then of the containers that fit now.
+
+        ``site`` allocates the latter.
+        """
         nodes = list(placed)
         while len(nodes) < gang.size and (candidates := site.candidates(gang, nodes)).any():
             load = np.where(candidates, self.load(site), np.inf)

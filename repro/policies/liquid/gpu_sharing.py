@@ -15,19 +15,19 @@ from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.records import Nodes
 
-#: Slow-down of a pair beyond its utilisation, between the fits of published pairs on K80 and T4.
+#: Offset of a pair, between the fits of published pairs on K80 and on T4.
 DEFAULT_OFFSET = 0.24
 
 
-def slow_down(together: float, offset: float = DEFAULT_OFFSET, capacity: float = 100.0) -> float:
+def slow_down(total_util: float, offset: float = DEFAULT_OFFSET, capacity: float = 100.0) -> float:
     """Time of jobs on a shared GPU over their time alone: max(1, U / capacity) + offset.
 
-    ``together`` is the sum U of their mean GPU utilisations alone (%).
+    ``total_util`` is U, the sum of their mean GPU utilisations alone (%).
 
     >>> slow_down(70.6), slow_down(150.0)
     (1.24, 1.74)
     """
-    return max(1.0, together / capacity) + offset
+    return max(1.0, total_util / capacity) + offset
 
 
 @dataclass(frozen=True)
@@ -46,5 +46,5 @@ class ByUtilisation:
                 f"job {table.ids[run.jobs[0]]!r} is to share a GPU, but the trace has no "
                 f"'gpu_util'; give the mean GPU utilisation of every job alone in %"
             )
-        together = sum(float(table.column("gpu_util")[job]) for job in run.jobs)
-        return [1.0 / slow_down(together, self.offset, self.capacity)] * len(run.jobs)
+        total_util = sum(float(table.column("gpu_util")[job]) for job in run.jobs)
+        return [1.0 / slow_down(total_util, self.offset, self.capacity)] * len(run.jobs)

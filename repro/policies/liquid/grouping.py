@@ -49,7 +49,7 @@ _NONE = -1
 
 @dataclass(frozen=True)
 class GeneticSettings:
-    """Settings of the search. Where the paper gives none, those of the public scheduler.
+    """Settings of the search, by default those of the public scheduler where the paper has none.
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ class GeneticSettings:
     near : float
         Probability, in a crossover or mutation, that inserted containers first try the nodes of
         their job, then first-fit. Also the probability that a mutation moves a whole job to one
-        node. The paper has first-fit alone, 0.
+        node. 0: first-fit alone, as in the paper.
     elitist : bool
-        Parents compete with their children. False: the children replace them.
+        Whether parents compete with their children. False: the children replace them.
     best_fit : bool
         Whether the first individuals include the best-fit plan.
 
@@ -158,11 +158,11 @@ def search(
     settings = settings or GeneticSettings()
     instance = instance_of(site, gangs)
     rng = np.random.default_rng(seed)
-    containers = len(instance.job)
-    size = settings.population or 30 + containers // 2
-    settings = replace(settings, population=size)
-    orders = rng.permuted(np.tile(np.arange(containers), (size, 1)), axis=1)
-    plans = _initial_plans(instance, orders, rng.random((size, containers)))
+    num_containers = len(instance.job)
+    population = settings.population or 30 + num_containers // 2
+    settings = replace(settings, population=population)
+    orders = rng.permuted(np.tile(np.arange(num_containers), (population, 1)), axis=1)
+    plans = _initial_plans(instance, orders, rng.random((population, num_containers)))
     if settings.best_fit and (plan := best_fit(site, gangs, weight)) is not None:
         plans[-1] = plan
     plans = plans[plans[:, 0] >= 0]
@@ -183,13 +183,13 @@ def instance_of(site: NodeResources, gangs: Sequence[Gang]) -> Instance:
 
 def best_fit(site: NodeResources, gangs: Sequence[Gang], weight: float) -> Ints | None:
     """Plan of a batch by best-fit, job by job (Algorithm 1). None if a container fits no node."""
-    site_left = copy.deepcopy(site)
+    remaining_site = copy.deepcopy(site)
     nodes: list[int] = []
     for gang in gangs:
-        plan = site_left.best_fit(gang, Scoring(weight))
+        plan = remaining_site.best_fit(gang, Scoring(weight))
         if plan is None:
             return None
-        site_left.allocate(plan, gang)
+        remaining_site.allocate(plan, gang)
         nodes += plan
     return np.array(nodes, np.int64)
 
@@ -213,6 +213,7 @@ def _evolve(
         def _evaluate(self, x: Ints, out: dict[str, Any], *args: Any, **named: Any) -> None:
             out["F"] = np.minimum(objectives(x), INVALID)[:, None]
 
+    # The individuals of the newest generation survive, even if their parents are better.
     class Children(FitnessSurvival):  # type: ignore[misc]
         def _do(self, problem: Any, pop: Any, *args: Any, **named: Any) -> Any:
             generation = np.array([individual.get("n_gen") or 0 for individual in pop])
@@ -231,22 +232,24 @@ def _evolve(
     problem = Plans(n_var=len(instance.job), n_obj=1, xl=0, xu=last_node, vtype=int)
     algorithm.setup(problem, termination=NoTermination(), seed=int(rng.integers(1 << 31)))
     best_plan = plans[0]
-    least = np.inf
+    least_objective = np.inf
     history: list[float] = []
     patience = settings.patience or 30 + len(instance.job)
     for generation in range(1, settings.generations + 1):
         algorithm.next()
         best = algorithm.opt[0]
         objective = float(best.F[0])
-        if objective < least - MIN_IMPROVEMENT:
+        if objective < least_objective - MIN_IMPROVEMENT:
             best_plan = best.X.copy()
-            least = objective
+            least_objective = objective
         history.append(min([objective, *history[-1:]]))
         if watch is not None:
             watch(generation, history[-1])
         if generation > patience and history[-patience - 1] - history[-1] <= MIN_IMPROVEMENT:
             break
-    return Solution(tuple(best_plan.tolist()), least, history) if least < INVALID else None
+    if least_objective >= INVALID:
+        return None
+    return Solution(tuple(best_plan.tolist()), least_objective, history)
 
 
 def _mating(
@@ -259,7 +262,7 @@ def _mating(
     from pymoo.core.mutation import Mutation
     from pymoo.operators.selection.tournament import TournamentSelection
 
-    containers = len(instance.job)
+    num_containers = len(instance.job)
     # Containers of one role of a job are interchangeable.
     role = np.concatenate([[0] * gang.num_ps + [1] * gang.num_workers for gang in gangs])
     offset_of_role = (2 * instance.job + role) * len(instance.idle)
@@ -275,7 +278,7 @@ def _mating(
 
     class Empty(Mutation):  # type: ignore[misc]
         def _do(self, problem: Any, x: Ints, *args: Any, **named: Any) -> Ints:
-            return _mutation(instance, x, settings.near, rng.random((len(x), 4 + containers)))
+            return _mutation(instance, x, settings.near, rng.random((len(x), 4 + num_containers)))
 
     def key(individual: Any) -> bytes:
         if isinstance(individual, bytes):
@@ -303,19 +306,27 @@ def _winners(pop: Any, contests: Ints, *args: Any, **named: Any) -> Ints:
 
 @njit()
 def _insert(
-    plan: Ints, tasks: Ints, nodes: Ints, remaining: Remaining, instance: Instance, near: bool
+    plan: Ints,
+    containers_to_place: Ints,
+    nodes: Ints,
+    remaining: Remaining,
+    instance: Instance,
+    near: bool,
 ) -> bool:
     """Place each container on the first of ``nodes`` that it fits. True if all fit.
 
-    Placed containers are skipped. With ``near``, nodes with other containers of the job come first.
+    Containers that have a node are skipped. With ``near``, nodes with other containers of the job
+    come first.
     """
-    for task in tasks:
-        if plan[task] >= 0:
+    for container in containers_to_place:
+        if plan[container] >= 0:
             continue
-        job = instance.job[task]
-        of_job = plan[instance.job == job] if near else plan[:0]
-        for position in range(len(of_job) + len(nodes)):
-            node = of_job[position] if position < len(of_job) else nodes[position - len(of_job)]
+        job = instance.job[container]
+        near_nodes = plan[instance.job == job] if near else plan[:0]
+        num_near = len(near_nodes)
+        for position in range(num_near + len(nodes)):
+            node = near_nodes[position] if position < num_near else nodes[position - num_near]
+            # near_nodes has -1 for containers without a node
             in_domain = node >= 0 and (
                 remaining.domain_of_job[job] < 0
                 or remaining.domain_of_job[job] == instance.domain[node]
@@ -323,23 +334,23 @@ def _insert(
             if (
                 in_domain
                 and remaining.idle[node] > 0
-                and remaining.idle_bandwidth[node] >= instance.need[task]
+                and remaining.idle_bandwidth[node] >= instance.need[container]
                 and instance.allowed[job, node]
             ):
-                plan[task] = node
-                _take(node, task, remaining, instance)
+                plan[container] = node
+                _take(node, container, remaining, instance)
                 break
-        if plan[task] < 0:
+        if plan[container] < 0:
             return False
     return True
 
 
 @njit()
-def _take(node: Any, task: Any, remaining: Remaining, instance: Instance) -> None:
+def _take(node: Any, container: Any, remaining: Remaining, instance: Instance) -> None:
     """Subtract the needs of a container from the remaining resources of a node."""
     remaining.idle[node] -= 1
-    remaining.idle_bandwidth[node] -= instance.need[task]
-    remaining.domain_of_job[instance.job[task]] = instance.domain[node]
+    remaining.idle_bandwidth[node] -= instance.need[container]
+    remaining.domain_of_job[instance.job[container]] = instance.domain[node]
 
 
 @njit()
@@ -347,8 +358,8 @@ def _remaining(plan: Ints, instance: Instance) -> Remaining:
     """Resources that a plan leaves idle. A container with -1 in the plan is not placed."""
     domain_of_job = np.full(instance.allowed.shape[0], _NONE)
     remaining = Remaining(instance.idle.copy(), instance.idle_bandwidth.copy(), domain_of_job)
-    for task in np.flatnonzero(plan >= 0):
-        _take(plan[task], task, remaining, instance)
+    for container in np.flatnonzero(plan >= 0):
+        _take(plan[container], container, remaining, instance)
     return remaining
 
 
@@ -366,9 +377,9 @@ def _initial_plans(instance: Instance, orders: Ints, uniform: Floats) -> Ints:
         fits = True
         for position in range(len(plan)):
             first = int(uniform[row, position] * len(nodes)) if row % 2 else 0
-            task = orders[row, position : position + 1]
+            container = orders[row, position : position + 1]
             rotated = np.roll(nodes, -first)
-            fits = fits and _insert(plan, task, rotated, remaining, instance, False)
+            fits = fits and _insert(plan, container, rotated, remaining, instance, False)
         if not fits:
             plan[:] = _NONE
     return plans
@@ -385,7 +396,7 @@ def _sample_node(plan: Ints, uniform: float) -> int:
 def _reinsert(
     plan: Ints, removed: Flags, instance: Instance, use_removed: bool, near: bool
 ) -> bool:
-    """Place all containers without a node by first-fit: nodes in use, then idle nodes.
+    """Place all containers without a node by first-fit: on nodes in use, then on idle nodes.
 
     True if all fit. Nodes that are ``removed`` come last (``use_removed``), or not at all. ``near``
     is as in `_insert`.
@@ -421,18 +432,19 @@ def _move_job(plan: Ints, job: int, instance: Instance) -> None:
 def inject(instance: Instance, giver: Ints, taker: Ints, node: int, near: bool) -> Ints:
     """Copy of ``taker`` in which ``node`` gets the containers that it has in ``giver``.
 
-    First ``node`` and every node that these containers leave are emptied. Other containers of the
-    emptied nodes are then inserted by first-fit. With ``near`` they try the nodes of their job
-    first. If some do not fit, the copy is unchanged.
+    First ``node`` and every node that these containers leave are emptied. A job that changes its
+    domain leaves all its nodes. The other containers without a node are then inserted by first-fit.
+    With ``near`` they try the nodes of their job first. If some do not fit, the copy is unchanged.
     """
     removed = np.zeros(len(instance.idle), np.bool_)
     removed[node] = True
-    moved = np.zeros(instance.allowed.shape[0], np.bool_)
-    for task in np.flatnonzero(giver == node):
-        removed[taker[task]] = True
+    changes_domain = np.zeros(instance.allowed.shape[0], np.bool_)
+    for container in np.flatnonzero(giver == node):
+        removed[taker[container]] = True
         # All containers of a job are in one domain.
-        moved[instance.job[task]] = instance.domain[taker[task]] != instance.domain[node]
-    kept = np.where(removed[taker] | moved[instance.job], _NONE, taker)
+        old_domain = instance.domain[taker[container]]
+        changes_domain[instance.job[container]] = old_domain != instance.domain[node]
+    kept = np.where(removed[taker] | changes_domain[instance.job], _NONE, taker)
     child = np.where(giver == node, node, kept)
     return child if _reinsert(child, removed, instance, True, near) else taker.copy()
 

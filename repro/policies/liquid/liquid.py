@@ -54,11 +54,11 @@ class Liquid(OptimisedContainers):
     baseline = OptimisedContainers.baseline.also("drop")
 
     def scoring(self) -> Scoring:
-        """Make the formula and the weight of the score."""
+        """Formula and weight of the score."""
         return Scoring(self.lambda_, self.score)
 
     def per_node(self) -> float:
-        """Largest number of containers of a job on one node, apart from resources."""
+        """Largest number of containers of a job that the policy puts on one node."""
         return 1 if self.drop == "always" else super().per_node()
 
     def plan(self, site: NodeResources, gang: Gang, rng: np.random.Generator) -> Plan | None:

@@ -38,10 +38,11 @@ class LiquidBatch(Containers):
     generations : int
         Largest number of generations of a search.
     near : float
-        Probability of the moves that keep the containers of a job on few nodes. They are not in
-        the paper; 0: its operators alone.
+        Probability of the moves that keep the containers of a job on few nodes. 0: the operators
+        of the paper, which has no such moves.
     elitist : bool
-        Parents compete with their children. In the public scheduler children replace them.
+        Whether parents compete with their children. False: children replace them, as in the public
+        scheduler.
     best_fit : bool
         Whether the first individuals include the best-fit plan.
 
@@ -67,7 +68,7 @@ class LiquidBatch(Containers):
         return self.every_s
 
     def genetic(self) -> GeneticSettings:
-        """Make the settings of the search."""
+        """Settings of the search."""
         return GeneticSettings(
             self.generations, near=self.near, elitist=self.elitist, best_fit=self.best_fit
         )

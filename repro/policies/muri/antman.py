@@ -38,9 +38,9 @@ class _Utilisation(NamedTuple):
     """Assumed utilisation of one GPU."""
 
     zero: float  #: utilisation of an idle GPU
-    collecting: float  #: added when a guaranteed job reserves the GPU
-    starting: float  #: added when this job starts
-    guaranteed: float  #: subtracted when this job ends
+    collecting: float  #: added when a guaranteed job takes the GPU
+    starting: float  #: added when the guaranteed job starts
+    guaranteed: float  #: subtracted when the guaranteed job ends
     opportunistic: float  #: utilisation of an opportunistic job
     limit: float  #: from here on the GPU takes no opportunistic job
 
@@ -69,7 +69,7 @@ class AntMan(Grouped):
     residue : bool, optional
         Add and subtract assumed utilisations as the public simulator does. Its rounding errors
         decide between equally used GPUs (average JCT up to 2 % apart on its traces). False (rules
-        ``paper``): such ties go to the lowest GPU. The rules differ in nothing else.
+        ``paper``): such ties go to the lowest GPU. The rule sets differ in nothing else.
 
     Reference: Xiao et al., OSDI 2020; Muri, SIGCOMM 2022, public simulator (its AntMan baseline).
     """
@@ -117,6 +117,7 @@ class _Session:
         num_gpus = len(self.node_of)
         #: guaranteed job of each GPU, or `UNOWNED`
         self.owner = [UNOWNED] * num_gpus
+        #: assumed utilisation of each GPU
         self.used = [utilisation.zero] * num_gpus
         #: GPUs without a guaranteed job, per node and in the cluster
         self.unowned_on = [len(gpus) for gpus in self.nodes]
@@ -128,7 +129,7 @@ class _Session:
         self.waiting_opportunistic: dict[int, None] = {}
         #: GPUs of each job that runs or collects GPUs
         self.gpus_of: dict[int, list[int]] = {}
-        #: node of which a waiting guaranteed job reserves GPUs
+        #: waiting guaranteed job -> node on which it collects GPUs beyond whole nodes
         self.reserved_node: dict[int, int] = {}
         self.guaranteed_runs: dict[int, Run] = {}
         self.opportunistic_runs: dict[int, Run] = {}
@@ -175,7 +176,9 @@ class _Session:
         whole_nodes, remainder = self._shape(view.gpus(job))
         num_largest = sum(len(gpus) == self.largest_node for gpus in self.nodes)
         num_large_enough = sum(len(gpus) >= remainder for gpus in self.nodes)
-        if whole_nodes > num_largest or (remainder and num_large_enough == whole_nodes):
+        # the whole nodes are among the nodes that are large enough for the remainder
+        lacks_last_node = remainder > 0 and num_large_enough == whole_nodes
+        if whole_nodes > num_largest or lacks_last_node:
             raise TraceError(
                 f"a guaranteed job of {view.gpus(job)} GPUs takes {whole_nodes} whole nodes of "
                 f"{self.largest_node} GPUs and {remainder} GPUs of another; {view.cluster} has "
@@ -268,10 +271,11 @@ class _Session:
     def _update_hosts(self, job: int) -> None:
         """Record the running guaranteed jobs on the GPUs of an opportunistic job as its hosts."""
         owners = [self.owner[gpu] for gpu in self.gpus_of[job]]
-        shared = [owner for owner in owners if owner in self.guaranteed_runs]
-        hosts = tuple(sorted(set(shared)))
+        running_owners = [owner for owner in owners if owner in self.guaranteed_runs]
+        hosts = tuple(sorted(set(running_owners)))
         if self.opportunistic_runs[job].hosts != hosts:
-            self.opportunistic_runs[job] = Run((job,), len(owners), hosts=hosts, shared=len(shared))
+            num_shared = len(running_owners)
+            self.opportunistic_runs[job] = Run((job,), len(owners), hosts=hosts, shared=num_shared)
 
 
 def _is_opportunistic(view: View) -> list[bool]:

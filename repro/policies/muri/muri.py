@@ -62,8 +62,8 @@ from repro.policies.muri._grouping import (
 MEASURED = (1.33 / 1.015, 1.5 / 1.015, 1.37 / 1.015)
 MEASURED_BLOCKS = (1.33 / 1.015, 1.5 / 1.015, 1.3 / 1.015)
 
-#: Groups of one width in the order of their formation, and the `Run` of each group (its members
-#: ascending).
+#: Groups of one width in the order of their formation, and the `Run` of each group. The keys are
+#: groups with ascending members.
 Placed = tuple[list[Group], dict[Group, Run]]
 NO_RUNS: Placed = ([], {})
 _job_of = operator.itemgetter(2)
@@ -87,8 +87,8 @@ class Muri(Grouped):
         Split a group that is slower than its members one after the other. Then admit all groups
         again by priority.
     noise, noise_seed : float, int
-        The scheduler sees every stage time times a factor from [1 - noise, 1 + noise], with noise
-        from 0 to 1. Each job and stage has one factor, sampled with the seed.
+        The stage times that the scheduler sees are multiplied by factors from [1 - noise, 1 +
+        noise], with noise from 0 to 1. Each job and stage has one factor, sampled with the seed.
     interval : float, optional
         Seconds between decisions (360 on the paper's testbed); None: at every event.
     collapse : bool
@@ -262,7 +262,8 @@ class _Session:
         rank = {job: position for position, job in enumerate(jobs)}
         ordered = sorted(groups, key=lambda group: min(rank[job] for job in group))
         demands = itertools.repeat(width, len(ordered))
-        return ordered[: len(list(itertools.takewhile(self.nodes.take, demands)))]
+        num_fitting = len(list(itertools.takewhile(self.nodes.take, demands)))
+        return ordered[:num_fitting]
 
     def repacked(
         self, groups: Mapping[int, Sequence[Group]], entries: Mapping[int, list[Entry]]
@@ -318,6 +319,7 @@ class _SessionByKind(_Session):
         demand = sum(width * sum(map(len, kinds.values())) for width, kinds in by_width.items())
         if not self.nodes.surely_fits(by_width, demand):
             stopped += self._drop_without_nodes(view)
+            # some of the new groups may be among the dropped ones
             formed = [(width, group) for width, group in formed if group[0] in self.groups.group_of]
         stop = [job for job in stopped if view.is_running(job)]
         return RunSet([Run(group, width) for width, group in formed], stop=stop, keep=True)
@@ -358,8 +360,10 @@ class _SessionByKind(_Session):
             for priority, _, job in running.get(width, ())
         }
         new = [job for job in candidates if job not in priority_of]
-        kept = set(candidates)
-        stopped = {job: priority for job, priority in priority_of.items() if job not in kept}
+        candidate_set = set(candidates)
+        stopped = {
+            job: priority for job, priority in priority_of.items() if job not in candidate_set
+        }
         self._return_to_waiting(stopped)
         self.candidates.remove(new)
         self.groups.add(new)
@@ -378,9 +382,9 @@ class _SessionByKind(_Session):
         for width in sorted(self.groups.groups, reverse=True):
             bucket = entries.get(width, [])
             groups = self.groups.of_width(width)
-            kept = set(self.fitting(groups, width, list(map(_job_of, bucket))))
-            lost = {job for group in groups if group not in kept for job in group}
-            dropped |= {job: priority for priority, _, job in bucket if job in lost}
+            fitting = set(self.fitting(groups, width, list(map(_job_of, bucket))))
+            without_nodes = {job for group in groups if group not in fitting for job in group}
+            dropped |= {job: priority for priority, _, job in bucket if job in without_nodes}
         self._return_to_waiting(dropped)
         return list(dropped)
 
@@ -417,8 +421,8 @@ class _SessionByList(_Session):
         self.placed = self._place(groups, buckets)
         start, stop = self._changes(old_placed)
         self._update_waiting(start, stop, running)
-        wide_first = (buckets[width] for width in sorted(buckets, reverse=True))
-        order = [*filter(self.holders.__contains__, itertools.chain.from_iterable(wide_first))]
+        widest_first = (buckets[width] for width in sorted(buckets, reverse=True))
+        order = [*filter(self.holders.__contains__, itertools.chain.from_iterable(widest_first))]
         return RunSet(start, stop=stop, keep=True, order=order)
 
     def _ranked_holders(self, view: View) -> dict[int, list[Entry]]:

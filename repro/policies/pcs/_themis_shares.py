@@ -5,17 +5,19 @@ At time t, N jobs are present on G GPUs. Of job j:
     a_j, D_j   arrival (s), demand (GPUs)
     r_j, q_j   remaining time, executed time (s)
     u_j        time of an iteration (s); 1 without ``iterations_in_denominator``
-    p_j      = min(1, ceil(G / N) / D_j), the pace on a cluster of its own
-    C_j      = sum of executed seconds / (u_j p_j), the work so far on that cluster
+    p_j      = min(1, ceil(G / N) / D_j), the pace on ceil(G / N) GPUs of its own
+    C_j      = sum of executed seconds / (u_j p_j), the time of the work so far at these paces
     rho_j    = (t - a_j + r_j / x_j) / (C_j + r_j / (u_j p_j))
 
-The shares x minimise max_j rho_j, with 0 < x_j <= 1 and sum_j D_j x_j <= G. Jobs are ranked by
+The shares x minimise max_j rho_j, with 0 < x_j <= 1 and sum_j D_j x_j <= G. The promised time of a
+job is the sum of x_j times the seconds for which this share held. Jobs are ranked by the first of
+these numbers that differs:
 
     1. x_j / (q_j + initial_service), descending (1e9 x_j if the divisor is 0)
-    2. q_j - promised time, the sum of x_j times seconds, ascending
+    2. q_j - promised time, ascending
     3. x_j, descending
 
-and run in this order if they get nodes by first fit.
+They run in this order if they get nodes by first fit.
 
 Ties: larger demand first, then the rank at the last event. New jobs come last, in order of arrival.
 """
@@ -54,7 +56,7 @@ def fair_shares(
     remaining : array
         Remaining time of each job (s), above 0.
     isolated : array
-        Duration of each job on a cluster of its own (s), above 0.
+        Duration of each job on GPUs of its own (s), above 0.
     demand : array
         Demand of each job (GPUs).
     num_gpus : float
@@ -67,14 +69,14 @@ def fair_shares(
 
     Examples
     --------
-    >>> one = np.ones(3)
-    >>> fair_shares(0 * one, one, np.array([1.0, 2.0, 4.0]), one, 64.0).tolist()
+    >>> ones = np.ones(3)
+    >>> fair_shares(0 * ones, ones, np.array([1.0, 2.0, 4.0]), ones, 64.0).tolist()
     [1.0, 0.5, 0.25]
     """
     rho = float(((elapsed + remaining) / isolated).max())
     remaining_gpu_s = demand * remaining
     while True:
-        # without rounding the slack is at least the remaining time at the optimum
+        # the time left to each job at this rho; only rounding makes it less than the remaining time
         slack = np.maximum(rho * isolated - elapsed, remaining)
         excess = float((remaining_gpu_s / slack).sum()) - num_gpus
         if excess <= 0:
@@ -114,11 +116,11 @@ class FairShares:
         self.executed = empty
         #: share at the last event; NaN after completion
         self.share = empty
-        #: sum of share * seconds
+        #: promised time (s)
         self.promised = empty
-        #: work so far on a cluster of its own (s, or iterations)
-        self.isolated_work = empty
-        #: pace on a cluster of its own at the last event
+        #: time of the work so far at the paces of the past, C_j (s, or iterations)
+        self.isolated_so_far = empty
+        #: pace on GPUs of its own, p_j, at the last event
         self.pace = empty
 
     def __call__(self, view: View) -> RunSet:
@@ -131,7 +133,7 @@ class FairShares:
         remaining = self.remaining[rows]
         executed = self.executed[rows]
         pace = np.minimum(1.0, math.ceil(self.total_gpus / len(rows)) / demand)
-        isolated = self.isolated_work[rows] + remaining / (self.iteration_s[rows] * pace)
+        isolated = self.isolated_so_far[rows] + remaining / (self.iteration_s[rows] * pace)
         elapsed = view.now - self.submit[rows]
         share = fair_shares(elapsed, remaining, isolated, demand, self.total_gpus)
         self.share[rows] = share
@@ -155,7 +157,7 @@ class FairShares:
                 continue
             remaining = max(view.remaining(job), MIN_REMAINING_S)
             progress = (self.remaining[job] - remaining) / self.iteration_s[job]
-            self.isolated_work[job] += progress / self.pace[job]
+            self.isolated_so_far[job] += progress / self.pace[job]
             self.remaining[job] = remaining
             self.executed[job] = view.run_seconds(job)
         self.order = self.order[~np.isnan(self.share[self.order])]
@@ -166,17 +168,17 @@ class FairShares:
         """Add new jobs to all arrays."""
         self.num_arrived = view.arrived
         self._check_fits(view, jobs)
-        zero = [0.0] * len(jobs)
+        zeros = [0.0] * len(jobs)
         new_entries = {
             "submit": [view.submit(job) for job in jobs],
             "demand": [view.gpus(job) for job in jobs],
             "iteration_s": self._iteration_times(view, jobs),
             "remaining": [max(view.remaining(job), MIN_REMAINING_S) for job in jobs],
-            "executed": zero,
-            "share": zero,
-            "promised": zero,
-            "isolated_work": zero,
-            "pace": zero,
+            "executed": zeros,
+            "share": zeros,
+            "promised": zeros,
+            "isolated_so_far": zeros,
+            "pace": zeros,
         }
         for name, entries in new_entries.items():
             array = np.concatenate([getattr(self, name), np.array(entries, float)])

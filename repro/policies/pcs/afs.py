@@ -8,8 +8,9 @@ Of two jobs, let l be the one with the shorter remaining time and h the other. J
 
     (r_l(x_l + 1) - r_l(x_l)) / r_l(x_l)  >  (r_h(x_h + 1) - r_h(x_h)) / r_h(x_h + 1).
 
-The job preferred so far is compared with the next one in order of arrival. The job that remains
-gets the GPU. Every job gets a first GPU before any job gets a second, the largest r_j(1) first.
+For each GPU, the job preferred so far is compared with the next job in order of arrival. The job
+preferred after the last comparison gets the GPU. Every job gets a first GPU before any job gets a
+second, the largest r_j(1) first.
 
 Ties: of equal r_j(1) the later arrival. Of equal remaining times the job preferred so far counts as
 the shorter. Of equal gains the longer job is preferred.
@@ -40,7 +41,7 @@ _EPSILON_S = 1e-7
 class Memory(NamedTuple):
     """Memory of the rule by job, in addition to `repro.policies.pcs.in_order.Queue`."""
 
-    #: GPUs of this event so far, x
+    #: GPUs in the present division so far, x
     gpus: Floats
     #: remaining time with these GPUs (s)
     time: Floats
@@ -114,6 +115,7 @@ def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
             break
         best = holders[0]
         for job in holders[1:]:
+            # l of the module's formula is ``job`` in the first branch, ``best`` in the second
             if time[job] < time[best]:
                 if gain[job] > gain_after[best]:
                     best = job

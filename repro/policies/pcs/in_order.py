@@ -1,6 +1,6 @@
-"""Elastic FIFO and SRSF (PCS, section 5.1): GPUs go to jobs in ascending order of a key.
+"""Elastic FIFO and SRSF (PCS, section 5.1): GPUs go to jobs by ascending key.
 
-The key of job i, with arrival a_i, demand D_i, remaining work w_i (s on one GPU), speed-up S_i:
+Key of job i, with arrival a_i, demand D_i, remaining work w_i (s on one GPU), speed-up S_i:
 
     FIFO   a_i
     SRSF   D_i w_i / S_i(D_i), the remaining service in GPU-seconds
@@ -33,7 +33,7 @@ class Queue(NamedTuple):
     heap: Ints
     #: entry 0: number of waiting jobs
     waiting: Ints
-    #: entry 0: tie of the job that was stopped last
+    #: entry 0: tie of the job that was stopped last, below all earlier ties
     last_tie: Ints
     #: scratch: jobs that get GPUs, in order of keys
     granted: Ints
@@ -121,6 +121,7 @@ def hand_out(jobs: ElasticJobs, s: ElasticState, single: bool, holders_first: bo
     free = jobs.gpus
     kept = 0
     count = 0
+    # merge two lists in order of keys: the jobs that hold GPUs, and the queue
     while free > 0:
         from_queue = kept == num_holders
         if queue.waiting[0] > 0:
@@ -142,6 +143,7 @@ def hand_out(jobs: ElasticJobs, s: ElasticState, single: bool, holders_first: bo
         granted[count] = job
         count += 1
         free -= gpus
+    # from the last on: ties fall, so that the first of the stopped jobs gets the smallest
     for stopped in range(num_holders - 1, kept - 1, -1):
         job = s.holders[stopped]
         s.gpus[job] = 0.0

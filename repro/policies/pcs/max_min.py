@@ -39,19 +39,19 @@ class Memory(NamedTuple):
     Jobs of a kind have equal demand and speed-up, so that all of them do equal work.
     """
 
-    #: by job: work per job of its kind at which the job completes (s on one GPU)
+    #: by job: value of ``done`` of its kind at which the job completes (s on one GPU)
     goal: Floats
-    #: by kind: work per job so far (s on one GPU)
+    #: by kind: sum of ``rate`` times seconds since the start of the run (s on one GPU)
     done: Floats
-    #: by kind: work per job and second
+    #: by kind: work of each job per second
     rate: Floats
     #: entry 0: instant up to which ``done`` counts (ticks)
     counted_until: Floats
     #: heaps of the kinds, smallest goal on top, one kind after the other
     heap: Ints
-    #: by kind: number of jobs
-    number: Ints
-    #: by job: its row, the order among equal goals
+    #: by kind: number of jobs present
+    num_present: Ints
+    #: by job: its row in the trace, the order among equal goals
     row: Ints
 
 
@@ -64,7 +64,7 @@ def memory_of(s: ElasticState) -> Memory:
         rate=s.own_floats[2],
         counted_until=s.own_floats[3],
         heap=s.own_ints[0],
-        number=s.own_ints[1],
+        num_present=s.own_ints[1],
         row=s.own_ints[2],
     )
 
@@ -96,8 +96,8 @@ def _admit(jobs: ElasticJobs, kinds: Kinds, s: ElasticState, job: int) -> None:
     kind = jobs.group[job]
     memory.goal[job] = memory.done[kind] + s.work_left[job]
     memory.row[job] = job
-    push(memory.heap, memory.goal, memory.row, kinds.start[kind], memory.number[kind], job)
-    memory.number[kind] += 1
+    push(memory.heap, memory.goal, memory.row, kinds.start[kind], memory.num_present[kind], job)
+    memory.num_present[kind] += 1
 
 
 @njit()
@@ -106,8 +106,8 @@ def _retire(jobs: ElasticJobs, kinds: Kinds, s: ElasticState, job: int) -> None:
     memory = memory_of(s)
     _progress(jobs, kinds, s, memory)
     kind = jobs.group[job]
-    pop(memory.heap, memory.goal, memory.row, kinds.start[kind], memory.number[kind])
-    memory.number[kind] -= 1
+    pop(memory.heap, memory.goal, memory.row, kinds.start[kind], memory.num_present[kind])
+    memory.num_present[kind] -= 1
 
 
 @njit()
@@ -122,8 +122,8 @@ def _share(jobs: ElasticJobs, kinds: Kinds, s: ElasticState) -> None:
     unserved = s.tally[PRESENT]
     count = 0
     for kind in range(len(kinds.start) - 1):
-        number = memory.number[kind]
-        if number == 0:
+        num_jobs = memory.num_present[kind]
+        if num_jobs == 0:
             continue
         job = memory.heap[kinds.start[kind]]
         gpus = min(float(jobs.demand[job]), free / unserved)
@@ -133,8 +133,8 @@ def _share(jobs: ElasticJobs, kinds: Kinds, s: ElasticState) -> None:
             s.work_left[job] = memory.goal[job] - memory.done[kind]
         s.holders[count] = job
         count += 1
-        free -= gpus * number
-        unserved -= number
+        free -= gpus * num_jobs
+        unserved -= num_jobs
     s.tally[HOLDERS] = count
 
 

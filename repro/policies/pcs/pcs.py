@@ -3,8 +3,9 @@
 With G GPUs, size s_i (seconds on one GPU), demand D_i and speed-up S_i of job i:
 
     class of job i   k = the first class with s_i <= t_k, for thresholds t_1 < t_2 < ... < infinity
-    GPUs of class k  F_k = 0 at first, then F_k <- min(sum of D_i in class k, F_k + R w_k / W),
-                     repeated with R the GPUs left and W the weights of classes with unmet demand
+    GPUs of class k  F_k = 0 at first, then F_k <- min(sum of D_i in class k, F_k + R w_k / V),
+                     repeated with R the GPUs left and V the sum of w_l over classes l with unmet
+                     demand
     cap of job i     c_i(z) = (first g in 1..D_i with S_i(g) / g < z) - 1, or D_i without such a g
     GPUs of job i    g_i = min(c_i(z), GPUs of the class that are left), in order of arrival
 
@@ -28,7 +29,8 @@ from repro.model.elastic import GPU_TOLERANCE, HOLDERS, Elastic, ElasticJobs, El
 from repro.model.policy import register
 from repro.model.settings import Above, AtLeast, Between
 
-#: Residual GPUs, or unmet demand (GPUs), at which sharing among classes ends, as in the artifact.
+#: Residual GPUs, or unmet demand (GPUs), below which sharing among classes ends, as in the
+#: artifact.
 _RESIDUAL_GPUS = 1e-3
 #: Largest number of rounds of sharing among classes, as in the artifact.
 _MAX_ROUNDS = 100
@@ -59,9 +61,10 @@ class Memory(NamedTuple):
     #: jobs present in order of arrival, one class after the other; the queue of class k begins
     #: ``head[k]`` entries after ``start[k]`` of `Classes`
     queue: Ints
+    #: by class: number of completed jobs
     head: Ints
     #: by class: number of jobs present
-    number: Ints
+    num_present: Ints
     #: by class: number of jobs that hold GPUs, the first ones of the queue
     num_holders: Ints
     #: by class: sum of demands (GPUs)
@@ -79,7 +82,7 @@ def memory_of(s: ElasticState) -> Memory:
         class_gpus=s.own_floats[0],
         queue=s.own_ints[0],
         head=s.own_ints[1],
-        number=s.own_ints[2],
+        num_present=s.own_ints[2],
         num_holders=s.own_ints[3],
         demand=s.own_ints[4],
         level=s.own_ints[5],
@@ -92,15 +95,15 @@ def _admit(jobs: ElasticJobs, classes: Classes, s: ElasticState, job: int) -> No
     """Add a job at the end of its class."""
     memory = memory_of(s)
     k = jobs.group[job]
-    end = classes.start[k] + memory.head[k] + memory.number[k]
+    end = classes.start[k] + memory.head[k] + memory.num_present[k]
     memory.queue[end] = job
-    memory.number[k] += 1
+    memory.num_present[k] += 1
     memory.demand[k] += jobs.demand[job]
 
 
 @njit()
 def _retire(jobs: ElasticJobs, classes: Classes, s: ElasticState, job: int) -> None:
-    """Remove a job from its class; earlier jobs move back by one entry."""
+    """Remove a job from its class; jobs ahead of it in the queue move back by one entry."""
     memory = memory_of(s)
     k = jobs.group[job]
     queue = memory.queue
@@ -111,7 +114,7 @@ def _retire(jobs: ElasticJobs, classes: Classes, s: ElasticState, job: int) -> N
     for entry in range(position, head, -1):
         queue[entry] = queue[entry - 1]
     memory.head[k] += 1
-    memory.number[k] -= 1
+    memory.num_present[k] -= 1
     memory.num_holders[k] -= 1
     memory.demand[k] -= jobs.demand[job]
 
@@ -125,11 +128,11 @@ def _share_among_classes(jobs: ElasticJobs, classes: Classes, s: ElasticState) -
     num_classes = len(classes.weights)
     residual = float(jobs.gpus)
     total_demand = 0
-    weight = 0.0
+    total_weight = 0.0
     for k in range(num_classes):
         class_gpus[k] = 0.0
         total_demand += demand[k]
-        weight += classes.weights[k]
+        total_weight += classes.weights[k]
     unmet_demand = float(total_demand)
     for _ in range(_MAX_ROUNDS):
         if residual < _RESIDUAL_GPUS or unmet_demand < _RESIDUAL_GPUS:
@@ -141,13 +144,13 @@ def _share_among_classes(jobs: ElasticJobs, classes: Classes, s: ElasticState) -
         for k in range(num_classes):
             if demand[k] - class_gpus[k] > GPU_TOLERANCE:
                 class_gpus[k] = min(
-                    demand[k], class_gpus[k] + shared_gpus * classes.weights[k] / weight
+                    demand[k], class_gpus[k] + shared_gpus * classes.weights[k] / total_weight
                 )
             residual -= class_gpus[k]
             if demand[k] - class_gpus[k] > GPU_TOLERANCE:
                 unmet_demand += demand[k] - class_gpus[k]
                 unmet_weight += classes.weights[k]
-        weight = unmet_weight
+        total_weight = unmet_weight
 
 
 @njit()
@@ -156,7 +159,7 @@ def _capped_demand(jobs: ElasticJobs, classes: Classes, s: ElasticState, k: int,
     memory = memory_of(s)
     head = classes.start[k] + memory.head[k]
     gpus = 0
-    for job in memory.queue[head : head + memory.number[k]]:
+    for job in memory.queue[head : head + memory.num_present[k]]:
         gpus += min(jobs.demand[job], classes.caps[level, jobs.curve[job]])
     return gpus
 
@@ -173,10 +176,10 @@ def _share(jobs: ElasticJobs, classes: Classes, s: ElasticState) -> None:
     count = 0
     for k in range(len(classes.weights)):
         free = memory.class_gpus[k]
-        number = memory.number[k]
+        num_jobs = memory.num_present[k]
         level = 0
         # With as many jobs as GPUs or more, the first cap already uses all GPUs.
-        if number + GPU_TOLERANCE < free:
+        if num_jobs + GPU_TOLERANCE < free:
             level = memory.level[k]
             last = len(classes.caps) - 1
             if _capped_demand(jobs, classes, s, k, level) + GPU_TOLERANCE >= free:
@@ -193,7 +196,7 @@ def _share(jobs: ElasticJobs, classes: Classes, s: ElasticState) -> None:
             memory.level[k] = level
         head = classes.start[k] + memory.head[k]
         served = 0
-        while served < number and free > GPU_TOLERANCE:
+        while served < num_jobs and free > GPU_TOLERANCE:
             job = memory.queue[head + served]
             cap = classes.caps[level, jobs.curve[job]]
             gpus = min(free, float(min(jobs.demand[job], cap)))
@@ -230,6 +233,7 @@ def _take_turns(jobs: ElasticJobs, s: ElasticState) -> None:
     for job in holders:
         gpus = np.floor(s.gpus[job] + GPU_TOLERANCE)
         if s.gpus[job] - gpus > GPU_TOLERANCE:
+            # the jobs that get a pooled GPU are a window, which moves on at every division
             gpus += turn % num_fractional < extra_gpus
             turn += 1
         give(jobs, s, job, gpus)
@@ -260,15 +264,15 @@ class Pcs(Elastic):
         Largest squared coefficient of variation of the sizes in a class (T in PCS). It cuts the
         sorted sizes of the trace into classes and replaces ``thresholds``.
     decay : float, optional
-        Decay W of the weights (PCS): that of class k is proportional to exp(-k * decay), rounded to
-        three decimals. It replaces ``weights``.
+        Decay of the weights (W in PCS): the weight of class k, counted from 0, is proportional to
+        exp(-k * decay), rounded to three decimals. It replaces ``weights``.
     zeta_min : float
         Efficiency below which a job gets no further GPU at first, 0 to 1.
     delta : float
         Step by which ``zeta_min`` is lowered, above 0.
     turn : float
-        Above 0: jobs hold whole GPUs. Fractions are pooled and go from job to job every so many
-        seconds (the artifact's testbed: 100). 0: jobs hold fractions.
+        Seconds between turns (100 in the artifact's testbed): jobs hold whole GPUs, and pooled
+        fractions go from job to job. 0: jobs hold fractions.
     """
 
     thresholds: tuple[Annotated[float, Above(0, "seconds")], ...] = ()
@@ -295,9 +299,9 @@ class Pcs(Elastic):
         super().__post_init__()
         thresholds = np.atleast_1d(self.thresholds)
         weights = np.atleast_1d(self.weights)
-        has_classes = thresholds.size > 0 or weights.size > 0
-        has_encoding = self.c2 is not None or self.decay is not None
-        if has_classes and has_encoding:
+        has_thresholds_or_weights = thresholds.size > 0 or weights.size > 0
+        has_c2_or_decay = self.c2 is not None or self.decay is not None
+        if has_thresholds_or_weights and has_c2_or_decay:
             raise ParamError("policy 'pcs': give thresholds and weights, or c2 and decay, not both")
         if (self.c2 is None) != (self.decay is None):
             raise ParamError("policy 'pcs': c2 and decay go together; give both or neither")
@@ -382,7 +386,7 @@ def class_thresholds(work: Floats, c2: float) -> Floats:
     """Thresholds that cut the sorted sizes into classes of little variation (PCS, section 3.3).
 
     A class ends before the job with which its squared coefficient of variation would exceed ``c2``.
-    That job counts in the variation of neither class. Thresholds are cut to whole seconds.
+    The variation of neither class includes that job. Thresholds are rounded down to whole seconds.
 
     Parameters
     ----------
@@ -407,11 +411,12 @@ def class_thresholds(work: Floats, c2: float) -> Floats:
     total = 0.0
     squares = 0.0
     for index, size in enumerate(sizes):
-        count = count + 1
-        total = total + size
-        squares = squares + size * size
+        count += 1
+        total += size
+        squares += size * size
         mean = total / count
-        if squares / count - mean * mean > c2 * mean * mean:
+        variance = squares / count - mean * mean
+        if variance > c2 * mean * mean:
             thresholds.append(int(sizes[index - 1]))
             count = 0
             total = 0.0
@@ -482,6 +487,7 @@ def caps(curves: Floats, zeta_min: float, delta: float) -> Ints:
     [1, 1099511627776]
     """
     counts = np.arange(1, curves.shape[1])
+    # least efficiency on 1, ..., g GPUs, which falls with g
     lowest = np.minimum.accumulate(curves[1:, 1:] / counts, axis=1)
     steps = math.ceil(zeta_min / delta) + 2
     levels = np.subtract.accumulate(np.append(zeta_min, np.full(steps, delta)))
@@ -490,5 +496,5 @@ def caps(curves: Floats, zeta_min: float, delta: float) -> Ints:
         # largest count up to which the efficiency never falls below the level
         cap = np.searchsorted(-efficiency, -levels, side="right")
         level_caps[:, curve] = np.where(cap < len(efficiency), cap, _UNCAPPED)
-    changes = np.append(True, (np.diff(level_caps, axis=0) != 0).any(axis=1))
-    return np.asarray(level_caps[changes])
+    has_change = np.append(True, (np.diff(level_caps, axis=0) != 0).any(axis=1))
+    return np.asarray(level_caps[has_change])

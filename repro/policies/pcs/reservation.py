@@ -89,6 +89,7 @@ def _earliest_start(jobs: ElasticJobs, s: ElasticState, gpus: int, length: float
         begin = memory.start[job]
         end = memory.end[job]
         reserved = min(jobs.demand[job], jobs.gpus)
+        # of a holder that is d late to end: 2 now - end = now + d
         end = max(end, 2.0 * now - end) if is_holder else end + max(now - begin, 0.0)
         times[2 * index] = max(begin, now)
         times[2 * index + 1] = end
@@ -96,7 +97,7 @@ def _earliest_start(jobs: ElasticJobs, s: ElasticState, gpus: int, length: float
         change[2 * index + 1] = reserved
     order = np.argsort(times)
     free = jobs.gpus
-    # candidate for the earliest start; -1: too few GPUs are free at present
+    # candidate for the earliest start; -1: too few GPUs are free at the instant reached so far
     start = now
     position = 0
     while position < len(order):
@@ -160,6 +161,7 @@ def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
         free -= gpus
     s.tally[HOLDERS] = count
     s.clock[DEMAND] = jobs.gpus - free
+    # a job that is due already starts at the event that frees its GPUs
     starts_later = memory.waiting[0] > 0 and start[heap[0]] > now
     s.clock[WAKE] = start[heap[0]] if starts_later else np.inf
 

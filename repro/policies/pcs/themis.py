@@ -46,7 +46,7 @@ class Memory(NamedTuple):
     """Memory of the policy: a list of the jobs present, in order of arrival.
 
     A slot is a position in this list. Arrays have an entry per slot, with five
-    exceptions. ``worst``, ``wide`` and ``offers`` list slots. ``holder_slot`` has an entry per
+    exceptions. ``by_rho``, ``wide`` and ``offers`` list slots. ``holder_slot`` has an entry per
     holder. ``present`` is one number.
     """
 
@@ -64,12 +64,12 @@ class Memory(NamedTuple):
     event_offset: Floats
     #: rho if the job receives the GPUs that are left, at most its demand
     rho: Floats
-    #: duration in a fair share of the cluster (s), the denominator of rho
+    #: duration on a fair share of the cluster, min(G / N, D) GPUs (s), the denominator of rho
     fair_duration: Floats
     #: row of the job in the trace
     job: Ints
     #: slots in descending order of rho
-    worst: Ints
+    by_rho: Ints
     #: slots of jobs with a demand of several GPUs
     wide: Ints
     #: 1: the job has an offer at this event
@@ -95,7 +95,7 @@ def memory_of(s: ElasticState) -> Memory:
         rho=s.own_floats[6],
         fair_duration=s.own_floats[7],
         job=s.own_ints[0],
-        worst=s.own_ints[1],
+        by_rho=s.own_ints[1],
         wide=s.own_ints[2],
         has_offer=s.own_ints[3],
         offers=s.own_ints[4],
@@ -180,27 +180,27 @@ def _precedes(rho: Floats, slot: int, other: int) -> bool:
 
 
 @njit()
-def _replace_top(worst: Ints, rho: Floats, count: int, slot: int) -> None:
+def _replace_top(by_rho: Ints, rho: Floats, count: int, slot: int) -> None:
     """Put ``slot`` in place of the top of a heap of ``count`` slots. The top has the least rho."""
     position = 0
     while True:
         child = 2 * position + 1
         if child >= count:
             break
-        if child + 1 < count and _precedes(rho, worst[child], worst[child + 1]):
+        if child + 1 < count and _precedes(rho, by_rho[child], by_rho[child + 1]):
             child += 1
-        if _precedes(rho, worst[child], slot):
+        if _precedes(rho, by_rho[child], slot):
             break
-        worst[position] = worst[child]
+        by_rho[position] = by_rho[child]
         position = child
-    worst[position] = slot
+    by_rho[position] = slot
 
 
 @njit()
-def _list_worst(
-    worst: Ints, rho: Floats, has_offer: Ints, demand: Floats, present: int, gpus: int
+def _list_by_rho(
+    by_rho: Ints, rho: Floats, has_offer: Ints, demand: Floats, present: int, gpus: int
 ) -> int:
-    """Sort the candidates into ``worst`` by descending rho; return their number.
+    """List the candidates in ``by_rho`` by descending rho; return their number.
 
     A candidate has no offer, and its demand is at most the ``gpus`` left. Each takes a GPU or more,
     so that ``gpus`` candidates are enough.
@@ -209,20 +209,21 @@ def _list_worst(
     for slot in range(present):
         if has_offer[slot] == 1 or demand[slot] > gpus:
             continue
+        # until the list is sorted, it is a heap with the least rho on top
         if count == gpus:
-            if rho[slot] > rho[worst[0]]:
-                _replace_top(worst, rho, count, slot)
+            if rho[slot] > rho[by_rho[0]]:
+                _replace_top(by_rho, rho, count, slot)
             continue
         position = count
-        while position > 0 and _precedes(rho, worst[(position - 1) // 2], slot):
-            worst[position] = worst[(position - 1) // 2]
+        while position > 0 and _precedes(rho, by_rho[(position - 1) // 2], slot):
+            by_rho[position] = by_rho[(position - 1) // 2]
             position = (position - 1) // 2
-        worst[position] = slot
+        by_rho[position] = slot
         count += 1
     for last in range(count - 1, 0, -1):
-        top = worst[0]
-        _replace_top(worst, rho, last, worst[last])
-        worst[last] = top
+        top = by_rho[0]
+        _replace_top(by_rho, rho, last, by_rho[last])
+        by_rho[last] = top
     return count
 
 
@@ -230,14 +231,14 @@ def _list_worst(
 def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
     """Offer the GPUs left to the job of largest rho, again and again.
 
-    The rho of a job is constant while its demand is at most the GPUs left. So these jobs are sorted
-    once. The rho of a job with a larger demand is computed anew for every offer.
+    The rho of a job is constant while its demand is at most the GPUs left. Jobs with such a demand
+    are therefore sorted once. Other jobs get a new rho for every offer.
     """
     memory = memory_of(s)
     present = memory.present[0]
     demand = memory.demand
     rho = memory.rho
-    worst = memory.worst
+    by_rho = memory.by_rho
     wide = memory.wide
     has_offer = memory.has_offer
     offers = memory.offers
@@ -253,14 +254,14 @@ def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
     free = jobs.gpus
     num_offers = 0
     candidate = 0
-    num_candidates = _list_worst(worst, rho, has_offer, demand, present, free)
+    num_candidates = _list_by_rho(by_rho, rho, has_offer, demand, present, free)
     while free > 0 and num_offers < present:
-        while candidate < num_candidates and demand[worst[candidate]] > free:
+        while candidate < num_candidates and demand[by_rho[candidate]] > free:
             candidate += 1
         if candidate == num_candidates and num_candidates > 0:
-            num_candidates = _list_worst(worst, rho, has_offer, demand, present, free)
+            num_candidates = _list_by_rho(by_rho, rho, has_offer, demand, present, free)
             candidate = 0
-        chosen = worst[candidate] if candidate < num_candidates else -1
+        chosen = by_rho[candidate] if candidate < num_candidates else -1
         if free < largest_demand:
             for slot in wide[:num_wide]:
                 if has_offer[slot] == 0 and demand[slot] > free:
@@ -269,7 +270,7 @@ def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
                     rho[slot] = finish / memory.fair_duration[slot]
                     if chosen < 0 or _precedes(rho, slot, chosen):
                         chosen = slot
-        if candidate < num_candidates and chosen == worst[candidate]:
+        if candidate < num_candidates and chosen == by_rho[candidate]:
             candidate += 1
         has_offer[chosen] = 1
         offers[num_offers] = chosen
@@ -306,7 +307,7 @@ class Themis(Elastic):
 
     Form ``shares``, as Muri's public simulator runs it: shares of time x that minimise the largest
     finish-time fairness. Its denominator is the time of the job on ceil(G / N) GPUs of its own, for
-    N jobs in the system now. A job has its demand or no GPU, in order of x / time run.
+    N jobs in the system now. Jobs get their demand or no GPU, in descending order of x / time run.
 
     Parameters
     ----------
@@ -344,7 +345,7 @@ class Themis(Elastic):
     rule: ClassVar[Any] = FromSettings(None, lambda policy: RULE if policy.form == LEASES else None)
 
     def _needs(self) -> frozenset[str]:
-        """Facts that the form reads. A denominator in iterations needs the time of an iteration."""
+        """Trace columns that the form needs, ``iteration_time`` if rho divides by iterations."""
         in_iterations = self.form == SHARES and self.iterations_in_denominator
         return NEEDS | {"iteration_time"} if in_iterations else NEEDS
 

@@ -12,7 +12,8 @@ from repro.model.jobs import JobTable, State
 from repro.model.records import Intervals
 from repro.policies.tiresias._gandiva_simulator import Sets, empty_sets, ends_slice, set_heads, step
 
-#: Largest number of intervals that one call records; the GPUs of the cluster if these are more.
+#: A call of the compiled loop returns once it has recorded this many intervals. If the cluster has
+#: more GPUs, their number counts.
 _AT_ONCE = 100_000
 #: Entries of `StepClock.tally`: jobs that hold GPUs, jobs that have arrived, unfinished jobs.
 _HOLDERS, _ARRIVED, _UNFINISHED = range(3)
@@ -29,9 +30,9 @@ class StepClock(NamedTuple):
     holders: Ints
     #: (jobs,): jobs that hold GPUs from this step on, in the order of the decision
     chosen: Ints
-    #: (jobs,): is among ``chosen``
+    #: (jobs,): whether a job is among ``chosen``
     is_chosen: Flags
-    #: (jobs,): has finished
+    #: (jobs,): whether a job has finished
     finished: Flags
 
 
@@ -61,19 +62,20 @@ def simulate_steps(
     step_s : float
         Seconds between steps.
     at_once : int
-        Largest number of intervals that one call of the compiled loop records.
+        A call of the compiled loop returns once it has recorded this many intervals, or as many as
+        the cluster has GPUs if these are more.
     """
-    count = table.count
+    num_jobs = table.count
     gpus = np.array(table.gpus, dtype=np.int64)
     submit = np.array(table.submit)
     sets = empty_sets(gpus.astype(float), cluster)
     clock = StepClock(
         next=submit[:1].copy(),
-        tally=np.array([0, 0, count]),
-        holders=np.zeros(count, np.int64),
-        chosen=np.zeros(count, np.int64),
-        is_chosen=np.zeros(count, np.bool_),
-        finished=np.zeros(count, np.bool_),
+        tally=np.array([0, 0, num_jobs]),
+        holders=np.zeros(num_jobs, np.int64),
+        chosen=np.zeros(num_jobs, np.int64),
+        is_chosen=np.zeros(num_jobs, np.bool_),
+        finished=np.zeros(num_jobs, np.bool_),
     )
     # One step ends at most one interval per GPU.
     spans = np.empty((3, max(at_once, cluster.num_gpus) + cluster.num_gpus))
@@ -119,8 +121,8 @@ def _steps(
         count += _apply(s, clock, state, now, spans[:, count:])
         arrival = submit[tally[_ARRIVED]] if tally[_ARRIVED] < len(submit) else math.inf
         # Without jobs no step changes anything.
-        idle = tally[_UNFINISHED] == len(submit) - tally[_ARRIVED]
-        clock.next[0] = arrival if idle else min(now + step_s, arrival)
+        is_idle = tally[_UNFINISHED] == len(submit) - tally[_ARRIVED]
+        clock.next[0] = arrival if is_idle else min(now + step_s, arrival)
     return count
 
 

@@ -1,8 +1,8 @@
 """Gandiva by the rules of the public Tiresias simulator: node sets and their rebalancing.
 
 One call of `step` is one step of the simulator, of 10 s as shipped. The simulator begins a step
-with a rebalancing; here that rebalancing ends the step before. Nothing happens in between. So the
-jobs at the heads of their sets after `step` run until the next step.
+with a rebalancing. Here this rebalancing ends the step before, as nothing happens in between. So
+the jobs at the heads of their sets after `step` run until the next step.
 
 With n_g jobs and N_g sets of gangs of g GPUs, a set of m_g nodes, b GPUs per node and G GPUs:
 
@@ -25,11 +25,15 @@ from repro.model.cluster.spec import Cluster
 from repro.model.decision import RunSet
 from repro.model.view import View
 
-#: Gang sizes in the simulator's order of visits, that of a dictionary of Python 2. It stops with an
-#: error at other sizes; here these follow in ascending order.
+#: Gang sizes in the simulator's order of visits, that of a dictionary of Python 2. The simulator
+#: stops with an error at other sizes. Here other sizes follow in ascending order.
 _VISIT_ORDER = (16, 1, 2, 4, 24, 32, 8, 64, 12)
-#: Entries of `Sets.tally`: free nodes, pending jobs, and entries of `Sets.spare`; whether the last
-#: rebalancing opened a set; whether the last step moved jobs other than by rotation.
+#: Entries of `Sets.tally`, in order:
+#: - free nodes,
+#: - pending jobs,
+#: - valid entries of `Sets.spare`,
+#: - 1 if the last rebalancing opened a set,
+#: - 1 if the last step moved jobs other than by rotation.
 FREE, PENDING, SPARE, OPENED, MOVED = range(5)
 
 
@@ -46,7 +50,7 @@ class Sets(NamedTuple):
     #: (sizes,): gangs that run at once on a set
     capacity: Ints
     #: (sizes,): number of sets
-    number: Ints
+    num_sets: Ints
     #: (sizes,): number of jobs in the sets
     members: Ints
     #: (sizes, nodes of the cluster): sets of each size, roughly the least used first
@@ -65,11 +69,11 @@ class Sets(NamedTuple):
     behind: Ints
     #: (jobs,): jobs of a gang size without a set, for which too few nodes are free
     pending: Ints
-    #: (nodes of the cluster,): numbers without an open set
+    #: (nodes of the cluster,): numbers of sets that are not open
     spare: Ints
-    #: (jobs,): jobs of one size while they change sets
+    #: (jobs,): scratch, jobs of one size while they change sets
     moving: Ints
-    #: (5,): counts
+    #: (5,): see `FREE` and the names after it
     tally: Ints
     #: GPUs of a node
     node_gpus: int
@@ -95,7 +99,7 @@ def empty_sets(widths: Floats, cluster: Cluster) -> Sets:
         gpus=sizes,
         nodes=nodes,
         capacity=nodes * cluster.gpus_per_node // sizes,
-        number=np.zeros(len(sizes), np.int64),
+        num_sets=np.zeros(len(sizes), np.int64),
         members=np.zeros(len(sizes), np.int64),
         order=np.zeros((len(sizes), num_nodes), np.int64),
         usage=np.zeros(num_nodes, np.int64),
@@ -129,19 +133,19 @@ def _append(s: Sets, node_set: int, job: int) -> None:
 
 
 @njit()
-def _take_out(s: Sets, node_set: int, moved: int) -> int:
-    """Move the jobs of a set to `Sets.moving`, behind the ``moved`` jobs there.
+def _take_out(s: Sets, node_set: int, num_moving: int) -> int:
+    """Move the jobs of a set to `Sets.moving`, behind the ``num_moving`` jobs there.
 
-    Returns the number of jobs in `Sets.moving`.
+    Returns the number of jobs that are then in `Sets.moving`.
     """
     job = s.first[node_set]
     while job >= 0:
-        s.moving[moved] = job
-        moved += 1
+        s.moving[num_moving] = job
+        num_moving += 1
         job = s.behind[job]
     s.jobs[node_set] = 0
     s.first[node_set] = -1
-    return moved
+    return num_moving
 
 
 @njit()
@@ -151,8 +155,8 @@ def _open(s: Sets, size: int) -> int:
     s.tally[SPARE] -= 1
     node_set = int(s.spare[s.tally[SPARE]])
     s.usage[node_set] = 0
-    s.order[size, s.number[size]] = node_set
-    s.number[size] += 1
+    s.order[size, s.num_sets[size]] = node_set
+    s.num_sets[size] += 1
     return node_set
 
 
@@ -214,7 +218,7 @@ def _execute(s: Sets, finished: Flags, some_finished: bool, rotates: bool) -> bo
     has_closed = False
     for size in range(len(s.gpus)):
         kept = 0
-        for index in range(s.number[size]):
+        for index in range(s.num_sets[size]):
             node_set = s.order[size, index]
             # jobs that finish now still take part in the rotation
             if rotates and s.jobs[node_set] > s.capacity[size]:
@@ -229,7 +233,7 @@ def _execute(s: Sets, finished: Flags, some_finished: bool, rotates: bool) -> bo
             else:
                 _close(s, size, node_set)
                 has_closed = True
-        s.number[size] = kept
+        s.num_sets[size] = kept
     return has_closed
 
 
@@ -265,7 +269,7 @@ def _enter(s: Sets, job: int) -> bool:
     False if there is no such set.
     """
     size = s.size[job]
-    count = s.number[size]
+    count = s.num_sets[size]
     if count > 0:
         least = s.order[size, 0]
         _first_to_end(s.order[size, :count])
@@ -287,11 +291,11 @@ def _enter(s: Sets, job: int) -> bool:
 
 @njit()
 def _put(s: Sets, size: int, node_set: int, job: int) -> None:
-    """Put a job into the last set of the list of its size, and sort the list."""
+    """Put a job into a set of its size, which is the last of the list, and sort the list."""
     _append(s, node_set, job)
     s.members[size] += 1
     s.usage[node_set] += 1
-    _sort(s, s.order[size, : s.number[size]])
+    _sort(s, s.order[size, : s.num_sets[size]])
 
 
 @njit()
@@ -324,11 +328,11 @@ def _rebalance(s: Sets) -> None:
             continue
         # in this order of operations: the rounding error decides
         share = math.floor(demand / total_demand * s.num_gpus)
-        surplus = s.number[size] * s.nodes[size] * s.node_gpus - min(share, demand)
-        # as many sets as the surplus has gangs, also if a set serves several gangs
+        surplus = s.num_sets[size] * s.nodes[size] * s.node_gpus - min(share, demand)
+        # as many sets as the surplus has gangs, even if a set serves several gangs
         count = math.ceil(abs(surplus) / s.gpus[size])
         if surplus > 0:
-            _shrink(s, size, min(count, s.number[size] - 1))
+            _shrink(s, size, min(count, s.num_sets[size] - 1))
         elif surplus < 0:
             _expand(s, size, count)
 
@@ -338,18 +342,18 @@ def _shrink(s: Sets, size: int, count: int) -> None:
     """Close the first sets, and put each of their jobs into the set that is then least used."""
     if count == 0:
         return
-    moved = 0
+    num_moving = 0
     for index in range(count):
-        moved = _take_out(s, s.order[size, index], moved)
+        num_moving = _take_out(s, s.order[size, index], num_moving)
         _close(s, size, s.order[size, index])
-    s.number[size] -= count
+    s.num_sets[size] -= count
     order = s.order[size]
-    for index in range(s.number[size]):
+    for index in range(s.num_sets[size]):
         order[index] = order[index + count]
-    for job in s.moving[:moved]:
+    for job in s.moving[:num_moving]:
         _append(s, order[0], job)
         s.usage[order[0]] += 1
-        _sort(s, order[: s.number[size]])
+        _sort(s, order[: s.num_sets[size]])
     s.tally[MOVED] = 1
 
 
@@ -357,7 +361,7 @@ def _shrink(s: Sets, size: int, count: int) -> None:
 def _expand(s: Sets, size: int, count: int) -> None:
     """Open sets while nodes are free, and distribute all jobs of the size over all its sets.
 
-    If all ``count`` sets are opened and have one node each, the simulator deals no jobs out. The
+    If all ``count`` sets are opened and have one node each, the simulator distributes no jobs. The
     new sets then stay empty and close in the next step.
     """
     opened = min(count, s.tally[FREE] // s.nodes[size])
@@ -366,36 +370,36 @@ def _expand(s: Sets, size: int, count: int) -> None:
     if opened > 0:
         s.tally[OPENED] = 1
     if opened < count or s.nodes[size] > 1:
-        _deal(s, size)
+        _distribute(s, size)
 
 
 @njit()
-def _deal(s: Sets, size: int) -> None:
-    """Deal out the jobs, set by set, each to the set that is then least used.
+def _distribute(s: Sets, size: int) -> None:
+    """Distribute the jobs, set by set, each to the set that is then least used.
 
     A set that has just got a job stays ahead of sets of equal usage. So the sets take turns from
     first to last, and then from last to first.
     """
-    number = s.number[size]
-    order = s.order[size, :number]
-    moved = 0
+    num_sets = s.num_sets[size]
+    order = s.order[size, :num_sets]
+    num_moving = 0
     for node_set in order:
-        moved = _take_out(s, node_set, moved)
-    if number > 1 or s.usage[order[0]] != moved:
+        num_moving = _take_out(s, node_set, num_moving)
+    if num_sets > 1 or s.usage[order[0]] != num_moving:
         s.tally[MOVED] = 1
     for node_set in order:
         s.usage[node_set] = 0
-    for moved_jobs in range(moved):
-        turn = moved_jobs // number
-        index = moved_jobs % number
-        node_set = order[index if turn % 2 == 0 else number - 1 - index]
-        _append(s, node_set, s.moving[moved_jobs])
+    for position in range(num_moving):
+        turn = position // num_sets
+        index = position % num_sets
+        node_set = order[index if turn % 2 == 0 else num_sets - 1 - index]
+        _append(s, node_set, s.moving[position])
         s.usage[node_set] += 1
     # sets that the last turn reached, latest first, come behind the others
-    if moved // number % 2 == 1:
+    if num_moving // num_sets % 2 == 1:
         _reverse(order)
     _reverse(order)
-    _reverse(order[: number - moved % number])
+    _reverse(order[: num_sets - num_moving % num_sets])
 
 
 @njit()
@@ -409,15 +413,15 @@ def _reverse(order: Ints) -> None:
 @njit()
 def set_heads(s: Sets, heads: Ints) -> int:
     """Write the jobs that run until the next step to ``heads``, (jobs,); return their number."""
-    number = 0
+    num_heads = 0
     for size in range(len(s.gpus)):
-        for node_set in s.order[size, : s.number[size]]:
+        for node_set in s.order[size, : s.num_sets[size]]:
             job = s.first[node_set]
             for _ in range(min(s.capacity[size], s.jobs[node_set])):
-                heads[number] = job
-                number += 1
+                heads[num_heads] = job
+                num_heads += 1
                 job = s.behind[job]
-    return number
+    return num_heads
 
 
 @njit()
@@ -454,7 +458,7 @@ def stepper(slice_s: float, step_s: float, view: View) -> Callable[[View], RunSe
 def _next_change(s: Sets, now: float, slice_s: float, step_s: float) -> float:
     """Next step (s) that can change anything, after a step that changed nothing."""
     is_overfull = any(
-        (s.jobs[s.order[size, : s.number[size]]] > s.capacity[size]).any()
+        (s.jobs[s.order[size, : s.num_sets[size]]] > s.capacity[size]).any()
         for size in range(len(s.gpus))
     )
     if not is_overfull:
@@ -464,5 +468,6 @@ def _next_change(s: Sets, now: float, slice_s: float, step_s: float) -> float:
         if ends_slice(wake, slice_s):
             return wake
         wake += step_s
-    # counted from this arrival, no step ever meets the end of a slice
+    # No step within a slice's length meets the end of a slice. If slices are whole numbers of
+    # steps, no later step does.
     return math.inf if (slice_s / step_s).is_integer() else wake

@@ -100,13 +100,14 @@ class GittinsIndex(_Samples):
     def _ratio(self, attained: float, i: int, delta: float) -> float:
         """Ratio for the quantum ``delta``, with i = #{s <= attained}."""
         k = bisect_right(self.value_list, attained + delta)
+        # without longer samples the product would be nan for an infinite delta
         beyond = delta * (self.n - k) if k < self.n else 0.0
         service = self.sum_list[k] - self.sum_list[i] - attained * (k - i) + beyond
         return (k - i) / service
 
 
 class MeanServiceIndex(_Samples):
-    """G(a) = 1 / E[S | S > a], an index that drops as a job passes each known service time.
+    """G(a) = 1 / E[S | S > a], an index that drops as the attained service passes each sample.
 
     It yields the 2D-Gittins schedule of Tiresias, Figure 7. The literal formula does not.
 
@@ -127,7 +128,7 @@ class TotalServiceIndex(_Samples):
     """sup over D of P(S - a <= D | S > a) / E', where E' has S in place of S - a.
 
     The public simulator computes this ratio, with roundings and for one quantum. Like
-    `MeanServiceIndex`, the index drops as a job passes a known service time.
+    `MeanServiceIndex`, the index drops as the attained service passes a sample.
 
     Examples
     --------

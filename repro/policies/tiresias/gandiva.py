@@ -102,7 +102,7 @@ class _NodeSet:
 
 
 def _least_used(sets: list[_NodeSet]) -> _NodeSet:
-    """Set with the fewest jobs, the first in the list of these."""
+    """First of the sets with the fewest jobs."""
     return min(sets, key=lambda node_set: len(node_set.jobs))
 
 

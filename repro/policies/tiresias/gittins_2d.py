@@ -28,7 +28,8 @@ from repro.policies.tiresias._gittins import (
 )
 from repro.trace.history import PUBLIC_SAMPLE, history
 
-#: Makes the index of each reading from total services of past jobs (GPU-seconds).
+#: Class of the index of each reading. Its argument is the total services of past jobs
+#: (GPU-seconds).
 INDICES: dict[str, Callable[[Array], Index]] = {
     "remaining": GittinsIndex,
     "mean": MeanServiceIndex,

@@ -9,8 +9,8 @@ service of job J and S the total service of past jobs:
 The last queue is FIFO by first start. With ``index="total"`` every queue, also the last, uses the
 table of the public simulator (`TotalServiceTable`).
 
-Ties: the earlier submission, then the order in the trace. With ``history_ties`` the order of the
-last event stands in for that in the trace.
+Ties: the earlier submission, then the order in the trace. With ``history_ties`` the order at the
+last event replaces the order in the trace.
 """
 
 from collections.abc import Sequence

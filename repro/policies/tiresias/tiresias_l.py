@@ -50,8 +50,8 @@ class TiresiasL(Order):
         1, and both times are set to 0. Infinity turns promotion off.
     exact_demotion : bool, optional
         Demote at the instant at which W t reaches the limit. False: at the first event at or after
-        it. The next wake-up is then floor((limit - t) / W) s ahead, as in the public simulator,
-        although the limit is in GPU-seconds and t in seconds.
+        it. The next wake-up is then floor((limit - t) / W) s ahead, at least 1 s. This is the rule
+        of the public simulator, although the limit is in GPU-seconds and t in seconds.
     whole_second_limits : bool, optional
         With ``exact_demotion`` off, the wake-up is when t reaches limit / W rounded up.
     history_ties : bool, optional
@@ -164,7 +164,7 @@ class _Queues(Ordering):
         self.states: dict[int, _JobState] = {}
         #: heap of (instant, job, stamp): coming demotions and promotions
         self._calendar: list[tuple[float, int, int]] = []
-        #: overdue promotions as (job, stamp). They cause no wake-up and apply at the next event
+        #: overdue promotions as (job, stamp), which cause no wake-up and apply at the next event
         self._overdue: list[tuple[int, int]] = []
         if self.history_ties or self.indices is not None or policy.exact_demotion is False:
             self.selection = partial(
@@ -182,9 +182,8 @@ class _Queues(Ordering):
     def key(self, job: int, now: float) -> Key:
         """Queue, then Gittins index (largest first) or first start, then submission.
 
-        A queue without an index goes by first start.
-
-        If queues are lists without an index, a list itself keeps the order of its jobs.
+        A queue without an index goes by first start. With ``history_ties`` and no index at all, the
+        key is the queue alone, as the list of the queue keeps the order of its jobs.
         """
         state = self.states[job]
         if self.history_ties and self.indices is None:

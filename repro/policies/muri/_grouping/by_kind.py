@@ -137,13 +137,11 @@ class GroupsByKind:
 
     def _merge_round(self, buckets: Mapping[int, dict[Kind, int]], missing: int) -> int:
         """Merge matched pairs in ``buckets`` until the missing GPUs are free; count freed GPUs."""
-        with_pairs = {
-            width: groups for width, groups in buckets.items() if sum(groups.values()) > 1
-        }
-        matchings = self._matchings.counts(list(with_pairs.values()))
+        matchable = {width: groups for width, groups in buckets.items() if sum(groups.values()) > 1}
+        matchings = self._matchings.counts(list(matchable.values()))
         by_waste = sorted(
             ((1.0 - gamma) * width, width, kind, other, number, merged_kind)
-            for width, pairs in zip(with_pairs, matchings, strict=True)
+            for width, pairs in zip(matchable, matchings, strict=True)
             for (gamma, kind, other, merged_kind), number in pairs.items()
         )
         freed = 0

@@ -45,7 +45,7 @@ class MergeRound(NamedTuple):
 
 
 class GroupsByList:
-    """Groups of every decision. Merges of the last decision are reused."""
+    """Groups of a decision. Merges of the last decision are reused."""
 
     def __init__(
         self, profiles: Profiles, max_group: int, rounds: int, *, collapse: bool = True
@@ -76,9 +76,9 @@ class GroupsByList:
         for number, width in itertools.product(range(self._rounds), candidates):
             if missing <= 0:
                 break
-            before = len(buckets[width][0])
+            num_groups = len(buckets[width][0])
             buckets[width] = self._merged(buckets[width], (width, number), missing)
-            missing -= width * (before - len(buckets[width][0]))
+            missing -= width * (num_groups - len(buckets[width][0]))
         return {width: groups for width, (groups, _) in buckets.items()}
 
     def blocks(self, candidates: Mapping[int, list[int]], gpus: int) -> dict[int, list[Group]]:
@@ -89,10 +89,10 @@ class GroupsByList:
             groups[width] = []
             for begin in range(0, len(jobs), self._max_group):
                 block = jobs[begin : begin + self._max_group]
-                joined = max(0, min(len(block) - 1, math.ceil(missing / width)))
-                missing -= width * joined
-                groups[width] += [(job,) for job in block[joined + 1 :]]
-                groups[width].append(tuple(block[: joined + 1]))
+                num_joined = max(0, min(len(block) - 1, math.ceil(missing / width)))
+                missing -= width * num_joined
+                groups[width] += [(job,) for job in block[num_joined + 1 :]]
+                groups[width].append(tuple(block[: num_joined + 1]))
         return groups
 
     def _bucket(self, width: int, jobs: list[int]) -> Bucket:
@@ -130,7 +130,10 @@ class GroupsByList:
         return merged
 
     def _repeated(self, groups: Sequence[Group]) -> list[tuple[int, int]]:
-        """Pairs of positions that merged at the last decision, for a list matched by kind."""
+        """Pairs of positions that merged at the last decision; none if the list is short.
+
+        Short lists are matched one by one, without these pairs.
+        """
         if len(groups) <= MAX_ONE_BY_ONE:
             return []
         position_of = dict(zip(groups, range(len(groups)), strict=True))

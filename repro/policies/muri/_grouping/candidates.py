@@ -73,14 +73,14 @@ class Candidates:
         buckets: dict[int, list[Entry]] = {
             width: [] for width in dict.fromkeys(self.widths[rows].tolist())
         }
-        last = priorities
+        old_priorities = priorities
         if self._wide_first:
-            last = self._last_priority[rows]
-            last = np.where(np.isnan(last), priorities, last)
-        order = np.lexsort((self._rank[rows], last, priorities))
+            old_priorities = self._last_priority[rows]
+            old_priorities = np.where(np.isnan(old_priorities), priorities, old_priorities)
+        order = np.lexsort((self._rank[rows], old_priorities, priorities))
         rows = rows[order]
         priorities = priorities[order]
-        ranks = self._updated_ranks(rows, priorities - last[order])
+        ranks = self._updated_ranks(rows, priorities - old_priorities[order])
         self._last_priority[rows] = priorities
         entries = zip(priorities.tolist(), ranks.tolist(), rows.tolist(), strict=True)
         for width, entry in zip(self.widths[rows].tolist(), entries, strict=True):
@@ -88,9 +88,9 @@ class Candidates:
         return buckets
 
     def _updated_ranks(self, rows: Ints, change: Floats) -> Ints:
-        """Update the ranks of running jobs, best first, after a change of their priorities."""
-        # The public simulator sorts its list in place, and equal priorities keep their order. A job
-        # whose priority rose to that of others therefore stays ahead of them. A job whose priority
+        """Ranks of running jobs, best first, after this change of their priorities."""
+        # The public simulator sorts its list in place, and equal values keep their order. A job
+        # whose value rose to that of others was ahead of them, and stays there. A job whose value
         # fell to that of others comes behind them.
         position = np.arange(len(rows))
         self._lowest_rank -= len(rows)
@@ -109,8 +109,8 @@ class Candidates:
         buckets = {}
         for width in running.keys() | self._buckets.keys():
             # The cluster has no GPUs for more candidates of a bucket.
-            most = size * (self._num_gpus // width)
-            waiting = itertools.islice(self._buckets.get(width, ()), most)
+            max_candidates = size * (self._num_gpus // width)
+            waiting = itertools.islice(self._buckets.get(width, ()), max_candidates)
             if bucket := sorted([*running.get(width, ()), *waiting]):
                 buckets[width] = bucket
         width_of = self._width_of

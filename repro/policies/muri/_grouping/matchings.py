@@ -63,11 +63,11 @@ class Matchings:
             (kinds, tuple(map(groups.__getitem__, kinds)))
             for kinds, groups in zip(kind_sets, buckets, strict=True)
         ]
-        new = [key for key in keys if key not in self._counts]
-        self._profiles.compute_merges(kinds for kinds, _ in new if kinds not in self._matchers)
+        new_keys = [key for key in keys if key not in self._counts]
+        self._profiles.compute_merges(kinds for kinds, _ in new_keys if kinds not in self._matchers)
         merges = self._profiles.merges
-        for kinds, numbers in new:
-            # By kind is faster only if a kind has two groups or more on average.
+        for kinds, numbers in new_keys:
+            # A matching by kind is faster only if a kind has two groups or more on average.
             if not self._collapse or 2 * len(kinds) > sum(numbers):
                 pairs = counted_pairs(self._profiles.weights(kinds), numbers)
             else:

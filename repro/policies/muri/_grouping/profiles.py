@@ -20,8 +20,8 @@ from repro.perf.stages import Interleaving, Stages
 
 #: Profiles of the members of a group, ascending, as digits of one number.
 Kind = int
-#: Gamma of merging two kinds, the two kinds, ascending, and the merged kind.
-#: Gamma and merged kind are 0 if the merged group is too large.
+#: (gamma, kind, kind, merged kind) of merging two kinds, which are in ascending order. Gamma and
+#: merged kind are 0 if the merged group is too large.
 Merge = tuple[float, Kind, Kind, Kind]
 
 
@@ -51,7 +51,7 @@ class Profiles:
         self.merges: defaultdict[Kind, dict[Kind, Merge]] = defaultdict(dict)
 
     def kind(self, profiles: tuple[int, ...]) -> Kind:
-        """Kind of a group. Kinds compare as the ascending profiles of their members do."""
+        """Kind of a group by its ascending profiles. Kinds sort as these tuples do."""
         if profiles not in self._kind_of:
             number = 0
             digits = itertools.chain(profiles, itertools.repeat(-1))
@@ -79,18 +79,18 @@ class Profiles:
         """Compute the merges of every two kinds of each set."""
         merges = self.merges
         members = self.members
-        new = {
+        new_pairs = {
             (min(kind, other), max(kind, other))
             for kinds in map(set, kind_sets)
             for kind in kinds
             for other in kinds - merges[kind].keys()
         }
-        if not new:
+        if not new_pairs:
             return
-        joined = {(a, b): tuple(sorted(members[a] + members[b])) for a, b in new}
+        joined = {(a, b): tuple(sorted(members[a] + members[b])) for a, b in new_pairs}
         allowed = [profiles for profiles in joined.values() if len(profiles) <= self._max_group]
-        groups = [[self._stages[number] for number in profiles] for profiles in allowed]
-        gammas = self._perf.efficiencies(groups, self._three_stages)
+        stage_times = [[self._stages[number] for number in profiles] for profiles in allowed]
+        gammas = self._perf.efficiencies(stage_times, self._three_stages)
         gamma_of = dict(zip(allowed, gammas, strict=True))
         for (kind, other), profiles in joined.items():
             merge = (0.0, kind, other, 0)
