@@ -165,11 +165,11 @@ def _compute_rho(jobs: ElasticJobs, s: ElasticState, present: int) -> None:
         share = gpus / ((present_sum_offset[slot] + present_sum) / (event_offset[slot] + events))
         fair_duration[slot] = work[slot] / min(share, demand[slot])
     now = s.clock[NOW]
-    per_second = jobs.ticks_per_second
+    ticks_per_second = jobs.ticks_per_second
     remaining_work = memory.remaining_work
     submit = memory.submit
     for slot in range(present):
-        elapsed = (now - submit[slot]) / per_second
+        elapsed = (now - submit[slot]) / ticks_per_second
         rho[slot] = (elapsed + remaining_work[slot] / min(gpus, demand[slot])) / fair_duration[slot]
 
 
