@@ -308,7 +308,8 @@ def _run_cells(
     graded_ids = {cell.id for cell in cells if cell.points}
     if graded_ids == {message.get("id") for message in messages} - {None}:
         return messages, []
-    reason = _end_reason(child.returncode, timed_out, limits, lines)
+    own_lines = [line for line in lines if not line.startswith(key)]
+    reason = _end_reason(child.returncode, timed_out, limits, own_lines)
     if _BEGINS not in messages:
         raise GraderError(f"{reason}, before a cell was run")
     if not timed_out and -child.returncode in _SYSTEM_SIGNALS:

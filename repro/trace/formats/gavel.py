@@ -49,8 +49,8 @@ def read(
     """Read Gavel's trace: tab-separated lines of ten fields, or seven as in ``traces/msr``.
 
     Columns: job_type, command, working_dir, steps_arg, needs_data_dir, steps, scale_factor,
-    priority_weight, slo (-1 = none), arrival; or job_type, command, steps_arg, needs_data_dir,
-    steps, arrival, scale_factor.
+    priority_weight, slo, arrival; or job_type, command, steps_arg, needs_data_dir, steps, arrival,
+    scale_factor. A job without a deadline has an slo of -1.
 
     ``model`` is the job type with its batch size, the key of the throughput tables. Duration is
     steps over the throughput of (job type, scale factor) on the reference GPU. The table has some

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from repro.base.errors import ParamError, TraceError
-from repro.trace.formats import FORMATS
+from repro.trace.formats import FORMATS, required_columns
 from repro.trace.load import load
 
 TIRESIAS = """\
@@ -345,3 +345,9 @@ def read_muri(tmp_path):
         return load(path, "muri")
 
     return _read
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_required_columns_are_names(name):
+    names = required_columns(name)
+    assert names and not any(word.isdigit() or word in ("none", "or") for word in names)
