@@ -16,7 +16,7 @@ from repro.cli.lines import complain, join_pairs, warnings_in_lines
 
 #: Exit code of a command that Ctrl-C ended, the same as in shells.
 INTERRUPTED = 130
-# Typer may have its own copy of click. One of its errors leads to the base class of all.
+# Typer may carry its own copy of click, so ClickException is taken from the bases of a Typer error.
 _CLICK_ERROR: type[typer.BadParameter] = next(
     base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
 )
@@ -224,7 +224,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ReproError, OSError) as error:
         if debug:
             raise
-        # an error in the code of a policy has a cause
+        # an exception raised inside a policy's code is chained to the PolicyError as its cause
         in_policy = isinstance(error, PolicyError) and error.__cause__ is not None
         first, *items = error.args if isinstance(error, ReproError) else [str(error)]
         complain(f"{first}{'; --debug shows the traceback' if in_policy else ''}", *items)

@@ -52,7 +52,10 @@ def search_front(
     ] = 70,
     heuristics: Annotated[
         bool,
-        typer.Option(help="Search two numbers that give thresholds and weights, or all of these."),
+        typer.Option(
+            help="Search two numbers from which thresholds and weights follow; --no-heuristics "
+            "searches every threshold and weight."
+        ),
     ] = True,
     speedups: Annotated[
         str | None, typer.Option(metavar="FILE", help="Speed-up curves of divisible jobs.")
@@ -107,14 +110,18 @@ def search_front(
 
 
 def _open_jobs(
-    name: str, form: str | None, speedups: str | None, seed: int, reader_options: dict[str, Any]
+    name: str,
+    trace_format: str | None,
+    speedups: str | None,
+    seed: int,
+    reader_options: dict[str, Any],
 ) -> pd.DataFrame:
     """Open a file, a public trace or a generator; ``reader_options`` are for the reader."""
     if Path(name).exists():
         options = {} if speedups is None else {"speedups": speedups}
-        return load(name, form, **(reader_options | options))
-    if form is not None:
-        raise ParamError(f"--format {form}: there is no file {name!r}")
+        return load(name, trace_format, **(reader_options | options))
+    if trace_format is not None:
+        raise ParamError(f"--format {trace_format}: there is no file {name!r}")
     if not reader_options:
         return open_trace(name, seed)[0]
     if public.is_known(name):

@@ -93,8 +93,13 @@ def ignored_lines(ignored: dict[str, Any]) -> list[str]:
         text = f"{', '.join(names[:20])}{', …' if len(names) > 20 else ''}"
         return f"{text} ({'; '.join(notes)})" if notes else text
 
-    nouns = (("columns", "trace columns"), ("file_columns", "columns of the file"))
-    lines = [f"not used: {noun} {listed(ignored[key])}" for key, noun in nouns if ignored.get(key)]
+    starts = {
+        "columns": "not used by this run: trace columns",
+        "file_columns": "not read by the format: columns of the file",
+    }
+    lines = [
+        f"{start} {listed(ignored[key])}" for key, start in starts.items() if ignored.get(key)
+    ]
     if ignored.get("rows"):
         counts = (f"{reason}: {rows:,}" for reason, rows in ignored["rows"].items())
         lines.append(f"left out: rows of the trace ({', '.join(counts)})")

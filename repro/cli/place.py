@@ -24,7 +24,7 @@ from repro.trace.synth.liquid import WARM_UP
 GIVEN = "given"
 _REQUIRED = ("job_id", "num_ps", "num_workers")
 _OPTIONAL = ("gpu_mem_mb", "bandwidth_mb_s", "tasks", "model", "batch_size", "num_batches")
-#: Name of the GPU types among the options that a decision does not use.
+#: Entry of the unused options if the cluster names GPU types, which a placement does not use.
 _GPU_TYPES = "GPU types of the cluster"
 
 
@@ -114,14 +114,16 @@ class _JobRows:
         self.ids: list[Any] = table.frame["job_id"].tolist()
         servers, workers = (table.whole(name) for name in _REQUIRED[1:])
         table.refuse(servers + workers < 1, "num_workers", "no container", "a job has at least one")
-        needs = {
+        per_container = {
             name: table.numbers(name, f"{unit} above 0", low=1e-9)
             for name, unit in {"gpu_mem_mb": "MB of GPU memory", "bandwidth_mb_s": "MB/s"}.items()
             if name in table
         }
         self.gangs = [
             Gang(
-                int(ps), int(count), **{name: float(values[row]) for name, values in needs.items()}
+                int(ps),
+                int(count),
+                **{name: float(values[row]) for name, values in per_container.items()},
             )
             for row, (ps, count) in enumerate(zip(servers, workers, strict=True))
         ]
@@ -154,13 +156,13 @@ class _JobRows:
         self.table.refuse(repeated, "job_id", "appears twice", "every job has an id of its own")
 
     def unused(self, policy: str) -> dict[str, str]:
-        """Columns with values that the report does not use, each with a reason or an empty text."""
+        """Columns that are neither used nor empty, each with a reason or an empty text."""
         frame = self.table.frame
         reasons = {"gpu_type": "a container goes on a GPU of any type"}
         if policy != GIVEN:
-            reasons["tasks"] = f"policy {GIVEN} reads it"
+            reasons["tasks"] = f"only --policy {GIVEN!r} reads it"
         if self.model is None:
-            reasons |= dict.fromkeys(("model", "batch_size", "num_batches"), "--times reads it")
+            reasons |= dict.fromkeys(("model", "batch_size", "num_batches"), "only --times reads it")
         elif self.model.sizeless:
             reasons |= dict.fromkeys(
                 ("batch_size", "num_batches"),
@@ -189,7 +191,10 @@ class _JobRows:
             raise TraceError(f"{self.path}:{self._line(row)}:model: {error}") from None
 
     def check_fits(self, site: NodeResources, max_per_node: float) -> None:
-        """Refuse a job that can never be placed, at most ``max_per_node`` containers on a node."""
+        """Refuse a job that does not fit an empty cluster.
+
+        A node takes at most ``max_per_node`` containers of a job.
+        """
         for row, gang in enumerate(self.gangs):
             if gang.size > (capacity := site.capacity(gang, max_per_node)):
                 raise TraceError(
@@ -202,7 +207,9 @@ class _JobRows:
     def column_plans(self, site: NodeResources) -> list[Plan | None]:
         """Plans of the column ``tasks``; a job with an empty cell waits."""
         if "tasks" not in self.table:
-            raise TraceError(f"{self.path}:1: policy given needs the column tasks, such as 0 0 3")
+            raise TraceError(
+                f"{self.path}:1: --policy {GIVEN!r} needs the column tasks, such as 0 0 3"
+            )
         idle = site.idle.copy()
         plans = list[Plan | None]()
         for row, (text, gang) in enumerate(zip(self.table.frame["tasks"], self.gangs, strict=True)):

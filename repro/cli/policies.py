@@ -98,7 +98,7 @@ def new_policy(
 ) -> None:
     """Write repro/policies/PAPER/NAME.py, an ordering policy, and its test.
 
-    Both run without changes. With --package, and outside a checkout, the folder NAME becomes a
+    Both run without changes. With --package, or outside a checkout, the folder NAME becomes a
     package. Once the package is installed, repro finds its policy by name.
     """
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or keyword.iskeyword(name):

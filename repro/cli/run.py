@@ -93,8 +93,8 @@ def run_figures(
         messages = RunMessages(tasks, len(entries), debug=context.obj["debug"])
         for line in messages.opening_lines(outcomes):
             say(line)
-        # Both signals raise KeyboardInterrupt, also in a job that a shell started in the background
-        # and made ignore Ctrl-C.
+        # Both signals raise KeyboardInterrupt. SIGINT is set again because shells let their
+        # background processes ignore it.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.default_int_handler)
         try:

@@ -50,7 +50,7 @@ def parse_settings(pairs: list[str], with_option: Collection[str] = WITH_OPTION)
     return settings
 
 
-def format_settings(
+def split_format_options(
     policy: str, trace_format: str | None, settings: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Split settings into parameters of policy and rounds, and options of the trace format.
@@ -68,7 +68,9 @@ def format_settings(
     return remaining, {key: value for key, value in settings.items() if key in format_names}
 
 
-def round_settings(policy: str, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def split_round_settings(
+    policy: str, settings: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Split settings into parameters of the policy and parameters of the round mechanism."""
     cls = policies[policy]
     # an order has no rounds
@@ -85,7 +87,10 @@ def round_settings(policy: str, settings: dict[str, Any]) -> tuple[dict[str, Any
 
 
 def _scalar(text: str, pair: str) -> Any:
-    """Value of a text: true, false or none, a number, or the text; numbers are at most 2^53."""
+    """Value of a text: true, false or none, a number, or the text.
+
+    The size of a finite number is at most 2^53.
+    """
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     if not text.isascii():

@@ -14,7 +14,12 @@ import repro
 from repro.base.compiled import compile_watch
 from repro.base.errors import InputWarning, ParamError
 from repro.cli.lines import compiling_line, complain, ignored_lines
-from repro.cli.settings import DropOption, format_settings, parse_settings, round_settings
+from repro.cli.settings import (
+    DropOption,
+    parse_settings,
+    split_format_options,
+    split_round_settings,
+)
 from repro.engine.inputs import stand_ins
 from repro.figures.data import open_trace
 from repro.figures.saved import to_json
@@ -96,10 +101,10 @@ def simulate_trace(
     _check_numbers({"seed": seed, "predict": predict}, out)
     _refuse_empty({"placement": placement, "throughputs": throughputs, "speedups": speedups})
     machines = Cluster.parse(cluster)
-    parameters, reader_options = format_settings(
+    parameters, reader_options = split_format_options(
         policy, _format(trace, format), parse_settings(settings or [])
     )
-    policy_parameters, rounds = round_settings(policy, parameters)
+    policy_parameters, rounds = split_round_settings(policy, parameters)
     chosen = make(policy, rules, **policy_parameters)
     speed_options = _present(
         throughputs=throughputs, reference_gpu=reference_gpu, speedups=speedups
@@ -177,6 +182,7 @@ def _check_stand_ins(replaced: list[str], rules: str) -> None:
     """Refuse the rules of an artifact on stand-ins for the artifact's data."""
     if replaced and rules != "paper":
         names = ", ".join(replaced)
+        # an entry is the kind of data and the name of a public file
         fetch = " ".join(name.split()[-1] for name in replaced)
         raise ParamError(
             f"--rules {rules} reproduces the artifact's numbers, but a stand-in takes the place of "
@@ -223,7 +229,8 @@ def _open_jobs(
 ) -> _Opened:
     """Read or generate a trace.
 
-    ``speed_options`` are for traces whose work is in training steps or GPU-seconds.
+    ``speed_options`` are --throughputs, --reference-gpu and --speedups. Each is passed only to a
+    reader or generator that takes it.
     """
     if Path(name).exists() or name not in synth.generators:
         format_options = _FORMAT_OPTIONS.get(_format(name, trace_format) or "", ())
@@ -251,11 +258,15 @@ def _curves(path: str | None, policy: Policy) -> SpeedUp | None:
 
 
 def _performance(
-    opened: _Opened, machines: Cluster, speed_options: dict[str, str], sensitive: bool, rules: str
+    opened: _Opened,
+    machines: Cluster,
+    speed_options: dict[str, str],
+    placement_sensitive: bool,
+    rules: str,
 ) -> ThroughputTable | None:
-    """Throughput table of the run; None if the trace's own is used."""
+    """Throughput table that the options ask for; None leaves the choice to `repro.simulate`."""
     frame = opened.frame
-    if sensitive:
+    if placement_sensitive:
         _check_sensitive(machines, rules)
     elif "throughputs" not in speed_options or not machines.gpu_types:
         _check_options_used(opened, machines, speed_options)
@@ -263,18 +274,18 @@ def _performance(
     reference = speed_options.get("reference_gpu") or frame.attrs.get("reference_gpu", "v100")
     source = speed_options.get("throughputs")
     table = throughputs_of(frame) if source is None else load_throughputs(source, reference)
-    if sensitive and table is None:
+    if placement_sensitive and table is None:
         raise ParamError(
             "--placement-sensitive: give --throughputs, a table with the throughputs of "
             "consolidated gangs and of gangs that span nodes"
         )
-    if sensitive and table is not None:
+    if placement_sensitive and table is not None:
         table = dataclasses.replace(table, server_gpus=machines.gpus_per_node)
     return table
 
 
 def _check_options_used(opened: _Opened, machines: Cluster, speed_options: dict[str, str]) -> None:
-    """Refuse options on speeds that neither the trace nor the cluster uses."""
+    """Refuse speed options that the reader or generator of the trace did not take."""
     for option, value in speed_options.items():
         if option not in opened.used:
             reason = "is used only with --throughputs or by a trace that reads it"

@@ -146,14 +146,14 @@ BARE = "job_id,num_ps,num_workers"
             {"head": f"{BARE},model,batch size", "jobs": ["a,1,2,vgg16,32"]},
             {"file_columns": ["model", "batch size"]},
             [
-                "not used: columns of the file model (--times reads it), batch size (did you mean "
-                "'batch_size'?)"
+                "not used: columns of the file model (only --times reads it), batch size (did you "
+                "mean 'batch_size'?)"
             ],
         ),
         (
             {"head": f"{BARE},tasks,queue", "jobs": ["a,1,1,0 0,main"]},
             {"file_columns": ["tasks", "queue"]},
-            ["not used: columns of the file tasks (policy given reads it), queue"],
+            ["not used: columns of the file tasks (only --policy 'given' reads it), queue"],
         ),
         (
             {

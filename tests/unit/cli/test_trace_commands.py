@@ -154,7 +154,7 @@ def test_convert_passes_on_what_was_noted(tmp_path):
     result = CliRunner().invoke(app, [*words, "--drop-bad-rows"], catch_exceptions=False)
     assert result.stdout == f"1 jobs written to {out} (format repro)\n"
     assert result.stderr.splitlines() == [
-        "repro: not used: columns of the file queue",
+        "repro: not read by the format: columns of the file queue",
         "repro: left out: rows of the trace (never ran: 1, gpu_num: not a whole number: 1)",
         "repro: note: duration contradicts end - start in 1 of 1 rows: run time is end - start",
     ]
