@@ -162,7 +162,9 @@ class _JobRows:
         if policy != GIVEN:
             reasons["tasks"] = f"only --policy {GIVEN!r} reads it"
         if self.model is None:
-            reasons |= dict.fromkeys(("model", "batch_size", "num_batches"), "only --times reads it")
+            reasons |= dict.fromkeys(
+                ("model", "batch_size", "num_batches"), "only --times reads it"
+            )
         elif self.model.sizeless:
             reasons |= dict.fromkeys(
                 ("batch_size", "num_batches"),
