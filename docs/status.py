@@ -13,7 +13,7 @@ import marks
 from repro.batch.check import StoredFigure, headline_lines, stored
 from repro.figures import params
 from repro.figures.claims import is_own_check
-from repro.figures.points import shares
+from repro.figures.points import within_distances
 
 ROOT = Path(__file__).resolve().parents[1]
 SUMMARY_PAGE = ROOT / "README.md"
@@ -64,7 +64,7 @@ def table(results: list[StoredFigure]) -> str:
     for stored_result in results:
         result = json.loads((stored_result.folder / "result.json").read_text())
         rules = params.judged_rules(result["params"]) if "rules" in result["params"] else ""
-        near = shares(result["points"])
+        near = within_distances(result["points"])
         points = f"{near['within']['2 %']:.0%} of {near['judged']}" if near["judged"] else ""
         name = f"`{stored_result.entry.id}`"
         facts = [name, result["reference"], rules, points, *cells(result["claims"])]

@@ -20,6 +20,7 @@ _PAPER_PART = re.compile(
 )
 _KINDS = {"Fig": "figure", "Table": "table", "Pseudocode": "algorithm", "Algorithm": "algorithm"}
 _BEYOND = "beyond the paper"
+#: Words of a reference to a part of the paper that does not print the figure.
 _NOT_PRINTED = re.compile(rf"no figure|{_BEYOND}")
 _DATA = {data.PUBLIC: "public", data.OWN: "own file", data.STAND_IN: "stand-in"}
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -62,7 +63,8 @@ class Card:
         if "of the artifact" in reference and not part:
             is_acronym = text[:2].isupper()
             return f"Artifact, {text if is_acronym else text[:1].lower() + text[1:]}"
-        # Semicolons separate the papers of an example.
+        # A reference with two or more semicolons names several papers, of which only the first is
+        # shown.
         several = reference.count(";") > 1 and not part
         return text[:1].upper() + text[1:] + " and others" * several
 

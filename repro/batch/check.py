@@ -19,7 +19,7 @@ from repro.figures.claims import (
 )
 from repro.figures.data import STAND_IN
 from repro.figures.params import FigureEntry
-from repro.figures.points import ORIGINS, shares
+from repro.figures.points import ORIGINS, within_distances
 from repro.figures.saved import (
     RESULT,
     damaged,
@@ -91,8 +91,8 @@ def line_on_other_folder(entries: Sequence[FigureEntry], shown_folder: Path) -> 
     for other in _usual_folders():
         ids = [entry.id for entry in entries if (other / entry.id / RESULT).exists()]
         if ids and other != shown_folder:
-            which = ids[0] if len(ids) == 1 else f"{len(ids)} figures"
-            return f"not judged: results of {which} in {other}; --out {other} judges them"
+            figures = ids[0] if len(ids) == 1 else f"{len(ids)} figures"
+            return f"not judged: results of {figures} in {other}; --out {other} judges them"
     return ""
 
 
@@ -126,36 +126,8 @@ def tally_line(figures: Sequence[StoredFigure]) -> str:
     return "; ".join(texts) or "no claims"
 
 
-def headline(figures: Sequence[StoredFigure]) -> dict[str, Any]:
-    """Shares of counted points by distance, and verdicts of claims by kind.
-
-    Points are grouped by paper, by data, and by how their published numbers came to be.
-    """
-    rows = _rows(figures)
-    # results of earlier versions have no origin
-    points = [{"origin": "simulation", **point} for point in _rows(figures, "points")]
-    by_origin = _grouped(points, itemgetter("origin"))
-    on_authors_data = [point for point in points if point["data"] not in _OTHER_DATA]
-    grouped: dict[str, dict[str, list[dict[str, Any]]]] = {
-        "by_paper": _grouped(points, _paper),
-        "by_data": _grouped(points, itemgetter("data")),
-        "by_origin": {origin: by_origin[origin] for origin in ORIGINS if origin in by_origin},
-        "available_by_origin": _grouped(on_authors_data, itemgetter("origin")),
-    }
-    groups = {
-        name: {key: shares(group) for key, group in by_key.items()}
-        for name, by_key in grouped.items()
-    }
-    claims: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
-    for row in rows:
-        own = is_own_check(row["kind"], row["certainty"])
-        claims["check" if own else row["kind"]].append(row)
-    tallies = {kind: counts(group) for kind, group in claims.items()}
-    return {"points": {**shares(points), **groups}, "claims": tallies}
-
-
 #: Data that replace the data of the authors.
-_OTHER_DATA = ("stand-in", "model")
+_REPLACEMENTS = ("stand-in", "model")
 #: Origins in words.
 ORIGIN_WORDS = {
     "simulation": "simulated by the authors",
@@ -163,6 +135,36 @@ ORIGIN_WORDS = {
     "example": "worked examples",
     "text": "stated in the paper or its files",
 }
+
+
+def headline(figures: Sequence[StoredFigure]) -> dict[str, Any]:
+    """Distances of counted points, and counts of verdicts by kind of claim.
+
+    Each group of points has its number of counted points, and their part within each distance.
+    Points are grouped by paper, by data, and by how their published numbers came to be.
+    ``available_by_origin`` has the points whose data replace no data of the authors.
+    """
+    rows = _rows(figures)
+    # results of earlier versions have no origin
+    points = [{"origin": "simulation", **point} for point in _rows(figures, "points")]
+    by_origin = _grouped(points, itemgetter("origin"))
+    on_authors_data = [point for point in points if point["data"] not in _REPLACEMENTS]
+    grouped: dict[str, dict[str, list[dict[str, Any]]]] = {
+        "by_paper": _grouped(points, _paper),
+        "by_data": _grouped(points, itemgetter("data")),
+        "by_origin": {origin: by_origin[origin] for origin in ORIGINS if origin in by_origin},
+        "available_by_origin": _grouped(on_authors_data, itemgetter("origin")),
+    }
+    groups = {
+        name: {key: within_distances(group) for key, group in by_key.items()}
+        for name, by_key in grouped.items()
+    }
+    claims: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
+    for row in rows:
+        own = is_own_check(row["kind"], row["certainty"])
+        claims["check" if own else row["kind"]].append(row)
+    tallies = {kind: counts(group) for kind, group in claims.items()}
+    return {"points": {**within_distances(points), **groups}, "claims": tallies}
 
 
 def _grouped(
@@ -199,7 +201,7 @@ def headline_lines(figures: Sequence[StoredFigure]) -> list[str]:
     for name, group in {**groups, **by_paper}.items():
         if group["judged"]:
             within = ", ".join(
-                f"{share:.0%} within {limit}" for limit, share in group["within"].items()
+                f"{part:.0%} within {limit}" for limit, part in group["within"].items()
             )
             shown.append(f"published numbers, {name}: {group['judged']} judged, {within}")
     for kind, tally in summary["claims"].items():
@@ -207,8 +209,8 @@ def headline_lines(figures: Sequence[StoredFigure]) -> list[str]:
             total = sum(tally.values())
             noun = "own check" if kind == "check" else kind
             success = "hold" if kind == "check" else "reproduced"
-            others = [f"{n} {outcome}" for outcome, n in tally.items() if outcome != REPRODUCED]
-            texts = [f"{tally.get(REPRODUCED, 0)} of {total} {success}", *others]
+            further = [f"{n} {outcome}" for outcome, n in tally.items() if outcome != REPRODUCED]
+            texts = [f"{tally.get(REPRODUCED, 0)} of {total} {success}", *further]
             shown.append(f"{noun}s: {', '.join(texts)}")
     return shown
 
@@ -242,7 +244,7 @@ def missing_data_line(figures: Sequence[StoredFigure]) -> str:
 
 
 def not_comparable_line(figures: Sequence[StoredFigure]) -> str:
-    """Line with the reasons why claims are not comparable; empty if all are."""
+    """Line with the reasons why claims are not comparable; empty without such claims."""
     rows = _rows(figures)
     tally = Counter(row["reason"] for row in rows if row.get("reason"))
     reasons = ", ".join(f"{n} {reason}" for reason, n in tally.most_common())

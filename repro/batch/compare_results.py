@@ -20,7 +20,8 @@ _LISTED = 5
 class Change:
     """Differences of a figure's two results, a line each.
 
-    ``other`` is the reason why the two cannot be compared, or empty.
+    ``other`` is the obstacle to a comparison of the two results, or empty. It is the key of
+    ``repro check --json``.
     """
 
     id: str
@@ -44,11 +45,11 @@ class Change:
 
 def compare(
     figures: Sequence[StoredFigure],
-    others: Sequence[StoredFigure],
+    earlier: Sequence[StoredFigure],
     specs: Mapping[FigureEntry, FigureSpec],
 ) -> list[Change]:
-    """Compare each figure's result with the result of the same figure among ``others``."""
-    before = {figure.entry: figure.result for figure in others if figure.result}
+    """Compare each figure's result with the result of the same figure in ``earlier``."""
+    before = {figure.entry: figure.result for figure in earlier if figure.result}
     changes = []
     for figure in figures:
         change = Change(figure.entry.id)
@@ -143,7 +144,10 @@ def _by_key(result: Mapping[str, Any]) -> dict[tuple[Any, ...], Mapping[str, Any
 
 
 def _distance(new: Any, old: Any) -> float:
-    """Relative distance of two of our values; infinite if one is no number and they differ."""
+    """Relative distance of two of our values.
+
+    Different values are infinitely distant if one of them is no number.
+    """
     if not is_number(new) or not is_number(old):
         return 0.0 if new == old else float("inf")
     return float(abs(new - old) / max(abs(new), abs(old), 1e-300))

@@ -30,17 +30,17 @@ def run(
 ) -> Iterator[Outcome]:
     """Execute ``jobs`` notebooks at a time; yield each outcome as its notebook ends.
 
-    By default ``jobs`` is one per CPU, or with the backend ``dask`` one per thread of the workers.
-    A notebook whose dask worker dies begins again on another worker. ``watch`` gets the running
-    figures five times a second. Without ``watch``, lines of progress are printed.
+    With ``jobs`` None there is one notebook per CPU, on the backend ``dask`` one per thread of the
+    workers. A notebook whose dask worker dies begins again on another worker. ``watch`` gets the
+    running figures five times a second. Without ``watch``, lines of progress are printed.
     """
     started_at: StartTimes = {}
     running: dict[Future[Outcome], Task] = {}
     waiting = iter(tasks)
     progress = progress_lines(tasks)
     with _pool(jobs, backend, scheduler) as (pool, execute_task, slots):
-        # Notebooks share the CPUs: starting a process takes longer than most simulations, and each
-        # process compiles for itself.
+        # Notebooks divide the CPUs among their simulation processes. More processes would not pay:
+        # a start takes longer than most simulations, and each process compiles for itself.
         cpus = max(1, joblib.cpu_count() // max(1, min(slots, len(tasks))))
         while True:
             # On dask a notebook leaves its worker's thread to simulations. Dask itself would
@@ -69,16 +69,16 @@ def run(
 
 
 def progress_lines(tasks: Sequence[Task], every_s: float = _REPORT_EVERY_S) -> Iterator[list[str]]:
-    """Yield lines on the progress of notebooks, for each at most once in ``every_s`` seconds."""
+    """Yield lines on the progress of notebooks, at most one per notebook in ``every_s`` seconds."""
     reported = {task.id: (time.monotonic(), "") for task in tasks}
     while True:
         lines = []
         for task in tasks:
-            time_s, before = reported[task.id]
-            if time.monotonic() - time_s < every_s:
+            reported_s, reported_done = reported[task.id]
+            if time.monotonic() - reported_s < every_s:
                 continue
             done = task.simulations_done()
-            if done not in ("", before):
+            if done not in ("", reported_done):
                 reported[task.id] = (time.monotonic(), done)
                 lines.append(f"{task.id} {done} simulations")
         yield lines
@@ -88,7 +88,7 @@ def progress_lines(tasks: Sequence[Task], every_s: float = _REPORT_EVERY_S) -> I
 def _pool(
     jobs: int | None, backend: str, scheduler: str | None
 ) -> Iterator[tuple[Executor, Callable[[Task], Outcome], int]]:
-    """Yield an executor, the function that it runs per notebook, and the notebooks at a time.
+    """Yield an executor, its function for a notebook, and the number of notebooks at a time.
 
     An interrupted batch ends at once: threads and workers end with this process.
     """

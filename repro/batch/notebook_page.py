@@ -12,8 +12,8 @@ def as_page(notebook: bytes, title: str) -> bytes:
     exporter = HTMLExporter(  # type: ignore[no-untyped-call]
         template_name="basic", exclude_anchor_links=True
     )
-    read = nbformat.reads(notebook.decode(), as_version=4)  # type: ignore[no-untyped-call]
-    body, _ = exporter.from_notebook_node(read)
+    document = nbformat.reads(notebook.decode(), as_version=4)  # type: ignore[no-untyped-call]
+    body, _ = exporter.from_notebook_node(document)
     colours = [
         HtmlFormatter(style=style).get_style_defs(".highlight") for style in ("default", "monokai")
     ]

@@ -16,7 +16,7 @@ from repro.figures import variation
 from repro.figures.fingerprint import fingerprint, is_current
 from repro.figures.notebook import FIGURE_ID, accepted_by
 from repro.figures.params import FigureEntry
-from repro.figures.saved import ERROR, read_result, sweep, to_json, verdict_counts
+from repro.figures.saved import ERROR, read_result, remove_unfinished, to_json, verdict_counts
 from repro.files.whole import write_whole
 
 #: Parameters with an option of their own.
@@ -59,7 +59,7 @@ def plan(
             parameters[FIGURE_ID] = entry.id
         task = Task(entry, parameters, expected, scratch, changed)
         folder = task.folder
-        sweep(folder)
+        remove_unfinished(folder)
         result, damage = read_result(folder)
         broken = bool(damage) or (folder / ERROR).exists()
         if not force and not broken and is_current(folder, entry.stem, expected):

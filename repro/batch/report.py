@@ -21,12 +21,12 @@ from repro.batch.check import (
 )
 from repro.figures.claims import OUTCOMES, OWN_CHECKS
 from repro.figures.params import judged_rules
-from repro.figures.points import shares
+from repro.figures.points import within_distances
 from repro.figures.saved import RESULT, paper_name, shown_values, verdict_word
 from repro.figures.tolerance import flat, show
 from repro.files.whole import write_whole
 
-#: Labels of figures after the verdicts.
+#: Labels of figures without the verdict of a paper's claim; tallies list them after the verdicts.
 _OTHERS = (OWN_CHECKS, "no claims", "failed", "damaged")
 
 
@@ -47,7 +47,7 @@ def templates() -> jinja2.Environment:
         shown_values=shown_values,
         verdict_word=verdict_word,
         tallied=_tallied,
-        shares=shares,
+        within_distances=within_distances,
         paper_name=paper_name,
         show=show,
         distance_text=distance_text,
@@ -84,7 +84,7 @@ def write_report(
 
 
 def _tallied(cards: Sequence[Card]) -> list[tuple[str, int]]:
-    """Count the cards of each verdict, from best to worst."""
+    """Numbers of cards by verdict, from best to worst, then by label."""
     tally = Counter(card.verdict for card in cards)
     return [(word, tally[word]) for word in (*OUTCOMES, *_OTHERS) if tally[word]]
 

@@ -76,7 +76,7 @@ class Outcome:
     #: number of the cell that failed, as in ``In [3]``
     cell: int | None = None
     warnings: tuple[str, ...] = ()
-    #: how the parameters differ from the paper's, in words
+    #: how the inputs differ from the parameter file's, in words
     variation: str = ""
 
 

@@ -97,9 +97,7 @@ def ignored_lines(ignored: dict[str, Any]) -> list[str]:
         "columns": "not used by this run: trace columns",
         "file_columns": "not read by the format: columns of the file",
     }
-    lines = [
-        f"{start} {listed(ignored[key])}" for key, start in starts.items() if ignored.get(key)
-    ]
+    lines = [f"{start} {listed(ignored[key])}" for key, start in starts.items() if ignored.get(key)]
     if ignored.get("rows"):
         counts = (f"{reason}: {rows:,}" for reason, rows in ignored["rows"].items())
         lines.append(f"left out: rows of the trace ({', '.join(counts)})")

@@ -52,11 +52,11 @@ def expect(
         Arguments of several calls, in place of ``arguments``. The message shows the failed call
         with the shortest arguments.
     mistakes : mapping, optional
-        Name of a mistake -> its answer, or a function that computes it from the arguments. A
-        passed call contradicts a mistake that would have given another answer there. A mistake is
-        likely if it gives the student's answer in every failed call, and fewer passed calls
-        contradict it than there are failed calls. The message names the likely mistake that
-        the fewest passed calls contradict, the first of equals.
+        Name of a mistake -> its answer, or a function that computes it from the arguments. A call
+        with the right answer speaks against a mistake that would give another answer. A mistake is
+        likely if it gives the student's answer in every failed call, and if fewer calls speak
+        against it than failed. The message names the first likely mistake against which the fewest
+        calls speak.
     because : str
         Reason for the right answer.
     see : str
@@ -140,14 +140,14 @@ def _mistake_line(
     def fits(mistake: Any, number: int) -> bool:
         return _fits(mistake, calls[number], answers[number], tolerance)
 
-    contradicted = {
+    calls_against = {
         name: sum(not fits(mistake, number) for number in range(len(calls)))
         for name, mistake in mistakes.items()
         if all(fits(mistake, number) for number in failed)
     }
-    best = min(contradicted, key=lambda name: contradicted[name], default="")
-    # A mistake that explains one failed call and contradicts the others may fit by chance.
-    is_likely = bool(best) and contradicted[best] < len(failed)
+    best = min(calls_against, key=lambda name: calls_against[name], default="")
+    # A mistake that explains one failed call may fit by chance if a right call speaks against it.
+    is_likely = bool(best) and calls_against[best] < len(failed)
     return f"\n  {MISTAKE}{best}." if is_likely else ""
 
 
@@ -213,8 +213,11 @@ def _answer(
     try:
         return called(*passed), _change(arguments, passed)
     except NotImplementedError as error:
-        name = traceback.extract_tb(error.__traceback__)[-1].name
-        raise Wrong(f"`{name}` is still empty: write it above, then run both cells.") from None
+        # the empty function may be another one, which the function calls
+        empty_name = traceback.extract_tb(error.__traceback__)[-1].name
+        raise Wrong(
+            f"`{empty_name}` is still empty: write it above, then run both cells."
+        ) from None
     except Wrong:
         raise
     except Exception as error:
@@ -234,9 +237,9 @@ def _change(before: Sequence[Any], after: Sequence[Any]) -> str:
 
 
 def _cell_line(error: BaseException) -> str:
-    """Line number of an error in its cell.
+    """Line number of an error in the student's cell.
 
-    If both cells are in the traceback, it is the line of the student's cell.
+    It is the line of the test cell if the student's cell is not in the traceback.
     """
     frames = [
         frame

@@ -215,20 +215,20 @@ class Verdict:
         row |= {"ours": plain(self.ours), "tolerance": claim.tolerance()}
         row |= {"source": claim.source, "certainty": claim.certainty}
         row |= {"verdict": self.outcome, "stand_in": claim.stand_in}
-        rare: dict[str, Any] = {"series": claim.series, "deviation": claim.deviation}
-        rare["reason"] = self.reason
+        optional: dict[str, Any] = {"series": claim.series, "deviation": claim.deviation}
+        optional["reason"] = self.reason
         if self.point is not None:
             row["published"] = self.point.published
-            rare |= {"farthest": {**self.where, "unit": self.point.unit}, "judged": self.judged}
-        return row | {name: value for name, value in rare.items() if value is not None}
+            optional |= {"farthest": {**self.where, "unit": self.point.unit}, "judged": self.judged}
+        return row | {name: value for name, value in optional.items() if value is not None}
 
 
 def judge(claim: Claim, value: Any, reason: Reason = NOT_PUBLISHED) -> Verdict:
     """Compare a value with a claim.
 
     ``reproduced``: the tolerance holds and the relation holds, as far as the claim has them.
-    ``partial``: only the relation holds. ``not comparable``: the value is None or NaN; ``reason``
-    says why.
+    ``partial``: only the relation holds. ``missed``: the relation fails, or the tolerance of a claim
+    without relation. ``not comparable``: all values are None or NaN; ``reason`` says why.
     """
     try:
         value = plain(value)
@@ -316,7 +316,7 @@ def points_of(
     rules: str,
     origin: str = "simulation",
 ) -> list[Point]:
-    """Points of the claims that have published numbers and are about no series.
+    """Points of the claims of kind ``number`` that are about no series and publish only numbers.
 
     If the figure has ``series_points``, derived claims are left out. Their numbers follow from
     these points.

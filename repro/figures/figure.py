@@ -152,8 +152,8 @@ class FigureRun:
     def traces(self) -> dict[Any, pd.DataFrame]:
         """Open the traces that the inputs name, as `trace`.
 
-        They are those of the input ``traces``, by label, or the input ``trace`` once for each seed
-        of the input ``seeds``, by seed. A user's file has one label, the first seed.
+        The input ``traces`` gives traces by label. Without it, the input ``trace`` is opened once
+        for each seed of the input ``seeds``, by seed. A user's file has one label, the first seed.
         """
         if "traces" in self.inputs:
             return {label: self.trace(name) for label, name in self.inputs.traces.items()}
@@ -232,8 +232,8 @@ class FigureRun:
         Returns
         -------
         dict
-            Result of each run by (rule set, series, label of the trace). What is the same for all
-            runs, one rule set or one trace, is left out of the keys.
+            Result of each run by (rule set, series, label of the trace). Keys have no rule set if
+            the rules are one text, and no label if the trace is one DataFrame.
 
         Examples
         --------
@@ -263,7 +263,7 @@ class FigureRun:
         return results
 
     def sweep(self, cases: Mapping[Label, Case], workers: int | None = None) -> dict[Label, Any]:
-        """Run many simulations in parallel and return their measures, by label, in input order.
+        """Run many simulations in parallel and return their outcomes, by label, in input order.
 
         Each simulation is cached, so a killed sweep goes on where it stopped. The longest ``cases``
         should come first. ``workers`` are processes on this machine: by default one per CPU, in a
@@ -285,9 +285,9 @@ class FigureRun:
             length = {"jobs": 1} if isinstance(case.measure, MeasuredJobs) else {}
             self.trace(str(name), seed, **{**length, **case.options})
         resolved = [self._resolved(case) for case in cases.values()]
-        measures = sweep.run(resolved, workers, self._simulated)
+        outcomes = sweep.run(resolved, workers, self._simulated)
         self._simulated += len(cases)
-        return dict(zip(cases, measures, strict=True))
+        return dict(zip(cases, outcomes, strict=True))
 
     def _resolved(self, case: Case) -> Case:
         """Make the objects that a case names, and record its data."""
@@ -394,7 +394,7 @@ class FigureRun:
         if self._kernel.is_faithful():
             result["fingerprint"] = self._fingerprint
         result["wall_s"] = round(time.perf_counter() - self._started, 3)
-        saved.sweep(self.folder)
+        saved.remove_unfinished(self.folder)
         if not all_points:
             (self.folder / points_file).unlink(missing_ok=True)
         for name, content in files.items():

@@ -13,7 +13,7 @@ from repro.figures.params import FigureEntry
 from repro.figures.saved import damaged, read_result
 from repro.files import public
 
-#: Files of the package that only start, watch or show runs; any other may change a result.
+#: Files of the package that only start, watch or show runs; any other file may change a result.
 BYSTANDERS = (
     *("batch/**/*.py", "cli/**/*.py", "testing/**/*.py"),
     *("figures/fingerprint.py", "figures/progress.py"),
@@ -23,8 +23,8 @@ BYSTANDERS = (
 def fingerprint(entry: FigureEntry, profile: str, parameters: Mapping[str, Any]) -> str:
     """Hash of everything that a figure's result depends on, except public and user's files.
 
-    Parameters of the notebook that have their default value do not count. Neither do figure_id
-    and out; the id and the profile are in every hash.
+    Parameters of the notebook that have their default value do not count. Neither do figure_id,
+    profile and out; the id and the profile are in every hash.
     """
     defaults = accepted_by(entry)
     # `...` is the default of an absent parameter, and of one that the notebook computes
@@ -50,7 +50,7 @@ def is_current(folder: Path, stem: str, expected: str) -> bool:
 
 
 def _data_changed(result: Mapping[str, Any]) -> bool:
-    """Whether a user's file changed, a public file disappeared, or one replaces a stand-in."""
+    """Whether a user's file changed, or a public file disappeared or replaces a stand-in."""
     for used in result.get("data", []):
         name = used.get("name")
         kind = used.get("kind")

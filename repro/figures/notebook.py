@@ -24,11 +24,11 @@ _INJECTED = "# Parameters\n"
 def cells(notebook: Path) -> list[tuple[str, str, list[str]]]:
     """Type, source and tags of each cell, without outputs and counters."""
     try:
-        read = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-        tags = [list(cell.get("metadata", {}).get("tags", [])) for cell in read]
+        json_cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        tags = [list(cell.get("metadata", {}).get("tags", [])) for cell in json_cells]
         return [
-            (str(cell["cell_type"]), "".join(cell["source"]), names)
-            for cell, names in zip(read, tags, strict=True)
+            (str(cell["cell_type"]), "".join(cell["source"]), cell_tags)
+            for cell, cell_tags in zip(json_cells, tags, strict=True)
         ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ParamError(
@@ -37,7 +37,7 @@ def cells(notebook: Path) -> list[tuple[str, str, list[str]]]:
 
 
 def accepted(notebook: Path) -> dict[str, Any]:
-    """Default values by name in the parameters cell; ``...`` for an expression, not a literal."""
+    """Default value of each name in the parameters cell; ``...`` if it is no literal."""
     tagged = [source for kind, source, tags in cells(notebook) if "parameters" in tags]
     if not tagged:
         raise ParamError(f"{notebook}: no cell is tagged `parameters`; tag the first one")

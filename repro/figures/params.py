@@ -125,9 +125,9 @@ def _form(value: Any) -> str:
         forms = {_form(item) for item in value}
         if forms == {"a number", "a whole number"}:
             forms = {"a number"}
-        several = {"a whole number": "whole numbers", "a number": "numbers", "a text": "texts"}
-        kind = several.get(forms.pop(), "values") if len(forms) == 1 else "values"
-        return f"a list of {kind}" if value else "an empty list"
+        plurals = {"a whole number": "whole numbers", "a number": "numbers", "a text": "texts"}
+        plural = plurals.get(forms.pop(), "values") if len(forms) == 1 else "values"
+        return f"a list of {plural}" if value else "an empty list"
     return "a mapping" if isinstance(value, Mapping) else "another value"
 
 
@@ -173,7 +173,7 @@ class FigureEntry:
 
     @property
     def names_notebook(self) -> bool:
-        """Whether the notebook has another stem, which the parameter file names."""
+        """Whether the parameter file names a notebook with another stem than its own."""
         return self.notebook != _notebook_file(self.root, self.id)
 
     @property
@@ -367,7 +367,10 @@ def _figures_of_notebook(text: str, entries: Sequence[FigureEntry]) -> list[str]
 def select(
     ids: Sequence[str], entries: Sequence[FigureEntry], *, paper: str | None = None
 ) -> list[FigureEntry]:
-    """Figures with these ids and of a paper, each once, in the order of ``entries``."""
+    """Figures of a paper (None: of all papers), each once, in the order of ``entries``.
+
+    If there are ``ids``, only figures with these ids or unique prefixes are selected.
+    """
     chosen = {resolve(text, entries).id for text in ids}
     if paper is not None:
         papers = sorted({entry.paper for entry in entries})

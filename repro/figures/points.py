@@ -25,7 +25,7 @@ COLUMNS = (
 )
 #: Columns of the points file only where a point has them.
 FLAGS = ("aside", "uncounted")
-#: Relative distances. The headline gives the share of points within each.
+#: Relative distances. The headline gives the part of the points within each.
 DISTANCES = (0.01, 0.02, 0.1)
 
 
@@ -167,8 +167,8 @@ def is_counted(row: Mapping[str, Any]) -> bool:
     return row["distance"] is not None and not any(row.get(name) for name in FLAGS)
 
 
-def shares(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Number of counted points (``judged``), and their shares within 1, 2 and 10 % of published."""
+def within_distances(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Number of counted points (key ``judged``), and their part within each of `DISTANCES`."""
     distances = [abs(row["distance"]) for row in rows if is_counted(row)]
     within = {
         f"{100 * limit:g} %": sum(distance <= limit for distance in distances)

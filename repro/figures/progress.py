@@ -39,19 +39,19 @@ def write_progress(done: int, total: int | None = None) -> None:
 def show_progress(done: int, total: int) -> Iterator[Callable[[int], None]]:
     """Yield the function that shows the number of simulations done.
 
-    It moves a bar in a notebook that a reader runs. In a batch, or without IPython, it prints a
-    line every ten seconds.
+    It moves a bar in a notebook that a reader runs. In a batch, or without IPython or tqdm, it
+    prints a line at most every ten seconds.
     """
     bar = _bar(done, total) if shell() is not None and not in_batch() else None
     last_line = time.monotonic()
 
     def show(count: int) -> None:
-        nonlocal last_line
+        nonlocal last_line_s
         write_progress(count, total)
         if bar is not None:
             bar.update(count - bar.n)
-        elif time.monotonic() - last_line > _LINE_EVERY_S:
-            last_line = time.monotonic()
+        elif time.monotonic() - last_line_s > _LINE_EVERY_S:
+            last_line_s = time.monotonic()
             print(f"{count} of {total} simulations", flush=True)
 
     with contextlib.nullcontext() if bar is None else bar:

@@ -32,7 +32,7 @@ from repro.figures.claims import (
     is_own_check,
 )
 from repro.figures.params import FigureSpec, judged_rules
-from repro.figures.points import Point, shares
+from repro.figures.points import Point, within_distances
 from repro.figures.tolerance import show
 from repro.files.spreadsheet import safe_cells
 from repro.files.whole import read_small
@@ -96,8 +96,8 @@ class _Result(_Saved):
     lock: _Lock | None = None
     files: dict[str, str] | None = None
     verdict: _FigureVerdict | None
-    #: differences from the paper's parameters, ``{name: [here, paper]}``; a result with any has no
-    #: claims
+    #: inputs that differ from the parameter file's, ``{name: [here, parameter file]}``; a result
+    #: with differences has no claims
     variation: dict[str, list[Any]] = {}
     claims: list[_Row]
     points: list[_Point]
@@ -142,7 +142,7 @@ def title_line(
     verdicts: Sequence[Verdict],
     seeds: Collection[int] = (),
 ) -> str:
-    """Caption of a figure: paper, number, seeds, rule set, verdicts, data, meaning of its marks.
+    """Caption: paper, reference, profile, seeds, rule set, verdicts, data, marks and remarks.
 
     ``seeds`` are all seeds that the run used. They are written unless the inputs have ``seeds``.
     """
@@ -179,9 +179,9 @@ def verdict_counts(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     for own, noun, success in ((False, "claims", "reproduced"), (True, "own checks", "hold")):
         tally = Counter(outcomes[own])
         if tally:
-            others = "".join(f", {tally[name]} {name}" for name in OUTCOMES[1:] if tally[name])
+            further = "".join(f", {tally[name]} {name}" for name in OUTCOMES[1:] if tally[name])
             total = sum(tally.values())
-            texts.append(f"{tally[REPRODUCED]} of {total} {noun} {success}{others}")
+            texts.append(f"{tally[REPRODUCED]} of {total} {noun} {success}{further}")
     return texts
 
 
@@ -243,9 +243,9 @@ class Verdicts(pd.DataFrame):
 
     @classmethod
     def of(
-        cls, verdicts: Sequence[Verdict], points: Sequence[Point], notes: Mapping[str, str]
+        cls, verdicts: Sequence[Verdict], points: Sequence[Point], remarks: Mapping[str, str]
     ) -> "Verdicts":
-        """Make the table of a run's verdicts; points and remarks go to the summary."""
+        """Make the table of a run's verdicts; points and `remarks` go to the summary."""
         columns = ["verdict", "claim", "published", "ours", "tolerance", "certainty", "source"]
         rows = [verdict.row() for verdict in verdicts]
         for row in rows:
@@ -254,12 +254,12 @@ class Verdicts(pd.DataFrame):
             claim = f"{row['what']} ({point})" if point else row["what"]
             row |= {"claim": claim, "published": published, "ours": ours, "verdict": word}
         frame = cls(rows, columns=[*columns, "kind"])
-        frame.attrs["sentence"] = summary(verdicts, points, notes)
+        frame.attrs["sentence"] = summary(verdicts, points, remarks)
         return frame
 
     @classmethod
     def of_variation(
-        cls, changed: Mapping[str, list[Any]], folder: Path, notes: Mapping[str, str]
+        cls, changed: Mapping[str, list[Any]], folder: Path, remarks: Mapping[str, str]
     ) -> "Verdicts":
         """Make the empty table of a variation, which nothing judges."""
         frame = cls(columns=["verdict", "claim"])
@@ -267,7 +267,7 @@ class Verdicts(pd.DataFrame):
             f"Variation of the paper's figure: {variation.text(changed)}",
             "Nothing is judged; published values belong to the paper's setting",
             f"Saved in {os.path.relpath(folder, paths.project_root())}",
-            *(text[0].upper() + text[1:] for text in notes.values()),
+            *(text[0].upper() + text[1:] for text in remarks.values()),
         ]
         frame.attrs["sentence"] = " ".join(f"{sentence}." for sentence in sentences)
         return frame
@@ -313,26 +313,30 @@ def shown_values(row: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def verdict_word(row: Mapping[str, Any]) -> str:
-    """Verdict of a claim's row in words: ``holds`` for an own check, with the reason if any."""
+    """Verdict of a claim's row, with the reason if any; ``holds`` for a reproduced own check."""
     if row["verdict"] == REPRODUCED and is_own_check(row["kind"], row["certainty"]):
         return "holds"
     reason = f": {row['reason']}" if row.get("reason") else ""
     return f"{row['verdict']}{reason}"
 
 
-def summary(verdicts: Sequence[Verdict], points: Sequence[Point], notes: Mapping[str, str]) -> str:
+def summary(
+    verdicts: Sequence[Verdict], points: Sequence[Point], remarks: Mapping[str, str]
+) -> str:
     """Sentences on claims reproduced and missed, distances from published numbers, and remarks."""
     sentences = _counts(verdicts)
     for outcome in (PARTIAL, MISSED):
         texts = [verdict.claim.what for verdict in verdicts if verdict.outcome == outcome]
         if texts:
             sentences.append(f"{outcome.capitalize()}: {'; '.join(texts)}")
-    distances = shares(point.row() for point in points)
+    distances = within_distances(point.row() for point in points)
     if count := distances["judged"]:
-        share = 100 * distances["within"]["2 %"]
+        percentage = 100 * distances["within"]["2 %"]
         plural = "s" if count > 1 else ""
-        sentences.append(f"{count} published number{plural} compared, {share:.0f} % within 2 %")
-    sentences += [text[0].upper() + text[1:] for text in notes.values()]
+        sentences.append(
+            f"{count} published number{plural} compared, {percentage:.0f} % within 2 %"
+        )
+    sentences += [text[0].upper() + text[1:] for text in remarks.values()]
     return " ".join(f"{sentence}." for sentence in sentences or ["No claims"])
 
 
@@ -393,7 +397,7 @@ def _read(path: Path, model: type[_Saved], remedy: str) -> tuple[dict[str, Any],
     return {}, f"{path.name}: damaged ({fault}); {remedy}"
 
 
-def sweep(folder: Path) -> None:
+def remove_unfinished(folder: Path) -> None:
     """Remove unfinished files of a killed `repro.files.whole.write_whole` from ``folder``."""
     for leftover in folder.glob(".*-*"):
         if leftover.is_file():

@@ -1,6 +1,6 @@
 """Runs many simulations: cached cases are read, the others run in processes or on dask workers.
 
-A *measure* is the function from a case to the part of its simulation that is kept.
+A *measure* is the function from a case to its *outcome*, the part of its simulation that is kept.
 """
 
 from __future__ import annotations
@@ -163,14 +163,14 @@ def digests(cases: Iterable[Case]) -> list[str | None]:
     sources = functools.cache(_sources)
     keys: list[str | None] = []
     for case in cases:
-        named = [case.settings.get("perf"), *case.options.values(), *named_files(case.policy)]
+        texts = [case.settings.get("perf"), *case.options.values(), *named_files(case.policy)]
         if isinstance(case.trace, str):
             # Generators may use the public throughput table without an option that names it.
-            named += [case.trace, throughput_files.PUBLIC]
-        files = [(text, state(text)) for text in named if isinstance(text, str)]
-        label = getattr(case.trace, "attrs", {}).get("name")
+            texts += [case.trace, throughput_files.PUBLIC]
+        files = [(text, state(text)) for text in texts if isinstance(text, str)]
+        trace_name = getattr(case.trace, "attrs", {}).get("name")
         try:
-            keys.append(cache.key(case, label, files, *sources(case.measure.__module__)))
+            keys.append(cache.key(case, trace_name, files, *sources(case.measure.__module__)))
         except cache.NotCacheable:
             keys.append(None)
     return keys
@@ -189,7 +189,8 @@ def _state(text: str) -> str | bool | None:
 def _sources(module: str) -> tuple[str | None, str]:
     """Hashes of the code that the measures of a module run, and of the tables that they may read.
 
-    The first is None for this module, whose code `SIMULATION_SOURCES` has, and outside `repro`.
+    The hash of the code is None for this module, which `cache.source_hash` covers, and for modules
+    outside ``repro``.
     """
     if module == __name__ or not module.startswith("repro."):
         return None, cache.simulated_tables_hash()
@@ -200,37 +201,37 @@ def _sources(module: str) -> tuple[str | None, str]:
 
 
 def outcome(case: Case, digest: str | None = None) -> Any:
-    """Measure of a resolved case, read from the cache or computed."""
-    name = digest or digests([case])[0]
-    return _computed(case) if name is None else cache.remembered(name, lambda: _computed(case))
+    """Outcome of a resolved case, read from the cache or computed."""
+    key = digest or digests([case])[0]
+    return _computed(case) if key is None else cache.remembered(key, lambda: _computed(case))
 
 
 def _computed(case: Case) -> Outcome:
-    """Compute the measure of a case; a dict gets ``wall_s``, which a Result has in ``meta``."""
+    """Compute the outcome of a case; a dict gets ``wall_s``, which a Result has in ``meta``."""
     started = time.perf_counter()
-    measured = case.measure(case)
-    if isinstance(measured, Result):
-        return measured
-    return {"wall_s": time.perf_counter() - started, **measured}
+    computed = case.measure(case)
+    if isinstance(computed, Result):
+        return computed
+    return {"wall_s": time.perf_counter() - started, **computed}
 
 
 def run(cases: Sequence[Case], workers: int | None = None, before: int = 0) -> list[Any]:
-    """Run the cases that are not cached; return all measures in input order.
+    """Run the cases that are not cached; return all outcomes in input order.
 
     ``before`` is the number of simulations that this notebook has done already.
     """
     # a case that is not cacheable has its number as a key
-    names = [name or number for number, name in enumerate(digests(cases))]
-    # Equal cases with different labels are one simulation.
-    to_run = dict(zip(names, cases, strict=True))
+    keys = [digest or number for number, digest in enumerate(digests(cases))]
+    # Equal cases have equal keys and are simulated once.
+    to_run = dict(zip(keys, cases, strict=True))
     done: dict[str | int, Outcome] = {}
-    for name in to_run:
-        if isinstance(name, str) and (cached := cache.recall(name)) is not None:
-            done[name] = cached
-    to_run = {name: to_run[name] for name in _spread(to_run)}
+    for key in to_run:
+        if isinstance(key, str) and (cached := cache.recall(key)) is not None:
+            done[key] = cached
+    to_run = {key: to_run[key] for key in _spread(to_run)}
     with show_progress(before + len(done), before + len(to_run)) as show:
         _run_missing(to_run, done, workers, lambda: show(before + len(done)))
-    return [done[name] for name in names]
+    return [done[key] for key in keys]
 
 
 def _run_missing(
@@ -239,19 +240,19 @@ def _run_missing(
     workers: int | None,
     show: Callable[[], None],
 ) -> None:
-    """Run the cases that ``done`` lacks and add their measures; call ``show`` after each."""
+    """Run the cases that ``done`` lacks and add their outcomes; call ``show`` after each."""
     deaths = 0
-    while missing := [name for name in cases if name not in done]:
+    while missing := [key for key in cases if key not in done]:
         done_before = len(done)
         try:
             with _pool(len(missing), workers) as (settings, on_dask):
                 parallel = joblib.Parallel(return_as="generator_unordered", **settings)
-                calls = (joblib.delayed(_named_outcome)(name, cases[name]) for name in missing)
-                for name, measured in parallel(calls):
-                    done[name] = measured
+                calls = (joblib.delayed(_keyed_outcome)(key, cases[key]) for key in missing)
+                for key, computed in parallel(calls):
+                    done[key] = computed
                     # Workers on other machines have caches of their own.
-                    if on_dask and isinstance(name, str):
-                        cache.remembered(name, functools.partial(done.get, name))
+                    if on_dask and isinstance(key, str):
+                        cache.remembered(key, functools.partial(done.get, key))
                     show()
         except TerminatedWorkerError:
             deaths = deaths + 1 if len(done) == done_before else 1
@@ -271,15 +272,15 @@ def _spread(cases: Mapping[str | int, Case]) -> list[str | int]:
     """
     earlier_cases: Counter[type] = Counter()
     turn: dict[str | int, int] = {}
-    for name, case in cases.items():
-        turn[name] = earlier_cases[type(case.policy)]
+    for key, case in cases.items():
+        turn[key] = earlier_cases[type(case.policy)]
         earlier_cases[type(case.policy)] += 1
     return sorted(turn, key=turn.__getitem__)
 
 
-def _named_outcome(name: str | int, case: Case) -> tuple[str | int, Outcome]:
-    """Cache key and measure of a case; a number as key says that the case is not cacheable."""
-    return name, outcome(case, name) if isinstance(name, str) else _computed(case)
+def _keyed_outcome(key: str | int, case: Case) -> tuple[str | int, Outcome]:
+    """Cache key and outcome of a case; a number as key says that the case is not cacheable."""
+    return key, outcome(case, key) if isinstance(key, str) else _computed(case)
 
 
 @contextlib.contextmanager

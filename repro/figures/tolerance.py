@@ -166,8 +166,8 @@ def show(value: Any) -> str:
 def within(accept: Accept, published: Any, value: Any) -> bool:
     """Whether a plain value lies within the tolerance of the published value.
 
-    Lists are compared element by element. A published None fits any value, a published text with
-    ``exact`` fits True.
+    Lists are compared element by element. A None in a published list fits any value. A published
+    text fits True if the tolerance is ``exact``; otherwise low and high judge our number.
     """
     if isinstance(published, str):
         if accept.exact:

@@ -1,4 +1,4 @@
-"""Variations: runs of a figure with other parameters than the paper's, which nothing judges."""
+"""Variations: runs of a figure with other inputs than its parameter file's, never judged."""
 
 from __future__ import annotations
 
@@ -66,20 +66,22 @@ def text(changed: Mapping[str, list[Any]]) -> str:
 
 
 def setting_text(changed: Mapping[str, list[Any]]) -> str:
-    """The paper's settings where a run differs: ``cluster 8x8``; empty if nothing does.
+    """Settings of the parameter file from which a run differs, ``cluster 8x8``; may be empty.
 
     >>> setting_text({"cluster": ["4x8", "8x8"], "extra": [["newest"], None]})
     'cluster 8x8'
     """
-    texts = [f"{name} {_short(paper)}" for name, (_, paper) in changed.items() if name != "extra"]
+    texts = [
+        f"{name} {_short(in_file)}" for name, (_, in_file) in changed.items() if name != "extra"
+    ]
     return ", ".join(texts)
 
 
-def _difference(name: str, here: Any, paper: Any) -> str:
+def _difference(name: str, here: Any, in_file: Any) -> str:
     """Difference of an input in words."""
     if name == "extra":
         return f"with {_short(here)}"
-    return f"{name} {_short(here)} instead of {_short(paper)}"
+    return f"{name} {_short(here)} instead of {_short(in_file)}"
 
 
 def _short(value: Any) -> str:

@@ -43,8 +43,8 @@ def line_chart(
     published : DataFrame, optional
         Published values in the same columns.
     published_band : tuple of str, optional
-        Columns of ``published`` with the lower and upper end of a whisker. The published values are
-        then joined to a curve.
+        Columns of ``published`` with the lower and upper ends of whiskers. Dashes then join the
+        published points.
     band : tuple of str, optional
         Columns of the lower and upper edge of a shaded band.
     markers : bool

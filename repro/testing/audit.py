@@ -59,13 +59,14 @@ class _Audit:
         order = np.lexsort((change, times))
         over = np.cumsum(change[order]) > limit + TOLERANCE
         if over.any():
+            # an excess begins with a start, and the starts follow the ends in ``times``
             event = order[int(over.argmax())]
             job = spans["job_id"].tolist()[event - len(spans)]
             fault = f"more than the {limit} GPUs of {where} are held at {times[event]:g} s"
             self.broken("capacity", job, fault)
 
     def gang(self, exact: bool) -> None:
-        """Check that a job holds GPUs once at a time, and if ``exact`` all of its demand."""
+        """Check that no intervals of a job overlap, and if ``exact`` that it holds its demand."""
         for job in self.jobs:
             free_from = -math.inf
             for span in sorted(self.spans.get(job.job_id, []), key=lambda s: (s.start, s.end)):
@@ -78,7 +79,7 @@ class _Audit:
                 free_from = span.end
 
     def ends_and_work(self, exact: bool) -> None:
-        """Check that each job of the trace ends once, after its intervals and its work."""
+        """Check that each job ends once, with its last interval, and is served its work."""
         seen: set[object] = set()
         for job in self.jobs:
             if job.job_id in seen:
@@ -107,7 +108,7 @@ class _Audit:
 
 
 def _by_node(intervals: pd.DataFrame) -> Iterable[tuple[int, pd.DataFrame]]:
-    """Intervals by node, with the GPUs held there; a group's members hold equal shares."""
+    """Intervals by node, with the GPUs held there, of which a group's members hold equal parts."""
     on_nodes = intervals.explode("nodes").dropna(subset="nodes")
     node = on_nodes["nodes"].str[0].astype(int)
     count = on_nodes["nodes"].str[1].astype(int)

@@ -56,14 +56,14 @@ def check_policy(
     - ids, file order: neither job ids nor the order of rows matter, except in ties
     - alone: a job alone takes its duration
     - scaling: all times doubled give all ends doubled; ``time_fields`` are doubled, too
-    - baseline: on a trace without the fields of `Policy.baseline`, the run equals that of the
-      baseline policy
+    - baseline: under rules ``paper``, a run without the inputs listed in `Policy.baseline`
+      (parameters, columns, performance model) equals that of the baseline policy
     - needs: the policy reads the fields in `needs` and no others
     - blind: durations that are not in `needs` have no influence
 
-    Policies with ``elastic = True`` skip ``gang`` and ``alone``. The rules ``work`` and ``alone``
-    allow for the costs of ``overhead``, for a performance model, and for completions noticed late
-    (`Policy.completions`).
+    Policies with ``elastic = True`` and rounds with ``ideal`` skip ``gang`` and ``alone``. A
+    performance model and completions noticed late (`Policy.completions`) skip ``alone``. With costs
+    of ``overhead`` or completions noticed late, ``work`` also accepts more than the required work.
 
     Parameters
     ----------
@@ -98,7 +98,10 @@ def check_policy(
 
 
 def widths_for(policy: Policy, cluster: Cluster, placement: Any = None) -> list[int]:
-    """Default gang sizes (GPUs): powers of two that fit, and the whole cluster."""
+    """Default gang sizes (GPUs): powers of two that fit, and all GPUs of the cluster.
+
+    On a cluster with GPU types, the largest size is all GPUs of the most numerous type.
+    """
     rule = placement if placement is not None else policy.placement
     rule = placement_base.make(rule) if isinstance(rule, str) else rule
     placer = rule.bind(cluster, np.random.default_rng(0))
@@ -175,7 +178,7 @@ class _Battery:
         self.mechanism: RoundMechanism | None = None
 
     def run(self, trace: pd.DataFrame, policy: Policy | None = None, **options: Any) -> Result:
-        """Simulate a trace with the battery's options, replaced by further ones."""
+        """Simulate a trace with the battery's options, of which ``options`` replace some."""
         return simulate(trace, self.cluster, policy or self.policy, **{**self.options, **options})
 
     def broken(self, rule: str, trace: str, job: object, fault: str) -> NoReturn:
@@ -240,10 +243,10 @@ class _Battery:
 
     def _ids(self, name: str, trace: pd.DataFrame, result: Result) -> None:
         """Rename the jobs: no JCT may change."""
-        other = trace.assign(job_id=np.random.default_rng(2).permutation(len(trace)))
+        renamed = trace.assign(job_id=np.random.default_rng(2).permutation(len(trace)))
         columns = ["num_gpus", "duration", "jct"]
         before = result.jobs.sort_values(columns).reset_index()
-        after = self.run(other).jobs.sort_values(columns).reset_index()
+        after = self.run(renamed).jobs.sort_values(columns).reset_index()
         differs = ~np.isclose(before["jct"], after["jct"], rtol=1e-9)
         if differs.any():
             job = before["job_id"].tolist()[int(differs.argmax())]
@@ -276,7 +279,7 @@ class _Battery:
             return
         if baseline.equals(self.policy, trace, modelled=modelled):
             other = self.run(trace, make(baseline.policy))
-            fault = f"without its declared fields, {baseline.policy!r} ends it at"
+            fault = f"the run has no input of the baseline, and {baseline.policy!r} ends it at"
             self._same("baseline", name, ends, other, fault)
 
     def _alone(self, name: str, trace: pd.DataFrame) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from repro.base.errors import ClaimError
 from repro.figures.claims import Claim, judge, judge_all, points_of
-from repro.figures.points import COLUMNS, Point, read_points, shares, thinned
+from repro.figures.points import COLUMNS, Point, read_points, thinned, within_distances
 
 FACTS = {"quantity": "average JCT", "unit": "h", "certainty": "artifact", "data": "public"}
 
@@ -36,7 +36,7 @@ def test_points_that_stand_aside_are_shown_and_not_counted():
     assert "aside" not in first.row() and second.row()["aside"] is True
     rows = [first.row(), second.row()]
     assert read_points(pd.DataFrame(rows)) == [first, second]
-    assert shares(rows) == {"judged": 1, "within": {"1 %": 1.0, "2 %": 1.0, "10 %": 1.0}}
+    assert within_distances(rows) == {"judged": 1, "within": {"1 %": 1.0, "2 %": 1.0, "10 %": 1.0}}
 
 
 @pytest.mark.parametrize("length", [1, 2, 10, 11, 12, 19, 58, 1000])
@@ -142,7 +142,7 @@ def test_published_numbers_of_claims_are_points_those_of_checks_and_examples_are
 def test_shares_count_what_was_judged():
     point = Point(series="a", published=100.0, ours=100.9, rules="paper", **FACTS)
     rows = [point.row(), point.model_copy(update={"ours": None}).row()]
-    found = shares(rows)
+    found = within_distances(rows)
     assert found["judged"] == 1 and found["within"] == {"1 %": 1.0, "2 %": 1.0, "10 %": 1.0}
 
 
