@@ -227,8 +227,8 @@ def judge(claim: Claim, value: Any, reason: Reason = NOT_PUBLISHED) -> Verdict:
     """Compare a value with a claim.
 
     ``reproduced``: the tolerance holds and the relation holds, as far as the claim has them.
-    ``partial``: only the relation holds. ``missed``: the relation fails, or the tolerance of a claim
-    without relation. ``not comparable``: all values are None or NaN; ``reason`` says why.
+    ``partial``: only the relation holds. ``missed``: the relation fails, or the claim has none and
+    the tolerance fails. ``not comparable``: all values are None or NaN; ``reason`` says why.
     """
     try:
         value = plain(value)

@@ -43,7 +43,7 @@ def show_progress(done: int, total: int) -> Iterator[Callable[[int], None]]:
     prints a line at most every ten seconds.
     """
     bar = _bar(done, total) if shell() is not None and not in_batch() else None
-    last_line = time.monotonic()
+    last_line_s = time.monotonic()
 
     def show(count: int) -> None:
         nonlocal last_line_s

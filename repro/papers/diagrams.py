@@ -8,7 +8,7 @@ import pandas as pd
 
 
 def diagram_boxes(inputs: Mapping[str, Any]) -> pd.DataFrame:
-    """Boxes of a diagram for `repro.plot.diagram`, with whether their names exist (``found``).
+    """Boxes of a diagram for `repro.plot.diagram`; ``found``: whether all names of a box exist.
 
     The input ``rows`` is a list of rows, or a mapping from names of layers to rows. A row is a list
     of keys of ``boxes``, with None for an empty cell. A box is ``{is: label, by: a name or

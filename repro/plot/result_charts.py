@@ -31,7 +31,7 @@ def plot_result(
     chart : {"jct", "utilisation", "gantt"}
         Distribution of job completion times, GPUs in use over time, or a lane per job.
     start, end : float
-        Window of the last two charts (s); by default the whole run.
+        Window of ``utilisation`` and ``gantt`` (s); by default the whole run.
 
     Raises
     ------

@@ -54,7 +54,7 @@ class Look:
         return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-#: Looks of series without a row in looks.csv. A test measures their distance from all others.
+#: Looks of series without a row in looks.csv. A test measures their distance from all other looks.
 _COLORS = (
     "#514b8a",
     "#989401",

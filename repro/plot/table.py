@@ -113,7 +113,10 @@ class _Column:
         return max(longest_word, pairs) + 2 * _SIDE_PAD
 
     def natural_width(self) -> float:
-        """Width (inches) for a head on two lines and texts on one line, at most `_WIDEST`."""
+        """Width (inches) for a head on two lines and texts on one line.
+
+        It is at most `_WIDEST`, unless the least width is larger.
+        """
         texts = max(_text_width(*text) for cell in self.cells for text in cell.texts)
         wanted = max(0.6 * _text_width(self.heads[-1], _WORDS), texts) + 2 * _SIDE_PAD
         return max(self.least_width(), min(wanted, _WIDEST))
@@ -246,8 +249,8 @@ class _Sheet:
         """Write a line of heads; a head over several columns has a rule below it."""
         wrapped = [_wrapped(text, _WORDS, width - 2 * _SIDE_PAD) for text, _, width, _ in spans]
         self.y += _WORDS.line * max(map(len, wrapped)) + 2 * _ROW_PAD
-        for lines, (text, x, width, left) in zip(wrapped, spans, strict=True):
-            text_x, align = (x + _SIDE_PAD, "left") if left else (x + width / 2, "center")
+        for lines, (text, x, width, is_left) in zip(wrapped, spans, strict=True):
+            text_x, align = (x + _SIDE_PAD, "left") if is_left else (x + width / 2, "center")
             for number, line in enumerate(reversed(lines)):
                 y = self.y - _ROW_PAD - _WORDS.line * (number + 0.5)
                 self.text(text_x, y, line, _WORDS, align)
@@ -297,7 +300,7 @@ class _Sheet:
         self.y += 0.06
         for agreement in (*AGREEMENTS.values(), OURS_ONLY, PUBLISHED_ONLY):
             width = 0.27 + _text_width(agreement.words, _PUBLISHED)
-            # a table without any published value needs no key
+            # white cells alone need no key
             is_only_key = agreement is OURS_ONLY and len(present - {None}) == 1
             if agreement not in present or is_only_key:
                 continue

@@ -57,7 +57,7 @@ def means(
 
     Columns published and published_seed0 have the published values, NaN without published values.
     """
-    # a job that never ended has no value, so its simulation has no mean
+    # a job that never ended has no value, so its series has no mean at this x, whatever the seed
     complete = jobs[value].isna().groupby([jobs["series"], jobs["x"]]).transform("sum").eq(0)
     by_seed = (
         jobs[complete].groupby(["series", "x", "seed"], sort=False)[value].mean().reset_index()
@@ -93,13 +93,13 @@ def points(
     quantity: str = "average JCT",
     unit: str = "h",
 ) -> pd.DataFrame:
-    """Points of published curves, at most 11 counted; ``ours`` is None unless ``compare``.
+    """Points of published curves, at most 11 counted per curve; ours is None unless ``compare``.
 
     The mean over the seeds, seed 0 and finish-time fairness are separate series.
     """
     simulated = table.assign(x=table["x"].round(_X_DECIMALS)).set_index(["series", "x"])
     frames = []
-    for column, (suffix, source) in _PUBLISHED_COLUMNS.items():
+    for column, (suffix, statistic) in _PUBLISHED_COLUMNS.items():
         in_run = compare and column in simulated
         rows = published[published[column].notna()]
         if in_run:
@@ -110,7 +110,7 @@ def points(
         keys = pd.MultiIndex.from_frame(rows[["series", "x"]].round(_X_DECIMALS))
         is_ftf = column == "ftf_seed0"
         frame = rows[["series", "x", "uncounted"]].assign(
-            quantity=source if is_ftf else f"{quantity}, {source}",
+            quantity=statistic if is_ftf else f"{quantity}, {statistic}",
             published=rows[column],
             ours=simulated[column].reindex(keys).to_numpy() if in_run else None,
             unit="" if is_ftf else unit,

@@ -47,7 +47,7 @@ def bars_of_rounds(
 
 
 def received_rounds(rounds: pd.DataFrame, shape: tuple[int, int]) -> Floats:
-    """Count of `scheduled_rounds` by job and GPU type, shape (jobs, GPU types)."""
+    """Number of rounds that each job received on each GPU type, (jobs, GPU types)."""
     matrix = np.zeros(shape)
     np.add.at(matrix, (rounds["job"].to_numpy(), rounds["type"].to_numpy()), 1.0)
     return matrix
@@ -56,7 +56,7 @@ def received_rounds(rounds: pd.DataFrame, shape: tuple[int, int]) -> Floats:
 def constraint_sums(
     fractions: npt.ArrayLike, widths: Sequence[int], capacity: Sequence[int]
 ) -> dict[str, list[float]]:
-    """Sum of X by job and GPUs in use by type, each at most 1 (Gavel, section 3.1)."""
+    """Sum of X by job, and GPUs in use over all GPUs by type; at most 1 (Gavel, section 3.1)."""
     shares = np.asarray(fractions, dtype=float)
     used = np.asarray(widths, dtype=float) @ shares / np.asarray(capacity, dtype=float)
     return {"time": shares.sum(axis=1).tolist(), "gpus": used.tolist()}

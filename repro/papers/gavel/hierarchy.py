@@ -20,8 +20,8 @@ Table = Mapping[str, Mapping[str, Any]]
 def entity_shares(jobs: Table, entities: Table, gpus: Mapping[str, int]) -> pd.DataFrame:
     """Allocation of the hierarchical policy, one row per job.
 
-    ``normalised`` is the job's throughput over its throughput with one GPU's equal share of all
-    types.
+    ``normalised`` is the job's throughput over its throughput if it divides its time over the GPU
+    types in proportion to their GPUs.
     """
     types = list(gpus)
     speeds = np.array(
@@ -79,10 +79,10 @@ def throughput_steps(
     every: int,
     steps: int,
 ) -> pd.DataFrame:
-    """Throughput of each job over its throughput with one GPU's equal share of all types.
+    """Normalised throughput of each job, as in `entity_shares` (section 4.3).
 
-    One row for each job present at every ``every``-th timestep: timestep, job_id, entity,
-    throughput (section 4.3).
+    One row for each job that has arrived at every ``every``-th timestep: timestep, job_id, entity,
+    throughput.
     """
     types = list(gpus)
     counts = np.array([gpus[gpu_type] for gpu_type in types], dtype=float)
@@ -110,9 +110,10 @@ def points(
 ) -> pd.DataFrame:
     """Points of the total throughput and of single jobs' throughputs.
 
-    ``totals`` are the published curves by inner policy, ``steps`` are `throughput_steps` by inner
-    policy and instance. ``series_of`` maps a published series to its name in ``steps``. The first
-    instance also gives the total. Our values are None unless ``compare``.
+    An instance is one set of jobs with their speeds. ``totals`` are the published curves of total
+    throughput by inner policy. ``steps`` are `throughput_steps` by inner policy and instance.
+    ``series_of`` maps a published series to its name in ``steps``. Total throughput is compared for
+    the first instance only. Our values are None unless ``compare``.
     """
     first_instance = next(iter(steps))[1]
     frames = []
@@ -148,9 +149,10 @@ def random_speeds(gpu_types: Iterable[str], count: int) -> dict[str, dict[str, f
 
 
 def end_parts(last_step: Sequence[float], jobs_per_entity: int, timestep: int) -> pd.DataFrame:
-    """Upper edge of each job in the published stack at the end, as a part of the total throughput.
+    """Cumulative throughput of the jobs at the end of the published stacked areas, over the total.
 
-    Jobs of an entity have two weights in turn; ``last_step`` has one job of each weight and entity.
+    ``last_step`` has the throughputs of two jobs per entity, one for each of its two weights. The
+    jobs of an entity have these weights in turn.
     """
     pairs = np.reshape(last_step, (-1, 2))
     tops = np.cumsum(np.tile(pairs, jobs_per_entity // 2).ravel())

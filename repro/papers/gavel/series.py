@@ -126,7 +126,7 @@ def jobs(fig: FigureRun, cases: Mapping[Label, Case]) -> pd.DataFrame:
 
 
 def draws(fig: FigureRun) -> pd.DataFrame:
-    """Average JCT (jct_h) of seed 0 for several random streams of one policy, by x and series.
+    """Average JCT (jct_h) for several random streams of one policy and seed, by x and series.
 
     The input ``draws`` has the policy (``of``), the rates and the number of streams.
     """

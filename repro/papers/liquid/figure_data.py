@@ -25,7 +25,7 @@ def bars(figure: str) -> pd.DataFrame:
 
 
 def claim(figure: str, quantity: str) -> float:
-    """Percentage or ratio printed in the text; ``figure`` may be a section."""
+    """Number that the paper's text prints, a percentage or a ratio; ``figure`` may be a section."""
     row = _BARS.frame.query("figure == @figure and quantity == @quantity")
     return float(row["value"].item())
 

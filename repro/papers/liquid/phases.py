@@ -28,7 +28,11 @@ _PER_SECOND = 10
 
 @dataclass(frozen=True)
 class JobModel:
-    """Phases of the jobs of one panel; times in s, utilisation levels in %."""
+    """Phases of the jobs of one panel; utilisation levels in %.
+
+    ``minutes`` is the length of a job (min); all other times are in s. ``params/liquid_phases.csv``
+    says where each value comes from.
+    """
 
     figure: str
     model: str
@@ -74,7 +78,8 @@ class JobModel:
     def jobs(self, lag_s: float = 2.5, late_s: float = 0.0) -> pd.DataFrame:
         """Trace of two jobs; the report of the first job's end comes ``lag_s`` late.
 
-        The estimated run time of the first job is ``late_s`` too long.
+        The first job trains longer by less than a heartbeat, so that its end has this delay. Its
+        estimated run time is ``late_s`` too long.
         """
         alone = self.launch_s + self.train_s + self.save_s
         to_heartbeat = (-lag_s - alone) % HEARTBEAT_S
@@ -98,7 +103,7 @@ class JobModel:
 
 @dataclass(frozen=True)
 class JobPhases:
-    """Phases of a job on one GPU (s): launch, leave, and (start, end, rate) of its training."""
+    """Instants of a job on one GPU (s): launch, leave, and (start, end, rate) of its training."""
 
     launch_at: float
     left_at: float
@@ -159,7 +164,7 @@ def utilisation(
 
 
 class IdleGap(NamedTuple):
-    """An idle gap between two jobs: its start and length (s), and the share of it saved.
+    """An idle gap between two jobs: its start and length (s), and the part of it saved.
 
     ``shift`` is the time by which the next burst comes earlier, % of the gap. ``busy`` is the time
     of the gap that becomes busy, % of the gap.
@@ -172,7 +177,7 @@ class IdleGap(NamedTuple):
 
 
 def longest_idle_gap(plain: Floats, optimised: Floats, threshold: float) -> IdleGap:
-    """Longest gap between seconds of at least ``threshold`` % utilisation, and its share saved.
+    """Longest gap between seconds of at least ``threshold`` % utilisation, and its part saved.
 
     >>> plain = np.array([80, 0, 0, 0, 0, 80])
     >>> longest_idle_gap(plain, np.array([80, 0, 0, 0, 80, 80]), 30.0)

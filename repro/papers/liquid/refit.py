@@ -10,7 +10,7 @@ from scipy.optimize import least_squares
 from repro.base.typing import Floats
 from repro.perf.parameter_server import IterationModel
 
-#: Network ("*" for all networks, and for fields of links), field, largest factor.
+#: Trained model ("*": all models, or a bandwidth, which has no model), field, largest factor.
 Parameter = tuple[str, str, float]
 #: Columns of a run that the model reads.
 RUN = ["model", "tasks", "batch_size", "iterations"]
@@ -43,14 +43,14 @@ def refitted(
 
 def _scaled(model: IterationModel, free: Sequence[Parameter], factors: Floats) -> IterationModel:
     """Model with each free parameter multiplied by its factor."""
-    for (network, field, _), factor in zip(free, factors, strict=True):
+    for (model_name, field, _), factor in zip(free, factors, strict=True):
         if hasattr(model, field):
             model = replace(model, **{field: getattr(model, field) * factor})
             continue
-        networks = {
+        scaled_models = {
             name: replace(trained, **{field: getattr(trained, field) * factor})
             for name, trained in model.models.items()
-            if network in ("*", name)
+            if model_name in ("*", name)
         }
-        model = replace(model, models={**model.models, **networks})
+        model = replace(model, models={**model.models, **scaled_models})
     return model

@@ -138,8 +138,8 @@ class RequirementEstimator:
         Raises
         ------
         TraceError
-            A column is missing or holds no numbers, there are less than two rows (of a type), or a
-            label is the same in all of them.
+            A column is missing or holds no numbers, there are fewer than two rows (with
+            ``per_type``: of a model), or a label is the same in all rows.
         """
         self._check(table, self.labels, _TRAINING)
         rows_of_model = self._rows_of_model(table)
@@ -212,7 +212,7 @@ class RequirementEstimator:
             raise origin.missing(absent, [str(name) for name in table])
 
     def _rounded(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Estimates, rounded, of containers as the fields of `Requirement`."""
+        """Rounded estimates of containers as the fields of `Requirement`; the default for NaN."""
         raw = self.estimates(rows)
         needs = pd.DataFrame(asdict(Requirement()), index=rows.index)
         for label, (name, rounding) in _ROUNDING.items():

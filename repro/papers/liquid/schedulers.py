@@ -63,7 +63,7 @@ def batches(fig: FigureRun) -> pd.DataFrame:
     cases = {}
     for nodes in inputs.nodes:
         for series in inputs.series:
-            # jobs_per_node is the number of jobs on five nodes
+            # the input is the number of jobs for five nodes, although its name says one
             jobs = inputs.jobs_per_node * nodes // 5
             cases[nodes, series] = Case(
                 "liquid-batch-jobs",

@@ -21,7 +21,7 @@ FEATURES = (
 )
 #: Measurements of a running container, units in the names (bandwidth: received).
 LABELS = ("gpu_mem_mb", "gpu_util_pct", "gpu_util_std_pct", "bandwidth_kb_s", "mem_mb")
-#: Sufficient amounts by `marginal_utility`.
+#: Number of workers and bandwidth (MB/s) that suffice, by `marginal_utility`.
 ENOUGH = ("enough_workers", "enough_mb_s")
 WORKERS = tuple(range(1, 9))
 BANDWIDTHS_MB_S = tuple(range(25, 1001, 25))
@@ -42,7 +42,8 @@ _NUMBERS = (
     *("num_workers", "params_m"),
 )
 _TEXTS = ("model", "precision", "optimizer", "input_mode", "status")
-#: Features of a measured job before it runs (also ``params_m``, its parameters in millions).
+#: Features of a measured job before it runs. Its row also has num_workers and params_m (parameters
+#: of the model, in millions).
 MEASURED_FEATURES = (*_TEXTS[:-1], *_NUMBERS[:5])
 _GENERATED = ModelTable(
     "liquid_synthetic.csv",
@@ -51,7 +52,7 @@ _GENERATED = ModelTable(
 
 
 def marginal_utility(seconds: Sequence[float] | Floats, eps: float = 0.05) -> int:
-    """Index of the sufficient amount: the first whose time is within 1 + eps of the least.
+    """Index of the smallest amount whose time is at most (1 + eps) times the least time.
 
     ``seconds`` are the times with growing amounts. Liquid, section 4.1, has no formula; this is
     ours.
@@ -110,7 +111,8 @@ def synthetic(
     gpu : {"k80", "t4"}
         GPU type whose iteration times the labels follow.
     noise, outliers : float, optional
-        Sigma of the log-normal factor and share of outliers, by default those of the first model.
+        Sigma of the log-normal factor and part of the values that are outliers, by default those of
+        the first model.
 
     Returns
     -------
@@ -128,21 +130,23 @@ def synthetic(
     refuse_unknown("there are no profiles of", names, list(map(str, facts)))
     timing = named(gpu)
     if not isinstance(timing, IterationModel):
-        raise ParamError(f"times {gpu!r} know no batch sizes; accepted are k80, t4")
+        raise ParamError(
+            f"gpu is {gpu!r}, whose run times do not depend on batch sizes; give k80 or t4"
+        )
     containers: list[dict[str, Any]] = []
     while len(containers) < rows:
         name = str(rng.choice(names))
         containers += _containers(rng, name, facts[name], timing)
     table = pd.DataFrame(containers[:rows])
     sigma = _GENERATED.column("noise")[names[0]] if noise is None else noise
-    share = _GENERATED.column("outliers")[names[0]] if outliers is None else outliers
+    outlier_part = _GENERATED.column("outliers")[names[0]] if outliers is None else outliers
     for label in LABELS:
         factor = np.exp(sigma * rng.standard_normal(rows))
         # outliers: a neighbour's use counted in, or a run that stopped early
         is_larger = rng.random(rows) < 0.5
         larger = rng.uniform(1.5, 2.5, rows)
         outlier = np.where(is_larger, larger, rng.uniform(0.2, 0.6, rows))
-        factor = np.where(rng.random(rows) < share, factor * outlier, factor)
+        factor = np.where(rng.random(rows) < outlier_part, factor * outlier, factor)
         limit = 100.0 if label.endswith("pct") else np.inf
         table[label] = np.floor(np.minimum(table[label] * factor, limit))
     return table
@@ -151,7 +155,7 @@ def synthetic(
 def _containers(
     rng: np.random.Generator, name: str, fact: Any, timing: IterationModel
 ) -> list[dict[str, Any]]:
-    """Rows of one job: its parameter server's if it has one, then its worker's."""
+    """Rows of one job: a parameter server's if it has one, then a worker's."""
     size = timing.models[name].model_mb
     distributed = bool(rng.random() < 0.5)
     batch = 4 * int(rng.integers(1, 9))
@@ -171,7 +175,7 @@ def _containers(
     busy = compute / period * batch / (batch + fact["saturation"])
     traffic_kb_s = 1000 * size / period if distributed else 0.0
     scatter = (busy * (1 - busy)) ** 0.5
-    # the framework's allocator grows by doubling: parameters with optimizer state, activations
+    # the allocator doubles its blocks; one holds parameters and optimizer state, one activations
     parameters = _doubled(4 * size)
     images = _doubled(fact["activation_mb"] * batch)
     gpu_mem = fact["base_mb"] + parameters + images

@@ -16,7 +16,11 @@ STAGE_OF = {"storage": "data", "cpu": "data", "gpu": "GPU", "network": "network"
 
 
 def stage_shares(num_gpus: int) -> pd.DataFrame:
-    """Duration of each stage by model, % of the iteration (Table 1)."""
+    """Duration of each stage by model, % of the iteration (Table 1).
+
+    Further columns: label, the paper's bottleneck as printed and as a stage (``labelled``), the sum
+    of the durations, and the longest stage.
+    """
     table = muri_profiles()
     models = table[table["num_gpus"] == num_gpus].set_index("model")
     shares = pd.DataFrame(

@@ -149,7 +149,10 @@ class _Group:
 
 
 def steady_period(rows: pd.DataFrame) -> pd.Series[float]:
-    """Mean time per iteration of each job of one group without its first iteration, s."""
+    """Mean time (s) from the start of an iteration to the next, by job of one group.
+
+    The first iteration is left out.
+    """
     last = int(rows["iteration"].max())
     if last < 3:
         raise ParamError(f"{last} iterations; a steady period needs at least 3")
@@ -182,7 +185,7 @@ def _check(
     resources: Sequence[str],
     iterations: int,
 ) -> None:
-    """Refuse groups without members, unequal stages and negative times."""
+    """Refuse groups without members, jobs without a valid time per resource, and no iterations."""
     if not groups or not all(groups.values()):
         raise ParamError("a group without members; give at least one job per group")
     if iterations < 1:

@@ -98,7 +98,7 @@ def blocking_index(result: Result, times: npt.ArrayLike) -> Floats:
 def busy_share(
     result: Result, trace: pd.DataFrame, stages: Sequence[str], times: npt.ArrayLike
 ) -> Floats:
-    """Share of GPUs whose group is in one of these stages, (times,).
+    """Part of the GPUs whose group is in one of these stages, (times,).
 
     A model: the members of a group use a resource one after the other in every period.
     """
@@ -107,7 +107,7 @@ def busy_share(
     trace_rows = trace.set_index("job_id")
     stage = trace_rows[list(stages)].sum(axis=1) * trace_rows["iterations"] / duration
     busy = spans.assign(share=spans["rate"] * spans["job_id"].map(stage)).sort_values("end")
-    # the other members of a group go on when one ends between two decisions
+    # if a member of a group ends between two decisions, the other members go on
     members = busy.groupby(["group", "start"])
     begin = members["end"].shift().fillna(busy["start"])
     group_share = busy[::-1].groupby(["group", "start"])["share"].cumsum().clip(upper=1)

@@ -52,14 +52,14 @@ def front(trace: str) -> pd.DataFrame:
 def solution(row: Mapping[str, Any], jobs: pd.DataFrame | None = None) -> Policy:
     """Policy of a row of `front`.
 
-    Its classes are cut among ``jobs``, by default among the jobs of the run.
+    Its thresholds follow from the sizes of ``jobs``, by default of the jobs of the run.
     """
     efficiency = {"zeta_min": row["zeta_min"], "delta": row["delta"]}
     if jobs is None:
         return make("pcs", "pcs", c2=row["T"], decay=row["W"], **efficiency)
-    cuts = class_thresholds(jobs["service"].to_numpy(float), row["T"])
-    weights = decaying_weights(len(cuts) + 1, row["W"])
-    return make("pcs", "pcs", thresholds=tuple(cuts), weights=tuple(weights), **efficiency)
+    bounds = class_thresholds(jobs["service"].to_numpy(float), row["T"])
+    weights = decaying_weights(len(bounds) + 1, row["W"])
+    return make("pcs", "pcs", thresholds=tuple(bounds), weights=tuple(weights), **efficiency)
 
 
 def published(figure: str) -> pd.DataFrame:

@@ -71,15 +71,15 @@ def encoding(work: Floats, *, heuristics: bool, linear: bool) -> Encoding:
         numbers = [float(number) for number in point]
         efficiency = _LINEAR if linear else {"zeta_min": numbers[-2], "delta": numbers[-1]}
         with contextlib.suppress(ParamError):
-            classes = _cut(work, *numbers[:2]) if heuristics else _explicit(numbers)
+            classes = _heuristic(work, *numbers[:2]) if heuristics else _explicit(numbers)
             return {**classes, **efficiency}
         return None
 
     return Encoding(low, high, decode)
 
 
-def _cut(work: Floats, variation: float, decay: float) -> Configuration:
-    """Thresholds cut by T, weights that decay by W."""
+def _heuristic(work: Floats, variation: float, decay: float) -> Configuration:
+    """Thresholds that follow from T (``variation``), weights that follow from W (``decay``)."""
     bounds = class_thresholds(work, variation)
     weights = decaying_weights(len(bounds) + 1, decay)
     return {"thresholds": tuple(bounds.tolist()), "weights": tuple(weights.tolist())}
@@ -89,8 +89,8 @@ def _explicit(numbers: list[float]) -> Configuration:
     """Thresholds and weights searched one by one; `ParamError` if a class has no weight."""
     classes = int(numbers[0])
     bounds = sorted(numbers[1 : 1 + _MAX_CLASSES][:classes])[:-1]
-    shares = np.array(numbers[1 + _MAX_CLASSES : 1 + 2 * _MAX_CLASSES][:classes])
-    weights = np.round(shares / shares.sum(), 3) if shares.sum() else shares
+    searched = np.array(numbers[1 + _MAX_CLASSES : 1 + 2 * _MAX_CLASSES][:classes])
+    weights = np.round(searched / searched.sum(), 3) if searched.sum() else searched
     if not (weights > 0).all():
         raise ParamError("a class has no weight")
     return {"thresholds": tuple(bounds), "weights": tuple((weights / weights.sum()).tolist())}

@@ -66,8 +66,8 @@ def front_view(
     shares : DataFrame
         `classes` of the chosen configuration.
     worlds : DataFrame
-        Columns solution (a row of the front), avg_jct_s and avg_pred_err_pct in other workloads;
-        bars show their range.
+        Columns solution (a row of the front), avg_jct_s and avg_pred_err_pct. A world is the
+        workload of the search or a changed one. Bars show the range over the worlds.
     """
     plot, (top, *panels) = new_figure(4, columns=2, height=4.8, rows=2)
     rows = _on_axes(front.assign(series="pcs"))

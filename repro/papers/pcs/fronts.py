@@ -11,7 +11,8 @@ from repro.base.errors import ParamError
 from repro.base.typing import Flags, Floats
 
 #: Points (rows) to objectives (rows), all minimised; infinite for an impossible point. The second
-#: argument is a front or None. A point dominated by it may get a lower bound of its objectives.
+#: argument is a front or None. A point that the front dominates may get lower bounds of its
+#: objectives.
 Evaluate = Callable[[Floats, Floats | None], Floats]
 #: Yields points and is sent their objectives.
 Proposals = Generator[Floats, Floats, None]
@@ -21,7 +22,7 @@ _CANDIDATES = 400
 _PROPOSED = 10
 #: Share of the candidates near points of the front.
 _NEAR_SHARE = 0.5
-#: S.d. of the distance of these candidates from a point of the front, as a fraction of the box.
+#: S.d. of the distance of candidates near the front from a point of it, as a fraction of the box.
 _NEAR_SD = 0.05
 #: Distribution index eta of crossover and mutation.
 _ETA = 20.0
@@ -128,15 +129,16 @@ def search_front(
     evaluated = Searched(np.empty((0, len(low))), np.empty((0, 0)))
     while True:
         batch = batch[: method.budget - len(evaluated.points)]
-        last = len(evaluated.points) + len(batch) == method.budget
-        bounds_suffice = bool(len(evaluated.points)) and (last or not method.learns)
+        is_last = len(evaluated.points) + len(batch) == method.budget
+        # lower bounds do as long as no later point depends on them
+        bounds_suffice = bool(len(evaluated.points)) and (is_last or not method.learns)
         front = evaluated.values[nondominated(evaluated.values)] if bounds_suffice else None
         values = np.asarray(evaluate(batch, front), float)
         earlier = evaluated.values.reshape(-1, values.shape[1])
         evaluated = Searched(np.vstack([evaluated.points, batch]), np.vstack([earlier, values]))
         if watch is not None:
             watch(evaluated)
-        if last:
+        if is_last:
             return evaluated
         batch = proposals.send(values)
 

@@ -69,7 +69,10 @@ def _calibrated(
 
 
 def _measure(jobs: pd.DataFrame, low: Floats, high: Floats, tested: Flags) -> dict[str, float]:
-    """Coverage, interval widths over predictions and share without an interval, % of ``tested``."""
+    """Coverage and widths of the bounded intervals of ``tested`` jobs, all in %.
+
+    Widths are relative to predictions. ``none`` is the part of the jobs without a bounded interval.
+    """
     ratio = (jobs["jct"] / jobs["predicted_jct"]).to_numpy()
     bounded = tested & np.isfinite(high)
     # tolerance for rounding

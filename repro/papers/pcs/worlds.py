@@ -16,9 +16,9 @@ def candidates(
 ) -> dict[int, Configuration]:
     """Candidates spread evenly along the stored front, and a rival near each, by number.
 
-    ``rivals`` are the rivals' distances, shape (number, 4), as fractions of the searched box. Their
-    numbers follow those of the stored configurations. A configuration that gives a class no weight
-    is left out.
+    ``rivals`` are the offsets of the rivals, shape (number, 4), as fractions of the searched box.
+    Rivals have the numbers after the stored configurations. A configuration that gives a class no
+    weight is left out.
     """
     front = stored[nondominated(stored[objectives].to_numpy())].sort_values(objectives[0])
     front = front.iloc[np.linspace(0, len(front) - 1, number).astype(int)]

@@ -40,14 +40,18 @@ def sampled_instances(
     node_gpus: int,
     busy_mb: float,
 ) -> list[Instance]:
-    """Sample small instances; half of the nodes already carry up to ``busy_mb`` of traffic."""
+    """Sample small instances.
+
+    ``nodes`` and ``workers`` are the smallest and the largest number of an instance. Half of the
+    nodes already carry up to ``busy_mb`` of traffic.
+    """
     instances = []
     for number in range(count):
-        size = int(rng.integers(nodes[0], nodes[1] + 1))
-        free = rng.integers(1, node_gpus + 1, size)
+        num_nodes = int(rng.integers(nodes[0], nodes[1] + 1))
+        free = rng.integers(1, node_gpus + 1, num_nodes)
         gang = int(min(rng.integers(workers[0], workers[1] + 1), free.sum()))
         model = str(rng.choice(sorted(models.index)))
-        load = (rng.random(size) < 0.5) * rng.random(size) * busy_mb
+        load = (rng.random(num_nodes) < 0.5) * rng.random(num_nodes) * busy_mb
         sizes = server_sizes_of(models, model, gang)
         instances.append(
             Instance(f"{number + 1}", gang, sizes, free.tolist(), load.tolist(), model)
@@ -128,7 +132,7 @@ def compare(
     search: bool = True,
 ) -> pd.DataFrame:
     """Traffic of the busiest node (MB per iteration) under exhaustive search, ILP and rules."""
-    shares = models["largest_ratio"].to_dict()
+    largest_ratios = models["largest_ratio"].to_dict()
     rows = [
         {
             "instance": instance.name,
@@ -138,7 +142,7 @@ def compare(
             "exhaustive": least_traffic(instance) if search else np.nan,
             "ilp": ilp_traffic(instance),
             "yarn": rule_traffic(instance, "yarn", rng),
-            "skew": rule_traffic(instance, "skew", rng, skew=shares),
+            "skew": rule_traffic(instance, "skew", rng, skew=largest_ratios),
             "random": rule_traffic(instance, "random", rng, draws),
         }
         for instance in instances

@@ -81,7 +81,7 @@ def test_synthetic_labels_without_noise():
 def test_unknown_models_and_times_are_refused():
     with pytest.raises(ParamError, match=r"no profiles of 'bert' \(accepted: vgg16"):
         synthetic(np.random.default_rng(0), 5, ["bert"])
-    with pytest.raises(ParamError, match="'measured' know no batch sizes"):
+    with pytest.raises(ParamError, match="'measured', whose run times do not depend on batch"):
         synthetic(np.random.default_rng(0), 5, gpu="measured")
 
 
