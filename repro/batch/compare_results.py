@@ -20,8 +20,8 @@ _LISTED = 5
 class Change:
     """Differences of a figure's two results, a line each.
 
-    ``other`` is the obstacle to a comparison of the two results, or empty. It is the key of
-    ``repro check --json``.
+    ``other`` is the obstacle to a comparison of the two results, or empty. The fields are keys of
+    ``repro check --against DIR --json``.
     """
 
     id: str

@@ -108,7 +108,7 @@ class _Audit:
 
 
 def _by_node(intervals: pd.DataFrame) -> Iterable[tuple[int, pd.DataFrame]]:
-    """Intervals by node, with the GPUs held there, of which a group's members hold equal parts."""
+    """Intervals by node; their GPUs are divided over their nodes by the counts in ``nodes``."""
     on_nodes = intervals.explode("nodes").dropna(subset="nodes")
     node = on_nodes["nodes"].str[0].astype(int)
     count = on_nodes["nodes"].str[1].astype(int)

@@ -61,9 +61,10 @@ def check_policy(
     - needs: the policy reads the fields in `needs` and no others
     - blind: durations that are not in `needs` have no influence
 
-    Policies with ``elastic = True`` and rounds with ``ideal`` skip ``gang`` and ``alone``. A
-    performance model and completions noticed late (`Policy.completions`) skip ``alone``. With costs
-    of ``overhead`` or completions noticed late, ``work`` also accepts more than the required work.
+    Policies with ``elastic = True`` and rounds with ``ideal`` skip ``gang`` and ``alone``. The rule
+    ``alone`` is also skipped with a performance model, and if completions are noticed late
+    (`Policy.completions`). With costs of starts or preemptions, and if completions are noticed late,
+    ``work`` also accepts more than the required work.
 
     Parameters
     ----------
@@ -279,7 +280,7 @@ class _Battery:
             return
         if baseline.equals(self.policy, trace, modelled=modelled):
             other = self.run(trace, make(baseline.policy))
-            fault = f"the run has no input of the baseline, and {baseline.policy!r} ends it at"
+            fault = f"the run has no input of the baseline, but {baseline.policy!r} ends the job at"
             self._same("baseline", name, ends, other, fault)
 
     def _alone(self, name: str, trace: pd.DataFrame) -> None:
