@@ -63,8 +63,8 @@ def check_policy(
 
     Policies with ``elastic = True`` and rounds with ``ideal`` skip ``gang`` and ``alone``. The rule
     ``alone`` is also skipped with a performance model, and if completions are noticed late
-    (`Policy.completions`). With costs of starts or preemptions, and if completions are noticed late,
-    ``work`` also accepts more than the required work.
+    (`Policy.completions`). With costs of starts or preemptions, or with late completions, ``work``
+    also accepts more than the required work.
 
     Parameters
     ----------
