@@ -116,11 +116,12 @@ class Holdings:
             Jobs of ``starts`` whose rate is not nominal, or whose progress begins after ``now``.
         """
         if stops:
-            restarts = {job for run in starts for job in run.jobs}
-            preempted = [job for job in stops if job not in restarts]
+            starting_jobs = {job for run in starts for job in run.jobs}
+            preempted = [job for job in stops if job not in starting_jobs]
             pauses: dict[int, float] = {}
             if self.costs is not None:
-                self.costs.note_restarts([job for job in stops if job in restarts], self.runs)
+                restarts = [job for job in stops if job in starting_jobs]
+                self.costs.note_restarts(restarts, self.runs)
                 pauses = self.costs.pauses(preempted)
             self._stop(stops, now, pauses)
             for job in preempted:
@@ -154,6 +155,7 @@ class Holdings:
         if self.draining.checkpoints:
             free_from = now + self.draining.delay(charged, self.free, now)
         self.free[run.gpu_type] -= charged
+        # `interval_starts` charges starts and predicts completions itself
         predicts = self.interval_starts is None
         start_costs = self.costs if predicts else None
         if self.interval_starts is not None:

@@ -1,4 +1,4 @@
-"""Seconds that starts, preemptions and changes of its group cost a job."""
+"""Seconds that a job loses by starts, by preemptions and by changes of its group."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -66,7 +66,8 @@ class OverheadCosts:
         overhead = self._overhead
         nodes, since, last_step = self._before_restart.get(job, (None, 0.0, math.inf))
         if nodes == self._nodes(run):
-            # a job past its last step only saves, and keeps that instant
+            # A job past its last step has no work left and only saves. Its progress starts at the
+            # last step, so that the save does not begin anew.
             progress_from = max(free_from, since)
             return (last_step if last_step <= free_from else progress_from), 0.0
         resumes = table.first_start[job] < math.inf
