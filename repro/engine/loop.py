@@ -214,7 +214,7 @@ class Engine:
         holdings = self.holdings
         rounds = self.driver.rounds
         predicts_ends = rounds is not None and rounds.predicts_ends
-        if not holdings.gangs.placer.tracks_nodes or holdings.interval_starts or predicts_ends:
+        if not holdings.gang_nodes.placer.tracks_nodes or holdings.interval_starts or predicts_ends:
             raise ParamError(
                 "nodes can fail only if the engine predicts completions job by job: use a "
                 "placement that chooses nodes, such as 'yarn', rules other than muri, and a policy "

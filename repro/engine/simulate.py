@@ -129,8 +129,8 @@ def simulate(
     # no other local name is bound yet
     arguments.check(locals())
     rule_set = rules_named(rules)
-    # Only rules pcs round instants to a grid finer than a second. They have defaults of their own
-    # for perf, predict and keep_intervals.
+    # Only rules pcs round instants to a grid. They have defaults of their own for perf, predict and
+    # keep_intervals.
     is_pcs = rule_set.grid > 1
     trace = inputs.checked(trace)
     arguments.check_attributes(trace)
@@ -271,7 +271,7 @@ def _unused(
     if mechanism is not None:
         unused_settings &= mechanism.settings.unused(mechanism.traits.tells_types)
     options = sorted(unused_settings)
-    if placement_given and not setup.holdings.gangs.placement_used:
+    if placement_given and not setup.holdings.gang_nodes.placement_used:
         options.insert(0, "placement")
     if setup.settings.seed and not setup.used_seed:
         options.insert(0, "seed")

@@ -114,7 +114,7 @@ class DecisionDriver:
             restarts = [job for run in starts for job in run.jobs if running[job]]
             return [*decision.stop, *restarts], starts
         if decision.keep:
-            return self._changes(decision, now)
+            return self._named_changes(decision, now)
         return self._differences(decision, now)
 
     def _decision(self, now: float) -> RunSet:
@@ -188,7 +188,7 @@ class DecisionDriver:
         self._order = decision.order or chosen
         return list(stops), starts
 
-    def _changes(self, decision: RunSet, now: float) -> tuple[list[int], list[Run]]:
+    def _named_changes(self, decision: RunSet, now: float) -> tuple[list[int], list[Run]]:
         """Check a decision that names only changes, and list its stops and starts."""
         present_runs = self._holdings.runs
         free = self._holdings.free.copy()

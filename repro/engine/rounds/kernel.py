@@ -526,7 +526,8 @@ def apply_choice(
     changed = np.empty(len(previous_jobs) + job_count, dtype=np.int64)
     changes = 0
     # `changed` lists jobs that held GPUs, in three parts: jobs that were alone and restart alone
-    # (to `moved_end`), jobs that stop (to `stopped_end`), jobs that restart with or after a partner
+    # (to `moved_end`), jobs that stop (to `stopped_end`), and jobs that restart and have or had a
+    # partner
     moved_end = 0
     stopped_end = 0
     for stays_alone in (True, False):
