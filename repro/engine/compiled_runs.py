@@ -51,7 +51,7 @@ def _simulate_order(setup: Setup, driver: OrderDriver) -> bool:
 
     # The placement rule only counts GPUs. The compiled loop obeys it without a call, so it counts
     # as used.
-    setup.holdings.gangs.placement_used = True
+    setup.holdings.gang_nodes.placement_used = True
     simulate_order(
         setup.table,
         driver.linear_key,
@@ -72,7 +72,7 @@ def _simulate_own_loops(setup: Setup) -> bool:
     compiled_run = policy.compiled_run(setup.cluster)
     if compiled_run is None or not defined_with(policy, "compiled_run", _DECISIONS):
         return False
-    setup.holdings.gangs.placement_used = True
+    setup.holdings.gang_nodes.placement_used = True
     intervals = setup.holdings.intervals if setup.settings.keep_intervals else None
     compiled_run(setup.table, setup.cluster, intervals)
     return True

@@ -27,6 +27,7 @@ class DecisionChecks:
     def check_members(self, run: Run, chosen: Mapping[int, Run], now: float) -> None:
         """Check that the members of a gang are present, named once, and get their demand.
 
+        A gang with `Run.waits` may get fewer GPUs. An elastic policy may give any number above 0.
         ``chosen`` has the gangs that the decision names before this gang.
         """
         for job in run.jobs:

@@ -228,7 +228,7 @@ def compiled_rule(
             present_state, present_jobs = (rollout, rollout_jobs) if subject >= 0 else (state, jobs)
             has_arrivals = subject < 0 and next_job < num_jobs
             next_submit = jobs.submit[next_job] if has_arrivals else math.inf
-            first, end, second = _next_end(present_jobs, present_state)
+            done_job, end, second_end = _next_end(present_jobs, present_state)
             lease_end = present_state.clock[LEASE_ENDS]
             now = min(end, lease_end, next_submit)
             if now == math.inf:
@@ -242,20 +242,20 @@ def compiled_rule(
                 admit(jobs, rule_settings, state, next_job)
                 next_job += 1
             elif is_completion:
-                has_ties = second <= now * _tie_factor(present_jobs)
-                while first >= 0:
-                    depart(present_state, present_jobs, first)
-                    if first == subject:
+                has_ties = second_end <= now * _tie_factor(present_jobs)
+                while done_job >= 0:
+                    depart(present_state, present_jobs, done_job)
+                    if done_job == subject:
                         break
-                    retire(present_jobs, rule_settings, present_state, first)
+                    retire(present_jobs, rule_settings, present_state, done_job)
                     if subject < 0:
-                        record.end[first] = now
-                        record.mean_jobs[first] = mean_jobs(state, first)
+                        record.end[done_job] = now
+                        record.mean_jobs[done_job] = mean_jobs(state, done_job)
                     # jobs done at this instant complete before a division could take their GPUs
-                    first = _also_done(present_jobs, present_state) if has_ties else -1
-                    if first >= 0:
+                    done_job = _also_done(present_jobs, present_state) if has_ties else -1
+                    if done_job >= 0:
                         count_event(present_state)
-                if subject >= 0 and first == subject:
+                if subject >= 0 and done_job == subject:
                     jct_ticks = now - jobs.submit[subject]
                     record.predicted_jct[subject] = jct_ticks / jobs.ticks_per_second
                     subject = -1
@@ -283,9 +283,9 @@ def _tie_factor(jobs: ElasticJobs) -> float:
 @njit(error_model="numpy")
 def _next_end(jobs: ElasticJobs, state: ElasticState) -> tuple[int, float, float]:
     """Next job to complete (-1: none), its end (ticks), and the end of the job after it (ticks)."""
-    first = -1
-    earliest = math.inf
-    second = math.inf
+    first_job = -1
+    first_end = math.inf
+    second_end = math.inf
     now = state.clock[NOW]
     for job in state.holders[: state.tally[HOLDERS]]:
         begin = now
@@ -293,15 +293,15 @@ def _next_end(jobs: ElasticJobs, state: ElasticState) -> tuple[int, float, float
         if jobs.pause > 0.0:
             begin = max(now, state.progress_from[job])
         end = begin + ticks_of(jobs, seconds)
-        if end < earliest:
-            second = earliest
-            first = job
-            earliest = end
+        if end < first_end:
+            second_end = first_end
+            first_job = job
+            first_end = end
         else:
-            second = min(second, end)
-            if end == earliest and jobs.by_arrival and job < first:
-                first = job
-    return first, max(earliest, now), second
+            second_end = min(second_end, end)
+            if end == first_end and jobs.by_arrival and job < first_job:
+                first_job = job
+    return first_job, max(first_end, now), second_end
 
 
 @njit(error_model="numpy")
@@ -320,8 +320,8 @@ def _also_done(jobs: ElasticJobs, state: ElasticState) -> int:
         if jobs.ticks_per_second > 1.0:
             is_done = state.work_left[job] == 0.0
         else:
-            waits = max(state.progress_from[job] - now, 0.0) if jobs.pause > 0.0 else 0.0
-            is_done = now + waits + state.work_left[job] / state.rate[job] <= now * SAME_INSTANT
+            pause = max(state.progress_from[job] - now, 0.0) if jobs.pause > 0.0 else 0.0
+            is_done = now + pause + state.work_left[job] / state.rate[job] <= now * SAME_INSTANT
         if is_done and (done < 0 or (jobs.by_arrival and job < done)):
             done = job
     return done

@@ -56,14 +56,15 @@ class GangNodes:
     def of_start(self, run: Run) -> Nodes:
         """Nodes of a gang that starts, chosen now unless `place` has chosen them before.
 
-        The list is empty for a gang without own GPUs or with a fraction of a GPU.
+        They are empty for a gang without own GPUs or with a fraction of a GPU, and if
+        ``counts_only``.
         """
         charged = run.charged
         if self.counts_only or not charged or charged != int(charged):
             return ()
         self.placement_used = True
         leader = run.jobs[0]
-        # a rule that only counts GPUs has nothing to choose: the GPUs of the decision are checked
+        # a rule that only counts GPUs chooses no nodes, and checks of the decision count the GPUs
         if leader not in self._nodes and (self.placer.tracks_nodes or run.tasks):
             self.place(run)
         return self._nodes.get(leader, ())

@@ -65,10 +65,10 @@ class Holdings:
         self.completions = CompletionQueue(table.count)
         self.draining = DrainingGpus()
         counts_only = bool(placer_by_type) and not placer.tracks_nodes and overhead is None
-        self.gangs = GangNodes(
+        self.gang_nodes = GangNodes(
             table, cluster, policy, placer, placer_by_type, counts_only=counts_only
         )
-        self.costs = None if overhead is None else OverheadCosts(table, overhead, self.gangs)
+        self.costs = None if overhead is None else OverheadCosts(table, overhead, self.gang_nodes)
         #: set if a start is charged in every interval. Completions are then predicted after each
         #: decision, otherwise at the start of each job.
         self.interval_starts: IntervalStarts | None = None
@@ -90,11 +90,11 @@ class Holdings:
     def nodes(self, job: int) -> Nodes:
         """(Node, number of GPUs on it) of the gang of a job, by ascending node."""
         run = self.runs.get(job)
-        return self.gangs.of(run.jobs[0]) if run else ()
+        return self.gang_nodes.of(run.jobs[0]) if run else ()
 
     def idle(self) -> list[int] | None:
         """Idle GPUs of every node; None if the placement rule only counts GPUs."""
-        return self.gangs.idle()
+        return self.gang_nodes.idle()
 
     # decisions -----------------------------------------------------------------------------------
 
@@ -116,11 +116,12 @@ class Holdings:
             Jobs of ``starts`` whose rate is not nominal, or whose progress begins after ``now``.
         """
         if stops:
-            restarts = {job for run in starts for job in run.jobs}
-            preempted = [job for job in stops if job not in restarts]
+            starting_jobs = {job for run in starts for job in run.jobs}
+            preempted = [job for job in stops if job not in starting_jobs]
             pauses: dict[int, float] = {}
             if self.costs is not None:
-                self.costs.note_restarts([job for job in stops if job in restarts], self.runs)
+                restarts = [job for job in stops if job in starting_jobs]
+                self.costs.note_restarts(restarts, self.runs)
                 pauses = self.costs.pauses(preempted)
             self._stop(stops, now, pauses)
             for job in preempted:
@@ -129,7 +130,7 @@ class Holdings:
 
     def reserve_nodes(self, job: int) -> None:
         """Choose the nodes of a job before its start, so that later choices see them occupied."""
-        self.gangs.place(Run((job,), self.table.gpus[job]))
+        self.gang_nodes.place(Run((job,), self.table.gpus[job]))
 
     def complete(self, job: int, now: float) -> None:
         """End a job, which has no work left, and free its GPUs."""
@@ -143,7 +144,7 @@ class Holdings:
     def _start(self, run: Run, now: float) -> list[int]:
         """Give a gang its GPUs, and list its members that are not at nominal rate from now on."""
         table = self.table
-        nodes = self.gangs.of_start(run)
+        nodes = self.gang_nodes.of_start(run)
         if run.waits:
             self._hold_waiting(run, now)
             return []
@@ -154,6 +155,7 @@ class Holdings:
         if self.draining.checkpoints:
             free_from = now + self.draining.delay(charged, self.free, now)
         self.free[run.gpu_type] -= charged
+        # `interval_starts` charges starts and predicts completions itself
         predicts = self.interval_starts is None
         start_costs = self.costs if predicts else None
         if self.interval_starts is not None:
@@ -235,7 +237,7 @@ class Holdings:
             self.completions.invalidate(job)
         if self.runs.keys().isdisjoint(run.jobs):
             self.free[run.gpu_type] += run.charged
-            self.gangs.give_back(run)
+            self.gang_nodes.give_back(run)
 
     def _record(self, run: Run, job: int, now: float) -> None:
         """Record the interval of a job since its last change of GPUs or rate."""
@@ -249,7 +251,7 @@ class Holdings:
             gpu_type = intervals.types[run.gpu_type]
             intervals.rows.fromlist([job, leader, start, now, charged, run.gpus, rate, gpu_type])
             if intervals.nodes is not None:
-                intervals.nodes.append(self.gangs.of(leader))
+                intervals.nodes.append(self.gang_nodes.of(leader))
             if intervals.tasks is not None:
                 intervals.tasks.append(run.tasks)
         table.held_s[job] += now - start
@@ -272,7 +274,7 @@ class Holdings:
     def _apply_new_rates(self, run: Run, now: float) -> list[int]:
         """Record the progress of a gang at its old rates, apply new rates, and list its members."""
         table = self.table
-        nodes = self.gangs.of(run.jobs[0])
+        nodes = self.gang_nodes.of(run.jobs[0])
         members = [job for job in run.jobs if self.runs.get(job) is run]
         for job in members:
             done = max(0.0, now - table.since[job]) * table.rate[job]

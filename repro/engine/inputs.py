@@ -107,19 +107,19 @@ def _note_on_history(policy: Policy, trace: pd.DataFrame) -> list[str]:
 
 def _note_on_zero_durations(trace: pd.DataFrame, rules: str) -> list[str]:
     """Note on jobs whose duration is cut to 0 s; TraceError if all durations are."""
-    short = int((trace["duration"] < 1).sum())
-    jobs = len(trace)
-    if short == jobs:
+    num_short = int((trace["duration"] < 1).sum())
+    num_jobs = len(trace)
+    if num_short == num_jobs:
         raise TraceError(
             f"trace {trace.attrs.get('name', 'unnamed')!r}: rules {rules} cut durations to whole "
-            f"seconds, and all {jobs:,} jobs are shorter than 1 s; give durations in seconds (are "
-            f"they in hours?), or use --rules paper"
+            f"seconds, and all {num_jobs:,} jobs are shorter than 1 s; give durations in seconds "
+            f"(are they in hours?), or use --rules paper"
         )
-    if short == 0:
+    if num_short == 0:
         return []
     return [
-        f"rules {rules} cut durations to whole seconds: {short:,} of {jobs:,} jobs are shorter "
-        f"than 1 s and run for 0 s"
+        f"rules {rules} cut durations to whole seconds: {num_short:,} of {num_jobs:,} jobs are "
+        f"shorter than 1 s and run for 0 s"
     ]
 
 

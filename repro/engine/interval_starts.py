@@ -1,6 +1,6 @@
 """Start costs that are charged in every interval, as in Muri's public simulator.
 
-An interval lies between two decisions. In each, a running job first loads its model, then
+An interval lies between two decisions. In every interval a running job first loads its model, then
 progresses. A job is not charged in the interval in which it ends.
 """
 
@@ -14,8 +14,8 @@ from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.performance import Overhead
 
-#: Only the earliest completion is predicted if every other one is later by more than this many
-#: tie tolerances.
+#: Only the earliest completion is predicted if all other completions are later by more than this
+#: many tie tolerances.
 ALONE_TOLERANCES = 4.0
 
 
@@ -42,7 +42,11 @@ class IntervalStarts:
         self._start_s, self._unit_s = np.zeros((2, table.count))
 
     def start(self, run: Run, rates: Sequence[float], unit_s: Sequence[float]) -> None:
-        """Charge every member of a gang the start costs of all members."""
+        """Charge every member of a gang the start costs of all members.
+
+        ``unit_s`` has the seconds per unit of work of each member, if the performance model is
+        `Paced`. If it is empty, they follow from ``rates``, the speeds relative to running alone.
+        """
         table = self._table
         if not self._job_start_s:
             self._job_start_s.extend(
@@ -56,7 +60,10 @@ class IntervalStarts:
             self._unit_s[job] = seconds
 
     def settle(self, now: float) -> list[float]:
-        """Record the progress since the last decision, and list the start costs (s) of its jobs."""
+        """Record the progress since the last decision.
+
+        The result has the start cost (s) of each job that progressed.
+        """
         state = self._table.state
         jobs = np.fromiter(self._runs, np.int64, len(self._runs))
         # the order of operations is the simulator's: small differences grow from event to event

@@ -82,7 +82,7 @@ class Engine:
             if instant > stop_time:
                 return
             now = view.now = yield from self._sleep(instant)
-            # an event with an arrival takes in no completion after the earliest
+            # the earliest completion, or an arrival that ties with it, takes in no later completion
             is_tie = abs(completion - now) <= tie_window_s
             due = completion if is_tie else now * times.completion_factor
             if completion_heap and completion_heap[0][0] <= due:
@@ -168,6 +168,7 @@ class Engine:
             rounds.ends = None
         if interval_starts is not None:
             times = self._times
+            # several completions may come before the next decision
             predict_all = times.interval is not None or times.poll_s > 0
             order = driver.running()
             ends = interval_starts.predicted(now, order, times.tie_rel, predict_all=predict_all)
@@ -213,7 +214,7 @@ class Engine:
         holdings = self.holdings
         rounds = self.driver.rounds
         predicts_ends = rounds is not None and rounds.predicts_ends
-        if not holdings.gangs.placer.tracks_nodes or holdings.interval_starts or predicts_ends:
+        if not holdings.gang_nodes.placer.tracks_nodes or holdings.interval_starts or predicts_ends:
             raise ParamError(
                 "nodes can fail only if the engine predicts completions job by job: use a "
                 "placement that chooses nodes, such as 'yarn', rules other than muri, and a policy "

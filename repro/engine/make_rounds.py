@@ -82,5 +82,5 @@ def make_rounds(
         seed=settings.seed,
         interval_blocks=interval_blocks,
         # otherwise the engine writes holds, as it knows nodes, rates and added processes
-        writes_holds=needs_no_perf and holdings.gangs.counts_only and not settings.processes,
+        writes_holds=needs_no_perf and holdings.gang_nodes.counts_only and not settings.processes,
     )

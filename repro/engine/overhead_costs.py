@@ -1,4 +1,4 @@
-"""Seconds that starts, preemptions and changes of its group cost a job."""
+"""Seconds that a job loses by starts, by preemptions and by changes of its group."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -19,14 +19,14 @@ class OverheadCosts:
         Jobs of the simulation.
     overhead : Overhead
         Seconds of starts, saves, pauses and handovers.
-    gangs : GangNodes
+    gang_nodes : GangNodes
         Nodes of the gangs that hold GPUs.
     """
 
-    def __init__(self, table: JobTable, overhead: Overhead, gangs: GangNodes) -> None:
+    def __init__(self, table: JobTable, overhead: Overhead, gang_nodes: GangNodes) -> None:
         self._table = table
         self._overhead = overhead
-        self._gangs = gangs
+        self._gang_nodes = gang_nodes
         #: nodes of the first host of each job that started with hosts
         self._host_nodes: dict[int, Nodes] = {}
         #: nodes, start of progress (s) and last step (s) of each job that stops and starts at once
@@ -66,7 +66,8 @@ class OverheadCosts:
         overhead = self._overhead
         nodes, since, last_step = self._before_restart.get(job, (None, 0.0, math.inf))
         if nodes == self._nodes(run):
-            # a job past its last step only saves, and keeps that instant
+            # A job past its last step has no work left and only saves. Its progress starts at the
+            # last step, so that the save does not begin anew.
             progress_from = max(free_from, since)
             return (last_step if last_step <= free_from else progress_from), 0.0
         resumes = table.first_start[job] < math.inf
@@ -74,7 +75,7 @@ class OverheadCosts:
         cost_s = start_s + overhead.save_s(table, job)
         begin = free_from + start_s
         if run.hosts:
-            self._host_nodes[job] = self._gangs.of(run.hosts[0])
+            self._host_nodes[job] = self._gang_nodes.of(run.hosts[0])
         awaited_hosts = run.hosts if overhead.follows else ()
         for host in awaited_hosts:
             last_step = self._last_step(host)
@@ -85,7 +86,7 @@ class OverheadCosts:
     def _nodes(self, run: Run) -> Nodes:
         """Nodes of a gang; without own GPUs, the nodes of its first host."""
         leader = run.jobs[0]
-        return self._gangs.of(leader) or self._host_nodes.get(leader, ())
+        return self._gang_nodes.of(leader) or self._host_nodes.get(leader, ())
 
     def _last_step(self, job: int) -> float:
         """Instant of the last step of a running job (s)."""

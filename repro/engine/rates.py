@@ -47,7 +47,7 @@ class RunRates:
     def of(self, run: Run, nodes: Nodes) -> tuple[Sequence[float], Sequence[float]]:
         """Speed of every member relative to running alone, and seconds per unit of its work.
 
-        The seconds are empty without ``needs_unit_s``.
+        The seconds are empty unless ``needs_unit_s`` is set and the model is `Paced`.
         """
         table = self._table
         if self._perf is None:

@@ -16,7 +16,7 @@ class AddedRecords(NamedTuple):
 
     #: more columns of the job records, in order of submission
     columns: Mapping[str, Floats | Ints | Flags] = {}
-    #: GPU-seconds held by all jobs, if intervals are not recorded
+    #: GPU-seconds held by all jobs; None: they follow from the intervals
     held_gpu_s: float | None = None
 
 

@@ -62,15 +62,18 @@ def simulate(
     cluster : Cluster or str
         Cluster, or spec such as ``"8x8"``.
     policy : Policy or str
-        Policy, or registered name (then with the defaults of ``rules``).
+        Policy, or registered name. Parameters that are None get the values of ``rules``.
     placement : Placement or str, optional
         Placement rule; by default that of the policy.
     rules : {"paper", "tiresias", "muri", "gavel", "pcs"}
         Rule set: the event rules of the paper, or of the public simulator of a paper.
     perf : Performance, optional
-        Performance model; by default that of the policy, else nominal speed.
+        Performance model. By default the first of these: the model of the policy, PCS's speed-up
+        curves under rules ``pcs``, the throughputs of the trace on a cluster with GPU types,
+        nominal speed.
     overhead : Overhead, optional
-        Costs of starts and preemptions; by default those of the rules, under ``paper`` none.
+        Costs of starts and preemptions; by default those of the rules or of ``rounds``, else those
+        of the policy, else none.
     interval : float, optional
         Seconds between decisions; by default as the policy says, else a decision at every event.
     rounds : mapping, optional
@@ -85,8 +88,8 @@ def simulate(
         Record the intervals in which jobs hold GPUs; by default under all rules but ``pcs``.
     predict : int, optional
         Number of jobs, sampled by ``seed``, whose completion is predicted at their arrival. By
-        default all jobs under rules ``pcs`` and with ``predict_interval``, else none. Only with
-        elastic policies.
+        default all jobs if the rules are ``pcs`` or ``predict_interval`` is passed, else none. Only
+        with elastic policies.
     predict_interval : float, optional
         Give each predicted job an interval that holds its JCT with this probability (above 0, below
         1). It follows from the jobs of its class that ended before (`repro.engine.conformal`).
@@ -113,8 +116,9 @@ def simulate(
     Warns
     -----
     InputWarning
-        If the policy decides like its baseline on these inputs, if the clock starts more than a day
-        after time 0, or if a duration is cut to 0 s.
+        If the policy decides like its baseline on these inputs, if its history of job sizes comes
+        from another trace, if the clock starts more than a day after time 0 of the trace, or if a
+        duration is cut to 0 s.
 
     Examples
     --------
@@ -125,7 +129,8 @@ def simulate(
     # no other local name is bound yet
     arguments.check(locals())
     rule_set = rules_named(rules)
-    # rules pcs have defaults of their own for perf, predict and keep_intervals
+    # Only rules pcs round instants to a grid. They have defaults of their own for perf, predict and
+    # keep_intervals.
     is_pcs = rule_set.grid > 1
     trace = inputs.checked(trace)
     arguments.check_attributes(trace)
@@ -266,7 +271,7 @@ def _unused(
     if mechanism is not None:
         unused_settings &= mechanism.settings.unused(mechanism.traits.tells_types)
     options = sorted(unused_settings)
-    if placement_given and not setup.holdings.gangs.placement_used:
+    if placement_given and not setup.holdings.gang_nodes.placement_used:
         options.insert(0, "placement")
     if setup.settings.seed and not setup.used_seed:
         options.insert(0, "seed")

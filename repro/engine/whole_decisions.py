@@ -70,7 +70,7 @@ class DecisionDriver:
 
     @property
     def waits(self) -> bool:
-        """Whether a job waits for GPUs."""
+        """Whether a job waits for GPUs; under rounds, whether any job is unfinished."""
         if self.rounds:
             return bool(self.table.active)
         return len(self.table.active) > len(self._holdings.runs)
@@ -114,7 +114,7 @@ class DecisionDriver:
             restarts = [job for run in starts for job in run.jobs if running[job]]
             return [*decision.stop, *restarts], starts
         if decision.keep:
-            return self._changes(decision, now)
+            return self._named_changes(decision, now)
         return self._differences(decision, now)
 
     def _decision(self, now: float) -> RunSet:
@@ -123,14 +123,16 @@ class DecisionDriver:
         if rounds:
             if not rounds.begins_round(now):
                 return NO_CHANGE
-            self._changed |= rounds.record_round(now)
+            must_compute = rounds.record_round(now)
+            self._changed |= must_compute
             if rounds.has_allocation and not (self._changed and rounds.may_compute(now)):
                 return rounds.next_round(now, self._changed)
         if not self.table.active:
             self._wake = math.inf
             if rounds is None:
                 return RunSet(())
-            if rounds.begin_empty_round(now):
+            replaced_x = rounds.begin_empty_round(now)
+            if replaced_x:
                 self._changed = False
             return NO_CHANGE
         decision = self._ask_policy()
@@ -145,6 +147,7 @@ class DecisionDriver:
         if rounds is None:
             rounds = self.rounds = self._make_rounds()
             if not rounds.begins_round(now):
+                # the policy decides again when the first round begins
                 self._changed = True
                 return NO_CHANGE
         rounds.set_allocation(decision, now)
@@ -185,7 +188,7 @@ class DecisionDriver:
         self._order = decision.order or chosen
         return list(stops), starts
 
-    def _changes(self, decision: RunSet, now: float) -> tuple[list[int], list[Run]]:
+    def _named_changes(self, decision: RunSet, now: float) -> tuple[list[int], list[Run]]:
         """Check a decision that names only changes, and list its stops and starts."""
         present_runs = self._holdings.runs
         free = self._holdings.free.copy()
@@ -226,7 +229,8 @@ class DecisionDriver:
         for entry in decision.runs:
             run = entry if isinstance(entry, Run) else self._bare_run(entry)
             job = run.jobs[0]
-            # almost every gang holds its GPUs already, or is one job whose demand fits its type
+            # Fast check, which almost every gang passes: it holds its GPUs already, or is one job
+            # whose demand fits the free GPUs of its type. Other gangs take the full check below.
             fits = run.gpus <= free.get(run.gpu_type, -1.0) and not (run.hosts or run.shared)
             passes_fast_check = fits and job not in chosen
             if passes_fast_check and (len(run.jobs) > 1 or present_runs.get(job) is run):

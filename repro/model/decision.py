@@ -23,10 +23,11 @@ class Run:
     gpus : float
         GPUs that the gang holds. Policies that divide GPUs may give fractions.
     gpu_type : str, optional
-        Demanded GPU type. None: any type, and the held type as long as its GPUs suffice.
+        Demanded GPU type. None: the GPU type that the gang holds if it has enough free GPUs, else
+        the type with the most free GPUs. With `RunSet.keep` it is always the type with the most.
     tasks : tuple of int
-        Node of each task, parameter servers first. There are as many tasks as GPUs. Only some
-        placement rules accept nodes. Empty: the placement rule chooses the nodes.
+        Node of each task, parameter servers first. Every task, also a parameter server, holds one
+        GPU. Only some placement rules accept nodes. Empty: the placement rule chooses the nodes.
     hosts : tuple of int
         Running jobs, earlier in the decision, whose GPUs the gang uses as well.
     shared : float
@@ -72,13 +73,14 @@ class RunSet:
     wake : float
         Instant (s) of the next decision, if no event comes earlier.
     order : sequence of int
-        Jobs in the order of the policy's list, if it differs from ``runs``. Under some rules this
-        order decides which of nearly simultaneous completions sets the instant.
+        Jobs that hold GPUs, in the order in which the policy keeps them. Empty: the order of
+        ``runs``, or with ``keep`` the order of starts. Under rules ``muri``, nearly simultaneous
+        completions happen at the instant of the first such job in this order.
     keep : bool
         All jobs that are neither in ``runs`` nor in ``stop`` keep their GPUs, so a decision names
         only changes. If a group changes, the decision names all its remaining members.
     stop : sequence of int
-        Jobs that lose their GPUs, together with ``keep``.
+        With ``keep``: jobs that lose their GPUs.
 
     Examples
     --------

@@ -84,6 +84,7 @@ class ElasticState(NamedTuple):
     gpus: Floats
     rate: Floats
     progress_from: Floats
+    #: jobs that hold GPUs, in the first ``tally[HOLDERS]`` entries
     holders: Ints
     own_floats: Floats
     own_ints: Ints
@@ -161,7 +162,10 @@ def mean_jobs(s: ElasticState, job: int) -> float:
 # times as long (docs/architecture.md).
 @njit()
 def push(heap: Ints, key: Floats, tie: Ints, start: int, size: int, job: int) -> None:
-    """Add a job to the binary heap of ``size`` jobs from ``start`` on; smallest key on top."""
+    """Add a job to the binary heap of ``size`` jobs from ``start`` on.
+
+    The smallest ``key`` is on top, and ``tie`` orders equal keys. Both have an entry per job.
+    """
     position = size
     while position > 0:
         parent = (position - 1) // 2
@@ -226,8 +230,8 @@ class Elastic(Policy):
 
     A subclass defines `key` or `grants`. With `key`, each job in order of the keys gets its demand,
     or the idle GPUs if these are fewer. `grants` may also give fractions of GPUs. A performance
-    model (`repro.perf.SpeedUp`) has the speed of a job on fewer GPUs than its demand. A policy with
-    a compiled `rule` predicts completions by simulations without further arrivals.
+    model (`repro.perf.SpeedUp`) has the speed of a job on fewer GPUs than its demand. If the policy
+    has a compiled `rule`, simulations without further arrivals can predict completions.
 
     Parameters
     ----------

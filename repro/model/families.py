@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 
 #: Synonyms of the field -> name of the family.
-_SAME = {
+_FAMILY_OF_SYNONYM = {
     "fairness": "max-min",
     "fcfs": "fifo",
     "finish-time-fairness": "ftf",
@@ -13,7 +13,7 @@ _SAME = {
     "srpt": "srtf",
 }
 #: Shortest name of a family (letters). A single letter marks a variant of a policy.
-_SHORTEST = 2
+_MIN_LETTERS = 2
 
 
 def family(word: str, policies: Mapping[str, type]) -> list[str]:
@@ -35,9 +35,9 @@ def family(word: str, policies: Mapping[str, type]) -> list[str]:
     ['gavel-fifo', 'my-sjf']
     """
     name_part = re.sub(r"[_\s]+", "-", word.strip().casefold())
-    if len(name_part) < _SHORTEST:
+    if len(name_part) < _MIN_LETTERS:
         return []
-    name_part = _SAME.get(name_part, name_part)
+    name_part = _FAMILY_OF_SYNONYM.get(name_part, name_part)
     return [
         name
         for name, policy in sorted(policies.items())

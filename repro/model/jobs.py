@@ -18,7 +18,7 @@ MAX_GPUS_PER_JOB = 1_000_000
 
 
 class State(NamedTuple):
-    """State of all jobs of a run: arrays with an entry per job, of which there is no other copy.
+    """State of all jobs of a run: arrays with an entry per job. There is no other copy of them.
 
     Compiled functions write the arrays in place. Instants are seconds of the clock of the run.
     """
@@ -35,7 +35,7 @@ class State(NamedTuple):
     #: start of the present interval of holding GPUs, and number of these GPUs
     held_since: Floats
     held_gpus: Floats
-    #: column of the GPU type held (-1: not chosen)
+    #: column of the GPU type that the job holds (-1: the job waits, or its type is not recorded)
     type_column: Ints
     #: job that shares the GPUs in rounds (-1: none)
     partner: Ints
@@ -94,7 +94,7 @@ class JobTable:
         self._columns: dict[str, list[Any]] = {}
         #: whether the trace has values in a column, by name
         self._has: dict[str, bool] = {}
-        #: columns with a value for every job
+        #: columns in which `refuse_gaps` found a value for every job
         self._complete: set[str] = set()
         self._derived: dict[str, Any] = {}
         self.counts_iterations = rules.iterations is not None

@@ -28,7 +28,7 @@ def statistics(values: pd.Series[float] | Array) -> dict[str, float]:
 
 
 def improvement(result: Result, reference: Result, metric: str = "jct") -> dict[str, float]:
-    """Factors of improvement: a metric of a run over that of the reference (Tiresias section 5.1).
+    """Factors by which the reference improves on a run (Tiresias section 5.1).
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def improvement(result: Result, reference: Result, metric: str = "jct") -> dict[
     Returns
     -------
     dict
-        Factors avg, median and p95 of the metric, and makespan.
+        Run over reference: avg, median and p95 of the metric, and makespan.
     """
     values = statistics(result.jobs[metric])
     bases = statistics(reference.jobs[metric])
@@ -51,7 +51,7 @@ def improvement(result: Result, reference: Result, metric: str = "jct") -> dict[
 
 
 def unfairness(result: Result, fair: Result) -> pd.Series[float]:
-    """Unfairness of each job: increase of its JCT over a fair policy (%), at least 0.
+    """Unfairness of each job: increase of its JCT over its JCT under a fair policy (%), at least 0.
 
     Parameters
     ----------

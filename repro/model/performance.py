@@ -48,7 +48,7 @@ class Curves(Protocol):
 
 
 class Overhead:
-    """Costs of starts and preemptions, all 0 s; subclasses override them."""
+    """Costs of starts and preemptions, all 0 s; subclasses override the methods."""
 
     #: true: every running job pays its start again after every decision
     every_interval: bool = False

@@ -121,7 +121,7 @@ class Policy:
     name: ClassVar[str] = "unnamed"
     #: inputs that the policy reads beyond the information-agnostic part of `View`
     needs: ClassVar[frozenset[str]] = frozenset()
-    #: families of the policy, such as fifo: ``--policy fifo`` lists their members
+    #: families of the policy, such as fifo; ``--policy fifo`` lists the members of this family
     families: ClassVar[tuple[str, ...]] = ()
     #: default placement
     placement: ClassVar[str] = "count"
@@ -148,12 +148,13 @@ class Policy:
     def compiled_run(self, cluster: Cluster) -> CompiledRun | None:
         """Compiled functions with the same result as the engine with `session`, or None.
 
-        The engine ignores them for a subclass that changes the decisions.
+        The engine ignores them for a subclass that overrides `decide`, `session` or `completions`
+        but not this method.
         """
         return None
 
     def performance(self) -> Performance | None:
-        """Default performance model; None: nominal speed."""
+        """Default performance model; None: the default of the rules, the trace and the cluster."""
         return None
 
     def overhead(self) -> Overhead | None:
@@ -170,14 +171,19 @@ class Policy:
         return Completions()
 
     def under(self: P, rules: str) -> P:
-        """Copy in which fields that are None have the values of the rule set ``rules``."""
+        """Copy in which fields that are None have the values of the rule set ``rules``.
+
+        If `rule_values` has no entry for the rule set, they have the values of ``paper``.
+        """
         values = self.rule_values.get(rules, self.rule_values.get("paper", {}))
         changes = {name: value for name, value in values.items() if getattr(self, name) is None}
         return dataclasses.replace(self, **changes) if changes else self
 
 
 class FromSettings(Generic[T]):
-    """An attribute of a policy class that an instance computes from its parameters.
+    """An attribute that is ``of_class`` in a class of policies, and computed in an instance.
+
+    ``of_instance`` computes it from the parameters of the instance.
 
     >>> class Sized(Policy):
     ...     gangs = False
@@ -195,7 +201,7 @@ class FromSettings(Generic[T]):
 
 
 def defined_with(policy: Policy, name: str, others: Iterable[str]) -> bool:
-    """Whether the class that defines ``name`` has the same ``others`` as the policy.
+    """Whether the policy has ``others`` from the class that defines ``name``, or from its bases.
 
     False if a subclass overrides one of ``others`` without ``name``. The inherited ``name`` may
     then disagree with the overridden attribute.
@@ -291,7 +297,8 @@ class Order(Policy):
     def linear_key(self, view: View) -> LinearKey | None:
         """Numbers that determine `key`, for compiled functions; None: the engine calls `key`.
 
-        The engine ignores them for a subclass that changes `key` or `ordering`.
+        The engine ignores them for a subclass that overrides `key`, `slope`, `ordering` or
+        `quantum_s` but not this method.
         """
         return None
 
@@ -306,8 +313,8 @@ class Ordering:
     def __init__(self, policy: Order, view: View) -> None:
         self.policy = policy
         self.view = view
-        #: makes the selection, if keys change in another way than linearly; None: the selection
-        #: of `repro.engine.select` for linear keys
+        #: makes the selection, for keys that do not change linearly in time. None: the engine uses
+        #: its selection for linear keys (`repro.engine.select.ranked.HeapSelection`).
         self.selection: SelectionFactory | None = None
 
     def key(self, job: int, now: float) -> Key:

@@ -24,8 +24,9 @@ Nodes = tuple[tuple[int, int], ...]
 class Intervals:
     """Intervals in which jobs hold GPUs, as rows of eight numbers.
 
-    A row is job, first job of its group, start, end, share of the GPUs that count against the
-    cluster, all GPUs that the job runs on, rate, and number of the GPU type in `types`.
+    A row is job, first job of its group, start, end, GPUs that count against the cluster (divided
+    by the number of jobs of the group), all GPUs that the job runs on, rate, and number of the GPU
+    type in `types`.
     """
 
     def __init__(
@@ -78,16 +79,18 @@ class Result:
         predicted_jct_high (bounds of the prediction interval, on request), and job_class (from 0,
         under a policy with classes).
     intervals : DataFrame
-        A row per interval. Columns: job_id, start, end (s), gpus (its share of GPUs that several
-        jobs use), used (all GPUs it runs on), rate (speed relative to running alone), group (id of
-        the first job of its group).
+        A row per interval. Columns: job_id, start, end (s), gpus (GPUs that count against the
+        cluster, divided by the number of jobs of the group), used (all GPUs that the job runs on),
+        rate (speed relative to running alone), group (id of the first job of its group).
 
         Further columns: nodes (if the placement tracks nodes), tasks (node of each task, parameter
         servers first, if policies choose nodes), gpu_type (if the cluster has types; None
         for several types at once, or no chosen type).
     meta : dict
-        policy, trace, cluster, num_gpus, rules, placement, overhead_s, and wall_s (time of the run
-        without compilation).
+        policy, settings (of the policy), trace, cluster, num_gpus, rules, placement, overhead_s,
+        held_s (GPU-seconds held; None: they follow from the intervals), wall_s (time of the run
+        without compilation), predict_interval (on request), and the entries ignored, notes and
+        stand_in of `summary`.
     """
 
     jobs: pd.DataFrame
@@ -240,7 +243,10 @@ def makespan(result: Result) -> float:
 
 
 def collect(table: JobTable, intervals: Intervals, index: pd.Index, meta: dict[str, Any]) -> Result:
-    """Make a `Result` from the columns of the engine, with jobs in the order of the trace."""
+    """Make a `Result` from the job table and the intervals, with jobs in the order of the trace.
+
+    ``index`` has the position in the trace of each row of the table.
+    """
     frame = table.frame
     submit = np.array(table.submit)
     end = np.array(table.end)

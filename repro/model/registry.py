@@ -13,6 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 from repro.base.errors import BrokenFileWarning, ParamError, ReproError, near
 
 T = TypeVar("T")
+#: Beginnings of the file names of frames that import modules. Messages leave these frames out.
 _MACHINERY = ("<frozen importlib", str(Path(importlib.__file__).parent), __file__)
 
 
@@ -49,6 +50,7 @@ class Registry(Generic[T]):
         self._home = home
         self._group = group
         self._items: dict[str, T] = {}
+        #: name whose module or entry point cannot be imported -> text of the error
         self._broken: dict[str, str] = {}
 
     def register(self, name: str) -> Callable[[T], T]:
@@ -56,6 +58,7 @@ class Registry(Generic[T]):
 
         def keep(item: T) -> T:
             earlier = self._items.get(name)
+            # a definition that runs again, as in a notebook cell, replaces the earlier item
             is_same = getattr(earlier, "__qualname__", earlier) == getattr(
                 item, "__qualname__", item
             )

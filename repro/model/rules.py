@@ -52,8 +52,9 @@ objective                   ratio     gavel          normalised     min_cost, mi
 drop_lost                   True      gavel          False          min_cost_slo
 =========================== ========= ============== ============== ======================
 
-`RULES` is below, and ``(rounds)`` is its field ``rounds``. Names with a dot are modules of `repro`.
-All other names are modules of `repro.policies`, which set parameters by `Policy.rule_values`.
+`RULES` has the rule sets, and ``(rounds)`` is the field `Rules.rounds`. Names with a dot are
+modules of `repro`. All other names are modules of `repro.policies`, which set parameters by
+`Policy.rule_values`.
 """
 
 from collections.abc import Mapping
@@ -88,7 +89,8 @@ class Rules:
     iterations: float | None = None
     #: true: every running job pays its start again after every event (`StartOverhead`)
     start_overhead: bool = False
-    #: completions within this relative distance are one event
+    #: completions within this relative distance are one event. Arrivals up to this distance after
+    #: an event belong to it.
     tie_rel: float = 0.0
     #: true: the 99th percentile is element floor(0.99 N) of the ascending list, and the makespan
     #: is the time of the last completion. False: percentiles interpolate, and the makespan counts
@@ -96,8 +98,8 @@ class Rules:
     p99_by_index: bool = False
     #: true: work is counted in training steps, the column iterations
     steps: bool = False
-    #: instants per second. Above 1, instants are rounded to multiples of 1 / grid seconds, and the
-    #: policy must divide GPUs.
+    #: 1: instants are not rounded. Above 1, instants are rounded to multiples of 1 / grid seconds,
+    #: and the policy must divide GPUs.
     grid: float = 1.0
     #: settings of `repro.engine.rounds.settings.RoundSettings`
     rounds: Mapping[str, Any] = field(default_factory=dict)

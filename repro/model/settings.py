@@ -125,7 +125,7 @@ def _annotations(cls: type) -> dict[str, tuple[Any, ...]]:
 
 
 def _members(hint: Any) -> tuple[Any, ...]:
-    """Members of a union and of the unions inside it; a tuple of the type itself for others."""
+    """Members of a union and of the unions inside it; for any other type, the type alone."""
     if typing.get_origin(hint) in (Union, types.UnionType):
         return tuple(member for inner in typing.get_args(hint) for member in _members(inner))
     return (hint,)

@@ -70,7 +70,8 @@ class View:
         - ``rate(job)``: present speed relative to running alone
         - ``curves()``: speed-up curves, and the curve of each job
         - ``speeds(job)``: throughput on each GPU type (steps/s) [throughput]
-        - ``pair_speeds(job, partner)``, ``pairs``: the same of two jobs on shared GPUs [throughput]
+        - ``pair_speeds(job, partner)``: throughput of two jobs on shared GPUs [throughput]
+        - ``pairs``: throughput of any two kinds on shared GPUs [throughput]
         - ``kind(job)``, ``kind_codes``: kind of a job, equal for equal speeds [throughput]
         - ``model(job)``: model that the job trains [throughput]
         - ``throughputs``: throughput table of the run [throughput]

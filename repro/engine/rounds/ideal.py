@@ -64,8 +64,8 @@ class Ideal(RoundMechanism):
             )
         shares = np.where(rows.x > MIN_SHARE, rows.x, 0.0)
         throughputs = rows.throughputs[:, 0]
-        progresses = (shares * throughputs).sum(axis=1) > 0
-        running = rows.runnable.any(axis=1) & progresses
+        has_progress = (shares * throughputs).sum(axis=1) > 0
+        running = rows.runnable.any(axis=1) & has_progress
         jobs = rows.members[running, 0]
         shares = shares[running]
         throughputs = throughputs[running]
@@ -114,10 +114,11 @@ class Ideal(RoundMechanism):
         all_gpus[jobs] = (self.constants.demands[jobs, None] * shares).sum(axis=1)
         has_changed = (all_shares != self._shares).any(axis=1)
         keeps_gpus = all_gpus == state.held_gpus
-        # jobs whose hold closes; first the jobs that continue on as many GPUs of other types
+        # jobs whose hold closes: first jobs that keep their number of GPUs under other shares, then
+        # jobs that get another number of GPUs, or none
         moved = jobs[has_changed[jobs] & keeps_gpus[jobs] & state.running[jobs]]
-        others = previous_jobs[has_changed[previous_jobs] & ~keeps_gpus[previous_jobs]]
-        closing = np.concatenate([moved, others])
+        resized = previous_jobs[has_changed[previous_jobs] & ~keeps_gpus[previous_jobs]]
+        closing = np.concatenate([moved, resized])
         self._close_holds(closing, now)
         work_done = np.maximum(0.0, now - state.since[closing]) * state.rate[closing]
         state.work_left[closing] = np.maximum(0.0, state.work_left[closing] - work_done)

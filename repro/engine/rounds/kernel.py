@@ -41,7 +41,8 @@ class Rows(NamedTuple):
     members: Ints
     #: whether all members can run on a type, shape (rows, types); false once a member has finished
     runnable: Flags
-    #: whether the row was part of X when X was computed, shape (rows,)
+    #: whether the policy gave the row a share, shape (rows,). False: the row was added for a job
+    #: that arrived after X was computed
     allocated: Flags
     #: share of time X_mj, shape (rows, types)
     x: Floats
@@ -71,7 +72,7 @@ class RoundConstants(NamedTuple):
     scratch: Flags
     #: rounds that each job has lost, changed in place
     lost_rounds: Ints
-    #: number of lost rounds at which a job is given up; 0: no round is lost
+    #: number of lost rounds at which a job is given up and ends; 0: no round is lost
     gang_tries: int
     #: the compiled loops write holds into the state; otherwise the engine does
     writes_holds: bool
@@ -127,7 +128,8 @@ class SimulatedRounds(NamedTuple):
     starts: Flags
     #: pairs that began to share GPUs: both jobs and column of the GPU type, shape (pairs, 3)
     new_pairs: Ints
-    #: holds that ended when the last round began, in the form of `close_holds`
+    #: holds that ended when the last round began, in the form of `close_holds`. Holds that ended at
+    #: earlier rounds are discarded, so a caller that records intervals simulates one round per call
     ended_holds: Floats
 
 
@@ -219,8 +221,9 @@ def initial_deficits(
 ) -> Any:
     """Deficits of the rows of a new X, shape (rows, types), from those of `update_deficits`.
 
-    A pair has ``prior_s`` seconds if one of its jobs was in no earlier X. ``was_allocated`` has a
-    flag per job. The loop is fastest if pairs ascend by (larger job, smaller job).
+    The deficit of a pair is ``prior_s`` if one of its jobs was in no earlier X, and 0 if only the
+    pair is new. ``was_allocated`` has a flag per job. The loop is fastest if pairs ascend by
+    (larger job, smaller job).
     """
     types = job_deficits.shape[1]
     deficits = np.zeros((len(members), types))
@@ -522,7 +525,9 @@ def apply_choice(
         constants.scratch[job] = True
     changed = np.empty(len(previous_jobs) + job_count, dtype=np.int64)
     changes = 0
-    # first jobs that were alone and stay alone, then jobs that stop, then all other jobs
+    # `changed` lists jobs that held GPUs, in three parts: jobs that were alone and restart alone
+    # (to `moved_end`), jobs that stop (to `stopped_end`), and jobs that restart and have or had a
+    # partner
     moved_end = 0
     stopped_end = 0
     for stays_alone in (True, False):
@@ -613,7 +618,8 @@ def _begin_round(
             # the members of a pair hold their GPUs until the later one is done
             end = max(end, begin + made / throughput)
             if constants.gang_tries and made < constants.demands[job]:
-                # fewer steps than GPUs: the round is lost, or the job is given up
+                # With fewer steps than GPUs the round is lost. At the last try the job is given up:
+                # it ends with this round, and its remaining work counts as done.
                 constants.lost_rounds[job] += 1
                 given_up = constants.lost_rounds[job] >= constants.gang_tries
                 made = state.work_left[job] if given_up else 0.0
@@ -639,9 +645,9 @@ def simulate_rounds(
 ) -> tuple[Round, SimulatedRounds]:
     """Simulate rounds of whole steps until an event; return the last round and a summary.
 
-    The event is a completion, a lost round, an empty round, a round that reaches ``limit`` (s), or
-    the end of ``orders``. The first round begins ``now``, each other round at the end of the
-    previous round. The progress of the last round is not recorded.
+    The event is a completion, a lost round, an empty round, a round that reaches ``limit`` (s), the
+    end of ``orders``, or a full buffer of new pairs. The first round begins ``now``, each other
+    round at the end of the previous round. The progress of the last round is not recorded.
 
     Parameters
     ----------

@@ -38,7 +38,8 @@ class RoundSettings:
     round_s: Annotated[float, Above(0, "seconds", finite=True)] = 360.0
     #: smallest age of X (s) at which an arrival or a completion has X computed again
     min_realloc_interval_s: Seconds = 0.0
-    #: after the last arrival, an empty round resets the timer of ``min_realloc_interval_s``
+    #: once all jobs of the trace have arrived, X may be computed right after an empty round,
+    #: whatever its age
     idle_reset: bool = False
     #: execution without rounds, in which every job progresses at its share of each type. With
     #: ``fluid`` jobs progress at every instant. With ``artifact`` they make whole steps, and
@@ -56,8 +57,8 @@ class RoundSettings:
     #: with a queue per type: the order of types is sampled anew for every round, if the policy
     #: ignores GPU types
     shuffle_types: bool = True
-    #: leftover GPUs may go to jobs that arrived after the last allocation. These jobs do not run,
-    #: so the GPUs stay idle
+    #: a job that arrived after X was computed may be chosen for leftover GPUs, but does not run, so
+    #: the GPUs stay idle. Otherwise it runs on them
     drop_unallocated: bool = False
     #: a job that keeps its GPUs continues without a checkpoint
     lease_renewal: bool = True
@@ -65,8 +66,9 @@ class RoundSettings:
     preemption_overhead_s: Seconds = 0.0
     #: age at which X is computed anew even without arrivals and completions (s); 0: never
     max_realloc_interval_s: Seconds = 0.0
-    #: number of lost rounds at which a job is given up; 0: no round is lost. A job loses a round
-    #: in which it would make fewer steps than it has GPUs. X is then computed anew
+    #: a job that would make fewer steps in a round than it has GPUs loses the round, and X is
+    #: computed anew. At this number of lost rounds the job is given up: it ends with that round,
+    #: and the column ``given_up`` marks it. With 0, no round is lost
     gang_tries: Annotated[int, AtLeast(0)] = 0
 
     @classmethod

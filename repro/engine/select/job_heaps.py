@@ -36,7 +36,7 @@ class JobHeaps:
         self._num_waiting_heaps = len(demands)
         #: slope of the key (per second) -> heap of the running jobs with this slope
         self._running_heap: dict[float, int] = {}
-        #: the heaps and views of their keys and slopes, made when the first key is known
+        #: the heaps, and memory views of their keys and slopes; made with the first key
         self._queues: queues.Queues
         self._keys: Any
         self._slopes: Any
@@ -61,6 +61,7 @@ class JobHeaps:
         if heap is None:
             heap = self._num_waiting_heaps + len(self._running_heap)
             self._running_heap[slope] = heap
+            # all heaps are in use: double their number
             if heap == len(self._queues.top):
                 top = np.append(self._queues.top, np.full(heap, -1))
                 self._queues = self._queues._replace(top=top)

@@ -172,8 +172,9 @@ def _worst_running(q: Queues, now: float) -> int:
 def select(q: Queues, idle: int, now: float) -> tuple[int, Ints]:
     """Idle GPUs after a selection, and its choices in order.
 
-    A choice c >= 0 starts job c. A choice c < 0 stops job -1 - c. The job is in no heap afterwards.
-    A choice is final, so keys that are equal up to rounding cannot make the selection cycle.
+    A choice c >= 0 starts job c. A choice c < 0 stops job -1 - c. A chosen job is in no heap
+    afterwards. A choice is final, so keys that are equal up to rounding cannot make the selection
+    cycle.
     """
     # an empty list whose element type Numba infers
     choices = [0 for _ in range(0)]
@@ -183,16 +184,17 @@ def select(q: Queues, idle: int, now: float) -> tuple[int, Ints]:
         waiting = best_waiting(q)
         best = waiting[0] if len(waiting) else -1
         started = -1
+        # best running job that no longer fits
         victim = -1
         # the first n jobs of `removed` and the GPUs that they hold
         n = 0
         released = 0
-        # Collect running jobs, worst first. While idle GPUs are negative, collect any: a start is
-        # chosen before the stops that make room for it. Then collect only jobs of lower priority
-        # than the best waiting job, until that job fits.
+        # Collect running jobs, worst first. First make up for negative idle GPUs, with jobs of any
+        # priority: a start is chosen before the stops that make room for it. Then collect only jobs
+        # of lower priority than the best waiting job, until that job fits.
         while True:
-            short = released < -idle
-            if not short and (best < 0 or released >= q.gpus[best] - idle):
+            is_short = released < -idle
+            if not is_short and (best < 0 or released >= q.gpus[best] - idle):
                 break
             if n == len(removed):
                 job = _worst_running(q, now)
@@ -203,15 +205,17 @@ def select(q: Queues, idle: int, now: float) -> tuple[int, Ints]:
                 remove(q, job)
                 q.heap[job] = heap
             job = removed[n]
-            if not short and _precedes(q, job, best, now):
+            if not is_short and _precedes(q, job, best, now):
                 break
-            if short:
+            if is_short:
                 victim = job
             released += q.gpus[job]
             n += 1
         for job in waiting:
+            # the stop of the victim has the higher priority
             if victim >= 0 and _precedes(q, victim, job, now):
                 break
+            # only running jobs of lower priority make room for the job
             while n > 0 and _precedes(q, removed[n - 1], job, now):
                 n -= 1
                 released -= q.gpus[removed[n]]
@@ -300,6 +304,7 @@ def _insert_with_key(
     """Store the key of a job that is in no heap, and add it to its heap."""
     last = q.key.shape[1] - 1
     if len(constants.limits):
+        # the first number of the key, the queue, changes only at demotions
         q.key[job, last] = state.first_start[job]
     else:
         remaining_s = state.work_left[job] * constants.solo[job]

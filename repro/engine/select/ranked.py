@@ -10,9 +10,10 @@ from repro.model.policy import LinearKey, Order, Ordering, Selection, defined_wi
 from repro.model.view import View
 from repro.placement.base import Placer
 
-#: Methods by which an order ranks jobs. `Order.linear_key` replaces them. If a subclass overrides
-#: one of them but not `linear_key`, the linear key is out of date and not used.
-_KEYS = ("key", "slope", "ordering", "quantum_s")
+#: Methods of an order that a compiled simulation does not call at events: `Order.linear_key` has
+#: the keys and their slopes, and `quantum_s` is called once. If a subclass overrides one of these
+#: methods but not `linear_key`, the engine simulates event by event.
+_REPLACED_METHODS = ("key", "slope", "ordering", "quantum_s")
 
 
 class OrderDriver:
@@ -51,7 +52,7 @@ class OrderDriver:
         if (
             make_selection is None
             and policy.preemptive
-            and defined_with(policy, "linear_key", _KEYS)
+            and defined_with(policy, "linear_key", _REPLACED_METHODS)
         ):
             self.linear_key = policy.linear_key(view)
         self.selection: Selection
@@ -77,7 +78,7 @@ class OrderDriver:
         self.ordering.finish(job, now)
 
     def step(self, now: float) -> tuple[list[int], list[Run]]:
-        """Move the jobs whose key jumps, and list the jobs that stop and the gangs that start."""
+        """Read the keys that jump, and list the jobs that stop and the gangs that start."""
         for job in self.ordering.moves(now):
             self.selection.move(job, now)
         stops, starts = self.selection.select(now)
@@ -85,8 +86,11 @@ class OrderDriver:
         return stops, [Run((job,), gpus[job]) for job in starts]
 
     def rate_changed(self, job: int, now: float) -> None:
-        """React to a job with another rate than the nominal one, or other remaining work."""
-        # all other selections read the keys anew at every event
+        """Read the key of a running job again.
+
+        Its rate is not nominal or has changed, its progress begins later, or a failure set it back.
+        """
+        # other selections read the keys that change with time at every event
         if isinstance(self.selection, HeapSelection):
             self.selection.move(job, now)
 
@@ -151,7 +155,7 @@ class HeapSelection:
 
     @property
     def running(self) -> Iterable[int]:
-        """Jobs that hold GPUs, in order of their last start or move."""
+        """Jobs that hold GPUs, in order of their last start or jump of the key."""
         return self._running
 
     def arrive(self, job: int, now: float) -> None:
@@ -223,7 +227,7 @@ class HeapSelection:
     def _best_fitting(self, refused_demands: set[int]) -> int | None:
         """Best waiting job that fits. Demands that do not fit are added to ``refused_demands``.
 
-        It is None if no job fits, or if the first that does not fit blocks all jobs behind it.
+        The result is None if no job fits, or if a job that does not fit blocks all jobs behind it.
         """
         gpus = self.table.gpus
         for job in self._best_waiting:

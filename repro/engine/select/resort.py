@@ -30,10 +30,9 @@ class Resort:
         Jobs of equal key keep the order of the previous event. Otherwise the earlier submission
         comes first, then the earlier row of the trace.
     always_sorts : bool
-        Sort even when no job waits, because later ties depend on it.
+        Sort even if all unfinished jobs fit the cluster, because later ties depend on the order.
     drifts : callable, optional
-        Whether the key of a running job changes with time; None: the keys of all running jobs
-        change.
+        Whether the key of a job changes with time while it runs; None: all keys do.
     """
 
     def __init__(

@@ -155,6 +155,7 @@ def _parse_nodes(text: str) -> tuple[Node, ...]:
 
 def _parse_word(word: str, text: str) -> _EqualNodes:
     """Equal nodes that a word of a spec describes."""
+    # a spec has at most two separators, and the name of a GPU type may contain an X
     clean = word.strip().replace("×", "x").replace("X", "x", 2)
     grid = _GRID.fullmatch(clean)
     if grid and grid[3]:
