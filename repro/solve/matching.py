@@ -101,7 +101,7 @@ def counted_pairs(weights: Floats, counts: Counts) -> PairCounts:
 def any_best_pairs(n: int, values: Ints) -> list[tuple[int, int]]:
     """Pairs of a maximum-weight matching, in any order.
 
-    Among matchings of equal weight the result is the matching that rustworkx finds first, which
+    Among matchings of equal weight the result is the matching that rustworkx finds, which
     depends on the order of the nodes. ``values`` of the pairs `below_diagonal` of n nodes are
     weights in units of `RESOLUTION`.
     """

@@ -118,7 +118,7 @@ def central_level(job_kinds: JobKinds, scale: Floats, floor: Floats | None = Non
     start = job_kinds.small_shares
     value = (job_kinds.usable_value * start).sum(axis=1)
     has_scale = scale > 0
-    # In this unit the small shares reach z = 1 without floors. The path starts 0.5 below their level.
+    # In this unit the small shares reach z = 1 without floors. The path starts 0.5 below.
     unit = float((value[has_scale] / scale[has_scale]).min())
     start_level = float(((value - floor)[has_scale] / (scale[has_scale] * unit)).min()) - 0.5
     return _follow_path(job_kinds, scale, floor, start, start_level, unit)
