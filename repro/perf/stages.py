@@ -57,7 +57,7 @@ def interleaving_time(
 
 
 def efficiency(members: Sequence[Stages]) -> float:
-    """Interleaving efficiency gamma: mean busy fraction of the k resources (Eq 2 and 4)."""
+    """Interleaving efficiency gamma: mean busy share of the k resources (Eq 2 and 4)."""
     period = interleaving_time(members)
     # Summed in sorted order, so that gamma does not depend on the order of the members.
     return sum(map(sum, sorted(members))) / (len(members[0]) * period)
