@@ -32,7 +32,7 @@ class PolicyError(ReproError):
 
 
 class DataMissingError(ReproError):
-    """Public data is neither cached, nor in the mirror, nor downloadable."""
+    """A public file is unknown or not available, or a table of the checkout is missing."""
 
 
 class ClaimError(ReproError):

@@ -35,7 +35,7 @@ def _show_error(
     trace: TracebackType | None,
     tb_offset: int | None = None,
 ) -> list[str]:
-    """Show an error of this package as the error of the running cell; the lines shown."""
+    """Show an error of this package as the error of the running cell; return the lines shown."""
     # `_get_exc_info` keeps the error for %tb, and `InteractiveTB.tb` its traceback for %debug.
     running._get_exc_info((error_type, error, trace))
     running.InteractiveTB.tb = trace

@@ -173,7 +173,8 @@ def numbers(
 ) -> Floats:
     """Column as float64.
 
-    Text and infinite values raise, and gaps if ``required``.
+    Text that is not a decimal number raises, and so does an infinite value. A gap raises if
+    ``required``.
     """
     if pd.api.types.is_bool_dtype(series.dtype) or pd.api.types.is_complex_dtype(series.dtype):
         refuse(np.ones(len(series), bool), series, column, origin, "not a number", accepted)

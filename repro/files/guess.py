@@ -59,7 +59,8 @@ _EPOCH_S = (1e9, 4.1e9)
 NO_UNITS: Mapping[str, str] = MappingProxyType({})
 DATE_EXAMPLE = "2020-06-09 18:00:00"
 _LONGEST_NAME = 60
-_SHORTEST_PLURAL = 3
+#: Shortest word (letters) that loses its s; gps and sms keep theirs.
+_SHORTEST_PLURAL = 4
 #: Least similarity (0 to 1) of a word and its misspelling.
 _MIN_SIMILARITY = 0.8
 _PROCESSORS = re.compile("[a-z]?[a-z]pu")
@@ -109,13 +110,13 @@ def encoding_of(raw: bytes) -> str | None:
     if _CONTROLS.search(raw):
         return None
     # A character of GBK takes two bytes. A character of Latin-1 often has ASCII neighbours. So the
-    # encoding is GBK if all runs of bytes outside ASCII have an even length.
-    paired = all(len(run) % 2 == 0 for run in _HIGH.findall(raw))
+    # encoding is GBK if the bytes decode as GBK and all runs outside ASCII have an even length.
+    is_gbk = all(len(run) % 2 == 0 for run in _HIGH.findall(raw))
     try:
         raw.decode("gbk")
     except UnicodeDecodeError:
-        paired = False
-    return "GBK" if paired else "Latin-1"
+        is_gbk = False
+    return "GBK" if is_gbk else "Latin-1"
 
 
 def foreign_format(text: str, required: Sequence[str]) -> str | None:
@@ -154,7 +155,7 @@ def foreign_format(text: str, required: Sequence[str]) -> str | None:
 
 
 def is_json_lines(text: str) -> bool:
-    """Whether a text has at least two lines and each holds one JSON object."""
+    """Whether a text has at least two lines and each of the first two looks like a JSON object."""
     lines = [line.strip() for line in text[:100_000].split("\n") if line.strip()]
     return len(lines) > 1 and all(line[0] == "{" and line[-1] == "}" for line in lines[:2])
 
@@ -310,11 +311,11 @@ def _stem(name: str) -> tuple[str, str | None]:
     return "_".join(words), unit if words else None
 
 
-def _conversion(unit: str, wanted: str) -> str | None:
+def _conversion(unit: str, wanted_unit: str) -> str | None:
     """Advice to convert numbers from one unit to another; None if the units are the same."""
-    if wanted == "date":
+    if wanted_unit == "date":
         return f"write dates as {DATE_EXAMPLE}"
-    factor = UNITS[unit][2] / UNITS[wanted][2]
+    factor = UNITS[unit][2] / UNITS[wanted_unit][2]
     if factor == 1:
         return None
     return f"multiply by {factor:.10g}" if factor > 1 else f"divide by {1 / factor:.10g}"
@@ -340,7 +341,7 @@ def _name_words(name: str) -> list[str]:
     """Words of letters or digits in a name, in lower case and in the singular."""
     snake_case = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())
     words = re.findall(r"[a-z]+|[0-9]+", snake_case.lower())
-    return [word.removesuffix("s") if len(word) > _SHORTEST_PLURAL else word for word in words]
+    return [word.removesuffix("s") if len(word) >= _SHORTEST_PLURAL else word for word in words]
 
 
 def _letters(name: str) -> str:

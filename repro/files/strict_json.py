@@ -63,7 +63,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_unique,
-    # Python refuses to convert the text of a longer whole number
+    # Python refuses to convert a whole number of thousands of digits.
     parse_int=lambda digits: int(digits) if len(digits) <= _DIGITS else float(digits),
 )
 

@@ -138,7 +138,7 @@ def _parse(text: str) -> Located:
 
 
 def _expanded_size(node: yaml.Node, sizes: dict[int, tuple[int, int] | None]) -> tuple[int, int]:
-    """Count the values and levels below a node with aliases expanded; too many raise."""
+    """Count the values and levels of a node with aliases expanded; too many raise."""
     if id(node) not in sizes:
         # None marks a node whose size is being counted
         sizes[id(node)] = None
@@ -201,8 +201,8 @@ def _check_scalar(node: yaml.Node, keys: KeyPath) -> None:
     if digits.lstrip("+-") in (".inf", ".nan"):
         return
     try:
-        size = float.fromhex(digits) if digits.startswith("0x") else float(digits)
+        magnitude = float.fromhex(digits) if digits.startswith("0x") else float(digits)
     except OverflowError:
-        size = math.inf
-    if math.isinf(size):
+        magnitude = math.inf
+    if math.isinf(magnitude):
         raise _Refused(line, f"{shown} is too large for a number (at most 1.8e308)", keys)

@@ -168,7 +168,7 @@ class Parsed:
     """Jobs of a file in the columns of the schema, in file order, before validation.
 
     ``dropped`` has the number of rows that were left out: reason -> rows. ``unread`` are the
-    columns of the file that no column of the schema uses. ``rows`` are the labels of all rows of
+    columns of the file that the format does not read. ``rows`` are the labels of all rows of
     the first ``frame``; `drop` does not shorten them.
     """
 
@@ -197,7 +197,8 @@ class Table:
     """Columns of a delimited text file, and the line of each row.
 
     Rows are labelled by their position in the file, from 0. Blank rows are left out. Blank columns
-    without a name, which spreadsheets write, are left out as well.
+    without a name, which spreadsheets write, are left out as well. ``frame`` also lacks the rows of
+    the document's ``left_out``, which ``all_rows`` has if their number of fields is right.
     """
 
     def __init__(
@@ -514,7 +515,8 @@ class Table:
     ) -> Floats:
         """Column as float64.
 
-        Raises for text, for values out of bounds, and, if ``required``, for gaps.
+        Raises for text that is not a decimal number, for values out of bounds, and, if
+        ``required``, for gaps.
         """
         values = numbers(self.frame[column], column, self.origin({}), accepted, required=required)
         if low is not None:

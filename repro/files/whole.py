@@ -40,7 +40,8 @@ def read_small(path: Path, limit: int, error: type[ReproError], name: str | None
 def write_whole(path: Path, data: bytes, *, parents: bool = True) -> None:
     """Write a file atomically: readers see the old or the new content, even after a kill.
 
-    Open descriptors (``/dev/stdout``), pipes and character devices are written directly.
+    Open descriptors (``/dev/stdout``), pipes and character devices are written directly. With
+    ``parents``, missing folders are made.
     """
     try:
         if (descriptor := _open_descriptor(path)) is not None:

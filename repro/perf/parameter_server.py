@@ -111,9 +111,10 @@ class TrainedModel:
 
 @dataclass(frozen=True)
 class IterationModel(PlanTimes):
-    """T = T_l + T_sa + N (T_t + T_sy): compute time plus the slowest of the links in use.
+    """Run time T = T_l + T_sa + N (T_t + T_sy) of launch, save and N iterations.
 
-    The bandwidths count both directions together (MB/s): ``pair_mb_s`` between two nodes,
+    An iteration computes for T_t and then synchronises for T_sy over the slowest link in use. The
+    bandwidths count both directions together (MB/s): ``pair_mb_s`` between two nodes,
     ``node_mb_s`` of a node to all others, ``local_mb_s`` inside a node.
 
     Liquid, TPDS 2022, Eq 1; the terms of the links are ours, fitted to its Figures 1b and 6.
@@ -187,6 +188,7 @@ def named(name: str) -> PlanTimes:
     458
     """
     if name == "measured":
+        # Rows without a plan are jobs of a single task.
         plans = _PLANS.frame.dropna(subset="plan").astype({"duration_s": float}).groupby("model")
         return MeasuredPlans(
             {str(model): dict(rows[["mode", "duration_s"]].to_numpy()) for model, rows in plans}

@@ -74,6 +74,7 @@ class SpeedUp:
         """S of a job of the trace on ``gpus`` GPUs, at most its demand."""
         model = table.models[job] if self.curves or self.strict else None
         demand = table.gpus[job]
+        # Called for its checks of the curve.
         self._curve(model, demand, table.ids[job])
         return self.speed(model, min(gpus, demand))
 
@@ -95,8 +96,8 @@ class SpeedUp:
             if model not in row_of:
                 row_of[model] = 0 if curve is None else len(rows)
                 if curve is not None:
-                    start = np.array([0.0, *curve[: width - 1]])
-                    rows.append(np.pad(start, (0, width - start.size), mode="edge"))
+                    values = np.array([0.0, *curve[: width - 1]])
+                    rows.append(np.pad(values, (0, width - values.size), mode="edge"))
         return np.array(rows), np.array([row_of[model] for model in models], dtype=np.int64)
 
     def _curve(self, model: str | None, demand: int, job: object) -> tuple[float, ...] | None:
@@ -154,7 +155,7 @@ def load_speedups(path: str | Path) -> SpeedUp:
 
     The file has one row per model and number of GPUs, in any order, for 1, 2, … GPUs without gaps.
     Its columns are model, gpus, and either us_per_iteration or speedup. Any unit of time or speed
-    will do, as S(n) = t(1) / t(n) or s(n) / s(1). Errors begin with ``file:line:column``.
+    will do, as S(g) = t(1) / t(g) or s(g) / s(1). Errors begin with ``file:line:column``.
 
     Parameters
     ----------
@@ -179,9 +180,10 @@ def load_speedups(path: str | Path) -> SpeedUp:
     table.refuse(frame.duplicated(["model", "gpus"]).to_numpy(), "gpus", "given twice", _COUNT)
     ranks = frame.groupby("model")["gpus"].rank().to_numpy()
     table.refuse(gpus != ranks, "gpus", "a smaller number of GPUs is missing", _COUNT)
-    alone = frame[gpus == 1].set_index("model")["value"].loc[frame["model"]].to_numpy()
+    on_one_gpu = frame[gpus == 1].set_index("model")["value"].loc[frame["model"]].to_numpy()
     with np.errstate(over="ignore"):
-        speed = values / alone if value == "speedup" else (alone / 1e6) / (values / 1e6)
+        # As in `pcs_speedups`, times are divided in seconds, which decides the last bit.
+        speed = values / on_one_gpu if value == "speedup" else (on_one_gpu / 1e6) / (values / 1e6)
     wrong = ~np.isfinite(speed) | (speed == 0)
     table.refuse(wrong, value, "no finite speed-up over 1 GPU", _VALUES[value])
     curves = frame.assign(value=speed).sort_values("gpus").groupby("model", sort=False)["value"]

@@ -136,11 +136,11 @@ class Interleaving:
 
         A job alone has only the second factor.
         """
-        scale = [run.gpus / table.gpus[job] for job in run.jobs]
+        gpu_ratios = [run.gpus / table.gpus[job] for job in run.jobs]
         if len(run.jobs) == 1:
-            return scale
+            return gpu_ratios
         solo, period = self._solo_and_period(table, run)
-        return [share * solo[job] / period for share, job in zip(scale, run.jobs, strict=True)]
+        return [ratio * solo[job] / period for ratio, job in zip(gpu_ratios, run.jobs, strict=True)]
 
     def paces(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
         """Seconds per iteration of every member."""
@@ -173,10 +173,10 @@ class Interleaving:
             )
         stages = list(zip(*map(table.column, columns), strict=True))
         # Stages may overlap within an iteration; the trace then has the solo iteration time.
-        alone = map(table.iteration_s, range(table.count))
+        trace_times = map(table.iteration_s, range(table.count))
         solo = [
             sum(times) if math.isnan(seconds) else seconds
-            for seconds, times in zip(alone, stages, strict=True)
+            for seconds, times in zip(trace_times, stages, strict=True)
         ]
         number_of: dict[Stages, int] = {}
         numbers = [number_of.setdefault(times, len(number_of)) for times in stages]
@@ -186,12 +186,12 @@ class Interleaving:
 @lru_cache(maxsize=200_000)
 def _extremes(group: tuple[Stages, ...], merged: bool) -> tuple[float, float]:
     """Shortest and longest period (s) over all orders of the members."""
-    stages = len(group[0]) if group else 0
-    max_jobs = stages
+    num_stages = len(group[0]) if group else 0
+    max_jobs = num_stages
     if merged:
-        stages = 3
+        num_stages = 3
         max_jobs = RESOURCES
-    if not 1 <= len(group) <= max_jobs or any(len(times) != stages for times in group):
+    if not 1 <= len(group) <= max_jobs or any(len(times) != num_stages for times in group):
         accepted = "three stages (data, GPU, network)" if merged else "times of the same resources"
         raise ParamError(
             f"a group of {len(group)} jobs with stages {list(group)}; give 1 to {max_jobs or 'k'} "

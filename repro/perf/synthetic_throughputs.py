@@ -33,7 +33,7 @@ class JobType:
         return f"{self.model} (batch size {self.batch_size})"
 
     @property
-    def size(self) -> float:
+    def log2_batch_size(self) -> float:
         """Logarithm to base 2 of the batch size, 0 if the model has no batch size."""
         return math.log2(self.batch_size or 1)
 
@@ -88,9 +88,12 @@ class _Fitted:
     trends: dict[tuple[str, str, str, int], list[float]]
 
     def _at(self, quantity: str, job: JobType, gpu_type: str, gang: int = 1) -> float:
-        """Trend at a job's batch size: in its logarithm to base 2, or for memory in thousands."""
+        """Trend at a job's batch size.
+
+        The variable is the logarithm to base 2 of the batch size, for memory its thousands.
+        """
         constant, slope, curvature = self.trends[quantity, job.model, gpu_type, gang]
-        x = (job.batch_size or 0) / 1000 if quantity == "memory" else job.size
+        x = (job.batch_size or 0) / 1000 if quantity == "memory" else job.log2_batch_size
         return constant + slope * x + curvature * x * x
 
     def _alone(self, job: JobType, gpu_type: str) -> float:
@@ -124,5 +127,5 @@ class _Fitted:
 
     def _shared(self, job: JobType, other: JobType, gpu_type: str) -> float:
         """Steps/s of a job that shares one GPU with another."""
-        kept = self._at("kept", job, gpu_type) + self._at("pressure", other, gpu_type)
-        return self._alone(job, gpu_type) * min(1.0, float(2**kept))
+        log2_part = self._at("kept", job, gpu_type) + self._at("pressure", other, gpu_type)
+        return self._alone(job, gpu_type) * min(1.0, float(2**log2_part))

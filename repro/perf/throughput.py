@@ -30,7 +30,8 @@ class ThroughputTable:
     """Performance model of unequal GPU types: rate = T[model, type] / T[model, reference].
 
     Two jobs of equal demand may share their GPUs if the table has the pair; larger groups are
-    refused. Policies take the same table as a parameter. Gavel, OSDI 2020, section 3.
+    refused. Some policies have a parameter of this class, by default the table of the run. Gavel,
+    OSDI 2020, section 3.
 
     Examples
     --------
@@ -144,7 +145,10 @@ class ThroughputTable:
         gpus: float,
         spread: bool,
     ) -> tuple[float, ...]:
-        """Rates of one job, or of two that share GPUs of a type."""
+        """Rates of one job, or of two that share GPUs of a type.
+
+        A rate also scales with the GPUs held over the demand.
+        """
         if len(models) > 2:
             raise ParamError(
                 f"a throughput table has pairs, not groups of {len(models)} jobs; give a policy "
@@ -157,14 +161,14 @@ class ThroughputTable:
         speeds = self._speeds_on(models, widths, type_name)
         rates = []
         for model, width, speed in zip(models, widths, speeds, strict=True):
-            single = self.steps_per_s(model, width, self.reference)
-            if not single > 0:
+            reference_speed = self.steps_per_s(model, width, self.reference)
+            if not reference_speed > 0:
                 raise ParamError(
-                    f"the throughput table has {single:g} steps/s for {model!r} on {width} GPUs of "
-                    f"type {self.reference!r}, to which the durations of the trace refer; "
-                    "give another reference GPU type"
+                    f"the throughput table has {reference_speed:g} steps/s for {model!r} on "
+                    f"{width} GPUs of type {self.reference!r}, to which the durations of the trace "
+                    "refer; give another reference GPU type"
                 )
-            rates.append(gpus / width * speed / single)
+            rates.append(gpus / width * speed / reference_speed)
         return tuple(rates)
 
     def _speeds_on(

@@ -87,13 +87,17 @@ def is_stand_in(source: Source) -> bool:
     """Whether ``source`` is the stand-in, or a public table that it replaces."""
     if not isinstance(source, str | Path) or os.path.isfile(Path(source).expanduser()):
         return False
-    return str(source) == STAND_IN or isinstance(
-        _fetched(str(source), paths.mirror_dir(), paths.cache_dir()), str
-    )
+    if str(source) == STAND_IN:
+        return True
+    # A text is the message of a failure.
+    return isinstance(_fetched(str(source), paths.mirror_dir(), paths.cache_dir()), str)
 
 
 def _public(name: str) -> Path | None:
-    """File of a public table; None, with a warning, if the stand-in replaces it."""
+    """File of a public table.
+
+    None if ``name`` is the stand-in, or, with a warning, if the stand-in replaces the table.
+    """
     if name == STAND_IN:
         return None
     if not public.is_known(name):
@@ -139,7 +143,7 @@ def _stand_in(reference: str) -> ThroughputTable:
 
 
 def _with_reference(rows: Any, pairs: Any, reference: str, name: str) -> ThroughputTable:
-    """Table with a reference type; TraceError if it has no throughputs for that type."""
+    """Table with a reference type; TraceError if no job type has a throughput there."""
     gpu_types = sorted({gpu_type for row in rows.values() for gpu_type in row})
     if reference not in gpu_types:
         raise TraceError(

@@ -47,7 +47,7 @@ def from_json(document: Document) -> tuple[Rows, Pairs]:
             raise _no_table(document, f"{shown(gpu_type)}: no job types")
         for text, entries in job_types.items():
             _read_row(document, gpu_type, text, entries, rows, pairs)
-    _complete(rows, pairs, document.name)
+    _refuse_incomplete(rows, pairs, document.name)
     return rows, pairs
 
 
@@ -73,6 +73,7 @@ def _read_row(
         if other is None or not isinstance(speeds, list) or len(speeds) != 2:
             raise _no_table(document, f"{where}: {shown(other_text)}: not a pair of speeds")
         where_pair = f"{where}: {other_text}"
+        # Pairs of gangs of different sizes are not read.
         if other[1] == gang:
             pair = _speed(document, where_pair, speeds[0]), _speed(document, where_pair, speeds[1])
             names = model, other[0], gang
@@ -114,7 +115,7 @@ def from_csv(document: Document) -> tuple[Rows, Pairs]:
         if alone.setdefault(gpu_type, speeds[row]) != speeds[row]:
             fault = f"a second throughput of {model} on {gang} GPUs of type {gpu_type}"
             raise origin.error(row, "steps_per_second", fault, speeds[row], "give it once")
-    _complete(rows, pairs, document.name)
+    _refuse_incomplete(rows, pairs, document.name)
     return rows, pairs
 
 
@@ -164,7 +165,7 @@ def _add_pair(
         )
 
 
-def _complete(rows: Rows, pairs: Pairs, name: str) -> None:
+def _refuse_incomplete(rows: Rows, pairs: Pairs, name: str) -> None:
     """Raise for a job type without a throughput, or a missing pair of a GPU type with pairs."""
     gpu_types = sorted({gpu_type for row in rows.values() for gpu_type in row})
     for (model, gang), row in rows.items():

@@ -45,8 +45,8 @@ class Placer(ABC):
     def take(self, job: int, gpus: int, model: str | None = None) -> Allocation:
         """Allocate the GPUs of a gang. The allocation is empty if the rule only counts GPUs.
 
-        PolicyError if too few GPUs are idle, the job already holds GPUs, or the rule cannot place
-        the gang.
+        PolicyError if ``gpus`` is below 1 or above the number of idle GPUs, if the job already
+        holds GPUs, or if the rule cannot place the gang.
         """
         if gpus > self.free or gpus < 1 or job in self._allocated:
             raise self._refusal(job, gpus)
@@ -89,7 +89,7 @@ class Placer(ABC):
 
     @abstractmethod
     def _place(self, job: int, gpus: int, model: str | None) -> Allocation | None:
-        """Choose 1 to ``self.free`` GPUs and mark them as allocated. None if the rule cannot."""
+        """Choose ``gpus`` idle GPUs and mark them as allocated. None if the rule cannot."""
 
     @abstractmethod
     def _release(self, job: int, allocation: Allocation) -> None:

@@ -33,7 +33,8 @@ class FirstFit:
     def surely_fits(self, gangs: Iterable[int], total: int) -> bool:
         """Whether gangs of ``total`` GPUs surely fit the empty cluster, by their sizes alone.
 
-        That holds for gangs and nodes of sizes that are powers of two, with equal nodes.
+        True requires nodes of one size, gangs of at most `_largest_gang`, and sizes of gangs and
+        nodes that are powers of two.
         """
         if total > self.num_gpus:
             return False

@@ -83,7 +83,7 @@ class NodeSet:
 def allocate_by_level(
     groups: Sequence[NodeSet], gpus: int, levels: Iterable[int]
 ) -> tuple[tuple[int, int], ...]:
-    """Allocate GPUs level by level: first from the nodes with ``levels[0]`` idle GPUs."""
+    """Allocate GPUs level by level. A level is a number of idle GPUs that nodes have."""
     allocated: list[tuple[int, int]] = []
     for level in levels:
         for group in groups:

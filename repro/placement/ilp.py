@@ -107,7 +107,7 @@ class Ilp(Placement):
 
     #: model to its size (MB); None: Tiresias, Table 6
     model_mb: Mapping[str, float] | None = None
-    #: model to the share of its largest tensor; None: Tiresias, Table 6
+    #: model to the size of its largest tensor over its own size; None: Tiresias, Table 6
     skew: Mapping[str, float] | None = None
     #: size of a model that is not listed (MB)
     other_mb: Annotated[float, Above(0, "MB")] = 100.0

@@ -157,7 +157,7 @@ class NodeResources:
     def score(self, tasks: Sequence[int], gang: Gang, scoring: Scoring) -> float:
         """Score of a plan on the nodes as they are now, infinite across domains.
 
-        The artifact's score is Cost * bandwidth + (nodes - sum of the loads) / containers.
+        The artifact's score is Cost * `Gang.units` + (nodes - sum of the loads) / containers.
         The load of a container is (used + 2) / total GPUs of its node.
         """
         cost = self.cost(tasks, gang.num_ps, scoring.formula)
@@ -232,13 +232,15 @@ class NodeResources:
                 return None
             cost = 0.0 if is_server else to_servers
             if paper:
+                # A further container on a chosen node adds only its own GPU to the Fitness.
                 fitness = -(1 + np.where(chosen, 0.0, used_before)) / self.total
                 added = scoring.weight * cost + (1 - scoring.weight) * fitness
             else:
                 load = (self.used + 2) / self.total
                 # The artifact prefers idle nodes for servers and loaded nodes for workers.
                 signed_load = load if is_server else -load
-                added = cost * gang.units + (signed_load + ~chosen) / gang.size
+                is_new_node = ~chosen
+                added = cost * gang.units + (signed_load + is_new_node) / gang.size
             added = np.where(candidates, added, np.inf)
             node = int(np.argmax(added <= added.min() + TIE))
             if is_server:
@@ -272,14 +274,16 @@ def _objectives(plans: Ints, sizes: Ints, nodes: Any, weight: float) -> Floats:
         # The last job that each node was counted for.
         counted = np.full(len(used), -1)
         for job in range(len(sizes)):
-            workers = begin + sizes[job, 0]
+            first_worker = begin + sizes[job, 0]
             end = begin + sizes[job, 1]
             for task in range(begin, end):
                 node = plan[task]
                 used_now[node] += 1.0
                 if domain[node] != domain[plan[begin]]:
                     value = np.inf
-                for server in range(begin, workers if task >= workers else begin):
+                # Only a worker pairs with servers.
+                servers_end = first_worker if task >= first_worker else begin
+                for server in range(begin, servers_end):
                     if plan[server] != node:
                         same_rack = rack[plan[server]] == rack[node]
                         value += weight * (rack_sizes[node] if same_rack else domain_sizes[node])

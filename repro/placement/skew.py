@@ -74,7 +74,8 @@ class Skew(Placement):
     #: skew above which a model is consolidated; all limits from 0.15 to 0.60 split the paper's ten
     #: models alike
     pack_limit: Annotated[float, Between(0, 1)] = 0.5
-    #: model to the share of its largest tensor, 0 if not listed; None: Tiresias, Table 6
+    #: model to the size of its largest tensor over its own size, 0 if not listed; None: Tiresias,
+    #: Table 6
     skew: Mapping[str, float] | None = None
 
     def bind(self, cluster: Cluster, rng: np.random.Generator) -> SkewPlacer:

@@ -14,7 +14,8 @@ from repro.model.records import Nodes
 from repro.perf.overhead import CheckpointOverhead
 
 #: Mean seconds to resume a preempted job: the published 57.1 to 62.1 s per preemption (section
-#: 5.2.4) minus the mean pause of 10.4 s (Figure 4). The bars of Figure 5 have no labels.
+#: 5.2.4) minus the mean pause of 10.4 s (Figure 4). Figure 5 plots the time to resume by model, but
+#: its bars have no labels.
 RESUME_S = 50.0
 
 MODELS = ModelTable(

@@ -1,4 +1,4 @@
-"""``wished``: each task goes to the node that its policy names, else to the first idle node."""
+"""``wished``: each task goes to the node that its policy names, else to the first idle GPUs."""
 
 from collections import Counter
 from dataclasses import dataclass

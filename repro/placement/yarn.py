@@ -58,7 +58,7 @@ class YarnPlacer(Placer):
             self.groups.append(NodeSet(members, self.idle))
             self._group_of.update(dict.fromkeys(members, self.groups[-1]))
         self._fallback = fallback
-        self._empty = [(group.size, tuple(group.counts)) for group in self.groups]
+        self._empty_switches = [(group.size, tuple(group.counts)) for group in self.groups]
 
     def fits(self, gpus: int) -> bool:
         """Whether some switch has a consolidated placement for the gang now."""
@@ -68,7 +68,7 @@ class YarnPlacer(Placer):
 
     def possible(self, gpus: int) -> bool:
         """Whether some empty switch has a consolidated placement for the gang."""
-        return any(fits_consolidated(size, counts, gpus) for size, counts in self._empty)
+        return any(fits_consolidated(size, counts, gpus) for size, counts in self._empty_switches)
 
     def _place(self, job: int, gpus: int, model: str | None) -> Allocation | None:
         for group in self.groups:
@@ -91,8 +91,9 @@ class Yarn(Placement):
 
     The largest node of a switch has g GPUs. A gang of W <= g GPUs goes to the first node with W
     idle GPUs. A larger gang takes the first floor(W/g) idle nodes of size g; its remainder goes to
-    the first other node with enough idle GPUs. Nodes go by index. The first switch on which the
-    rule succeeds is used. `Placer.fits` and `Placer.possible` test this rule alone.
+    the first other node with enough idle GPUs. Nodes are tried in ascending order of index. The
+    first switch on which the rule succeeds is used. `Placer.fits` and `Placer.possible` test this
+    rule alone.
 
     Where the rule fails although enough GPUs are idle, `Placer.take` uses the ``fallback``. Its
     value ``least-fragmented`` uses as few nodes as possible over all switches (most idle GPUs

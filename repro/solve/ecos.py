@@ -37,19 +37,19 @@ def ecos_level(
     kind_of = np.repeat(np.arange(len(job_kinds.value)), job_kinds.counts.astype(int))
     job_floor = np.zeros(len(kind_of)) if floor is None else floor[kind_of]
     has_floor = job_floor > -np.inf
-    scaled = (scale[kind_of] > 0) & has_floor
-    unit = np.where(scaled, scale[kind_of], 1.0)
+    has_scale = (scale[kind_of] > 0) & has_floor
+    unit = np.where(has_scale, scale[kind_of], 1.0)
     entries_of_shares, limits_of_shares, values = _shares(job_kinds, kind_of)
     # A job without a scale has an empty row, which any z satisfies.
-    entries = [np.where(scaled, -values / unit, 0.0).ravel(), entries_of_shares]
-    limits = [np.where(scaled, -job_floor / unit, 1.0), limits_of_shares]
+    entries = [np.where(has_scale, -values / unit, 0.0).ravel(), entries_of_shares]
+    limits = [np.where(has_scale, -job_floor / unit, 1.0), limits_of_shares]
     if floor is not None:
         # The simulator has the floors a second time, in rows of their own.
         entries.append(np.where(has_floor, -values, 0.0).ravel())
         limits.append(np.where(has_floor, -job_floor, 1.0))
     matrix = _level_matrix(len(kind_of), len(values), floor is not None)
     answer = _solve(
-        -1.0, matrix, [scaled.astype(float), np.column_stack(entries)], np.concatenate(limits)
+        -1.0, matrix, [has_scale.astype(float), np.column_stack(entries)], np.concatenate(limits)
     )
     if answer is None:
         return None
@@ -59,9 +59,9 @@ def ecos_level(
     value = np.maximum((job_kinds.value * shares).sum(axis=1), 1e-300)
     slack = np.zeros(len(scale))
     price = np.zeros(len(scale))
-    kinds = kind_of[scaled]
-    slack[kinds] = answer["s"][: len(kind_of)][scaled] / value[kinds]
-    price[kinds] = answer["z"][: len(kind_of)][scaled] * value[kinds] / max(abs(z), 1e-300)
+    kinds = kind_of[has_scale]
+    slack[kinds] = answer["s"][: len(kind_of)][has_scale] / value[kinds]
+    price[kinds] = answer["z"][: len(kind_of)][has_scale] * value[kinds] / max(abs(z), 1e-300)
     return shares, z, slack, price
 
 
@@ -127,8 +127,9 @@ def ecos_ratio(
 def simulator_values(speeds: Floats, widths: Floats, weights: Floats, gpus: Floats) -> Floats:
     """Normalised throughputs, shape (jobs, types), rounded as in the simulator.
 
-    They are demand times throughput over weight times throughput under an equal split of time.
-    The last bit of these values can decide which job runs, and with it 0.1 % of average JCT.
+    Each is demand times throughput, divided by the weight and by the throughput under an equal
+    split of time. The last bit of these values can decide which job runs, and with it 0.1 % of
+    average JCT.
     """
     gpus_per_job = gpus / len(speeds)
     equal = (speeds * (gpus_per_job / gpus_per_job.sum())).sum(axis=1)
@@ -139,8 +140,8 @@ def simulator_values(speeds: Floats, widths: Floats, weights: Floats, gpus: Floa
 def _shares(job_kinds: Any, kind_of: Ints) -> tuple[Floats, Floats, Floats]:
     """Matrix entries of each share, (shares, 3), limits of all rows, and values, (types, jobs).
 
-    The entries of a share are in its three `_rows`.
-    ``kind_of`` has the row of each job in ``job_kinds``.
+    The three entries of a share stand in the rows that `_rows` names. ``kind_of`` has the row of
+    each job in ``job_kinds``.
     """
     jobs = len(kind_of)
     types = job_kinds.value.shape[1]

@@ -18,8 +18,9 @@
 #   (7) x y = t p = u y_u = b mu, q pi = mu    with mu = 0; b: weight in the barrier, 0 = absent
 #
 # A Newton step (d) eliminates all but d pi and d z, so that its cost is linear in the kinds. By (7)
-# d x = e (r / x - d y), with e = x / y and r the deficit of x y. pull_j: the terms of (5) without
-# d m and d tau, pull = r / x + (residual of (5)) - w d pi. Then (1), short by gap, gives d tau and
+# d x = e (r / x - d y), with e = x / y and r the deficit of x y. pull_j has the terms of (5)
+# without d m and d tau: pull = r / x + (residual of (5)) - w d pi. Then (1), short by gap, gives
+# d tau and
 #
 #   (8)  d x_j = e_j gap / E + e_j (pull_j - <pull>) + f_j d m,  E = sum e, < > = mean by weights e
 #   (9)  f_j = e_j (v_j - <v>) = sum_i e_i e_j (v_j - v_i) / E   (terms: lift)
@@ -160,13 +161,13 @@ def measure(problem: Any, on: Any, point: Any, z: float, terms: Any) -> None:
         for k in range(size):
             over_y[j, k] = on[j, k] / max(y[j, k], TINY)
     for k in range(size):
-        part = job[INVERSE, k] / x[n + 2, k]
-        row[SLOPE, k] = job[LINEAR, k] + part / x[n + 2, k]
+        h_over_u = job[INVERSE, k] / x[n + 2, k]
+        row[SLOPE, k] = job[LINEAR, k] + h_over_u / x[n + 2, k]
         value = job[LINEAR, k] * x[n + 2, k]
         due = job[SCALE, k] * z + job[FLOOR, k]
-        short = value - part - due - x[n + 1, k]
+        short = value - h_over_u - due - x[n + 1, k]
         # A slack may be smaller than the rounding error of its terms.
-        row[SHORT, k] = short if abs(short) > ROUNDING * (value + part + abs(due)) else 0.0
+        row[SHORT, k] = short if abs(short) > ROUNDING * (value + h_over_u + abs(due)) else 0.0
     for k in range(size):
         row[GAP, k] = 1.0 - x[n, k]
     for j in range(n):
@@ -223,10 +224,10 @@ def eliminate(problem: Any, point: Any, free: bool, terms: Any) -> None:
         u = over_x[n + 2, k]
         bend = u * (y[n + 2, k] + 2.0 * y[n + 1, k] * job[INVERSE, k] * u * u)
         rate = y[n + 1, k] * over_x[n + 1, k]
-        stiff = row[SLOPE, k] * row[SLOPE, k] * rate + bend
-        own = 1.0 / (1.0 + stiff * row[SPREAD, k])
+        curvature = row[SLOPE, k] * row[SLOPE, k] * rate + bend
+        own = 1.0 / (1.0 + curvature * row[SPREAD, k])
         row[OWN, k] = own
-        row[STIFF, k] = stiff * own
+        row[STIFF, k] = curvature * own
         row[TILT, k] = row[SLOPE, k] * rate * own
         row[GIVE, k] = rate * own * (1.0 + bend * row[SPREAD, k])
     for j in range(n):
@@ -311,6 +312,7 @@ def direction(
     """Write the Newton step towards complementarity ``target_mu`` into ``move``; return its d z.
 
     ``second_order`` = 1 adds the second-order terms of the step that is in ``move``; 0 does not.
+    ``passes`` is the number of solves; each solve after the first refines the step.
     """
     x, y, q, pi = point
     dx, dy, dq, dpi = move
@@ -358,7 +360,7 @@ def direction(
         substitute(problem, dpi, dz, terms)
         if pass_count == passes:
             break
-        # Iterative refinement: a further pass corrects the rounding errors of the pass before.
+        # Iterative refinement: each further pass corrects rounding errors of the previous pass.
         for j in range(n):
             add = 0.0
             for k in range(size):

@@ -76,10 +76,10 @@ def best_shares(
     be met.
 
     The variables are Y, the time of all jobs of a kind together, and s, with X = Y / (c s): time
-    sum_j Y_kj <= c_k s, GPUs sum_k width_k Y_kj <= W_j s, floors sum_j T_kj Y_kj >= c_k f_k s.
-    Without ``cost`` s is 1. With ``cost``, sum cost Y is 1, which makes the ratio linear (Charnes
-    and Cooper). A second pass among the optima then minimises s, so that X = Y / (c s) is largest.
-    A last pass maximises the least share of time z, sum_j Y_kj >= c_k z.
+    sum_j Y_kj <= c_k s, GPUs sum_k width_k Y_kj <= W_j s, floors sum_j T_kj Y_kj >= c_k f_k s. W_j
+    are the ``gpus`` of type j. Without ``cost`` s is 1. With ``cost``, sum cost Y is 1, which makes
+    the ratio linear (Charnes and Cooper). A second pass among the optima then minimises s, so that
+    X = Y / (c s) is largest. A last pass maximises the least share of time z, sum_j Y_kj >= c_k z.
     """
     from scipy.sparse import csr_array, hstack, vstack
 
@@ -106,12 +106,13 @@ def best_shares(
     ]
     matrix = vstack(blocks)
     upper = np.append(np.where(values > 0, np.inf, 0.0).ravel(), [np.inf, np.inf])
-    scale = np.zeros(size + 2)
-    least_share = np.zeros(size + 2)
-    scale[-2] = least_share[-1] = 1.0
-    equality_row = scale if cost is None else np.append(cost.ravel(), [0.0, 0.0])
+    s_coefs = np.zeros(size + 2)
+    s_coefs[-2] = 1.0
+    z_coefs = np.zeros(size + 2)
+    z_coefs[-1] = 1.0
+    equality_row = s_coefs if cost is None else np.append(cost.ravel(), [0.0, 0.0])
     total_value = np.append(values.ravel(), [0.0, 0.0])
-    goals = [total_value, least_share] if cost is None else [total_value, -scale, least_share]
+    goals = [total_value, z_coefs] if cost is None else [total_value, -s_coefs, z_coefs]
 
     limits = np.zeros(matrix.shape[0])
     answer = None

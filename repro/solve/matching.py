@@ -11,9 +11,9 @@ A node is a job or a group of jobs that can be paired with another.
 #
 # - Weights are whole multiples of 1e-9. Each pair has a bonus, a hash of its two kinds, that
 #   decides among equal totals and never against weight. The optimum is therefore unique unless two
-#   choices of pairs agree in weight and in bonus. A bonus has 20 bits or more for weights up to 1,
-#   so this is improbable but not excluded. As the optimum is unique, remembered solutions change
-#   only the time of the computation.
+#   choices of pairs agree in weight and in bonus. A bonus has 20 bits or more for weights up to 1
+#   and up to 63 kinds, so this is improbable but not excluded. As the optimum is unique,
+#   remembered solutions change only the time of the computation.
 # - The first method takes a basis of the relaxation and the cheapest step from it to whole numbers
 #   (see below). Its result is proven wherever no number of pairs is below 0.
 # - The second method is a local search with a proof. If a matching is not optimal, the nodes of
@@ -48,7 +48,9 @@ import numpy as np
 
 from repro.base.typing import Flags, Floats, Ints
 
+#: Nodes of each kind.
 Counts = tuple[int, ...]
+#: Kinds a and b, and number of their pairs.
 PairCounts = tuple[tuple[int, int, int], ...]
 Pair = tuple[int, int]
 
@@ -56,7 +58,8 @@ Pair = tuple[int, int]
 RESOLUTION = 1e-9
 #: Largest number of pairs of two kinds, or of unmatched nodes of a kind, that a gaining path uses.
 _LOOSE = 2
-#: Bases tried after the optimal one of the relaxation before the local search.
+#: Number of bases that `_KindSolver.solve` tries before the local search. The first is the optimal
+#: basis of the relaxation.
 _MAX_PIVOTS = 4
 #: Largest number of small problems remembered per set of kinds.
 _SMALL_CACHE = 1 << 16
@@ -66,6 +69,7 @@ _KINDS_CACHE = 1 << 10
 _VALUE_BITS = 58
 #: Fewest bits of a bonus; shorter bonuses would often be equal.
 _BONUS_BITS = 8
+#: Multipliers of splitmix64.
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
@@ -88,16 +92,18 @@ def best_pairs(weights: Floats) -> list[tuple[int, int]]:
 
 def counted_pairs(weights: Floats, counts: Counts) -> PairCounts:
     """Compute `KindMatcher.pairs` by `best_pairs`, node by node."""
-    index = np.repeat(np.arange(len(counts)), counts)
-    pairs = best_pairs(weights[np.ix_(index, index)])
-    numbers = Counter((int(index[a]), int(index[b])) for a, b in pairs)
+    kind_of_node = np.repeat(np.arange(len(counts)), counts)
+    pairs = best_pairs(weights[np.ix_(kind_of_node, kind_of_node)])
+    numbers = Counter((int(kind_of_node[a]), int(kind_of_node[b])) for a, b in pairs)
     return tuple((a, b, number) for (a, b), number in sorted(numbers.items()))
 
 
-def first_best_pairs(n: int, values: Ints) -> list[tuple[int, int]]:
-    """Pairs of a maximum-weight matching; of equal ones, the one that rustworkx finds.
+def any_best_pairs(n: int, values: Ints) -> list[tuple[int, int]]:
+    """Pairs of a maximum-weight matching, in any order.
 
-    ``values`` of the pairs `below_diagonal` of n nodes are weights in units of `RESOLUTION`.
+    Among matchings of equal weight the result is the matching that rustworkx finds, which
+    depends on the order of the nodes. ``values`` of the pairs `below_diagonal` of n nodes are
+    weights in units of `RESOLUTION`.
     """
     import rustworkx as rx
 
@@ -188,10 +194,14 @@ class _KindSolver:
             doubled = basis.inverse @ nodes + change
             row = int(doubled.argmin())
             if doubled[row] >= 0:
-                numbers = [*zip(basis.ends, doubled.tolist(), strict=True)]
-                numbers += ((pair, 2.0) for pair in extra)
+                twice_numbers = [*zip(basis.ends, doubled.tolist(), strict=True)]
+                twice_numbers += ((pair, 2.0) for pair in extra)
                 # Pairs with the dummy are unmatched nodes.
-                return [(a, b, int(n / 2)) for (a, b), n in numbers if n and b < self._values.kinds]
+                return [
+                    (a, b, int(twice / 2))
+                    for (a, b), twice in twice_numbers
+                    if twice and b < self._values.kinds
+                ]
             next_basis = basis.neighbour(row, self._bases)
             if next_basis is None:
                 break
@@ -206,7 +216,7 @@ class _KindSolver:
             if doubled[doubled.argmin()] >= 0:
                 self._basis = basis
                 return basis
-            # Bland's rule, the first row below 0: it ends even where two costs are equal.
+            # Bland's rule takes the first row below 0. The loop then ends even if costs are equal.
             next_basis = basis.neighbour(int((doubled < 0).argmax()), self._bases)
             # Leaving all nodes unmatched is feasible, so a pair can always enter.
             assert next_basis is not None, "the relaxation has no solution"
@@ -241,13 +251,14 @@ class _KindSolver:
     def _by_node(self, counts: Counts) -> Ints:
         """Numbers of pairs of a matching of few nodes, node by node, shape (kinds, kinds)."""
         kinds = self._values.kinds
-        of_node = np.repeat(np.arange(kinds), counts)
-        rows, columns = np.nonzero(np.triu(self._values.allowed[np.ix_(of_node, of_node)], 1))
-        values = self._values.value[of_node[rows], of_node[columns]]
-        pairs = heaviest_pairs(len(of_node), rows.tolist(), columns.tolist(), values.tolist())
+        kind_of_node = np.repeat(np.arange(kinds), counts)
+        allowed = self._values.allowed[np.ix_(kind_of_node, kind_of_node)]
+        rows, columns = np.nonzero(np.triu(allowed, 1))
+        values = self._values.value[kind_of_node[rows], kind_of_node[columns]]
+        pairs = heaviest_pairs(len(kind_of_node), rows.tolist(), columns.tolist(), values.tolist())
         numbers = np.zeros((kinds, kinds), np.int64)
         for i, j in pairs:
-            numbers[of_node[i], of_node[j]] += 1
+            numbers[kind_of_node[i], kind_of_node[j]] += 1
         return numbers
 
 
@@ -427,8 +438,8 @@ class Basis:
 
     def _shortest_paths(self) -> tuple[Ints, Ints, Ints]:
         """Distance, next component on the path, and cheapest pair between any two components."""
-        labels, odd = self._components
-        size = len(odd) + 1
+        labels, flags = self._components
+        size = len(flags) + 1
         costs = self._costs()
         a, b = np.nonzero(self.values.allowed & (labels[:, None] != labels))
         start = np.append(labels[a], labels[b])
@@ -462,7 +473,7 @@ def first_basis(values: PairValues) -> Basis:
     prices: list[int] = []
     ends: list[Pair] = []
     for a in range(values.kinds):
-        # Prices are doubled to be whole: a pair within a kind has half its value as price.
+        # Prices are doubled to be whole. The price of a kind tight with itself is half the pair's.
         needs = {(a, values.kinds): 0}
         if allowed[a][a]:
             needs[a, a] = value[a][a]

@@ -117,9 +117,10 @@ def central_level(job_kinds: JobKinds, scale: Floats, floor: Floats | None = Non
     floor = np.zeros(len(job_kinds.value)) if floor is None else floor
     start = job_kinds.small_shares
     value = (job_kinds.usable_value * start).sum(axis=1)
-    scaled = scale > 0
-    unit = float((value[scaled] / scale[scaled]).min())
-    start_level = float(((value - floor)[scaled] / (scale[scaled] * unit)).min()) - 0.5
+    has_scale = scale > 0
+    # In this unit the small shares reach z = 1 without floors. The path starts 0.5 below.
+    unit = float((value[has_scale] / scale[has_scale]).min())
+    start_level = float(((value - floor)[has_scale] / (scale[has_scale] * unit)).min()) - 0.5
     return _follow_path(job_kinds, scale, floor, start, start_level, unit)
 
 
@@ -155,8 +156,8 @@ def central_ratio(
     # Recompute the ratio from the shares. They are rounded, which can spoil the ratio of a job that
     # needs almost no rate.
     rate = np.maximum((job_kinds.usable_value * answer.shares).sum(axis=1), 1e-300)
-    reached = ((spent + remaining / rate) / due).max() <= -answer.level * (1 + 1e-6)
-    return (answer.shares, -answer.level) if reached else None
+    is_reached = ((spent + remaining / rate) / due).max() <= -answer.level * (1 + 1e-6)
+    return (answer.shares, -answer.level) if is_reached else None
 
 
 def _follow_path(
@@ -170,7 +171,8 @@ def _follow_path(
 ) -> Centre | None:
     """Scale every kind to a largest value of 1, follow the central path, and scale back.
 
-    ``level`` is z at the start. With all ``scale`` 0 it stays fixed.
+    ``level`` is z at the start, in units of ``unit``. With all ``scale`` 0 it stays fixed.
+    ``curve`` is the remaining work, for finish-time fairness.
     """
     from repro.solve.interior import LevelProblem, follow
 
@@ -222,15 +224,15 @@ def _follow_path(
         return None
     shares = slacks[:types].T.copy()
     if free:
-        # A share off the optimal face only tends to 0: its dual is then the larger of the two.
+        # A share off the optimal face only tends to 0. Its dual is then larger than the share.
         shares[shares * (1.0 + abs(z)) < duals[:types].T] = 0.0
         # Rounded, so that equal jobs have equal priorities in rounds.
         shares = np.round(shares, 12)
         if curve is not None:
             # Zeroing and rounding would leave a job of tiny shares without time. Such a job keeps
             # its unrounded shares.
-            lost_time = (v[:types].T * shares).sum(axis=1) < (1.0 - 1e-6) * slacks[types + 2]
-            shares[lost_time] = slacks[:types].T[lost_time]
+            lost_value = (v[:types].T * shares).sum(axis=1) < (1.0 - 1e-6) * slacks[types + 2]
+            shares[lost_value] = slacks[:types].T[lost_value]
     u = slacks[types + 2]
     price = duals[types + 1] * u / (1.0 + abs(z))
     relative_slack = np.where(has_floor, slacks[types + 1], 1.0) / u
@@ -299,7 +301,9 @@ def improvable(job_kinds: JobKinds, scale: Floats, floor: Floats, level: float) 
 def _impossible_floor(job_kinds: JobKinds, floor: Floats) -> str:
     """Message that names the constraint and the kind of floors that cannot be met."""
     best_value = job_kinds.best_value
-    for row in np.flatnonzero(floor > best_value * (1 + 1e-9)).tolist():
+    rows_beyond_best = np.flatnonzero(floor > best_value * (1 + 1e-9))
+    if rows_beyond_best.size:
+        row = int(rows_beyond_best[0])
         return (
             f"time of one job: {job_kinds.name(row)} must reach {floor[row]:.6g} but all its time "
             f"on its best GPU type gives {best_value[row]:.6g}; lower its floor"
@@ -436,6 +440,7 @@ def water_filling_shares(
             reached = np.where(rises, np.minimum(reached + gain, value), reached)
         stuck = rises & (answer.tight | (answer.slack < MIN_GAIN) | (water_filling == "published"))
         if not stuck.any():
+            # Every pass fixes a kind, so that the filling ends.
             stuck = rises & (answer.slack == answer.slack[rises].min())
         fixed |= stuck
         if constant_weights and water_filling == "exact" and not fixed.all():

@@ -20,12 +20,13 @@ def nash_shares(speeds: Floats, counts: Floats, widths: Floats, gpus: Floats) ->
     """Shares of highest product of throughputs (Nash welfare), for one or many problems at once.
 
     Maximise sum_k c_k log(a_k Y_k) over Y >= 0, sum_j Y_kj <= c_k, sum_k width_k Y_kj <= W_j, where
-    Y is the time of all jobs of a kind together. The method is a primal-dual interior-point path;
-    a Newton step solves one small system per kind and one for the GPU types.
+    Y is the time of all jobs of a kind together. The method is a primal-dual interior-point path.
+    A Newton step solves one small system per kind and one for the GPU types.
 
-    ``speeds`` (a) have shape (kinds, types). ``counts`` (c) have shape (kinds,) or (problems,
-    kinds); 0 leaves a kind out. The shares of one job of each kind have shape (kinds, types) or
-    (problems, kinds, types). Gavel, OSDI 2020, section 4.4; Eisenberg and Gale 1959.
+    ``speeds`` (a) have shape (kinds, types), ``gpus`` (W) shape (types,). ``counts`` (c)
+    have shape (kinds,) or (problems, kinds); 0 leaves a kind out. The shares of one job of each
+    kind have shape (kinds, types) or (problems, kinds, types). Gavel, OSDI 2020, section 4.4;
+    Eisenberg and Gale 1959.
     """
     SOLVED["convex"] += 1
     c = np.atleast_2d(counts).astype(float)
@@ -34,8 +35,9 @@ def nash_shares(speeds: Floats, counts: Floats, widths: Floats, gpus: Floats) ->
     c = np.where(present, c, 1.0)
     width = np.where(present, widths, 0.0)[:, :, None]
     a = speeds / speeds.max(axis=1, keepdims=True)
-    need = np.maximum((c[:, :, None] * width).sum(axis=1, keepdims=True), 1e-300)
-    y = 0.5 * c[:, :, None] * np.minimum(1.0 / len(gpus), gpus / need)
+    demand = np.maximum((c[:, :, None] * width).sum(axis=1, keepdims=True), 1e-300)
+    y = 0.5 * c[:, :, None] * np.minimum(1.0 / len(gpus), gpus / demand)
+    # Prices: z of Y >= 0, u of time, v of GPUs. The slacks r of time and s of GPUs follow below.
     z = np.ones_like(y)
     u = np.ones_like(c)
     v = np.ones((len(c), 1, len(gpus)))
@@ -44,7 +46,7 @@ def nash_shares(speeds: Floats, counts: Floats, widths: Floats, gpus: Floats) ->
     r = c - y.sum(axis=2)
     s = gpus - (width * y).sum(axis=1, keepdims=True)
     for _ in range(MAX_STEPS):
-        gaps = [(q * p).reshape(len(c), -1) for q, p in ((y, z), (r, u), (s, v))]
+        gaps = [(slack * price).reshape(len(c), -1) for slack, price in ((y, z), (r, u), (s, v))]
         gap = np.concatenate(gaps, axis=1).mean(axis=1)
         total = (a * y).sum(axis=2, keepdims=True)
         dual_residual = c[:, :, None] * a / total - u[:, :, None] - width * v
@@ -94,18 +96,19 @@ def _newton(
     right_side = np.append(
         dual_residual + aim[..., None] / y, (primal_residuals[0] + r - aim / u)[..., None], axis=2
     )
-    alone = (inverse @ right_side[..., None])[..., 0]
+    steps_without_dv = (inverse @ right_side[..., None])[..., 0]
     coupled = (width[..., None] ** 2 * inverse[..., :types, :types]).sum(axis=1)
-    # If the jobs ask for exactly all GPUs, a constant can be added to all prices v. The small
-    # addition to the diagonal decides, so that rounding does not.
+    # If the jobs ask for exactly all GPUs, the prices v are fixed only up to a constant. The small
+    # addition to the diagonal sets the constant, so that rounding does not.
     diagonal = coupled[..., range(types), range(types)]
     coupled[..., range(types), range(types)] += (s / v)[:, 0] + 1e-13 * diagonal
     slack_step = aim[..., None] / v - s
-    price_side = (width * alone[..., :types]).sum(axis=1) + (slack_step - primal_residuals[1])[:, 0]
-    dv = np.linalg.solve(coupled, price_side[..., None])[:, None, :, 0]
-    coupled_steps = alone - (inverse[..., :types] @ (width * dv)[..., None])[..., 0]
-    dy = coupled_steps[..., :types]
-    du = coupled_steps[..., types]
+    gpus_by_steps = (width * steps_without_dv[..., :types]).sum(axis=1)
+    coupled_right_side = gpus_by_steps + (slack_step - primal_residuals[1])[:, 0]
+    dv = np.linalg.solve(coupled, coupled_right_side[..., None])[:, None, :, 0]
+    kind_steps = steps_without_dv - (inverse[..., :types] @ (width * dv)[..., None])[..., 0]
+    dy = kind_steps[..., :types]
+    du = kind_steps[..., types]
     dr = aim / u - r - r / u * du
     ds = slack_step - s / v * dv
     return dy, dr, ds, (aim[..., None] - z * dy) / y - z, du, dv
@@ -116,8 +119,8 @@ def strategy_proof_shares(speeds: Floats, counts: Floats, widths: Floats, gpus: 
 
     Row i is multiplied by prod_{l != i} thr_l(with i) / thr_l(without i). The throughput of i is
     then the largest product of all throughputs, divided by a number that does not depend on the
-    speeds that i reports. So i gains nothing by reporting other speeds. Gavel, OSDI 2020, section
-    4.4; partial allocation of Cole, Gkatzelis and Goel, EC 2013.
+    speeds that i reports. A job therefore gains nothing by reporting other speeds. Gavel, OSDI
+    2020, section 4.4; partial allocation of Cole, Gkatzelis and Goel, EC 2013.
     """
     problems = np.vstack([counts, counts - np.eye(len(speeds))])
     shares = nash_shares(speeds, problems, widths, gpus)

@@ -7,9 +7,9 @@
 # is exact for binary p.
 #
 # Ties: nodes are ordered by idle GPUs (most first), traffic (least first) and index. Among equal
-# optima the result has the most workers on the first node, then on the second, and so on. Then the
-# servers, largest first, are on the first nodes. The result depends on the instance only. A
-# permutation of nodes or servers permutes it.
+# optima the result has the most workers on the first node, then on the second, and so on. Then each
+# server, largest first, is on the earliest node possible. The result depends on the instance only.
+# A permutation of nodes or servers permutes the result.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -65,8 +65,8 @@ def solve(
     """Place the one-GPU workers of a job so that the busiest node has the least traffic.
 
     The sizes of the servers (MB) add up to the size of the model. ``idle_gpus`` and ``traffic`` (MB
-    per iteration) have a value per node. ParamError beyond the size limits, PolicyError if fewer
-    GPUs are idle than workers.
+    per iteration) have a value per node. ParamError for an instance that is too large or
+    inconsistent. PolicyError if there are fewer idle GPUs than workers, or if the solver fails.
     """
     _check(model_mb, workers, ps_sizes_mb, idle_gpus, traffic)
     nodes = sorted(range(len(idle_gpus)), key=lambda i: (-idle_gpus[i], traffic[i], i))
@@ -84,8 +84,8 @@ def solve(
         by_node[node] = count
     for server, position in zip(order, positions.tolist(), strict=True):
         by_server[server] = nodes[position]
-    most = max(node_traffic(by_node, by_server, ps_sizes_mb, traffic))
-    return IlpPlacement(tuple(by_node), tuple(by_server), most)
+    max_traffic = max(node_traffic(by_node, by_server, ps_sizes_mb, traffic))
+    return IlpPlacement(tuple(by_node), tuple(by_server), max_traffic)
 
 
 def program_size(nodes: int, servers: int) -> tuple[int, int]:
@@ -132,21 +132,21 @@ class _Programme:
     The columns are w_i, p_ji, z_ji and T.
     """
 
-    def __init__(self, workers: int, sizes: Floats, free: Floats, traffic: Floats) -> None:
+    def __init__(self, workers: int, sizes: Floats, idle_gpus: Floats, traffic: Floats) -> None:
         self.workers = workers
         self.sizes = sizes
         self.traffic = traffic
-        n = len(free)
+        n = len(idle_gpus)
         k = len(sizes)
         self.n = n
         self.k = k
-        columns, count = program_size(n, k)
+        columns, row_count = program_size(n, k)
         self._p = n + np.arange(n * k).reshape(k, n)
         z = self._p + n * k
         node = np.arange(n)
-        matrix = np.zeros((count, columns))
-        low = np.full(count, -np.inf)
-        high = np.zeros(count)
+        matrix = np.zeros((row_count, columns))
+        low = np.full(row_count, -np.inf)
+        high = np.zeros(row_count)
         matrix[0, :n] = 1.0
         low[0] = workers
         high[0] = workers
@@ -156,7 +156,7 @@ class _Programme:
             matrix[server_row, self._p[j]] = 1.0
             low[server_row] = 1.0
             high[server_row] = 1.0
-            # Of each node: z <= w (below), z <= W p (within), z >= w - W (1 - p) (above).
+            # Rows of each node: z <= w (below), z <= W p (within), z >= w - W (1 - p) (above).
             below = server_row + 1 + 3 * node
             within = below + 1
             above = below + 2
@@ -180,7 +180,7 @@ class _Programme:
         self._integral[: n + n * k] = 1
         self._low = np.zeros(columns)
         self._high = np.full(columns, np.inf)
-        self._high[:n] = np.minimum(free, workers)
+        self._high[:n] = np.minimum(idle_gpus, workers)
         self._high[self._p] = 1.0
 
     def canonical_optimum(self) -> tuple[Ints, Ints]:

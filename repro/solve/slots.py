@@ -16,7 +16,7 @@ def jobs_to_start(durations: Floats, idle_gpus: Ints, waiting_s: Floats) -> list
     ``durations`` are remaining seconds, shape (jobs, types), infinite where a job cannot run, rows
     by arrival. ``idle_gpus`` counts the idle GPUs of each type. ``waiting_s`` are the seconds since
     arrival, shape (jobs,). `scipy.optimize.linear_sum_assignment` on the matrix of all slots breaks
-    ties. Beyond `MAX_ENTRIES` entries the matrix is built in part, and the optimum may be another.
+    ties. Beyond `MAX_ENTRIES` entries the matrix is built in part, and ties may break otherwise.
     """
     # A job that is k-th from the end of a GPU's queue delays k jobs, itself included, by its
     # duration. Slot (GPU, k) therefore costs k times the duration. On each GPU the job of largest k
@@ -27,7 +27,8 @@ def jobs_to_start(durations: Floats, idle_gpus: Ints, waiting_s: Floats) -> list
     if not len(rows):
         return []
     seconds = durations[np.ix_(rows, types)]
-    # Above any sum of real costs, so that a job takes such a slot only if it has no other.
+    # The cost where a job cannot run exceeds any sum of real costs. A job therefore takes such a
+    # slot only if it has no other.
     top = float(seconds[np.isfinite(seconds)].max())
     costs = np.where(np.isfinite(seconds), seconds, top * len(rows) ** 2 + 1.0)
     gpu, k = _match(costs, idle_gpus[types], waiting_s[rows])
@@ -39,7 +40,7 @@ def jobs_to_start(durations: Floats, idle_gpus: Ints, waiting_s: Floats) -> list
 
 
 def _match(seconds: Floats, idle_gpus: Ints, waiting_s: Floats) -> tuple[Ints, Ints]:
-    """GPU of each job, and its position from the end of that GPU's queue.
+    """GPU of each job, and position of the job from the end of that GPU's queue, from 0.
 
     A matrix that is too large starts with few slots. A GPU type gets deeper slots only if all its
     slots are full, because an empty slot costs every job less than a deeper one.
@@ -68,7 +69,7 @@ def _match(seconds: Floats, idle_gpus: Ints, waiting_s: Floats) -> tuple[Ints, I
 
 
 def _greedy(seconds: Floats, idle_gpus: Ints) -> Ints:
-    """Jobs per GPU type if each, longest first, takes its cheapest slot; shape (types,)."""
+    """Jobs per GPU type if each job, longest first, takes its cheapest slot; shape (types,)."""
     used = np.zeros(len(idle_gpus), dtype=np.int64)
     for row in np.argsort(-seconds.min(axis=1), kind="stable"):
         used[int((seconds[row] * (used // idle_gpus + 1)).argmin())] += 1

@@ -49,8 +49,8 @@ class Rigid(NamedTuple):
     """The attempts of one job, joined into a job with a fixed number of GPUs.
 
     ``gpus`` is 0 if no attempt held a GPU. ``start`` is the first start (s), NaN if the job never
-    ran. ``run_s`` is the run time (s): NaN if the job still runs, negative if every attempt ends
-    before it starts.
+    ran. ``run_s`` is the run time (s): NaN if the job never ran or still runs, negative if every
+    attempt ends before it starts.
     """
 
     gpus: int
@@ -234,7 +234,7 @@ def set_run_times(
 
 
 def _in_state(states: pd.Series[Any], names: Collection[str]) -> Flags:
-    """Flags of the rows in one of these states; of ``CANCELLED by 1000`` the first word counts."""
+    """Flags of the rows in one of these states. Only the first word of a state counts."""
     matching = [
         state
         for state in states.dropna().unique()

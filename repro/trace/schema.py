@@ -297,14 +297,14 @@ def _check_times(frame: pd.DataFrame, raw: pd.DataFrame, origin: Origin) -> None
     duration = frame["duration"].to_numpy()
     hint = f"a duration is at least {MIN_DURATION_S:g} s"
     refuse(duration < MIN_DURATION_S, raw["duration"], "duration", origin, "too short", hint)
-    steps = np.spacing(frame["submit_time"].to_numpy() + duration)
-    unresolved = steps > _RESOLUTION * duration
+    resolution = np.spacing(frame["submit_time"].to_numpy() + duration)
+    unresolved = resolution > _RESOLUTION * duration
     if unresolved.any():
         first_row = int(unresolved.argmax())
         hint = (
             f"float64 resolves times near {shown(frame['submit_time'].iloc[first_row])} s to "
-            f"{steps[first_row]:.1g} s only; a duration is at least {1 / _RESOLUTION:,.0f} times "
-            "that; count submit times from the start of the trace"
+            f"{resolution[first_row]:.1g} s only; a duration is at least "
+            f"{1 / _RESOLUTION:,.0f} times that; count submit times from the start of the trace"
         )
         refuse(unresolved, raw["duration"], "duration", origin, "too short", hint)
 

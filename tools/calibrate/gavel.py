@@ -51,7 +51,8 @@ def _alone(measured: ThroughputTable) -> Iterator[_Term]:
     for model, members in _models().items():
         for gpu_type in GPU_TYPES:
             speeds = [np.log2(measured.steps_per_s(job.name, 1, gpu_type)) for job in members]
-            yield "alone", model, gpu_type, 1, *_fit([job.size for job in members], speeds, 2)
+            sizes = [job.log2_batch_size for job in members]
+            yield "alone", model, gpu_type, 1, *_fit(sizes, speeds, 2)
 
 
 def _gangs(measured: ThroughputTable) -> Iterator[_Term]:
@@ -71,7 +72,7 @@ def _gangs(measured: ThroughputTable) -> Iterator[_Term]:
                     _speed(measured, job, numerator) / _speed(measured, job, denominator)
                     for job in jobs
                 ]
-                sizes = [job.size for job in jobs]
+                sizes = [job.log2_batch_size for job in jobs]
                 yield quantity, model, gpu_type, gang, *_fit(sizes, np.log2(ratios).tolist(), 1)
 
 
@@ -95,8 +96,8 @@ def _kept(measured: ThroughputTable, gpu_type: str) -> list[_Term]:
             reached = measured.pair_speeds(job.name, 1, other.name, 1, (gpu_type,))[0, 0]
             if reached > 0:
                 row = np.zeros((2, len(models), 2))
-                row[0, models.index(job.model)] = 1.0, job.size
-                row[1, models.index(other.model)] = 1.0, other.size
+                row[0, models.index(job.model)] = 1.0, job.log2_batch_size
+                row[1, models.index(other.model)] = 1.0, other.log2_batch_size
                 features.append(row.ravel())
                 kept_logs.append(np.log2(reached / alone))
     coefs = np.linalg.lstsq(np.array(features), np.array(kept_logs), rcond=None)[0]

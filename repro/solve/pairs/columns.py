@@ -21,7 +21,8 @@ def columns(
 ) -> Any:
     """Names, rows, coefs, weights and blocks of a `Programme`, and rows of time and value by kind.
 
-    The names of a column are its first kind, second kind and GPU type.
+    The names of a column are its first kind, second kind and GPU type. ``offer`` is a code of
+    `OFFERS`.
     """
     # Kinds are sorted by width. The rows of a width are the times of its kinds, then their values.
     order = np.argsort(widths, kind="stable")
@@ -115,20 +116,23 @@ def _columns(problem: Any, order: Any, time_row: Any, value_row: Any) -> Any:
 
 @njit()
 def spread(jobs: Any, kinds: Any, job_shares: Any, pair_row: Any, pair_shares: Any) -> Any:
-    """Rows of members and shares. ``pair_row`` has the row of two kinds in ``pair_shares``."""
+    """Rows of members and shares.
+
+    ``pair_row`` has the row of two kinds in ``pair_shares``, -1 if they have no shares.
+    """
     count = len(jobs)
-    columns = job_shares.shape[1]
+    types = job_shares.shape[1]
     size = count
     for j in range(count):
         for i in range(j):
             size += pair_row[kinds[i], kinds[j]] >= 0
     members = np.empty((size, 2), dtype=np.int64)
-    shares = np.empty((size, columns))
+    shares = np.empty((size, types))
     k = 0
     for j in range(count):
         members[k, 0] = jobs[j]
         members[k, 1] = -1
-        for c in range(columns):
+        for c in range(types):
             shares[k, c] = job_shares[kinds[j], c]
         k += 1
         for i in range(j):
@@ -136,7 +140,7 @@ def spread(jobs: Any, kinds: Any, job_shares: Any, pair_row: Any, pair_shares: A
             if row >= 0:
                 members[k, 0] = jobs[i]
                 members[k, 1] = jobs[j]
-                for c in range(columns):
+                for c in range(types):
                     shares[k, c] = pair_shares[row, c]
                 k += 1
     return members, shares

@@ -10,9 +10,10 @@
 #   (4) kappa = goal v - b' y         `gap` (each name is left side minus right side)
 #   (5) s y = w mu, s_x y_x = w_x mu, kappa tau = mu, all >= 0, with mu -> 0
 #
-# Where tau > 0, x / tau and y / tau are optimal. The weights w and w_x of the barrier are the
-# numbers of jobs or pairs of a row or column, so that the answer over kinds is the answer over
-# jobs. A Newton step eliminates x and the slacks. With scaling = s_x / y_x there remains
+# In the code s_x and y_x are `s_low` and `y_low`. Where tau > 0, x / tau and y / tau are optimal.
+# The weights w and w_x of the barrier are the numbers of jobs or pairs of a row or column, so that
+# the answer over kinds is the answer over jobs. A Newton step eliminates x and the slacks. With
+# scaling = s_x / y_x there remains
 #
 #   (6) N dy = right-hand side + f dv - b dtau,    N = A diag(scaling) A' + diag(s / y)
 #
@@ -75,8 +76,8 @@ def find_ranges(rows: Any, blocks: Any) -> Any:
     """Ranges of columns, shape (ranges, 10).
 
     The entries of a range are its first column, its length, the five rows of its first column, the
-    first row of its block, and two columns of `normal_matrix`: its GPU type's in the rows of the
-    block, and its GPU type's in the rows of the types.
+    first row of its block, and two columns of `normal_matrix`. The first of these two belongs to
+    the GPU type in the rows of the block, the second in the rows of the GPU types.
     """
     ranges = np.empty((rows.shape[0], 10), dtype=np.uint64)
     count = 0

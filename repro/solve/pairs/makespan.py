@@ -1,16 +1,17 @@
 """Least makespan where two jobs may share GPUs, over pools of jobs.
 
-max tau subject to thr_i(X) >= rem_i tau is a programme over jobs, because jobs of one kind have
-different remaining work. Jobs of one kind can still be pooled: let Y be the shares of a pool with
-work R = sum rem_i, and let each job have the part rem_i / R of them. Then
+max tau subject to thr_i(X) >= rem_i tau, with tau = 1 / makespan, is a programme over jobs, because
+jobs of one kind have different remaining work rem_i. Jobs of one kind can still be pooled. Let Y be
+the shares of a pool with work R = sum rem_i, and let each job have the part rem_i / R of Y. Then
 
 - every job has thr_i = thr(Y) rem_i / R >= rem_i tau if thr(Y) >= R tau, and
-- it is busy for rem_i / R of the pool's time. The pool's time must therefore not exceed
+- the job is busy for rem_i / R of the pool's time. The pool's time must therefore not exceed
   R / max rem_i, which is at most the number of jobs in the pool.
 
-The first condition is exact. The second changes nothing where the longest job of the pool, at its
-slowest, needs no more time than there is. Elsewhere it may change the optimum. Therefore only jobs
-much shorter than the longest of all are pooled, and every other job is a pool of its own.
+The first condition is exact. The second changes nothing if the longest job of the pool, on its
+slowest GPU type, needs no more time than the makespan. Otherwise it may change the optimum.
+Therefore only jobs much shorter than the longest of all are pooled, and every other job is a pool
+of its own.
 """
 
 import numpy as np
@@ -61,7 +62,8 @@ def makespan_pairs(
     ``job_kinds`` has throughputs (steps/s) as values. ``kind_of`` and ``remaining_steps`` have an
     entry per job. With a ``tolerance`` the makespan is that of `bisected_makespan`, and the shares
     are the centre of all shares that reach it. ``pairs`` is as in `programme`. ``short`` is as in
-    `pools`; 0 makes every job a pool. The rows have job numbers (Gavel, sections 4.1 and 4.2).
+    `pools`; 0 makes every job a pool. The members of the rows are indices of ``kind_of`` (Gavel,
+    sections 4.1 and 4.2).
     """
     remaining_steps = np.maximum(remaining_steps, 1e-9 * max(float(remaining_steps.max()), 1e-300))
     fastest = job_kinds.value.max(axis=1)

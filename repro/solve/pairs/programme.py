@@ -26,7 +26,9 @@ MIN_SHARE = 1e-6
 class PairableKinds:
     """Kinds of jobs that may share GPUs two at a time, and GPUs of each type."""
 
-    value: Floats  #: value of a job alone, all its time on a type, (kinds, types); 0: cannot run
+    #: value of a job that runs alone on a GPU type all the time, (kinds, types); 0: cannot run. The
+    #: value is what max-min compares, such as normalised throughput.
+    value: Floats
     paired: Floats  #: value of a job of kind a paired with kind b, (kinds, kinds, types)
     widths: Floats  #: GPUs of a job; only kinds of equal width are paired
     gpus: Floats  #: GPUs of each type
@@ -36,10 +38,10 @@ class PairableKinds:
 class Programme:
     """Maximise v subject to A x + f v <= limits, x >= 0; one column per (kinds, GPU type).
 
-    The rows are time and value of the kinds, width by width, then GPUs of each type. A sparse
-    column has five entries: time of both members, value of both, and GPUs. A job alone uses
-    the two entries of the second member. Those of the first are then 0, although ``first_kind``
-    names the job's kind.
+    The rows are time and value of the kinds, width by width, then GPUs of each type. The five
+    entries of a column are: time of the first and of the second member, value of the first and of
+    the second member, and GPUs. For a job alone the entries of the first member are 0. The entries
+    of the second member stand for the job, although ``first_kind`` names its kind.
     """
 
     first_kind: Ints  #: kind of the first member, by column
@@ -89,7 +91,7 @@ def programme(
     kinds, types = job_kinds.value.shape
     if pairs_within_kind is None:
         pairs_within_kind = counts >= 2
-    names, rows, coefs, weights, blocks, time_row, value_row = columns(
+    names, rows, coefs, column_weights, blocks, time_row, value_row = columns(
         job_kinds.value,
         job_kinds.paired,
         counts,
@@ -99,11 +101,11 @@ def programme(
         OFFERS[pairs],
     )
     level_coefs = np.zeros(2 * kinds + types)
-    bounds = np.zeros(2 * kinds + types)
+    limits = np.zeros(2 * kinds + types)
     row_weights = np.ones(2 * kinds + types)
     level_coefs[value_row] = counts if value_per_level is None else value_per_level
-    bounds[time_row] = counts if time_limits is None else time_limits
-    bounds[2 * kinds :] = job_kinds.gpus
+    limits[time_row] = counts if time_limits is None else time_limits
+    limits[2 * kinds :] = job_kinds.gpus
     row_weights[time_row] = counts
     row_weights[value_row] = counts
     first_kind, second_kind, gpu_type = names
@@ -114,9 +116,9 @@ def programme(
         rows,
         coefs,
         level_coefs,
-        bounds,
+        limits,
         row_weights,
-        weights,
+        column_weights,
         blocks,
     )
 
@@ -186,7 +188,7 @@ def _vertex(problem: Programme) -> tuple[Floats, float]:
 def solved_shares(
     problem: Programme, method: str = "centre", level: float | None = None
 ) -> KindShares:
-    """Solve, and split the columns into single jobs and pairs. Leave out pairs that cannot run."""
+    """Solve, and split the columns into single jobs and pairs that can run."""
     x, level = solve(problem, method, level)
     a = problem.first_kind
     b = problem.second_kind
@@ -241,7 +243,7 @@ def spread_evenly(
 def _overlaps(
     first_lengths: Floats, second_lengths: Floats, offset: float, span: float
 ) -> tuple[Ints, Ints, Floats]:
-    """Pieces in which two circles of length 1 overlap: arc of either circle, and length.
+    """Pieces in which two circles of length 1 overlap: arc of the first, arc of the second, length.
 
     The arcs of a circle begin at 0 and have the lengths passed. Position t of the first circle,
     from 0 to ``span``, lies over position t + ``offset`` of the second. A piece ends where an arc

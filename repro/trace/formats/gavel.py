@@ -54,9 +54,9 @@ def read(
 
     ``model`` is the job type with its batch size, the key of the throughput tables. Duration is
     steps over the throughput of (job type, scale factor) on the reference GPU. The table has some
-    job types (Recommendation, A3C, CycleGAN) on one GPU only. Files with seven fields have them on
-    several GPUs, and their step counts do not depend on the scale factor. Such jobs take the
-    one-GPU throughput, and a note counts them. A job's id is its line number from 0.
+    job types (Recommendation, A3C, CycleGAN) on one GPU only. Files with seven fields have jobs of
+    these types on several GPUs, with steps that do not depend on the scale factor. Such jobs take
+    the one-GPU throughput, and a note counts them. A job's id is its line number from 0.
 
     Gavel (OSDI'20), artifact ``scheduler/traces``.
     """

@@ -17,18 +17,18 @@ _REQUIRED = ("job", "model", "batch_size", "num_batches", "num_ps", "num_workers
 
 @FORMATS.register("liquid")
 def read(document: Document, case: str | None = None, times: str = "t4") -> Parsed:
-    """Read a list of Liquid's jobs, or the ``case`` of a file with several.
+    """Read a list of Liquid's jobs, or the list ``case`` of a file with several lists.
 
     Columns: job, model, batch_size, num_batches, num_ps, num_workers; optional: case, index,
     gpu_mem_mb. A container has one GPU. Ten iterations of warm-up come before the batches. A
     duration is the run time with all containers on one node under the performance model ``times``
-    (t4, k80 or measured). Jobs without a run time there are left out, and a note names their
-    models.
+    (t4, k80 or measured). Jobs without a run time under this model are left out, and a note names
+    their trained models.
 
     Liquid (TPDS 2022), artifact launchers.
     """
     table = Table(document, _REQUIRED, text=("job", "model", "case"))
-    kept = np.ones(len(table.frame), np.bool_)
+    in_case = np.ones(len(table.frame), np.bool_)
     if "case" in table:
         cases = list(dict.fromkeys(table.frame["case"]))
         if case is None and len(cases) > 1:
@@ -38,7 +38,7 @@ def read(document: Document, case: str | None = None, times: str = "t4") -> Pars
             )
         if case is not None and case not in cases:
             raise ParamError(f"case {case!r} is not in {document.name}: {', '.join(cases)}")
-        kept = (table.frame["case"] == case).to_numpy() if case is not None else kept
+        in_case = (table.frame["case"] == case).to_numpy() if case is not None else in_case
     parsed = table.parsed(
         "model",
         "batch_size",
@@ -61,14 +61,14 @@ def read(document: Document, case: str | None = None, times: str = "t4") -> Pars
     frame["iterations"] = batches + WARM_UP
     rows = zip(frame["model"], frame["num_gpus"], servers, batch, frame["iterations"], strict=True)
     frame["duration"] = [_seconds(model, *row) for row in rows]
-    unknown = frame["duration"].isna().to_numpy() | np.isnan(batch + batches)
-    _note_unknown(parsed, kept & unknown, kept, times)
-    parsed.drop({"another case": ~kept, f"no run time under times={times}": unknown})
+    untimed = frame["duration"].isna().to_numpy() | np.isnan(batch + batches)
+    _note_untimed(parsed, in_case & untimed, in_case, times)
+    parsed.drop({"another case": ~in_case, f"no run time under times={times}": untimed})
     parsed.frame["batch_size"] = parsed.frame["batch_size"].astype(np.int64)
     return parsed
 
 
-def _note_unknown(parsed: Parsed, unknown: Flags, kept: Flags, times: str) -> None:
+def _note_untimed(parsed: Parsed, untimed: Flags, in_case: Flags, times: str) -> None:
     """Note the models without a run time; raise if no job of the list has a run time."""
     models = parsed.frame["model"].astype(object).where(parsed.frame["model"].notna(), "")
     model = named(times)
@@ -78,15 +78,15 @@ def _note_unknown(parsed: Parsed, unknown: Flags, kept: Flags, times: str) -> No
     elif isinstance(model, MeasuredPlans):
         timed_models = list(model.seconds)
     rule = f"no run time under times={times}"
-    if unknown.any() and (unknown == kept).all():
-        name = str(models[unknown].iloc[0])
+    if untimed.any() and (untimed == in_case).all():
+        name = str(models[untimed].iloc[0])
         accepted = f"known: {', '.join(timed_models)}{near(name.lower(), timed_models)}"
-        refuse(unknown, models, "model", parsed.origin, rule, accepted)
-    untimed = models[unknown & ~models.isin(timed_models).to_numpy(bool)].drop_duplicates()
-    lines = [parsed.origin.where(label) for label in untimed.index.tolist()]
+        refuse(untimed, models, "model", parsed.origin, rule, accepted)
+    untimed_names = models[untimed & ~models.isin(timed_models).to_numpy(bool)].drop_duplicates()
+    lines = [parsed.origin.where(label) for label in untimed_names.index.tolist()]
     texts = [
         f"{shown(name)} on line {line}{near(name.lower(), timed_models)}"
-        for name, line in zip(untimed, lines, strict=True)
+        for name, line in zip(untimed_names, lines, strict=True)
     ]
     if texts:
         parsed.notes.append(f"models with {rule}: {', '.join(texts)}")

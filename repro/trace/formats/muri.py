@@ -10,6 +10,7 @@ from repro.trace.formats import FORMATS
 from repro.trace.runs import ROUNDING_S
 from repro.trace.schema import COLUMNS
 
+#: Column of the schema -> column of the file, for times.
 _TIMES = {
     "submit_time": "submit_time",
     "duration": "duration",
@@ -67,7 +68,7 @@ def _note_contradictions(parsed: Parsed, table: Table) -> None:
     if "iterations" in table:
         accepted = COLUMNS["iterations"].accepted
         product = table.numbers("iterations", accepted, required=False) * iteration_s
-        # the last iteration is cut off by the duration
+        # The duration may cut the last iteration short.
         slack = iteration_s + ROUNDING_S
         differs = np.abs(frame["duration"].to_numpy(float) - product) > slack
         if wrong := int(differs.sum()):

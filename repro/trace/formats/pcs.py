@@ -25,7 +25,7 @@ def read(document: Document, speedups: str | Path | None = None) -> Parsed:
     ``num_jobs`` is the number of GPUs: an app of the testbed has that many trials of one GPU each,
     scheduled as one job. ``service`` is work in single-GPU seconds. Duration is ``service / S``,
     the run time on the app's demand. S is the speed-up at that demand on the curve of
-    ``model_name``, or the demand itself without that column.
+    ``model_name``, or the demand itself for an app without a model.
 
     Options: ``speedups`` is a file of curves (:func:`repro.perf.load_speedups`) in place of those
     of the nine models of the public traces.

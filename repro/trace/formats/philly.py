@@ -12,7 +12,7 @@ def read(document: Document) -> Parsed:
     Columns: timestamp, duration, num_gpus; optional: cluster.
 
     The file has no ids: a job's id is its row number from 0. Submit times count from the earliest
-    timestamp; the virtual cluster (``cluster``) becomes ``vc``; ``gpu_time`` is not used.
+    timestamp. The virtual cluster (``cluster``) becomes ``vc``. ``gpu_time`` is not used.
 
     Jeon et al., "Analysis of Large-Scale Multi-Tenant GPU Clusters for DNN Training Workloads",
     ATC 2019; flattened in the artifact of Sia (SOSP'23).

@@ -118,7 +118,8 @@ def read(document: Document) -> Parsed:
     Times without an offset from UTC are read as local times of Los Angeles. A note counts them if
     other times have an offset. 1970-01-01 is a missing date where all other dates are decades
     later. In November the local hour from one to two occurs twice. A time in it is the first of
-    the two instants, or the second if only the second is not before the preceding recorded time.
+    the two instants. It is the second if only the second is at or after the preceding time of the
+    job.
 
     Jeon et al., ATC 2019; schema in the ``philly-traces`` repository.
     """

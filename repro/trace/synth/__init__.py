@@ -1,7 +1,7 @@
 """Generators of synthetic traces, by name: ``make("testbed", rng)``.
 
-A generator reads the tables in ``traces/`` and the random generator passed to it, nothing else. The
-same state of the random generator gives the same trace.
+A trace follows from the options, the tables that the generator reads, and the random generator or
+seed passed to it. The same state of the random generator gives the same trace.
 """
 
 import inspect
@@ -71,8 +71,8 @@ def make(name: str, rng: np.random.Generator | int, **options: Any) -> pd.DataFr
     name : str
         A name in ``generators``.
     rng : numpy.random.Generator or int
-        The only source of randomness. A generator with whole-number seeds (:func:`takes_seed`)
-        draws its seed from a numpy generator.
+        The only source of randomness. If the trace generator takes a seed (:func:`takes_seed`), a
+        whole number is the seed, and a numpy generator draws the seed.
     **options
         Passed to the generator; a number is above 0, or the default. ``attrs`` of the trace hold
         all options, defaults included.

@@ -23,7 +23,10 @@ def strata(rng: np.random.Generator, size: int) -> Floats:
 
 
 def ranked_probabilities(rng: np.random.Generator, order: Ints) -> Floats:
-    """Probabilities evenly spaced from 0 to 1 in the given order, with noise of half a step."""
+    """Probabilities evenly spaced from 0 to 1, with noise of up to half a step.
+
+    ``order`` has the rank of each probability, from 0.
+    """
     last = max(order.size - 1, 1)
     return np.asarray(np.clip((order + rng.random(order.size) - 0.5) / last, 0, 1))
 

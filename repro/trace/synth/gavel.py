@@ -185,7 +185,7 @@ def _sampled_jobs(
     deadlines = Random(seed + 6)
     sampled = []
     for time in times:
-        # sampled for one-GPU traces too, as the simulator does
+        # One-GPU traces sample the gang size too, as the simulator does.
         gpus = _gang_size(stream.random(), wide=True)
         if fixed_duration is None:
             low, high = (3.0, 4.0) if stream.random() >= 0.8 else (1.5, 3.0)

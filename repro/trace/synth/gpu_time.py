@@ -46,7 +46,7 @@ def at_load(frame: pd.DataFrame, num_gpus: int, load: float) -> pd.DataFrame:
 
 
 def gpu_time_at(u: Floats) -> Floats:
-    """GPU-times (GPU-seconds) below which a share ``u`` of past jobs lies."""
+    """GPU-times (GPU-seconds) below which the part ``u`` of past jobs lies."""
     quantiles = measured("tiresias_gpu_time_quantiles")
     return inverse_cdf(
         u, quantiles["level"].to_numpy(float), quantiles["gpu_time_s"].to_numpy(float)

@@ -18,7 +18,7 @@ BATCH = (
     ("resnet50", 16, 750),
     ("vgg16", 20, 750),
 )
-#: Warm-up iterations before those that a job counts.
+#: Warm-up iterations of a job, before the iterations that the job counts.
 WARM_UP = 10
 
 

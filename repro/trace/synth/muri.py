@@ -69,8 +69,9 @@ def muri_like(
 
     Jobs per GPU count, and total duration per GPU count, are those of the public trace. Gaps and
     durations follow its quantiles, in random order. All models have equally many jobs. Half of the
-    jobs have priority 1, the others 0. ``iterations`` is the number of whole iterations in the
+    jobs have priority 1, the other half 0. ``iterations`` is the number of whole iterations in the
     duration, at least 1.
+
     The same generator state gives the same jobs with and without ``at_once``. It gives the same
     arrivals, GPU counts and durations for any ``job_types``.
 
@@ -84,16 +85,17 @@ def muri_like(
         raise ParamError(f"trace={trace!r}: give one of {', '.join(TRACES)}")
     if job_types not in range(1, len(JOB_TYPES) + 1):
         raise ParamError(f"job_types={job_types!r}: give 1 to {len(JOB_TYPES)}")
-    classes = measured("muri_durations").query("trace == @trace")
-    published = int(classes["jobs"].sum())
-    total = published if jobs is None else int(jobs)
-    counts = proportional_counts(classes["jobs"].to_numpy(np.int64), total)
-    num_gpus = rng.permutation(np.repeat(classes["num_gpus"].to_numpy(np.int64), counts))
+    # A row for each GPU count.
+    table = measured("muri_durations").query("trace == @trace")
+    published_jobs = int(table["jobs"].sum())
+    total = published_jobs if jobs is None else int(jobs)
+    counts = proportional_counts(table["jobs"].to_numpy(np.int64), total)
+    num_gpus = rng.permutation(np.repeat(table["num_gpus"].to_numpy(np.int64), counts))
     duration = np.empty(total)
-    for _, row in classes.iterrows():
+    for _, row in table.iterrows():
         rows = np.flatnonzero(num_gpus == row["num_gpus"])
         duration[rows] = _durations(rng, row, rows.size)
-    submit = _submissions(rng, trace, total, total / published)
+    submit = _submissions(rng, trace, total, total / published_jobs)
     priority = rng.permutation(np.arange(total) % 2)
     models = [name for pair in JOB_TYPES[:job_types] for name in pair]
     frame = pd.DataFrame(

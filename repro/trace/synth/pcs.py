@@ -69,8 +69,8 @@ def pcs_like(
     """Generate a trace like one of PCS's Philly virtual clusters: jobs with models and services.
 
     Demands, services and gaps have the distributions of the virtual cluster and are independent.
-    The model is random among those whose speed-up curve reaches the demand. ``duration`` is whole
-    seconds, and ``service`` is duration x speed-up.
+    The model is random among the models whose speed-up curve reaches the demand. ``duration`` is
+    whole seconds, and ``service`` is duration x speed-up.
 
     Options: ``workload`` is workload_ and the name of a virtual cluster.
 
@@ -113,7 +113,10 @@ def _distributions(workload: str) -> dict[str, Floats]:
 
 
 def _sampled(stream: np.random.RandomState, table: Floats, size: int) -> Ints:
-    """Whole numbers: a random row by its share, then a uniform point below its value."""
+    """Whole numbers: a random row by its share, then a uniform point up to its value.
+
+    The lower end is the value of the row before, or 0.
+    """
     level, position = stream.random_sample((size, 2)).T
     value, share = table.T
     row = np.argmax(level[:, None] <= share, axis=1)

@@ -17,7 +17,10 @@ def mm(
     load: float = 0.7,
     mean_duration: float = 60.0,
 ) -> pd.DataFrame:
-    """Generate M/M/c: Poisson arrivals, exponential durations, ``num_gpus`` single-GPU servers."""
+    """Generate M/M/c: Poisson arrivals, exponential durations, ``num_gpus`` single-GPU servers.
+
+    ``load`` is the mean fraction of busy GPUs: arrival rate x ``mean_duration`` / ``num_gpus``.
+    """
     return mg1(rng, jobs, load * num_gpus, mean_duration)
 
 

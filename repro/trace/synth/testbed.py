@@ -25,6 +25,7 @@ MODELS = (
 )
 #: GPUs of a job -> number of such jobs among 480 (section 5.1).
 GPU_COUNTS = {1: 240, 2: 40, 4: 80, 8: 90, 16: 25, 32: 5}
+#: Largest number of GPUs of a small job.
 SMALL_GPUS = 4
 #: Share of long jobs among small jobs, SL / (SS + SL) of Table 3, and among large jobs,
 #: LL / (LS + LL). By GPU counts 75 % of the jobs are small, by Table 3 76 %, so the row totals of

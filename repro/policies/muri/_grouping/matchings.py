@@ -18,10 +18,10 @@ from repro.policies.muri._grouping.profiles import Kind, Merge, Profiles
 from repro.solve.matching import (
     RESOLUTION,
     KindMatcher,
+    any_best_pairs,
     below_diagonal,
     best_pairs,
     counted_pairs,
-    first_best_pairs,
 )
 
 #: Kinds of groups, in list order.
@@ -114,7 +114,7 @@ class Matchings:
             weights[new] = np.rint(gamma / RESOLUTION)
             self._weights[rows[later[new]], rows[earlier[new]]] = weights[new]
             self._weights[rows[earlier[new]], rows[later[new]]] = weights[new]
-        return first_best_pairs(len(kinds), weights)
+        return any_best_pairs(len(kinds), weights)
 
     def _partners_by_kind(self, kinds: Kinds, repeated: Sequence[tuple[int, int]]) -> list[int]:
         """Partners of a matching that is solved as numbers of pairs of kinds."""
