@@ -172,10 +172,12 @@ class TotalServiceTable(_Samples):
             np.searchsorted(values, attained + delta, side="right"),
         )
         probabilities = (k - i) / (n - i)
-        expected = np.floor((sums[k] - sums[i] + delta * (n - k)) / (n - i))
+        expected_services = np.floor((sums[k] - sums[i] + delta * (n - k)) / (n - i))
         self.index = [
             _rounded(_rounded(probability, 5) * 1e6 / service, 4) if service > 0 else 0.0
-            for probability, service in zip(probabilities.tolist(), expected.tolist(), strict=True)
+            for probability, service in zip(
+                probabilities.tolist(), expected_services.tolist(), strict=True
+            )
         ]
 
     def __call__(self, attained: float) -> float:
@@ -184,6 +186,6 @@ class TotalServiceTable(_Samples):
 
 
 def _rounded(value: float, digits: int) -> float:
-    """Round half away from zero, as Python 2 does, a value of 0 or more."""
+    """Round a value of 0 or more, halves up, as Python 2 does."""
     step = Decimal(1).scaleb(-digits)
     return float(Decimal(value).quantize(step, rounding=ROUND_HALF_UP))
