@@ -93,8 +93,8 @@ class Muri(Grouped):
     interval : float, optional
         Seconds between decisions (360 on the paper's testbed); None: at every event.
     collapse : bool
-        Where stage times repeat, match kinds of jobs: count the pairs of each two kinds. False:
-        always match job by job, with the same weight of the matching, but slowly.
+        Where stage times repeat, match kinds of jobs: count the pairs of every two kinds. False:
+        always match job by job. The weight of the matching is the same, but the search is slow.
     measured_factors : bool, optional
         Multiply the periods of groups by the measured factors of the public simulator.
     halving_rounds : bool, optional

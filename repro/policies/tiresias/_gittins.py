@@ -33,7 +33,7 @@ class GittinsIndex(_Samples):
 
     Building takes O(n log n), a look-up O(log n) and a short walk along a convex hull. With X_l =
     sum_j min(s_j, s_l), the ratio for D = s_l - a is the slope from (C_i + a (n - i), i) to
-    (X_l, l). So the supremum is a tangent to the upper hull of the points behind i.
+    (X_l, l). So the supremum is the slope of a tangent to the upper hull of the points after i.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class GittinsIndex(_Samples):
             self._build_hull()
 
     def _build_hull(self) -> None:
-        """Link the point of every sample to the next vertex of the hull of the points behind it."""
+        """Link the point of every sample to the next vertex of the hull of the points after it."""
         values = self.values
         ranks = np.arange(1, self.n + 1)
         x = self.sums[1:] + values * (self.n - ranks)
