@@ -29,6 +29,6 @@ class BestEffort(Order):
 @register("yarn-cs")
 @dataclass(frozen=True)
 class YarnCS(BestEffort):
-    """Non-preemptive FIFO in which the first job that does not fit blocks all (Tiresias, 5.1)."""
+    """Non-preemptive FIFO; a job that does not fit blocks all jobs behind it (Tiresias, 5.1)."""
 
     blocking = True

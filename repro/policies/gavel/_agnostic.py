@@ -20,7 +20,8 @@ class AwareOrAgnostic(TypedShares):
     # Without annotations neither attribute is a parameter of this class.
     #: False: all GPU types count as equally fast, and rounds do not tell them apart
     heterogeneity_aware = True
-    #: GPU type whose speed then counts for all types; empty: every speed counts as 1
+    #: GPU type whose speed counts for all types if the policy is not aware of types; empty: every
+    #: speed above 0 counts as 1
     reference = ""
 
     @property
@@ -57,8 +58,8 @@ class Agnostic(AwareOrAgnostic):
     Parameters
     ----------
     reference : str
-        GPU type whose speed counts for all types. The job's fastest type replaces it where the
-        cluster has no GPU of it.
+        GPU type whose speed counts for all types. The job's fastest type replaces a reference type
+        that the cluster lacks, or on which the job cannot run.
     """
 
     heterogeneity_aware = False

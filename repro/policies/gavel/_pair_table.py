@@ -149,8 +149,8 @@ class PairTable(KindTable):
             if (a, b, gpu_type) in self._observed:
                 continue
             self._observed.add((a, b, gpu_type))
-            estimated = self._estimates.observe(first, second, gpu_type)
-            if not estimated or max(a, b) >= len(self._paired):
+            is_measured = self._estimates.observe(first, second, gpu_type)
+            if not is_measured or max(a, b) >= len(self._paired):
                 continue
             old_speeds = self._paired[[a, b], [b, a]]
             self._paired[a, b], self._paired[b, a] = self._estimates.speeds(first, second)

@@ -80,7 +80,7 @@ def complete(
 
 
 def _patterns(known: Flags) -> list[tuple[Ints, Ints]]:
-    """All sets of known columns, each with the rows whose known columns these are."""
+    """Sets of columns, each with the rows in which exactly these columns are known."""
     patterns, pattern_of_row = np.unique(known, axis=0, return_inverse=True)
     return [
         (np.flatnonzero(pattern), np.flatnonzero(pattern_of_row == number))
@@ -146,10 +146,10 @@ def _alone(table: ThroughputTable, models: Sequence[str], gpu_types: Sequence[st
 class PairEstimator:
     """Estimates throughputs of pairs of which only some were profiled (Gavel, section 6).
 
-    Each new job is profiled with a random part of the reference models, and matched with the
-    nearest of them. In a pair, two jobs retain the fractions that their reference models retain.
-    Throughputs of jobs alone are known. The throughputs of a pair are known on the GPU types on
-    which it has run.
+    A random part of the entries of a new job's row is measured. The job is then matched with the
+    nearest reference model. In a pair, two jobs retain the fractions that their reference models
+    retain. Throughputs of jobs alone are known. The throughputs of a pair are known on the GPU
+    types on which the pair has run.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class PairEstimator:
     gpu_types : sequence of str
         GPU types.
     fraction : float
-        Fraction (0 to 1) of the entries (GPU type, reference model) that is profiled per job.
+        Probability (0 to 1) that an entry (GPU type, reference model) is measured for a new job.
     references : int
         Number of reference models.
     seed : int
@@ -210,7 +210,7 @@ class PairEstimator:
         self._types_run: dict[frozenset[Match], Flags] = {}
 
     def match(self, job: Hashable, model: str) -> Match:
-        """Model of a job and the reference model that it resembles. The first call profiles it."""
+        """Model of a job and the reference model that it resembles. A new job is profiled."""
         if job not in self._matches:
             if model not in self._row_of_model:
                 raise ParamError(

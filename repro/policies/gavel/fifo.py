@@ -11,7 +11,7 @@ type j with at least scale_factor_m idle GPUs. The first job for which no type h
 blocks all jobs behind it.
 
 Ties: order of arrival, then order in the trace. Among equally fast types, the first in alphabetical
-order. Among the optima of the programme, the largest least share of time.
+order. Among the optima of the programme, the one whose smallest share of time is largest.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,14 +31,14 @@ from repro.solve.linear import best_shares
 @register("gavel-fifo")
 @dataclass(frozen=True)
 class GavelFifo(FifoShares):
-    """Jobs in order of arrival, each on the fastest type with room; all anew at every decision.
+    """Place all jobs at every decision: in order of arrival, on the fastest type with enough GPUs.
 
     Parameters
     ----------
     form : {"greedy", "lp"}
-        ``greedy``: the rule of the public simulator. The first job that fits on no type blocks all
-        jobs behind it. A job that cannot run on the types with enough idle GPUs waits and lets
-        others pass.
+        ``greedy``: the rule of the public simulator. The first job for which no type has enough
+        idle GPUs blocks all jobs behind it. A job whose throughput is 0 on every type with enough
+        idle GPUs waits, and blocks no job.
         ``lp``: the programme of the paper, which may divide the time of a job between types.
 
     Reference: Gavel, OSDI 2020, section 4.2 (FIFO).
@@ -64,8 +64,8 @@ def fastest_idle_types(
 ) -> tuple[dict[int, int], int]:
     """Place jobs in order on the fastest GPU type with enough idle GPUs.
 
-    The first job for which no type has enough idle GPUs ends the placement. A job that cannot run
-    on the types with enough idle GPUs waits, and the next job is placed.
+    The first job for which no type has enough idle GPUs ends the placement. A job whose throughput
+    is 0 on every type with enough idle GPUs waits, and the next job is placed.
 
     Parameters
     ----------

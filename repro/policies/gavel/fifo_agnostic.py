@@ -8,7 +8,8 @@ The rule of the public simulator (``assign="last"``) keeps a list of the GPU typ
 
 - A job gets the last type of the list, even if its gang does not fit. Gangs that do not fit
   together take turns.
-- If no GPU of this type is idle then, a random type that fits the gang leaves the list.
+- If the gang takes exactly the idle GPUs of this type, a random type that fits the gang leaves the
+  list.
 - A job that cannot run on the last type waits, and the next job is considered.
 - When a job ends, its type is offered to the head of the queue. The head takes the type if it can
   run there and fits next to the older jobs.
@@ -103,11 +104,11 @@ class RandomTypes:
             del assigned[job]
             if self._last and queue:
                 row, head = queue[0]
-                width = jobs.widths.item(row)
-                if width <= idle_gpus[column] and jobs.speeds[row, column] > 0:
+                head_width = jobs.widths.item(row)
+                if head_width <= idle_gpus[column] and jobs.speeds[row, column] > 0:
                     queue.popleft()
-                    assigned[head] = column, width
-                    idle_gpus[column] -= width
+                    assigned[head] = column, head_width
+                    idle_gpus[column] -= head_width
         self._admit(jobs, iter(queue), idle_gpus)
         return {row: assigned[job][0] for row, job in enumerate(jobs.jobs) if job in assigned}
 
@@ -129,5 +130,5 @@ class RandomTypes:
             self._assigned[job] = column, width
             idle_gpus[column] -= width
             if idle_gpus[column] == 0:
-                # in the public simulator it need not be the type that has no idle GPU
+                # With `last` this random type need not be the type without an idle GPU.
                 columns.remove(random_column)

@@ -72,7 +72,7 @@ class GavelFifoSS(SharePolicy):
         shares = np.zeros((len(running) + len(waiting), len(view.gpu_types)))
         shares[np.arange(len(running)), columns] = 1.0
         members = np.array(running + [(row, -1) for row in waiting])
-        # the appended -1 is what row -1 (no partner) reads
+        # index -1 (no partner) reads the appended -1
         return Shares(np.append(np.array(jobs), -1)[members], view.gpu_types, shares)
 
 

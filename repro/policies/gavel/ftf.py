@@ -35,7 +35,7 @@ from repro.solve.max_min import Backend, JobKinds, central_ratio, vertex_ratio
 @register("gavel-ftf")
 @dataclass(frozen=True)
 class GavelFtf(AwareOrAgnostic):
-    """Minimise the largest ratio of a job's finishing time to that with its own 1/m of the GPUs.
+    """Minimise the largest ratio of finish time to finish time with 1/M of all GPUs, for M jobs.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ class GavelFtf(AwareOrAgnostic):
         isolated = IsolatedTime()
 
         def shares(jobs: Kinds) -> Floats:
-            # `Kinds` counts work in seconds of the trace. Solvers get steps, as in the public
-            # simulator, because the scale decides where they stop.
+            # Without a throughput table, `Kinds` counts work in seconds of the trace. Solvers get
+            # steps, as in the public simulator, because the scale decides where they stop.
             step_s = np.reshape(view.work_per_step(jobs.jobs), (-1, 1))
             steps_left = jobs.work_left / step_s[:, 0]
             speeds = jobs.speeds / step_s
@@ -103,23 +103,23 @@ class IsolatedTime:
 
     def __init__(self) -> None:
         # Of the last call: jobs in ascending order, and their remaining steps, isolated speeds and
-        # isolated times. Before the first call job -1 is there, so that look-ups find a row.
+        # t^isolated. Before the first call job -1 is there, so that look-ups find a row.
         self._jobs = np.array([-1])
         self._state = np.ones((3, 1))
 
     def update(self, jobs: Sequence[int], steps_left: Floats, isolated_speeds: Floats) -> Floats:
-        """Isolated time of each job (s), shape (jobs,). It is 0 at the first call with a job.
+        """t^isolated of each job (s), shape (jobs,). It is 0 at the first call with a job.
 
         ``jobs`` are in ascending order. ``isolated_speeds`` (steps/s) hold from now on.
         """
         rows = np.array(jobs)
         index = np.minimum(np.searchsorted(self._jobs, rows), len(self._jobs) - 1)
-        steps_before, speeds_before, time_before = self._state[:, index]
+        steps_before, speeds_before, past_before_s = self._state[:, index]
         progress_s = (steps_before - steps_left) / speeds_before
-        isolated_s = np.where(self._jobs[index] == rows, time_before + progress_s, 0.0)
+        past_s = np.where(self._jobs[index] == rows, past_before_s + progress_s, 0.0)
         self._jobs = rows
-        self._state = np.array([steps_left, isolated_speeds, isolated_s])
-        return isolated_s
+        self._state = np.array([steps_left, isolated_speeds, past_s])
+        return past_s
 
 
 def ftf_shares(

@@ -6,8 +6,8 @@ gain is too low:
 
     gain = sum_j (T^m_(m,l)j / T_mj + T^l_(m,l)j / T_lj) < worth
 
-The gain is 0 if the pair cannot run on some GPU type. The combinations k, that is pairs and single
-jobs, divide the cluster equally, as jobs do in X^isolated:
+The gain is 0 if there is a GPU type on which the pair cannot run. The combinations k, that is pairs
+and single jobs, divide the cluster equally, as jobs do in X^isolated:
 
     X_kj = num_workers_j / (K scale_factor_k) for K combinations
 
@@ -49,8 +49,8 @@ class GandivaSS(SharePolicy):
         throughputs alone.
     any_pair : bool, optional
         Whether any two jobs of equal demand may take GPUs that are left over, as in the public
-        simulator. False: only single jobs may. Default: true under Gavel's rules, false under the
-        paper's.
+        simulator. False: only the formed pairs and single jobs may. Default: true under Gavel's
+        rules, false under the paper's.
     stream : int
         Number of the random stream; other streams form other pairs on the same trace. 0 is the
         stream of the public simulator.

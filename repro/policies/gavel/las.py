@@ -101,8 +101,8 @@ class LasAgnostic(TypedShares):
     form : {"closed", "centre", "ecos"}, optional
         Optimum among many. ``closed``: X_mj = r_m num_workers_j / sum_j num_workers_j, with
         r_m = min(1, z w_m / scale_factor_m) and z the largest common level. ``centre``: the
-        analytic centre, which hands out spare time. ``ecos``: the optimum of Gavel's own solver
-        (extra ``ecos``), which hands out spare time too. Default: ``closed`` under the paper's
+        analytic centre, which distributes spare time. ``ecos``: the optimum of Gavel's own solver
+        (extra ``ecos``), which distributes spare time too. Default: ``closed`` under the paper's
         rules, ``centre`` under Gavel's.
 
     Reference: Gavel, OSDI 2020, section 4.1 (LAS, heterogeneity-agnostic).

@@ -50,7 +50,7 @@ class GavelLasSS(TypedShares):
     optimum : {"centre", "vertex"}
         Optimum among many: near the analytic centre, as in the public simulator, or a vertex.
     profiled : float, optional
-        Fraction of the pairs with reference models that is measured for a new one-GPU job. Other
+        Probability with which a pair of a new one-GPU job and a reference model is measured. Other
         throughputs of pairs are estimated until the pair has run. None: all are known.
     references : int
         Number of reference models.

@@ -74,7 +74,7 @@ class GavelMakespanSS(TypedShares):
                 pairs=self.pairs,
                 short=self.short,
             )
-            # the appended -1 is what row -1 (no partner) reads
+            # index -1 (no partner) reads the appended -1
             return Shares(np.append(np.array(jobs), -1)[members], view.gpu_types, shares)
 
         return decide

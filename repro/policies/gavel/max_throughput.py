@@ -2,8 +2,8 @@
 
     max_X sum_m throughput(m, X)
 
-Ties: jobs of one kind have equal shares. Among the optima, the largest least share of time
-(``lp_backend="highs"``), or the optimum of Gavel's own solver.
+Ties: jobs of one kind have equal shares. Among the optima, the one whose smallest share of time is
+largest (``lp_backend="highs"``), or the optimum of Gavel's own solver.
 """
 
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ class GavelMaxThroughput(TypedShares):
     Parameters
     ----------
     lp_backend : {"highs", "ecos"}
-        Optimum among many: the one with the largest least share of time, or the optimum of Gavel's
-        own solver (extra ``ecos``). This solver gets a row per job.
+        Optimum among many: the one whose smallest share of time is largest, or the optimum of
+        Gavel's own solver (extra ``ecos``). This solver gets a row per job.
 
     Reference: Gavel, OSDI 2020, section 4.1 (objective over the shares of time).
     """

@@ -14,7 +14,7 @@ time, on the idle GPUs. This is repeated until all kinds have time or no GPU is 
 
 Ties: jobs of one kind have equal shares. Equal ratios T_mj / (cost_j scale_factor_m) are served in
 alphabetical order of model and demand, then of GPU type. Among the optima of the normalised
-objective, the largest least share of time.
+objective, the one whose smallest share of time is largest.
 """
 
 from collections.abc import Callable
@@ -105,15 +105,15 @@ def cost_efficient_shares(
     shares: Floats | None = np.zeros_like(speeds)
     if floors is not None and floors.any():
         shares = best_shares(speeds, *sizes, cost=cost, speeds=speeds, floors=floors)
-    return None if shares is None else _with_idle_kinds(shares, speeds / cost, kinds)
+    return None if shares is None else _serve_kinds_without_time(shares, speeds / cost, kinds)
 
 
-def _with_idle_kinds(shares: Floats, ratio: Floats, kinds: Kinds) -> Floats:
-    """Give time to the kinds without any, by falling throughput per cost, in place.
+def _serve_kinds_without_time(shares: Floats, ratio: Floats, kinds: Kinds) -> Floats:
+    """Give the kinds without time a share of the idle GPUs, by falling throughput per cost.
 
-    ``ratio`` is T_mj / (cost_j scale_factor_m), shape (kinds, GPU types). A pass serves all pairs
-    of kind and GPU type with the best ratio. This solves the programme for the kinds without time
-    on the idle GPUs.
+    The result is ``shares``, changed in place. ``ratio`` is T_mj / (cost_j scale_factor_m), shape
+    (kinds, GPU types). A pass serves all pairs of kind and GPU type with the best ratio. This
+    solves the programme for the kinds without time on the idle GPUs.
     """
     gpus_per_kind = kinds.counts * kinds.widths
     idle_gpus = np.maximum(kinds.gpus - gpus_per_kind @ shares, 0.0)

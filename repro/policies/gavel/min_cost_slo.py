@@ -46,6 +46,7 @@ class GavelMinCostSlo(GavelMinCost):
         under Gavel's.
     strict : bool
         Whether the run ends with an error that names a job when the deadlines cannot be met.
+        ``drop_lost`` then has no effect.
 
     Reference: Gavel, OSDI 2020, section 4.2 (minimise cost with SLOs).
     """

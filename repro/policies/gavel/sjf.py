@@ -3,9 +3,9 @@
     min_X min_m num_steps_m / throughput(m, X)
 
 The optimum gives one job all its time on the GPU type that ends it soonest. The same programme is
-then solved for the other jobs on the idle GPUs, and so on. The pairs (m, j) are therefore taken by
-remaining duration num_steps_m / T_mj. X_mj = 1 if m has no GPU type yet and j has scale_factor_m
-idle GPUs.
+then solved for the other jobs on the idle GPUs, and so on. The pairs (m, j) are therefore taken in
+ascending order of the remaining duration num_steps_m / T_mj. X_mj = 1 if m has no GPU type yet and
+j has scale_factor_m idle GPUs.
 
 Ties: order of arrival, then order in the trace; for one job, alphabetical order of the GPU types.
 """

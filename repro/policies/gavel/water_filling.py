@@ -79,13 +79,13 @@ class GavelWaterFilling(AwareOrAgnostic):
 @register("gavel-hierarchical")
 @dataclass(frozen=True)
 class GavelHierarchical(AwareOrAgnostic):
-    """Weighted water filling between entities; each divides its level among its jobs.
+    """Weighted water filling between entities; each divides its weight among its jobs.
 
     Parameters
     ----------
     inner : {"fairness", "fifo"}
         Policy inside an entity. ``fairness``: weighted fairness. ``fifo``: the earliest job that
-        can still rise gets the level of the entity.
+        can still rise gets the whole weight of the entity.
     entity_weights : mapping
         Weight of each entity; 1 where it is not named.
     column : {"entity", "vc"}, optional
@@ -116,7 +116,7 @@ class GavelHierarchical(AwareOrAgnostic):
     )
 
     def jobs_are_kinds(self) -> bool:
-        """Whether every job is a kind of its own: for FIFO inside an entity, by arrival."""
+        """Whether every job is a kind of its own: FIFO inside an entity needs the arrivals."""
         return self.inner == "fifo"
 
     def key(self, view: View) -> Callable[[int], Hashable]:

@@ -28,10 +28,11 @@ from repro.placement.network import DEFAULT_BANDWIDTH_MB_S, DEFAULT_GPU_MEM_MB, 
 Plan = tuple[int, ...]
 #: Job -> its gang.
 GangOf = Callable[[int], Gang]
-#: (view, idle resources of the nodes, gangs, random generator) -> decision.
+#: (view, idle resources of the nodes, gang of each job, random generator) -> decision.
 Chooser = Callable[[View, NodeResources, GangOf, np.random.Generator], RunSet]
 
-#: Where every container fits every node, plans differ only in their run times.
+#: Without run times of plans, and if every container fits every node, all plans end the jobs as
+#: liquid-pack does.
 PACK = Baseline(
     "liquid-pack",
     "without run times of plans a job takes as long on any nodes; give --set times=t4 (or "
@@ -105,10 +106,13 @@ class Containers(Policy):
         rng = self.generator(view.seed if self.is_random else 0)
         gang_of = _GangsOfTrace(view)
         choose = self.chooser(view)
-        return lambda view: choose(view, _site_in_use(view, gang_of), gang_of, rng)
+        return lambda view: choose(view, _idle_resources(view, gang_of), gang_of, rng)
 
     def chooser(self, view: View) -> Chooser:
-        """Decision function of one simulation, by default `choose`."""
+        """Function that chooses the starts of a decision, by default `choose`.
+
+        It is made once per simulation.
+        """
         return self.choose
 
     def choose(
@@ -131,10 +135,10 @@ class Containers(Policy):
     def in_one_domain(
         self, view: View, job: int, site: NodeResources, gang: Gang, rng: np.random.Generator
     ) -> Plan:
-        """Plan of a job within the first domain with room for it, on an empty cluster.
+        """Plan of a job within the first domain where it fits, on an empty cluster.
 
-        A policy that fills nodes of several domains may miss this plan. PolicyError if no domain
-        has room.
+        A policy that fills nodes of several domains may miss this plan. PolicyError if the
+        job fits no domain.
         """
         for domain in np.unique(site.domain):
             idle_in_domain = np.where(site.domain == domain, site.idle, 0).tolist()
@@ -144,7 +148,7 @@ class Containers(Policy):
         raise PolicyError(
             f"job {view.job_id(job)!r} can never be placed by {self.name!r}: {gang.size} "
             f"containers of {gang.gpu_mem_mb:g} MB of GPU memory and {gang.bandwidth_mb_s:g} MB/s; "
-            f"its candidate nodes hold {site.capacity(gang, self.per_node())}"
+            f"the nodes of one domain take at most {site.capacity(gang, self.per_node())}"
         )
 
 
@@ -172,13 +176,13 @@ class _GangsOfTrace:
         return Gang(num_ps, width - num_ps, memory, float(self._bandwidth_mb_s[job]))
 
 
-def _site_in_use(view: View, gang_of: GangOf) -> NodeResources:
+def _idle_resources(view: View, gang_of: GangOf) -> NodeResources:
     """Nodes with the resources that the running jobs leave idle."""
     site = NodeResources(view.cluster)
     # The members of a group have one run, and its GPU counts once.
     runs = {id(run): run for job in view.running if (run := view.run(job)) is not None}
     for run in runs.values():
-        # A job with hosts uses their GPU.
+        # A job with hosts uses the GPU of its hosts, which is allocated already.
         if not run.hosts:
             site.allocate(run.tasks, gang_of(run.jobs[0]))
     return site

@@ -61,7 +61,7 @@ class OptimisedContainers(Containers):
         Fraction of all GPUs in use at or above which jobs share a GPU.
     ahead_s : float, optional
         Without an idle GPU, a job of one container launches on the GPU of a running job. The launch
-        ends ``ahead_s`` seconds before the training of the running job. The times follow from
+        ends ``ahead_s`` seconds before the training of the running job ends. The times follow from
         columns ``total_s``, ``pre_s`` and ``post_s``: run time, and its parts before and after
         training. The public scheduler has 15.
     heartbeat_s : float, optional
@@ -102,7 +102,7 @@ class OptimisedContainers(Containers):
 
     def chooser(self, view: View) -> Chooser:
         """Decision function of one simulation."""
-        # Every simulation asks for all columns in `needs`, whatever the settings.
+        # Every simulation looks up all columns, as a policy must read what its `needs` declares.
         present = {name for name in (_UTILISATION, *_TIMES) if view.has_column(name)}
         required: list[str] = []
         if self.share is not None:
@@ -135,8 +135,8 @@ class _Session:
             self.util = view.column(_UTILISATION)
         if policy.ahead_s is not None:
             self.total, self.pre, self.post = map(view.column, _TIMES)
-        #: start of each running job (s). Of a job that launched on the GPU of a host: the end of
-        #: the host minus the time before training
+        #: start of each running job (s). When the host of a job ends, the start becomes this
+        #: instant minus the job's time before training
         self.start: dict[int, float] = {}
 
     def choose(
@@ -181,23 +181,29 @@ class _Decision:
         self._alone: dict[int, Run] = {}
 
     def continue_alone(self) -> None:
-        """Continue the running jobs whose partner or host has ended."""
+        """Continue running jobs alone once their partner or host has ended.
+
+        The method also lists the jobs of one container that have their GPU alone.
+        """
         hosts = {host for run in self.running.values() for host in run.hosts}
         for job, run in self.running.items():
-            others = {*run.jobs, *run.hosts} - {job}
-            if others & self.running.keys():
+            companions = {*run.jobs, *run.hosts} - {job}
+            if companions & self.running.keys():
                 continue
             if run.hosts:
                 self._session.start[job] = self._view.now - self._session.pre[job]
                 self._site.allocate(run.tasks, self._gang_of(job))
-            if others:
+            if companions:
                 run = Run((job,), 1, tasks=run.tasks)
                 self.runs[job] = run
             if run.gpus == 1 and job not in hosts:
                 self._alone[job] = run
 
     def start(self, job: int) -> float:
-        """Start a waiting job, and return the time of its start, later than now if it waits."""
+        """Start a waiting job if it can start, and return the time of its start (s).
+
+        The time is later than now if the job waits, and infinite if it is not known.
+        """
         gang = self._gang_of(job)
         candidates = self._with_memory_for(gang)
         partner = self._partner(job, candidates)
@@ -222,7 +228,10 @@ class _Decision:
         return launch
 
     def _with_memory_for(self, gang: Gang) -> list[int]:
-        """Jobs alone on a GPU with enough memory for the container of a gang, too."""
+        """Jobs alone on a GPU that also has the memory for a gang of one container.
+
+        There are none for a gang of several containers.
+        """
         if gang.size > 1:
             return []
         memory = self._site.gpu_mem_mb
@@ -250,7 +259,10 @@ class _Decision:
         return plan
 
     def _host(self, job: int, candidates: list[int]) -> tuple[int | None, float]:
-        """Candidate on whose GPU the job can launch first, and the launch time (s)."""
+        """Candidate on whose GPU the job can launch first, and the launch time (s).
+
+        None and infinity if the job cannot launch on a GPU in use.
+        """
         ahead = self._policy.ahead_s
         if ahead is None or self._site.idle.any():
             return None, math.inf

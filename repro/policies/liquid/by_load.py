@@ -7,7 +7,7 @@ resources:
     liquid-even:   argmax idle GPUs of n / GPUs of n
     liquid-pack:   argmin idle GPUs of n / GPUs of n
 
-Ties: the node is sampled among nodes of equal load, with the generator of the run.
+Ties: the node is sampled among nodes of equal rank, with the generator of the run.
 """
 
 from abc import abstractmethod
@@ -26,25 +26,25 @@ from repro.policies.liquid._containers import Containers, Plan
 
 @dataclass(frozen=True)
 class ByLoad(Containers):
-    """Containers go one by one to the node of least load, sampled among equal nodes."""
+    """Containers go one by one to the node of least rank, sampled among equal nodes."""
 
     is_random: ClassVar[bool] = True
 
     @abstractmethod
-    def load(self, site: NodeResources) -> Floats:
-        """Load of each node, (nodes,). The node of least load is chosen."""
+    def rank(self, site: NodeResources) -> Floats:
+        """Rank of each node, (nodes,). The node of least rank is chosen."""
 
     def extend(
         self, site: NodeResources, gang: Gang, placed: Sequence[int], rng: np.random.Generator
     ) -> list[int]:
         """Nodes of the placed containers, then of the containers that fit now.
 
-        ``site`` allocates the latter.
+        ``site`` allocates the containers that fit now.
         """
         nodes = list(placed)
         while len(nodes) < gang.size and (candidates := site.candidates(gang, nodes)).any():
-            load = np.where(candidates, self.load(site), np.inf)
-            nodes.append(int(rng.choice(np.flatnonzero(load <= load.min() + TIE))))
+            rank = np.where(candidates, self.rank(site), np.inf)
+            nodes.append(int(rng.choice(np.flatnonzero(rank <= rank.min() + TIE))))
             site.allocate(nodes[-1:], gang)
         return nodes
 
@@ -60,8 +60,8 @@ class ByLoad(Containers):
 class AnyNode(ByLoad):
     """Place every container on a node sampled uniformly from those it fits."""
 
-    def load(self, site: NodeResources) -> Floats:
-        """Equal load of all nodes."""
+    def rank(self, site: NodeResources) -> Floats:
+        """Equal rank of all nodes."""
         return np.zeros(len(site.idle))
 
 
@@ -70,7 +70,7 @@ class AnyNode(ByLoad):
 class Even(ByLoad):
     """Place every container on the node with the largest share of idle GPUs."""
 
-    def load(self, site: NodeResources) -> Floats:
+    def rank(self, site: NodeResources) -> Floats:
         """Share of idle GPUs of each node, with the sign reversed."""
         return np.asarray(-site.idle / site.total)
 
@@ -82,6 +82,6 @@ class Pack(ByLoad):
 
     baseline: ClassVar[Baseline | None] = None
 
-    def load(self, site: NodeResources) -> Floats:
+    def rank(self, site: NodeResources) -> Floats:
         """Share of idle GPUs of each node."""
         return np.asarray(site.idle / site.total)

@@ -38,8 +38,8 @@ _CROSSOVER = 0.7
 _MUTATION = 0.5
 #: Individuals of a tournament. The best becomes a parent.
 _TOURNAMENT = 3
-#: Largest number of rounds of mating in a generation. After the last, the generation may have fewer
-#: children.
+#: Largest number of rounds of mating in a generation. After the last round, a generation may have
+#: fewer children than the population.
 _MATING_ROUNDS = 3
 #: Objective of a plan across domains. Infinity would make arithmetic warn.
 INVALID = 1e9
@@ -412,9 +412,9 @@ def _reinsert(
 
 @njit()
 def _move_job(plan: Ints, job: int, instance: Instance) -> None:
-    """Move a job to the first node with room for all of it; nodes in use come first."""
-    others = np.where(instance.job == job, _NONE, plan)
-    remaining = _remaining(others, instance)
+    """Move a job to the first node that fits all its containers; nodes in use come first."""
+    without_job = np.where(instance.job == job, _NONE, plan)
+    remaining = _remaining(without_job, instance)
     need = instance.need[instance.job == job]
     fits = (
         (remaining.idle >= len(need))
@@ -468,8 +468,8 @@ def _crossover(
     children = takers.copy()
     for pair in range(len(givers)):
         node = _sample_node(givers[pair], uniform[pair, 0])
-        near_job = uniform[pair, 1] < near
-        assign(children[pair], inject(instance, givers[pair], takers[pair], node, near_job))
+        near_first = uniform[pair, 1] < near
+        assign(children[pair], inject(instance, givers[pair], takers[pair], node, near_first))
     return children
 
 
@@ -478,7 +478,7 @@ def _mutation(instance: Instance, plans: Ints, near: float, uniform: Floats) -> 
     """Children of plans, each with one node in use emptied into the other nodes.
 
     If its containers do not fit there, they swap nodes with the containers of another node. With
-    probability ``near`` a job moves instead, to a node with room for all of it. A row of
+    probability ``near`` a job moves instead, to a node that fits all its containers. A row of
     ``uniform`` decides the operator, the node or job, the other node, and whether to try the nodes
     of the job. Its remaining entries give the order of insertion.
     """
@@ -486,15 +486,15 @@ def _mutation(instance: Instance, plans: Ints, near: float, uniform: Floats) -> 
     for row in range(len(plans)):
         plan = plans[row]
         child = children[row]
-        operator, target, other, nodes_of_job = uniform[row, :4]
+        operator, target, second_node, near_sample = uniform[row, :4]
         if operator < near:
             _move_job(child, int(target * instance.allowed.shape[0]), instance)
             continue
         node = _sample_node(plan, target)
-        emptied, fits = without_node(instance, plan, node, nodes_of_job < near)
+        emptied, fits = without_node(instance, plan, node, near_sample < near)
         assign(child, emptied)
         if not fits:
-            swapped = np.array([node, _sample_node(plan, other)])
+            swapped = np.array([node, _sample_node(plan, second_node)])
             on_swapped = (plan == swapped[0]) | (plan == swapped[1])
             assign(child, np.where(on_swapped, _NONE, plan))
             order = np.argsort(uniform[row, 4:])

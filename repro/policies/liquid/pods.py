@@ -77,7 +77,7 @@ class Pods(ByLoad):
 class Kubernetes(Pods):
     """Place every pod on the node with the fewest pods, sampled among equal nodes."""
 
-    def load(self, site: NodeResources) -> Floats:
+    def rank(self, site: NodeResources) -> Floats:
         """Pods of each node, one for each GPU in use."""
         return site.used
 
@@ -85,7 +85,7 @@ class Kubernetes(Pods):
 @register("kubeflow")
 @dataclass(frozen=True)
 class Kubeflow(Kubernetes):
-    """Place pods as Kubernetes does, with other random samples: no gang scheduler is configured."""
+    """Place pods as Kubernetes does, without a gang scheduler; only the random samples differ."""
 
 
 @register("hived")

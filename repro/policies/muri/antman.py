@@ -77,8 +77,8 @@ class AntMan(Grouped):
     residue: bool | None = None
 
     needs = frozenset({"priority"})
-    # No other policy makes the same decisions without opportunistic jobs. yarn-cs does on a single
-    # node. On several nodes a waiting job of AntMan collects GPUs.
+    # Without opportunistic jobs, yarn-cs makes the same decisions on a single node. On several
+    # nodes no policy does, because a waiting job of AntMan collects GPUs.
     baseline = Baseline(
         None,
         "without opportunistic jobs no GPUs are shared; give the column priority (0 guaranteed, "
@@ -113,7 +113,7 @@ class _Session:
             begin = self.nodes[-1].stop if self.nodes else 0
             self.nodes.append(range(begin, begin + node.gpus))
         self.node_of = [node for node, gpus in enumerate(self.nodes) for _ in gpus]
-        self.largest_node = max(map(len, self.nodes))
+        self.largest_node_gpus = max(map(len, self.nodes))
         num_gpus = len(self.node_of)
         #: guaranteed job of each GPU, or `UNOWNED`
         self.owner = [UNOWNED] * num_gpus
@@ -174,20 +174,20 @@ class _Session:
     def _check_possible(self, view: View, job: int) -> None:
         """Raise for a guaranteed job that does not fit the empty cluster."""
         whole_nodes, remainder = self._shape(view.gpus(job))
-        num_largest = sum(len(gpus) == self.largest_node for gpus in self.nodes)
+        num_largest = sum(len(gpus) == self.largest_node_gpus for gpus in self.nodes)
         num_large_enough = sum(len(gpus) >= remainder for gpus in self.nodes)
         # the whole nodes are among the nodes that are large enough for the remainder
         lacks_last_node = remainder > 0 and num_large_enough == whole_nodes
         if whole_nodes > num_largest or lacks_last_node:
             raise TraceError(
                 f"a guaranteed job of {view.gpus(job)} GPUs takes {whole_nodes} whole nodes of "
-                f"{self.largest_node} GPUs and {remainder} GPUs of another; {view.cluster} has "
-                f"fewer; use a larger cluster"
+                f"{self.largest_node_gpus} GPUs and {remainder} GPUs of another; {view.cluster} "
+                f"has fewer; use a larger cluster"
             )
 
     def _shape(self, gpus: int) -> tuple[int, int]:
         """Whole nodes that a gang takes, and its GPUs of one more node."""
-        return divmod(gpus, self.largest_node) if gpus > self.largest_node else (0, gpus)
+        return divmod(gpus, self.largest_node_gpus) if gpus > self.largest_node_gpus else (0, gpus)
 
     def _start_guaranteed(self, view: View) -> bool:
         """Start the guaranteed jobs that have collected their GPUs. True if one started."""
@@ -207,12 +207,12 @@ class _Session:
     def _collect(self, job: int, whole_nodes: int, remainder: int) -> bool:
         """Collect GPUs for a guaranteed job. True if it has all of them."""
         gpus_of_job = self.gpus_of[job]
-        on_whole_nodes = whole_nodes * self.largest_node
+        on_whole_nodes = whole_nodes * self.largest_node_gpus
         for node, gpus in enumerate(self.nodes):
             if len(gpus_of_job) >= on_whole_nodes:
                 break
-            if self.unowned_on[node] == len(gpus) == self.largest_node:
-                self._own(job, node, self.largest_node)
+            if self.unowned_on[node] == len(gpus) == self.largest_node_gpus:
+                self._own(job, node, self.largest_node_gpus)
         if len(gpus_of_job) < on_whole_nodes:
             return False
         if remainder:

@@ -62,10 +62,11 @@ from repro.policies.muri._grouping import (
 MEASURED = (1.33 / 1.015, 1.5 / 1.015, 1.37 / 1.015)
 MEASURED_BLOCKS = (1.33 / 1.015, 1.5 / 1.015, 1.3 / 1.015)
 
-#: Groups of one width in the order of their formation, and the `Run` of each group. The keys are
-#: groups with ascending members.
+#: Groups of one width that hold GPUs, in the order of placement, and the `Run` of each group. The
+#: keys are groups with ascending members.
 Placed = tuple[list[Group], dict[Group, Run]]
 NO_RUNS: Placed = ([], {})
+#: Row of the job of an `Entry`.
 _job_of = operator.itemgetter(2)
 
 
@@ -92,8 +93,8 @@ class Muri(Grouped):
     interval : float, optional
         Seconds between decisions (360 on the paper's testbed); None: at every event.
     collapse : bool
-        Where stage times repeat, match kinds of jobs: count the pairs of each two kinds. False:
-        always match job by job, with the same weight of the matching, but slowly.
+        Where stage times repeat, match kinds of jobs: count the pairs of every two kinds. False:
+        always match job by job. The weight of the matching is the same, but the search is slow.
     measured_factors : bool, optional
         Multiply the periods of groups by the measured factors of the public simulator.
     halving_rounds : bool, optional
@@ -102,8 +103,8 @@ class Muri(Grouped):
         While GPUs are missing, the pairs of least waste merge first. False: the first pairs of the
         list. Only with ``blossom``.
     wide_first : bool, optional
-        Equal priorities go to the wider job, with jobs that arrived just now last. False: to the
-        earlier job.
+        Among equal priorities the wider job comes first, and jobs that arrived just now come last.
+        False: the earlier job comes first.
     tie_window_s : float, optional
         Completions at most this long from an arrival (s) are one event with it.
     """
@@ -258,7 +259,10 @@ class _Session:
         return self.candidates.ranked(jobs, priorities)
 
     def fitting(self, groups: Sequence[Group], width: int, jobs: Sequence[int]) -> list[Group]:
-        """List the groups of a width that still fit. ``jobs`` are their members, best first."""
+        """List the groups of a width that fit the idle nodes, by their best member.
+
+        ``jobs`` are the members, best first.
+        """
         rank = {job: position for position, job in enumerate(jobs)}
         ordered = sorted(groups, key=lambda group: min(rank[job] for job in group))
         demands = itertools.repeat(width, len(ordered))

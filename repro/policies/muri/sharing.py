@@ -83,7 +83,10 @@ class Sharing:
         return [nominal * _alone(table, job) / period]
 
     def paces(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Seconds per iteration of a single job, exact to the last bit."""
+        """Seconds of a unit of work of a single job.
+
+        If the unit is an iteration, the time of a job with hosts is tau, exact to the last bit.
+        """
         if run.hosts and table.counts_iterations and run.gpus == table.gpus[run.jobs[0]]:
             return [self._period(table, run)]
         return [table.solo[run.jobs[0]] / rate for rate in self.rates(table, run, nodes)]

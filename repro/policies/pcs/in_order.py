@@ -143,7 +143,7 @@ def hand_out(jobs: ElasticJobs, s: ElasticState, single: bool, holders_first: bo
         granted[count] = job
         count += 1
         free -= gpus
-    # from the last on: ties fall, so that the first of the stopped jobs gets the smallest
+    # From the last stopped job to the first, ties fall. The first stopped job gets the smallest.
     for stopped in range(num_holders - 1, kept - 1, -1):
         job = s.holders[stopped]
         s.gpus[job] = 0.0

@@ -188,6 +188,7 @@ def _share(jobs: ElasticJobs, classes: Classes, s: ElasticState) -> None:
                 ):
                     level -= 1
             else:
+                # the level of the last event is too low already
                 level += level < last
                 while level < last and (
                     _capped_demand(jobs, classes, s, k, level) + GPU_TOLERANCE < free

@@ -306,8 +306,9 @@ class Themis(Elastic):
     arrival of the job.
 
     Form ``shares``, as Muri's public simulator runs it: shares of time x that minimise the largest
-    finish-time fairness. Its denominator is the time of the job on ceil(G / N) GPUs of its own, for
-    N jobs in the system now. Jobs get their demand or no GPU, in descending order of x / time run.
+    finish-time fairness. Its denominator is the time of the job on ceil(G / N) GPUs of its own. N
+    is the number of jobs in the system, which changes at every event. Jobs get their demand or no
+    GPU, in descending order of x / executed time.
 
     Parameters
     ----------
@@ -319,8 +320,8 @@ class Themis(Elastic):
         Shares: count the denominator of rho in iterations and the numerator in seconds, an error of
         the public simulator. Jobs with long iterations then go first.
     initial_service : float
-        Shares: time run (s) that a new job starts with. With 0, as in the public simulator, jobs
-        that never ran go before all others.
+        Shares: executed time (s) that a new job starts with. With 0, as in the public simulator,
+        jobs that never ran go before all others.
 
     Reference: Themis, NSDI 2020; PCS, arXiv 2401.10354, section 5.1; Muri's public simulator.
     """

@@ -264,9 +264,10 @@ def _remove_finished(s: Sets, finished: Flags, node_set: int) -> None:
 
 @njit()
 def _enter(s: Sets, job: int) -> bool:
-    """Put a job into a set with spare capacity, a new one, or the second least used one.
+    """Put a job into the least used set if it has spare capacity, else into a new set.
 
-    False if there is no such set.
+    Without nodes for a new set, the job enters the second least used set. False if the size has no
+    set.
     """
     size = s.size[job]
     count = s.num_sets[size]

@@ -33,7 +33,7 @@ class GittinsIndex(_Samples):
 
     Building takes O(n log n), a look-up O(log n) and a short walk along a convex hull. With X_l =
     sum_j min(s_j, s_l), the ratio for D = s_l - a is the slope from (C_i + a (n - i), i) to
-    (X_l, l). So the supremum is a tangent to the upper hull of the points behind i.
+    (X_l, l). So the supremum is the slope of a tangent to the upper hull of the points after i.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class GittinsIndex(_Samples):
             self._build_hull()
 
     def _build_hull(self) -> None:
-        """Link the point of every sample to the next vertex of the hull of the points behind it."""
+        """Link the point of every sample to the next vertex of the hull of the points after it."""
         values = self.values
         ranks = np.arange(1, self.n + 1)
         x = self.sums[1:] + values * (self.n - ranks)
@@ -172,10 +172,12 @@ class TotalServiceTable(_Samples):
             np.searchsorted(values, attained + delta, side="right"),
         )
         probabilities = (k - i) / (n - i)
-        expected = np.floor((sums[k] - sums[i] + delta * (n - k)) / (n - i))
+        expected_services = np.floor((sums[k] - sums[i] + delta * (n - k)) / (n - i))
         self.index = [
             _rounded(_rounded(probability, 5) * 1e6 / service, 4) if service > 0 else 0.0
-            for probability, service in zip(probabilities.tolist(), expected.tolist(), strict=True)
+            for probability, service in zip(
+                probabilities.tolist(), expected_services.tolist(), strict=True
+            )
         ]
 
     def __call__(self, attained: float) -> float:
@@ -184,6 +186,6 @@ class TotalServiceTable(_Samples):
 
 
 def _rounded(value: float, digits: int) -> float:
-    """Round half away from zero, as Python 2 does, a value of 0 or more."""
+    """Round a value of 0 or more, halves up, as Python 2 does."""
     step = Decimal(1).scaleb(-digits)
     return float(Decimal(value).quantize(step, rounding=ROUND_HALF_UP))

@@ -38,14 +38,19 @@ class Gandiva(Policy):
     slice_s : float
         Seconds between rotations.
     step_s : float, optional
-        Fixed step (s) at which arrivals, completions and rotations take effect, counted from the
-        last arrival. Infinity (rules ``paper``): they take effect at once.
+        Period (s) of the steps at which completions and rotations take effect. Every arrival is a
+        step, and the next steps are counted from it. Infinity (rules ``paper``): completions and
+        rotations take effect at once.
     form : {"paper", "simulator"}, optional
-        ``paper``: a job enters the least used set. A surplus set is closed, and its jobs move to
-        other sets; new sets take jobs from overfull ones. ``simulator``: node sets are those of the
-        public simulator. It divides a surplus or lack of GPUs by the gang size to get a number of
-        sets. The usage of a set never falls when a job ends. All jobs of a size are distributed
-        again if nodes are short or a set has several nodes.
+        Rules of the node sets: of the paper, or of the public simulator. They differ in three
+        points.
+
+        - Number of sets to close or open. ``paper``: surplus or lack of GPUs divided by the GPUs of
+          a set. ``simulator``: divided by the gang size.
+        - Usage of a set. ``paper``: its jobs. ``simulator``: all jobs that entered since the set
+          was opened or refilled, so that the usage does not fall when a job ends.
+        - Jobs of new sets. ``paper``: they come from overfull sets. ``simulator``: if nodes are
+          short or sets have several nodes, all jobs of the size are distributed again.
 
     Reference: Tiresias, NSDI 2019, sections 5.1 and 5.3 (its Gandiva baseline); Gandiva, OSDI 2018.
     """

@@ -5,7 +5,7 @@ three readings of the formula (`index`):
 
     remaining   G(a) = sup_D P(S - a <= D | S > a) / E[min(S - a, D) | S > a]    (Pseudocode 1)
     mean        G(a) = 1 / E[S | S > a]
-    total       the first with S instead of S - a in the expectation             (public simulator)
+    total       as ``remaining``, with S instead of S - a in the expectation     (public simulator)
 
 Ties: the earlier submission, then the order in the trace.
 """

@@ -43,8 +43,8 @@ class TiresiasL(Order):
     Parameters
     ----------
     thresholds : tuple of float, optional
-        Upper limits Q_1, ..., Q_(K-1) in GPU-seconds, ascending. None: 3200 (section 5.2), under
-        rules ``tiresias`` the 3250, 7200 of the public simulator.
+        Upper limits Q_1, ..., Q_(K-1) in GPU-seconds, ascending. None: 3200 (section 5.2). Under
+        rules ``tiresias`` and ``muri``: 3250 and 7200, as in the public simulators.
     promote_knob : float
         PROMOTEKNOB: a job that has waited this many times its executed time is promoted to queue
         1, and both times are set to 0. Infinity turns promotion off.
@@ -58,8 +58,9 @@ class TiresiasL(Order):
         Keep each queue as a list instead of FIFO by first start. Demoted jobs go to the tail, and
         running jobs move ahead of waiting jobs.
     cumulative_waiting : bool, optional
-        The waiting time adds up over all waits until a promotion, and only jobs below queue 1 are
-        promoted. False: the waiting time is the time since the job last ran.
+        The waiting time adds up over all waits until a promotion. Its limit is cut to whole
+        seconds, and only jobs outside queue 1 are promoted. False: the waiting time is the time
+        since the job last ran.
 
     Reference: Tiresias, NSDI 2019, sections 3.2.3 and 3.4, Pseudocodes 1 and 2.
 
@@ -312,7 +313,8 @@ class _DemotionAtEvents(_Queues):
             gpus = self.view.gpus(job)
             is_due = executed * gpus >= limit
             if self.rounds_up:
-                # Sums from event to event may stay a rounding error short of the limit for ever.
+                # Summed times may stay a rounding error short of the limit for ever. So a demotion
+                # is also due once its instant in `wake` has come.
                 is_due = is_due or math.ceil(limit / gpus) - executed + now <= now
                 state.executed_before = executed
                 state.run_since = now

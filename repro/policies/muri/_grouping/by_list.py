@@ -4,8 +4,9 @@ Muri, SIGCOMM 2022, public simulator. Every round matches the groups of each buc
 
     sum over groups of g > GPUs of the cluster,
 
-matched pairs merge bucket by bucket in list order. A merged group takes the position of its later
-member. Without Blossom, blocks of k neighbours merge in order of priority.
+matched pairs merge bucket by bucket in list order. The groups of a matched pair, merged or not,
+take the position of the later group. Without Blossom, blocks of k neighbours merge in order of
+priority.
 
 Ties: see `repro.policies.muri._grouping.matchings`.
 """
@@ -147,7 +148,10 @@ class GroupsByList:
     def _merge_pairs(
         self, bucket: Bucket, partner: Sequence[int], max_merges: int
     ) -> tuple[Bucket, Merges]:
-        """Merge the first ``max_merges`` matched pairs, each where its later member was."""
+        """Merge the first ``max_merges`` matched pairs.
+
+        Both groups of a pair, merged or not, take the position of the later group.
+        """
         groups, kinds = bucket
         merged_groups: list[Group] = []
         merged_kinds: list[Kind] = []

@@ -4,8 +4,9 @@ Muri, SIGCOMM 2022, Algorithm 1, section 4.2 (Blossom). Groups of one kind have 
 others. A matching is therefore a number of pairs for every two kinds (`repro.solve.matching`).
 
 Ties: among matchings of equal weight, `Matchings.counts` takes the fixed choice of the solver.
-`Matchings.partners` takes the first optimum that the solver finds for up to 32 groups. For more
-groups, pairs of the last decision come first, then groups in list order.
+`Matchings.partners` takes the first optimum that the solver finds for up to 32 groups. If more
+groups are matched by kind, pairs of the last decision come first, then groups in list order. If
+they are matched group by group, near neighbours in the list are paired.
 """
 
 import itertools
@@ -37,8 +38,9 @@ _CACHE_SIZE = 1 << 14
 class Matchings:
     """Matchings of groups by kind, each solved once.
 
-    With ``collapse``, a matching of groups whose kinds repeat is solved as numbers of pairs of
-    kinds. Any other is solved group by group.
+    With ``collapse``, a matching whose kinds have two groups or more on average is solved as
+    numbers of pairs of kinds. All other matchings are solved group by group, and so are `partners`
+    of up to `MAX_ONE_BY_ONE` groups.
     """
 
     def __init__(self, profiles: Profiles, *, collapse: bool) -> None:
@@ -83,14 +85,17 @@ class Matchings:
 
         ``repeated`` has the pairs of positions that were merged at the last decision.
         """
-        few = len(kinds) <= MAX_ONE_BY_ONE
-        if self._collapse and not few and 2 * len(set(kinds)) <= len(kinds):
+        is_short = len(kinds) <= MAX_ONE_BY_ONE
+        if self._collapse and not is_short and 2 * len(set(kinds)) <= len(kinds):
             return self._partners_by_kind(kinds, repeated)
         partner = self._partners.get(kinds)
         if partner is None:
             if len(self._partners) > _CACHE_SIZE:
                 self._partners.clear()
-            pairs = self._first_pairs(kinds) if few else best_pairs(self._profiles.weights(kinds))
+            if is_short:
+                pairs = self._first_pairs(kinds)
+            else:
+                pairs = best_pairs(self._profiles.weights(kinds))
             partner = list(range(len(kinds)))
             for position, other in pairs:
                 partner[position] = other
