@@ -63,7 +63,7 @@ class Gittins2D(Order):
     delta: Annotated[float, Above(0, "GPU-seconds")] | None = None
     quantum: Annotated[float, Above(0, "seconds")] = 60.0
 
-    time_fields = ("history", "quantum")
+    time_fields = ("history", "delta", "quantum")
 
     def __post_init__(self) -> None:
         super().__post_init__()
