@@ -80,7 +80,7 @@ def possible(rows: pd.DataFrame, jobs: pd.DataFrame) -> pd.DataFrame:
     Among the jobs of a stand-in a class of a stored solution may get a weight of 0.
     """
 
-    def is_possible(row: pd.Series) -> bool:
+    def is_possible(row: Any) -> bool:
         with contextlib.suppress(ParamError):
             return bool(solution(row, jobs))
         return False
@@ -112,7 +112,7 @@ def front_points(
     ]
     counted = thinned(pd.concat(fronts), ["trace"])
     names = table["solution"].astype(str)
-    facts = {
+    facts: dict[str, Any] = {
         "x": table["trace"] + " " + names if len(jobs) > 1 else names,
         "uncounted": ~table.index.isin(counted.index),
         "certainty": "artifact",

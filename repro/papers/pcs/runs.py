@@ -103,7 +103,8 @@ def shipped(
     }
     results = fig.sweep(cases, workers)
     records = {run: result.jobs for run, result in results.items()}
-    return pd.concat(records, names=["trace", "series"]).droplevel(-1)
+    joined: pd.DataFrame = pd.concat(records, names=["trace", "series"]).droplevel(-1)
+    return joined
 
 
 def partitioned(
@@ -223,7 +224,9 @@ def generated(
     order = sorted(cases, key=lambda label: label[-1] != "themis")
     results = fig.sweep({label: cases[label] for label in order}, inputs.workers)
     records = {label: results[label].jobs[list(_RECORDS)] for label in cases}
-    return pd.concat(records, names=["workload", "seed", "x", "series"]).droplevel(-1)
+    keys = ["workload", "seed", "x", "series"]
+    joined: pd.DataFrame = pd.concat(records, names=keys).droplevel(-1)
+    return joined
 
 
 def title(letter: str, pause: float) -> str:
