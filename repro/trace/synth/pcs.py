@@ -21,6 +21,7 @@ def pcs_workload(
     jobs: int = 3000,
     load: float | None = None,
     num_gpus: int = 64,
+    by_job: bool = False,
 ) -> pd.DataFrame:
     """Generate a workload of PCS's simulator: jobs of one or more trials of one or more GPUs.
 
@@ -32,7 +33,9 @@ def pcs_workload(
     Options: ``workload`` is gavel, gavel-contmultiple (own services; trials and GPUs of gavel),
     gavel-contsingle (the same as gavel), themis1, themis2, themis-scaled-2, afs, or workload_ and
     the name of a Philly virtual cluster. ``load`` is mean service / (mean gap x ``num_gpus``), by
-    default 0.8; virtual clusters have their own gaps and take no load.
+    default 0.8; virtual clusters have their own gaps and take no load. ``by_job``: the sampler of
+    the simulator's earlier versions (commit d8409db), in which each job in turn samples its GPUs
+    and then its gap. The workloads of the paper's Figs 8 and 11 come from it.
 
     PCS, arXiv 2401.10354, section 5; artifact ``simulation/sim.py``, table
     ``traces/pcs_workloads.csv``.
@@ -42,19 +45,28 @@ def pcs_workload(
     tables = _distributions(workload)
     if load is not None and "interarrival" in tables:
         raise ParamError(f"load={load}: the gaps of {workload} are given; leave load out")
+    if by_job and "interarrival" in tables:
+        raise ParamError(f"by_job: the gaps of {workload} are given; leave by_job out")
     stream = np.random.RandomState(seed)
     service = _sampled(stream, tables["service"], jobs)
     trials = _sampled(stream, tables["trials"], jobs)
     pool = _sampled(stream, tables["gpus"], _POOL_SIZE)
     # the simulator also samples smallest GPU counts, which it does not use
     stream.random_sample((_POOL_SIZE, 2))
-    if "interarrival" in tables:
-        gaps = _sampled(stream, tables["interarrival"], jobs)
+    mean_gap = np.mean(service) / ((load or 0.8) * num_gpus)
+    if by_job:
+        gaps = np.empty(jobs, np.int64)
+        gpus = np.empty(jobs, np.int64)
+        for job, count in enumerate(trials):
+            gpus[job] = stream.choice(pool, count).sum()
+            gaps[job] = int(stream.exponential(mean_gap))
     else:
-        mean = np.mean(service) / ((load or 0.8) * num_gpus)
-        gaps = stream.exponential(mean, jobs).astype(np.int64)
-    picked = stream.choice(pool, trials.sum())
-    gpus = np.add.reduceat(picked, np.cumsum(trials) - trials)
+        if "interarrival" in tables:
+            gaps = _sampled(stream, tables["interarrival"], jobs)
+        else:
+            gaps = stream.exponential(mean_gap, jobs).astype(np.int64)
+        picked = stream.choice(pool, trials.sum())
+        gpus = np.add.reduceat(picked, np.cumsum(trials) - trials)
     # all trials of a job have the same whole number of GPU-seconds
     work = (np.maximum(service // trials, 1) * trials).astype(float)
     return jobs_apart(gaps[:-1], duration=work / gpus, num_gpus=gpus, service=work)

@@ -65,6 +65,42 @@ def test_the_stream_is_that_of_the_simulator(workload):
     assert frame["service"].min() >= 1
 
 
+def older_one_by_one(seed, workload, jobs, load):
+    """Return (submission, GPUs) of each job: its trials, then its gap, from one stream."""
+    held = tables.measured("pcs_workloads").query("workload == @workload")
+    stream = np.random.RandomState(seed)
+
+    def sampled(quantity):
+        rows = held.query("quantity == @quantity")[["value", "share"]].to_numpy()
+        level, position = stream.uniform(0.0, 1.0), stream.uniform(0.0, 1.0)
+        row = int(np.argmax(level <= rows[:, 1]))
+        low = rows[row - 1, 0] if row else 0.0
+        return int(low + (rows[row, 0] - low) * position)
+
+    services = [sampled("service") for _ in range(jobs)]
+    trials = [sampled("trials") for _ in range(jobs)]
+    pool = [sampled("gpus") for _ in range(100)]
+    for _ in range(100):
+        sampled("gpus")
+    now = 0
+    for count in trials:
+        gpus = sum(stream.choice(pool) for _ in range(count))
+        yield now, gpus
+        now += int(stream.exponential(np.mean(services) / (load * 64)))
+
+
+def test_the_earlier_sampler_goes_job_by_job():
+    options = {"workload": "gavel-contmultiple", "jobs": 200, "load": 1.2}
+    frame = synth.make("pcs-workload", 1954, by_job=True, **options)
+    expected = list(older_one_by_one(1954, "gavel-contmultiple", 200, 1.2))
+    np.testing.assert_array_equal(frame[["submit_time", "num_gpus"]], expected)
+    today = synth.make("pcs-workload", 1954, **options)
+    assert frame["service"].equals(today["service"])
+    assert not frame["submit_time"].equals(today["submit_time"])
+    with pytest.raises(ParamError, match="leave by_job out"):
+        synth.make("pcs-workload", 0, workload=CLUSTERS[0], by_job=True)
+
+
 def test_demands_of_themis_exceed_the_cluster():
     # the artifact's notes: 134 of the 500 jobs of themis1 ask for more than 64 GPUs
     frame = synth.make("pcs-workload", 4567, workload="themis1", jobs=500)
