@@ -43,6 +43,7 @@ wide_first                  False     muri           True           muri
 tie_window_s                0.0       muri           0.0001         muri
 residue                     False     muri           True           antman
 form                        leases    muri           shares         themis
+rho_speed                   speedup   pcs            linear         themis
 iterations_in_denominator   False     muri           True           themis
 form                        closed    gavel          centre         las
 assign                      drawn     gavel          last           fifo_agnostic

@@ -5,9 +5,11 @@ Form ``leases`` (PCS, section 5.1). At time t, R of G GPUs are left. Of job i:
     a_i, D_i   arrival (s), demand (GPUs)
     s_i, w_i   work, remaining work (s on one GPU)
     N_i        mean of the numbers of jobs in the system at the events since a_i
-    rho_i    = (t - a_i + w_i / min(R, D_i)) / (s_i / min(G / N_i, D_i))
+    S_i(m)     speed-up of job i on m GPUs
+    rho_i    = (t - a_i + w_i / S_i(min(R, D_i))) / (s_i / S_i(min(G / N_i, D_i)))
 
-The job of largest rho gets min(R, D_i) GPUs. Then R falls, and the next job is chosen.
+PCS's public simulator has m in place of S_i(m) (``rho_speed`` linear). The job of largest rho gets
+min(R, D_i) GPUs. Then R falls, and the next job is chosen.
 
 Ties: of equal rho the earlier arrival.
 
@@ -32,6 +34,7 @@ from repro.model.elastic import (
     ElasticJobs,
     ElasticState,
     give,
+    speed,
 )
 from repro.model.policy import FromSettings, register
 from repro.model.settings import Above, AtLeast
@@ -40,6 +43,8 @@ from repro.policies.pcs._themis_shares import FairShares
 
 LEASES = "leases"
 SHARES = "shares"
+#: speed of a job on m GPUs in its rho: m, or S(m)
+LINEAR, SPEEDUP = "linear", "speedup"
 
 
 class Memory(NamedTuple):
@@ -105,7 +110,7 @@ def memory_of(s: ElasticState) -> Memory:
 
 
 @njit()
-def _admit(jobs: ElasticJobs, settings: int, s: ElasticState, job: int) -> None:
+def _admit(jobs: ElasticJobs, is_linear: bool, s: ElasticState, job: int) -> None:
     """Add a job at the end of the list."""
     memory = memory_of(s)
     slot = memory.present[0]
@@ -120,7 +125,7 @@ def _admit(jobs: ElasticJobs, settings: int, s: ElasticState, job: int) -> None:
 
 
 @njit()
-def _retire(jobs: ElasticJobs, settings: int, s: ElasticState, job: int) -> None:
+def _retire(jobs: ElasticJobs, is_linear: bool, s: ElasticState, job: int) -> None:
     """Remove a job from the list; later jobs move up by one slot."""
     memory = memory_of(s)
     present = memory.present[0]
@@ -143,8 +148,11 @@ def _retire(jobs: ElasticJobs, settings: int, s: ElasticState, job: int) -> None
 
 
 @njit(error_model="numpy")
-def _compute_rho(jobs: ElasticJobs, s: ElasticState, present: int) -> None:
-    """Compute rho of each job as if it received min(all GPUs, demand)."""
+def _compute_rho(jobs: ElasticJobs, is_linear: bool, s: ElasticState, present: int) -> None:
+    """Compute rho of each job as if it received min(all GPUs, demand).
+
+    With ``is_linear``, its speed on m GPUs is m instead of S(m).
+    """
     memory = memory_of(s)
     for holder in range(s.tally[HOLDERS]):
         slot = memory.holder_slot[holder]
@@ -171,6 +179,14 @@ def _compute_rho(jobs: ElasticJobs, s: ElasticState, present: int) -> None:
     for slot in range(present):
         elapsed = (now - submit[slot]) / ticks_per_second
         rho[slot] = (elapsed + remaining_work[slot] / min(gpus, demand[slot])) / fair_duration[slot]
+    if is_linear:
+        return
+    for slot in range(present):
+        job = memory.job[slot]
+        share = gpus / ((present_sum_offset[slot] + present_sum) / (event_offset[slot] + events))
+        fair_duration[slot] = work[slot] / speed(jobs, job, share)
+        elapsed = (now - submit[slot]) / ticks_per_second
+        rho[slot] = (elapsed + remaining_work[slot] / speed(jobs, job, gpus)) / fair_duration[slot]
 
 
 @njit()
@@ -228,7 +244,7 @@ def _list_by_rho(
 
 
 @njit(error_model="numpy")
-def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
+def _share(jobs: ElasticJobs, is_linear: bool, s: ElasticState) -> None:
     """Offer the GPUs left to the job of largest rho, again and again.
 
     The rho of a job is constant while its demand is at most the GPUs left. Jobs with such a demand
@@ -242,7 +258,7 @@ def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
     wide = memory.wide
     has_offer = memory.has_offer
     offers = memory.offers
-    _compute_rho(jobs, s, present)
+    _compute_rho(jobs, is_linear, s, present)
     has_offer[:present] = 0
     num_wide = 0
     largest_demand = 1.0
@@ -266,7 +282,8 @@ def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
             for slot in wide[:num_wide]:
                 if has_offer[slot] == 0 and demand[slot] > free:
                     elapsed = (s.clock[NOW] - memory.submit[slot]) / jobs.ticks_per_second
-                    finish = elapsed + memory.remaining_work[slot] / free
+                    offered = float(free) if is_linear else speed(jobs, memory.job[slot], free)
+                    finish = elapsed + memory.remaining_work[slot] / offered
                     rho[slot] = finish / memory.fair_duration[slot]
                     if chosen < 0 or _precedes(rho, slot, chosen):
                         chosen = slot
@@ -301,9 +318,9 @@ RULE = compiled_rule(_admit, _retire, _share, Memory)
 class Themis(Elastic):
     """Largest finish-time fairness rho first; jobs are truthful, there is no auction.
 
-    Form ``leases``, as PCS runs it: rho = (time in system + remaining work / GPUs offered) / (work
-    / min(G / N, D)). N is the mean of the numbers of jobs in the system at the events since the
-    arrival of the job.
+    Form ``leases``, as PCS runs it: rho = (time in system + remaining work / S(GPUs offered)) /
+    (work / S(min(G / N, D))). N is the mean of the numbers of jobs in the system at the events
+    since the arrival of the job.
 
     Form ``shares``, as Muri's public simulator runs it: shares of time x that minimise the largest
     finish-time fairness. Its denominator is the time of the job on ceil(G / N) GPUs of its own. N
@@ -316,6 +333,9 @@ class Themis(Elastic):
         Form of the policy. None: that of the rule set.
     lease : float
         Leases: seconds from the last event until all GPUs are offered again.
+    rho_speed : {"linear", "speedup"}, optional
+        Leases: speed of a job on m GPUs in its rho. "linear": m, as in PCS's public simulator.
+        "speedup": the job's speed-up S(m), as in the paper and in the runs of its Fig 7.
     iterations_in_denominator : bool, optional
         Shares: count the denominator of rho in iterations and the numerator in seconds, an error of
         the public simulator. Jobs with long iterations then go first.
@@ -330,13 +350,15 @@ class Themis(Elastic):
 
     form: Literal["leases", "shares"] | None = None
     lease: Annotated[float, Above(0, "seconds")] = 600.0
+    rho_speed: Literal["linear", "speedup"] | None = None
     iterations_in_denominator: bool | None = None
     initial_service: Annotated[float, AtLeast(0, "seconds", finite=True)] = 0.0
 
     time_fields = ("lease", "initial_service")
     rule_values: ClassVar = {
-        "paper": {"form": LEASES, "iterations_in_denominator": False},
-        "muri": {"form": SHARES, "iterations_in_denominator": True},
+        "paper": {"form": LEASES, "rho_speed": SPEEDUP, "iterations_in_denominator": False},
+        "pcs": {"form": LEASES, "rho_speed": LINEAR, "iterations_in_denominator": False},
+        "muri": {"form": SHARES, "rho_speed": SPEEDUP, "iterations_in_denominator": True},
     }
 
     # form ``shares`` gives a job its demand or nothing
@@ -349,6 +371,10 @@ class Themis(Elastic):
         """Trace columns that the form needs, ``iteration_time`` if rho divides by iterations."""
         in_iterations = self.form == SHARES and self.iterations_in_denominator
         return NEEDS | {"iteration_time"} if in_iterations else NEEDS
+
+    def settings(self, jobs: ElasticJobs) -> bool:
+        """Whether the speed of a job in its rho is linear in GPUs."""
+        return self.rho_speed == LINEAR
 
     @property
     def lease_s(self) -> float:
