@@ -1,14 +1,18 @@
 """Data of PCS and its artifact: published points, configurations, fronts, policies by series."""
 
+import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from repro.figures.points import as_points
+from repro.base.errors import ParamError
+from repro.figures.points import as_points, thinned
 from repro.files.tables import ModelTable
 from repro.model.policy import Policy, make
+from repro.papers.pcs.encodings import encoding
+from repro.papers.pcs.fronts import nondominated
 from repro.policies.pcs.pcs import class_thresholds, decaying_weights
 
 #: Series in the paper's figures -> our names; ``pcs-…`` are configurations of the policy ``pcs``.
@@ -38,7 +42,15 @@ def policy(series: str, workload: str, **settings: Any) -> Policy:
     """Policy of a series; ``pcs-…`` has the artifact's configuration for a workload."""
     if not series.startswith("pcs-"):
         return make(series, "pcs", **settings)
-    row = _CONFIGURATIONS.frame.set_index("name").loc[f"{workload}-{series.removeprefix('pcs-')}"]
+    configurations = _CONFIGURATIONS.frame.set_index("name")
+    name = f"{workload}-{series.removeprefix('pcs-')}"
+    if name not in configurations.index:
+        workloads = sorted({known.rpartition("-")[0] for known in configurations.index})
+        raise ParamError(
+            f"no configuration {series} for workload {workload!r}; those with configurations: "
+            f"{', '.join(workloads)}"
+        )
+    row = configurations.loc[name]
     lists = {name: tuple(map(float, row[name].split())) for name in ("thresholds", "weights")}
     return make("pcs", "pcs", **lists, zeta_min=row["zeta_min"], delta=row["delta"], **settings)
 
@@ -60,6 +72,71 @@ def solution(row: Mapping[str, Any], jobs: pd.DataFrame | None = None) -> Policy
     bounds = class_thresholds(jobs["service"].to_numpy(float), row["T"])
     weights = decaying_weights(len(bounds) + 1, row["W"])
     return make("pcs", "pcs", thresholds=tuple(bounds), weights=tuple(weights), **efficiency)
+
+
+def possible(rows: pd.DataFrame, jobs: pd.DataFrame) -> pd.DataFrame:
+    """Rows of a `front` that are configurations among ``jobs``.
+
+    Among the jobs of a stand-in a class of a stored solution may get a weight of 0.
+    """
+
+    def is_possible(row: Any) -> bool:
+        with contextlib.suppress(ParamError):
+            return bool(solution(row, jobs))
+        return False
+
+    return rows[[is_possible(row) for _, row in rows.iterrows()]]
+
+
+def front_points(
+    table: pd.DataFrame, jobs: Mapping[str, pd.DataFrame], objectives: Iterable[Sequence[str]]
+) -> list[pd.DataFrame]:
+    """Points of simulated solutions of stored fronts, and of the largest T of each search.
+
+    Of the nondominated solutions of a trace eleven are counted, evenly along the front.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns trace, those of `front`, and our objectives.
+    jobs : mapping
+        Jobs that were searched on, by trace. On a stand-in nothing is compared.
+    objectives : iterable
+        Name, stored column, our column and unit of each objective.
+    """
+    compare = not any(trace.attrs.get("synthetic") for trace in jobs.values())
+    ordered = table.sort_values(list(reversed(_OBJECTIVES)))
+    fronts = [
+        rows[nondominated(rows[list(_OBJECTIVES)].to_numpy())]
+        for _, rows in ordered.groupby("trace", sort=False)
+    ]
+    counted = thinned(pd.concat(fronts), ["trace"])
+    names = table["solution"].astype(str)
+    facts: dict[str, Any] = {
+        "x": table["trace"] + " " + names if len(jobs) > 1 else names,
+        "uncounted": ~table.index.isin(counted.index),
+        "certainty": "artifact",
+    }
+    points = [
+        as_points(
+            table,
+            series=name,
+            quantity=name,
+            published=stored,
+            ours=own if compare else None,
+            unit=unit,
+            **facts,
+        )
+        for name, stored, own, unit in objectives
+    ]
+    bounds = published("3").query("quantity == 'T_upper'").set_index("x").loc[list(jobs)]
+    largest = [
+        encoding(trace["service"].to_numpy(float), heuristics=True, linear=False).high[0]
+        for trace in jobs.values()
+    ]
+    facts = {"series": "largest T", "quantity": "largest T", "unit": "", "certainty": "artifact"}
+    points.append(bounds.reset_index().assign(ours=largest if compare else None, **facts))
+    return points
 
 
 def published(figure: str) -> pd.DataFrame:

@@ -1,7 +1,5 @@
 """Groups of jobs with different preferences: four ways to choose a configuration."""
 
-from collections.abc import Iterable, Sequence
-
 import numpy as np
 import pandas as pd
 
@@ -15,8 +13,8 @@ GROUP_OBJECTIVES = {
     "sure": Objective("pred_err", among="sure"),
 }
 
-#: Columns of `regrets`: the case, the rule of choice (series), means of both groups, and the best
-#: value of each group's objective over all configurations.
+#: Columns of a table of choices: the case, the rule of choice (series), means of both groups, and
+#: the best value of each group's objective over all configurations.
 COLUMNS = (
     "trace",
     "sure_pct",
@@ -29,18 +27,6 @@ COLUMNS = (
     "fast_best_jct_s",
     "sure_best_pred_err_pct",
 )
-
-
-def regrets(rows: Iterable[Sequence[object]]) -> pd.DataFrame:
-    """Rows of `COLUMNS` with the regret of each group: distance of its mean from its best value.
-
-    ``fast_regret_pct`` is in per cent of the JCT, ``sure_regret_points`` in points of the error.
-    """
-    table = pd.DataFrame(rows, columns=list(COLUMNS))
-    table["fast_regret_pct"] = 100 * (table["fast_jct_s"] / table["fast_best_jct_s"] - 1)
-    table["sure_regret_points"] = table["sure_pred_err_pct"] - table["sure_best_pred_err_pct"]
-    table["sure_jct_h"] = table["sure_jct_s"] / 3600
-    return table
 
 
 def objectives(jobs: pd.DataFrame) -> list[float]:

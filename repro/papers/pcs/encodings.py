@@ -1,6 +1,7 @@
 """Encodings of a PCS configuration as a vector of numbers, for the search."""
 
 import contextlib
+import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -76,6 +77,22 @@ def encoding(work: Floats, *, heuristics: bool, linear: bool) -> Encoding:
         return None
 
     return Encoding(low, high, decode)
+
+
+def partitions(work: Floats, variations: int, decay_step: float) -> list[Configuration]:
+    """Configurations with different classes or weights, of a grid of T and W; speed-up is linear.
+
+    >>> len(partitions(np.array([1.0, 2.0, 50.0]), variations=10, decay_step=3.0))
+    7
+    """
+    box = encoding(work, heuristics=True, linear=True)
+    grid = itertools.product(
+        np.linspace(box.low[0], box.high[0], variations),
+        np.arange(box.low[1], box.high[1] + 1e-9, decay_step),
+    )
+    decoded = [settings for point in grid if (settings := box.decode(np.array(point)))]
+    different = {(settings["thresholds"], settings["weights"]): settings for settings in decoded}
+    return list(different.values())
 
 
 def _heuristic(work: Floats, variation: float, decay: float) -> Configuration:

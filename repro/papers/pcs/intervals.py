@@ -52,7 +52,9 @@ def by_class(jobs: pd.DataFrame, level: float) -> Iterator[dict[str, Any]]:
 
 def classes(jobs: pd.DataFrame) -> Ints:
     """Class of every job, (jobs,); 0 under a policy without classes."""
-    return np.asarray(jobs.get("job_class", np.zeros(len(jobs))), np.int64)
+    if "job_class" not in jobs:
+        return np.zeros(len(jobs), np.int64)
+    return jobs["job_class"].fillna(0).to_numpy(np.int64)
 
 
 def _calibrated(

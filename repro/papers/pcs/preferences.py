@@ -25,6 +25,8 @@ from repro.perf.speedup import SpeedUp, pcs_speedups
 CONFIGURATION = ("thresholds", "weights", "zeta_min", "delta")
 #: One job in eight is predicted before the others, to see early that a configuration is dominated.
 _EARLY_DIVISOR = 8
+#: Configurations that `Preferences.front_of` runs at a time.
+_BATCH = 2000
 
 #: Runs resolved cases and returns their results in order.
 Runner = Callable[[Sequence[Case]], list[Any]]
@@ -265,6 +267,24 @@ class Preferences:
         values = np.array([result["values"] for result in results])
         names = [objective.name for objective in self.objectives]
         return front.assign(**dict(zip(names, values.T, strict=True)))
+
+    def front_of(self, configurations: Sequence[Configuration]) -> Floats:
+        """Objectives of the nondominated ones among configurations, (points, objectives).
+
+        Parameters
+        ----------
+        configurations : sequence of dict
+            Settings of the policy ``pcs``. They run in batches, and a batch stops early where the
+            front so far dominates.
+        """
+        front = np.empty((0, len(self.objectives)))
+        for begin in range(0, len(configurations), _BATCH):
+            limits = tuple(map(tuple, front.tolist()))
+            batch = configurations[begin : begin + _BATCH]
+            results = self._measure(batch, self.train, limits)
+            both = np.vstack([front, [result["values"] for result in results]])
+            front = both[nondominated(both)]
+        return front
 
     def _measure(
         self,

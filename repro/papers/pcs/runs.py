@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from repro.base.errors import ParamError
 from repro.base.typing import Floats
-from repro.figures.sweep import Case, whole
+from repro.figures.sweep import Case, MeasuredJobs, whole
+from repro.files import public
 from repro.model.cluster.spec import Cluster
+from repro.model.policy import Policy
 from repro.model.records import Result, finish_time_unfairness, prediction_errors
 from repro.papers.pcs import artifact
 
@@ -20,6 +24,13 @@ if TYPE_CHECKING:
     from repro.figures.figure import FigureRun
 
 _PERCENTILES = (50, 80, 90, 95, 99)
+#: Columns of the records of many runs.
+_RECORDS = (
+    *("submit_time", "end_time", "num_gpus", "duration"),
+    *("jct", "predicted_jct", "fair_jct"),
+)
+#: Names of the traces of the virtual clusters.
+_VIRTUAL_CLUSTER = re.compile("pcs-[0-9a-f]{6}")
 
 
 def job_metrics(result: Result) -> pd.DataFrame:
@@ -52,60 +63,176 @@ def measured(case: Case) -> dict[str, Any]:
     return statistics
 
 
-def testbed(fig: FigureRun) -> tuple[pd.DataFrame, bool]:
-    """`job_metrics` by series and ``pause_s``, and whether the trace is the authors'.
+def traces(fig: FigureRun, jobs: int | None = None) -> dict[str, pd.DataFrame]:
+    """First jobs, by default all, of the virtual clusters of Philly that a figure names."""
+    for name in fig.inputs.traces:
+        if not public.is_known(f"pcs-{name}"):
+            clusters = [name[4:] for name in public.entries() if _VIRTUAL_CLUSTER.fullmatch(name)]
+            raise ParamError(
+                f"trace {name!r} is no virtual cluster of PCS, so it has no configuration; "
+                f"accepted: {', '.join(clusters)}"
+            )
+    return {name: fig.trace(f"pcs-{name}").iloc[:jobs] for name in fig.inputs.traces}
 
-    ``pause_s`` is the time without progress after a change of GPUs: 0, and the candidate whose
-    average JCTs are closest to Fig 5a (sum of squared logarithms of ratios).
+
+def are_public(opened: Mapping[Any, pd.DataFrame]) -> bool:
+    """Whether traces are the authors', none of them a stand-in."""
+    return not any(trace.attrs.get("synthetic") for trace in opened.values())
+
+
+def shipped(
+    fig: FigureRun,
+    opened: Mapping[str, pd.DataFrame],
+    workers: int | None = None,
+    **settings: Any,
+) -> pd.DataFrame:
+    """Records of all jobs under each series of a figure on each trace.
+
+    The index is trace and series. PCS has the configurations that the authors ship for the trace.
     """
-    trace = fig.trace(fig.inputs.trace)
-    common = {"cluster": fig.inputs.cluster, "rules": "pcs"}
+    cases = {
+        (name, series): Case(
+            trace,
+            fig.inputs.cluster,
+            artifact.policy(series, name),
+            fig.inputs.rules,
+            settings=settings,
+        )
+        for series in fig.inputs.series
+        for name, trace in opened.items()
+    }
+    results = fig.sweep(cases, workers)
+    records = {run: result.jobs for run, result in results.items()}
+    joined: pd.DataFrame = pd.concat(records, names=["trace", "series"]).droplevel(-1)
+    return joined
 
-    def metrics_of_run(name: str, pause: float) -> pd.DataFrame:
+
+def partitioned(
+    fig: FigureRun, jobs: pd.DataFrame, sizes: Sequence[float]
+) -> tuple[pd.DataFrame, float]:
+    """Records of jobs whose classes by size have GPUs of their own, and utilisation (%).
+
+    GPUs are in proportion to the work of a class, at least one. Each class is first in, first out.
+    """
+    gpus = Cluster.parse(fig.inputs.cluster).num_gpus
+    class_of_job = np.searchsorted(sizes, jobs["service"])
+    shares = np.bincount(class_of_job, jobs["service"]) / jobs["service"].sum()
+    own = np.maximum((shares * gpus).astype(int), 1)
+    own[-1] += gpus - own.sum()
+    parts = [
+        fig.simulate(
+            jobs[class_of_job == number],
+            cluster=f"1x{own[number]}",
+            policy="fifo-elastic",
+            rules=fig.inputs.rules,
+        )
+        for number in np.unique(class_of_job)
+    ]
+    records = pd.concat([part.jobs for part in parts])
+    span_s = records["end_time"].max() - records["submit_time"].min()
+    held_s = sum(part.meta["held_s"] for part in parts)
+    return records, float(100 * held_s / (gpus * span_s))
+
+
+def as_shipped(fig: FigureRun, bars: pd.DataFrame) -> pd.Series[bool]:
+    """Whether each bar (x: trace, series) of Fig 7 is PCS's and has an unknown configuration."""
+    is_known = [
+        series in fig.inputs.plotted.get(name, {}) or not series.startswith("pcs")
+        for name, series in zip(bars["x"], bars["series"], strict=True)
+    ]
+    return ~pd.Series(is_known, bars.index)
+
+
+def plotted_policies(
+    fig: FigureRun, whole_traces: Mapping[str, pd.DataFrame]
+) -> dict[tuple[str, str], Policy]:
+    """Policy of each bar of Fig 7, by trace and series.
+
+    The input ``plotted`` has the configuration behind a bar where it is known: the series under
+    which it was shipped, or the number of a solution of the search on the ``trained`` first jobs.
+    Other bars have the configuration shipped for their series.
+    """
+    policies = {}
+    for series, (name, trace) in itertools.product(fig.inputs.series, whole_traces.items()):
+        choice = fig.inputs.plotted.get(name, {}).get(series, series)
+        if isinstance(choice, str):
+            policies[name, series] = artifact.policy(choice, name)
+        else:
+            row = artifact.front(name).loc[choice]
+            policies[name, series] = artifact.solution(row, trace.head(fig.inputs.trained))
+    return policies
+
+
+def testbed(fig: FigureRun, trace: pd.DataFrame) -> pd.DataFrame:
+    """Records of all jobs under each series of a figure, with and without pauses.
+
+    Columns ``series`` and ``pause_s``: the time without progress after a change of GPUs. It is 0,
+    and the candidate whose average JCTs are closest to Fig 5a (sum of squared logarithms of
+    ratios).
+    """
+
+    def records(name: str, pause: float) -> pd.DataFrame:
         settings = {"resize_s": float(pause), **fig.inputs.series[name]}
         policy = artifact.policy(name, "themis1-scaled", **settings)
-        result = fig.simulate(trace, policy=policy, **common)
-        return job_metrics(result).assign(series=name, pause_s=pause)
+        result = fig.simulate(trace, policy=policy, cluster=fig.inputs.cluster, rules="pcs")
+        return result.jobs[list(_RECORDS)].assign(series=name, pause_s=pause)
 
     published = artifact.published("5a").query("quantity == 'avg_jct_s'")
     average_jct = dict(zip(published["series"], published["published"], strict=True))
 
     def misfit(pause: float) -> float:
-        ratios = [
-            metrics_of_run(name, pause)["jct_s"].mean() / value
-            for name, value in average_jct.items()
-        ]
+        ratios = [records(name, pause)["jct"].mean() / value for name, value in average_jct.items()]
         return sum(math.log(ratio) ** 2 for ratio in ratios)
 
     pauses = (0, min(fig.inputs.pauses, key=misfit))
-    frames = [metrics_of_run(name, pause) for pause in pauses for name in fig.inputs.series]
-    return pd.concat(frames, ignore_index=True), not trace.attrs.get("synthetic", False)
+    frames = [records(name, pause) for pause in pauses for name in fig.inputs.series]
+    return pd.concat(frames, ignore_index=True)
 
 
 def generated(
-    fig: FigureRun, changes: Mapping[Any, Mapping[str, Any]] | None = None
+    fig: FigureRun, changes: Mapping[Any, Mapping[str, Any]] | None = None, **settings: Any
 ) -> pd.DataFrame:
-    """Run every series on every seed of the figure's workloads: `statistics_of` of each quantity.
+    """Records of all jobs under each series on each seed of a figure's workloads.
 
     The index is workload, seed, x and series. x is a key of ``changes``, whose values are settings
-    for all policies.
+    for all policies, ``jobs`` or ``load``. Further ``settings`` are those of the simulations.
     """
     inputs = fig.inputs
     cases = {}
     seeds = [(name, seed) for name, seeds in inputs.workloads.items() for seed in seeds]
     for (x, change), (workload, seed) in itertools.product((changes or {0: {}}).items(), seeds):
         for name, series_settings in inputs.series.items():
-            settings = {**series_settings, **change}
-            options = {"workload": workload, "jobs": settings.pop("jobs", inputs.jobs)}
-            options |= {"load": inputs.load, "num_gpus": Cluster.parse(inputs.cluster).num_gpus}
-            policy = artifact.policy(name, inputs.configurations, **settings)
-            case = Case("pcs-workload", inputs.cluster, policy, "pcs", seed, options, {}, measured)
-            cases[workload, seed, x, name] = case
+            policy_settings = {**series_settings, **change}
+            options = {
+                "workload": workload,
+                "num_gpus": Cluster.parse(inputs.cluster).num_gpus,
+                "jobs": policy_settings.pop("jobs", inputs.jobs),
+                "load": policy_settings.pop("load", inputs.get("load")),
+            }
+            policy = artifact.policy(name, inputs.configurations, **policy_settings)
+            cases[workload, seed, x, name] = Case(
+                "pcs-workload",
+                inputs.cluster,
+                policy,
+                "pcs",
+                seed,
+                options,
+                settings,
+                measure=MeasuredJobs(),
+            )
     # Themis takes longest, so it starts first
     order = sorted(cases, key=lambda label: label[-1] != "themis")
     results = fig.sweep({label: cases[label] for label in order}, inputs.workers)
-    table = pd.DataFrame({label: results[label] for label in cases}).T.drop(columns="wall_s")
-    return table.rename_axis(["workload", "seed", "x", "series"])
+    records = {label: results[label].jobs[list(_RECORDS)] for label in cases}
+    keys = ["workload", "seed", "x", "series"]
+    joined: pd.DataFrame = pd.concat(records, names=keys).droplevel(-1)
+    return joined
+
+
+def title(letter: str, pause: float) -> str:
+    """Title of a panel of a testbed figure."""
+    words = f"{pause:g} s of pause after a change" if pause else "simulated without overhead"
+    return f"({letter}) {words}"
 
 
 def summary(jobs: pd.DataFrame, quantity: str) -> pd.DataFrame:

@@ -1,5 +1,8 @@
 """Quality of a front of configurations in other workloads than the workload of its search."""
 
+import itertools
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -9,6 +12,47 @@ from repro.papers.pcs.fronts import hypervolume, nondominated
 
 #: Reference point of hypervolumes, in ranges of the front; above 1 so that the front's ends count.
 _REFERENCE = 1.1
+
+
+def changed(
+    trace: pd.DataFrame,
+    number: int,
+    *,
+    errors: Sequence[float],
+    seeds: Sequence[int],
+    loads: Sequence[float],
+    windows: int,
+    least: float = 0.2,
+) -> dict[tuple[str, float, int], tuple[pd.DataFrame, float]]:
+    """Jobs and size error of each world, by kind, x and seed; first the world of the search.
+
+    Parameters
+    ----------
+    trace : DataFrame
+        Trace whose first ``number`` jobs were searched on.
+    number : int
+        Number of jobs of a world.
+    errors, seeds : sequence
+        Bounds of the size error (%), and seeds of the errors.
+    loads : sequence of float
+        Load over that of the trace.
+    windows : int
+        How many later windows of ``number`` jobs.
+    least : float
+        Smallest part of ``number`` that a window has.
+    """
+    jobs = trace.head(number)
+    worlds: dict[tuple[str, float, int], tuple[pd.DataFrame, float]] = {}
+    worlds["as searched", 0, 0] = jobs, 0.0
+    for bound, seed in itertools.product(errors, seeds):
+        worlds["size error", bound, seed] = jobs, bound / 100
+    for load in loads:
+        worlds["load", load, 0] = jobs.assign(submit_time=jobs["submit_time"] / load), 0.0
+    for window in range(1, windows + 1):
+        later = trace.iloc[window * number : (window + 1) * number]
+        if len(later) >= least * number:
+            worlds["later jobs", window, 0] = later, 0.0
+    return worlds
 
 
 def candidates(

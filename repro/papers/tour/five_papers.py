@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.model.decision import Run
 from repro.model.metrics import time_by_type
 from repro.model.records import Result
 from repro.papers.gavel.rounds import realised
@@ -44,9 +43,3 @@ def _first_rates(result: Result) -> Any:
     """Rate of each job in its first interval, (jobs,)."""
     rates = result.intervals.groupby("job_id", sort=False)["rate"].first()
     return rates.reindex(result.jobs["job_id"]).to_numpy()
-
-
-def group_efficiency(result: Result, group: Run, resources: int) -> float:
-    """Interleaving efficiency of a group that runs together from time 0 (Muri, Eq 4)."""
-    members = result.jobs.iloc[list(group.jobs)]
-    return float(members["duration"].sum() / (resources * members["end_time"].max()))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from repro.papers.pcs.conflicts import choices, objectives, regrets, split_gpus
+from repro.papers.pcs.conflicts import choices, objectives, split_gpus
 
 
 def test_each_group_is_measured_by_its_own_wish() -> None:
@@ -44,10 +44,3 @@ def test_gpus_follow_work_and_no_group_is_left_without() -> None:
     assert split_gpus(jobs, 64) == {"fast": 48, "sure": 16}
     assert split_gpus(jobs.iloc[[0, 2]], 64) == {"fast": 63, "sure": 1}
     assert split_gpus(jobs.iloc[:1], 64) == {"fast": 64}
-
-
-def test_regret_is_the_distance_from_the_best_value_of_a_group() -> None:
-    row = regrets([("6c71a0", 50, 0, "majority", 110.0, 7200.0, 5.0, 12.0, 100.0, 9.0)]).iloc[0]
-    assert row["fast_regret_pct"] == pytest.approx(10.0)
-    assert row["sure_regret_points"] == 3.0
-    assert row["sure_jct_h"] == 2.0

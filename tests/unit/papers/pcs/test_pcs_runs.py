@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from repro import simulate
+from repro import figure, simulate
+from repro.base.errors import ParamError
 from repro.figures.sweep import Case
 from repro.papers.pcs import artifact, runs
 from repro.trace import synth
@@ -32,6 +33,18 @@ def test_rows_and_measured_say_what_summary_says() -> None:
     for name in ("avg_pred_err", "p99_pred_err", "avg_unfairness", "max_unfairness"):
         assert found[f"{name}_pct"] == pytest.approx(whole[name])
     assert found["avg_jct_s"] == pytest.approx(whole["avg_jct"])
+
+
+def test_a_figure_opens_only_virtual_clusters() -> None:
+    fig = figure("pcs/stored_runs", traces=["mine.csv"])
+    with pytest.raises(ParamError, match=r"'mine.csv' is no virtual cluster of PCS.*ee9e8c"):
+        runs.traces(fig)
+
+
+def test_bars_of_unknown_configuration() -> None:
+    fig = figure("pcs/fig07a_philly_jct")
+    bars = pd.DataFrame({"x": ["6214e9"] * 3, "series": ["afs", "pcs-jct", "pcs-bal"]})
+    assert runs.as_shipped(fig, bars).tolist() == [False, True, False]
 
 
 def by_hand(start: list[int], end: list[int]) -> list[float]:

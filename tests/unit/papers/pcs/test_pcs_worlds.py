@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from repro.papers.pcs.worlds import candidates, front_quality
+from repro.papers.pcs.worlds import candidates, changed, front_quality
 
 OBJECTIVES = ["jct", "err"]
 WORK = np.geomspace(1.0, 1e5, 200)
@@ -26,6 +26,21 @@ def test_candidates_run_along_the_front_from_end_to_end() -> None:
     assert list(found) == [5, 3, 0, 7, 8, 9]
     assert all(one == found[5] for one in found.values())
     assert (found[5]["zeta_min"], found[5]["delta"]) == (0.3, 0.2)
+
+
+def test_worlds_change_sizes_load_or_jobs() -> None:
+    trace = pd.DataFrame({"submit_time": np.arange(25.0)})
+    worlds = changed(trace, 10, errors=[20], seeds=[1, 2], loads=[0.5], windows=2, least=0.6)
+    assert list(worlds) == [
+        ("as searched", 0, 0),
+        ("size error", 20, 1),
+        ("size error", 20, 2),
+        ("load", 0.5, 0),
+        ("later jobs", 1, 0),
+    ]
+    assert worlds["size error", 20, 1][1] == 0.2
+    assert worlds["load", 0.5, 0][0]["submit_time"].tolist() == list(np.arange(10) / 0.5)
+    assert worlds["later jobs", 1, 0][0]["submit_time"].iloc[0] == 10
 
 
 def test_rivals_are_moved_within_the_box() -> None:

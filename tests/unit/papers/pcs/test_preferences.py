@@ -205,3 +205,15 @@ def test_a_measure_without_predictions_makes_none(trace):
         Judged(parse([("jct", "avg")]))(case)
         Judged(parse(BOTH), ((1e9, 1e9),))(case)
     assert seen == [0, 0, 25, 200]
+
+
+def test_the_front_of_a_list_of_configurations_is_that_of_all(pcs, trace):
+    table = pcs.search(Method("random", budget=12, population=12))
+    possible = table[np.isfinite(table["avg_jct_s"])]
+    configurations = [
+        dict(zip(CONFIGURATION, row, strict=True))
+        for row in possible[list(CONFIGURATION)].itertuples(index=False)
+    ]
+    front = pcs.front_of(configurations)
+    expected = possible.loc[possible["front"], ["avg_jct_s", "avg_pred_err_pct"]].to_numpy()
+    assert np.array_equal(np.unique(front, axis=0), np.unique(expected, axis=0))
