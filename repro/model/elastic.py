@@ -271,7 +271,7 @@ class Elastic(Policy):
     foresees: ClassVar[bool] = False
     #: row of `ElasticState.own_floats` with the end that each job reserves at arrival. The policy
     #: predicts this end. None: it reserves no ends.
-    reserved_end: ClassVar[int | None] = None
+    reserved_end_row: ClassVar[int | None] = None
 
     @property
     def lease_s(self) -> float:

@@ -181,5 +181,5 @@ class Reservation(Elastic):
     """
 
     needs = frozenset({"duration"})
-    reserved_end = Memory._fields.index("promised")
+    reserved_end_row = Memory._fields.index("promised")
     rule: ClassVar[Any] = compiled_rule(_admit, retire, _share, Memory)
