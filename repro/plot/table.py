@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Unpack
@@ -31,7 +32,7 @@ class Agreement(NamedTuple):
 
 #: Largest relative distance -> agreement, ever darker.
 AGREEMENTS = {
-    0.02: Agreement("≈", "#e3f0fa", "within 2 % (= if written alike)"),
+    0.02: Agreement("≈", "#e3f0fa", "within 2 % (= as printed)"),
     0.1: Agreement("~", "#f1d581", "within 10 %"),
     float("inf"): Agreement("≠", "#e39a6f", "farther"),
 }
@@ -359,12 +360,13 @@ def _cell(ours: Any, published: Any, form: str) -> _Cell:
         return _Cell(_written(ours, form), agreement=None if words else OURS_ONLY)
     if pd.isna(ours):
         return _Cell(PUBLISHED_ONLY.sign, _written(published, form), PUBLISHED_ONLY)
-    if isinstance(ours, str) or isinstance(published, str):
+    is_number = not isinstance(ours, str) and not isinstance(published, str)
+    if not is_number or math.isinf(ours) or math.isinf(published):
         agreement = NEAR if ours == published else FAR
     else:
         distance = abs(ours - published) - 1e-9
-        # NaN counts as inside a limit, hence ``not >``. The distance of equal infinities is NaN,
-        # inside the first limit. The last limit of a published 0 is inf * 0 = NaN.
+        # NaN counts as inside a limit, hence ``not >``: the last limit of a published 0 is
+        # inf * 0 = NaN.
         agreement = next(
             agreement
             for largest, agreement in AGREEMENTS.items()
