@@ -14,7 +14,7 @@ from repro.base.assign import assign
 from repro.base.compiled import njit
 from repro.base.typing import Flags, Floats, Ints
 from repro.model.elastic import (
-    DEMAND,
+    BUSY,
     HELD_GPU_S,
     HOLDERS,
     LEASE_ENDS,
@@ -339,7 +339,7 @@ def _advance(jobs: ElasticJobs, state: ElasticState, now: float) -> None:
             elif now > state.progress_from[job]:
                 begin = max(clock[NOW], state.progress_from[job])
                 state.work_left[job] -= state.rate[job] * ((now - begin) / jobs.ticks_per_second)
-        clock[HELD_GPU_S] += min(clock[DEMAND], jobs.gpus) * seconds
+        clock[HELD_GPU_S] += min(clock[BUSY], jobs.gpus) * seconds
         clock[NOW] = now
     count_event(state)
 

@@ -85,9 +85,11 @@ def bar_points(table: pd.DataFrame, reference: str) -> pd.DataFrame:
 
 
 def over_noise(results: Mapping[tuple[float, str, int], Result]) -> pd.DataFrame:
-    """Metrics by noise and policy, relative to the same policy without noise (Fig 14).
+    """Metrics by noise and policy (Fig 14).
 
-    Mean, lowest and highest over the seeds; results are by (noise, policy, seed).
+    ``value`` is the mean over the seeds (s). ``ratio``, ``lowest`` and ``highest`` are the mean and
+    the range over the seeds, relative to the mean of the same policy without noise. Keys of
+    ``results`` are (noise, policy, seed).
     """
     rows = [
         {"noise": noise, "policy": policy, "metric": metric, "value": value}
@@ -116,7 +118,7 @@ def bar_range(table: pd.DataFrame, metric: str, reference: str) -> list[float]:
 def published_range(
     table: pd.DataFrame, metric: str, reference: str, traces: Iterable[str]
 ) -> list[float] | None:
-    """`bar_range` if all ``traces`` were run and none on a stand-in, else None."""
+    """Range of our ratios (`bar_range`) if all ``traces`` have published values, else None."""
     compared = set(table.loc[table["published"].notna(), "trace"])
     complete = set(traces) <= compared
     return bar_range(table, metric, reference) if complete else None
