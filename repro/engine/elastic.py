@@ -14,7 +14,7 @@ from repro.base.assign import assign
 from repro.base.compiled import njit
 from repro.base.typing import Flags, Floats, Ints
 from repro.model.elastic import (
-    DEMAND,
+    BUSY,
     HELD_GPU_S,
     HOLDERS,
     LEASE_ENDS,
@@ -345,7 +345,7 @@ def _advance(jobs: ElasticJobs, state: ElasticState, now: float) -> None:
                 state.work_left[job] -= state.rate[job] * ((now - begin) / jobs.ticks_per_second)
         # Jobs hold all GPUs that they demand, up to the cluster. A rule that leaves GPUs idle sets
         # DEMAND to the GPUs held.
-        clock[HELD_GPU_S] += min(clock[DEMAND], jobs.gpus) * seconds
+        clock[HELD_GPU_S] += min(clock[BUSY], jobs.gpus) * seconds
         clock[NOW] = now
     count_event(state)
 

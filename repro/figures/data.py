@@ -52,7 +52,7 @@ def open_trace(name: str, seed: int = 0, **options: Any) -> tuple[pd.DataFrame, 
     if not public.is_known(name):
         raise ParamError(
             f"unknown trace {name!r}: no file {own_path(name)}, no generator "
-            f"({', '.join(synth.generators)}), nor {public.unknown(name)}"
+            f"({', '.join(synth.generators)}), nor {public.trace_hint(name)}"
         )
     try:
         public.fetch(name)

@@ -56,7 +56,10 @@ def received_rounds(rounds: pd.DataFrame, shape: tuple[int, int]) -> Floats:
 def constraint_sums(
     fractions: npt.ArrayLike, widths: Sequence[int], capacity: Sequence[int]
 ) -> dict[str, list[float]]:
-    """Sum of X by job, and GPUs in use over all GPUs by type; at most 1 (Gavel, section 3.1)."""
+    """Sums that a valid X keeps at 1 or less (Gavel, section 3.1).
+
+    ``time`` has the sum of X of each job. ``gpus`` has GPUs in use / GPUs of each type.
+    """
     shares = np.asarray(fractions, dtype=float)
     used = np.asarray(widths, dtype=float) @ shares / np.asarray(capacity, dtype=float)
     return {"time": shares.sum(axis=1).tolist(), "gpus": used.tolist()}

@@ -11,7 +11,9 @@ from repro.perf.synthetic_throughputs import job_types
 from repro.perf.throughput import ThroughputTable
 
 _FILE = "gavel_motivation.csv"
+#: Prefix of the columns of throughput on a P100 shared with the model named after the prefix.
 _BESIDE = "p100_beside_"
+#: Column of the throughput of the second job if two jobs of the same model share a P100.
 _SECOND = "p100_second_of_two"
 GPU_TYPES = ("k80", "p100", "v100")
 

@@ -36,9 +36,10 @@ def compare(
     """RMSE (unit of the label) and R2 of each regressor by size of the training set (``rows``).
 
     The rows are shuffled once. The last 50 are the test set, and a training set is the last rows
-    before them. The model is a feature, or has separate regressors (``per_type``). R2 is 1 - mean
-    squared error / variance of the test set, as in the artifact's ``compare.sh`` and ``rf.py``.
-    These scripts lose some rows; this function uses all.
+    before them. The trained network (column ``model``) is a feature. With ``per_type`` each network
+    has regressors of its own instead. R2 is 1 - mean squared error / variance of the test set, as
+    in the artifact's ``compare.sh`` and ``rf.py``. These scripts lose some rows; this function uses
+    all.
     """
     shuffled = table.iloc[rng.permutation(len(table))]
     pool = shuffled[:-_TEST_ROWS]

@@ -36,6 +36,9 @@ def launch_and_save(pause: pd.DataFrame, models: Sequence[str]) -> Phases:
 
 
 def alone(isolated: pd.DataFrame, mode: str = "timeslice") -> pd.DataFrame:
-    """Means of each job alone: iters_per_s, gpu_util (%), gpu_mem_mb."""
+    """Means of each job alone on the GPU: iters_per_s, gpu_util (%), gpu_mem_mb.
+
+    ``mode`` is how the GPU could be shared during the measurement: ``timeslice`` or ``mps``.
+    """
     mean = isolated[isolated["mode"] == mode].groupby("job").mean(numeric_only=True)
     return mean.rename(columns={"gpu_util_mean": "gpu_util", "reserved_mb": "gpu_mem_mb"})

@@ -83,3 +83,43 @@ def bar_points(table: pd.DataFrame, reference: str) -> pd.DataFrame:
     fields = {"series": "policy", "x": "trace", "published": "published_ratio", "ours": "ratio"}
     facts = {"quantity": quantity, "unit": "x", "certainty": "artifact", "uncounted": True}
     return as_points(rows, **fields, **facts)
+
+
+def over_noise(results: Mapping[tuple[float, str, int], Result]) -> pd.DataFrame:
+    """Metrics by noise and policy (Fig 14).
+
+    ``value`` is the mean over the seeds (s). ``ratio``, ``lowest`` and ``highest`` are the mean and
+    the range over the seeds, relative to the mean of the same policy without noise. Keys of
+    ``results`` are (noise, policy, seed).
+    """
+    rows = [
+        {"noise": noise, "policy": policy, "metric": metric, "value": value}
+        for (noise, policy, _), result in results.items()
+        for metric, value in run_metrics(result).items()
+    ]
+    by_noise = pd.DataFrame(rows).groupby(["noise", "policy", "metric"], sort=False)["value"]
+    table = by_noise.agg(value="mean", lowest="min", highest="max").reset_index()
+    base = table[table["noise"] == 0].set_index(["policy", "metric"])["value"]
+    without = base.reindex(pd.MultiIndex.from_frame(table[["policy", "metric"]])).to_numpy()
+    bounds = table[["lowest", "highest"]].div(without, axis=0)
+    return table.assign(ratio=table["value"] / without, **bounds)
+
+
+def stand_ins(traces: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Names of the traces that are stand-ins."""
+    return [name for name, trace in traces.items() if trace.attrs.get("synthetic")]
+
+
+def bar_range(table: pd.DataFrame, metric: str, reference: str) -> list[float]:
+    """Lowest and highest ratio of a metric, without the reference."""
+    ratios = table.loc[(table["metric"] == metric) & (table["policy"] != reference), "ratio"]
+    return [float(ratios.min()), float(ratios.max())]
+
+
+def published_range(
+    table: pd.DataFrame, metric: str, reference: str, traces: Iterable[str]
+) -> list[float] | None:
+    """Range of our ratios (`bar_range`) if all ``traces`` have published values, else None."""
+    compared = set(table.loc[table["published"].notna(), "trace"])
+    complete = set(traces) <= compared
+    return bar_range(table, metric, reference) if complete else None
