@@ -105,8 +105,10 @@ def sampled_instance(rng: np.random.Generator, inputs: Mapping[str, Any]) -> Ins
     Besides random lies the first job tries to report that it runs on one GPU type only.
     """
     types = len(inputs["speeds"])
-    jobs = rng.integers(*inputs["jobs"], endpoint=True)
-    gpus = rng.integers(*inputs["gpus"], types, endpoint=True).astype(float)
+    fewest_jobs, most_jobs = inputs["jobs"]
+    jobs = rng.integers(fewest_jobs, most_jobs, endpoint=True)
+    fewest_gpus, most_gpus = inputs["gpus"]
+    gpus = rng.integers(fewest_gpus, most_gpus, types, endpoint=True).astype(float)
     sizes = rng.lognormal(0, inputs["spread"][0], (jobs, 1))
     speeds = sizes * inputs["speeds"] * rng.lognormal(0, inputs["spread"][1], (jobs, types))
     reports = speeds[0] * rng.lognormal(0, inputs["spread"][1], (inputs["lies"], types))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from repro.base.errors import refuse_unknown
+from repro.base.errors import ParamError, refuse_unknown
 from repro.figures.sweep import Case, MeasuredJobs
 from repro.model.policy import make
 from repro.solve import ecos
@@ -80,6 +80,8 @@ def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
                 )
                 if x <= item.to + 1e-9:
                     simulations[label, float(x), seed] = case
+    if not simulations:
+        raise ParamError(f"no series has simulations at {list(xs)}; each ends at its `to`")
     return dict(sorted(simulations.items(), key=lambda entry: -entry[0][1]))
 
 
