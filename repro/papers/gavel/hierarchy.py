@@ -163,7 +163,7 @@ def points(
         values = by_job.reindex(pd.MultiIndex.from_arrays(keys)).to_numpy()
         frames.append(published.assign(series=names, quantity=quantity, ours=values))
         if instance == first_instance:
-            published = with_counted(totals[inner], ["series"])
+            published = with_counted(totals[str(inner)], ["series"])
             keys = [published["series"].map(series_of), published["x"]]
             total = by_job.groupby(["series", "timestep"]).sum()
             values = total.reindex(pd.MultiIndex.from_arrays(keys)).to_numpy()
