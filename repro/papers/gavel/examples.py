@@ -1,6 +1,6 @@
 """Gavel's worked examples: allocation matrices, their rounds and their constraints."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -63,9 +63,3 @@ def constraint_sums(
     shares = np.asarray(fractions, dtype=float)
     used = np.asarray(widths, dtype=float) @ shares / np.asarray(capacity, dtype=float)
     return {"time": shares.sum(axis=1).tolist(), "gpus": used.tolist()}
-
-
-def effective(fractions: npt.ArrayLike, steps_per_s: Mapping[str, Mapping[str, float]]) -> Floats:
-    """Effective throughput of each job, sum_j X_ij T_ij, (jobs,) steps/s (section 3.1)."""
-    speeds = np.array([list(row.values()) for row in steps_per_s.values()], dtype=float)
-    return np.asarray((np.asarray(fractions, dtype=float) * speeds).sum(axis=1))

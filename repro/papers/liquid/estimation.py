@@ -73,14 +73,6 @@ def synthetic_comparison(fig: FigureRun) -> pd.DataFrame:
     return rows
 
 
-def with_published(comparison: pd.DataFrame, bars: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    """Mean and standard deviation over the seeds, with the published bar or NaN."""
-    groups = comparison.groupby(["rows", "series"], sort=False)[quantity]
-    table = groups.agg(["mean", "std"]).reset_index().rename(columns={"mean": "ours"})
-    published = bars.assign(rows=bars["group"].astype(int))[["rows", "series", "published"]]
-    return table.merge(published, how="left", on=["rows", "series"])
-
-
 def prequential(
     table: pd.DataFrame,
     label: str,
