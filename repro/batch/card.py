@@ -20,7 +20,7 @@ _PAPER_PART = re.compile(
 )
 _KINDS = {"Fig": "figure", "Table": "table", "Pseudocode": "algorithm", "Algorithm": "algorithm"}
 _BEYOND = "beyond the paper"
-#: Words of a reference to a part of the paper that does not print the figure.
+#: Words in a reference of a figure that the paper does not have.
 _NOT_PRINTED = re.compile(rf"no figure|{_BEYOND}")
 _DATA = {data.PUBLIC: "public", data.OWN: "own file", data.STAND_IN: "stand-in"}
 _PNG = b"\x89PNG\r\n\x1a\n"

@@ -140,9 +140,9 @@ ORIGIN_WORDS = {
 def headline(figures: Sequence[StoredFigure]) -> dict[str, Any]:
     """Distances of counted points, and counts of verdicts by kind of claim.
 
-    Each group of points has its number of counted points, and their part within each distance.
-    Points are grouped by paper, by data, and by how their published numbers came to be.
-    ``available_by_origin`` has the points whose data replace no data of the authors.
+    Each group of points has its number of counted points (key ``judged``), and their part within
+    each distance. Points are grouped by paper, by data, and by how their published numbers came to
+    be. ``available_by_origin`` leaves out points on stand-ins and points on data from a model.
     """
     rows = _rows(figures)
     # results of earlier versions have no origin
@@ -189,7 +189,8 @@ def headline_lines(figures: Sequence[StoredFigure]) -> list[str]:
     groups = {ORIGIN_WORDS[origin]: group for origin, group in points["by_origin"].items()}
     simulated = points["available_by_origin"].get("simulation")
     if simulated and simulated["judged"] != points["by_origin"]["simulation"]["judged"]:
-        # the simulated numbers on available data follow all simulated numbers
+        # The line without stand-ins and models stands directly after the line of all simulated
+        # numbers, from which it differs.
         all_simulated = ORIGIN_WORDS["simulation"]
         first_groups = {
             all_simulated: groups[all_simulated],

@@ -32,6 +32,11 @@ class Change:
     #: number of points in the new result
     points: int = 0
 
+    @property
+    def is_compared(self) -> bool:
+        """Whether the two results were compared."""
+        return not self.other
+
     def lines(self) -> list[str]:
         """Lines of all differences, the worst first."""
         worse = [f"worse: {line}" for line in self.worse]
@@ -55,7 +60,7 @@ def compare(
         change = Change(figure.entry.id)
         old = before.get(figure.entry)
         change.other = _obstacle(figure.result, old)
-        if not change.other and old:
+        if change.is_compared and old:
             _compare_claims(change, figure.result, old)
             _compare_points(change, figure.result, old, specs.get(figure.entry))
         changes.append(change)
@@ -64,7 +69,7 @@ def compare(
 
 def totals(changes: Sequence[Change]) -> str:
     """Summary ``3 of 900 points moved; 1 worse, 0 better; 2 figures not compared``."""
-    compared = [change for change in changes if not change.other]
+    compared = [change for change in changes if change.is_compared]
     moved = sum(len(change.moved) for change in compared)
     worse = sum(len(change.worse) for change in compared)
     better = sum(len(change.better) for change in compared)
@@ -77,7 +82,10 @@ def totals(changes: Sequence[Change]) -> str:
 
 
 def _obstacle(new: Mapping[str, Any], old: Mapping[str, Any] | None) -> str:
-    """Reason why two results cannot be compared; two profiles can if their inputs are equal."""
+    """Reason why two results cannot be compared, or empty.
+
+    Results of two profiles can be compared if their inputs are equal.
+    """
     if not new or not old:
         return f"no result {'here' if not new else 'there'}"
     if new["profile"] != old["profile"] and new["params"] != old["params"]:

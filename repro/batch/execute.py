@@ -43,8 +43,9 @@ def run(
         # a start takes longer than most simulations, and each process compiles for itself.
         cpus = max(1, joblib.cpu_count() // max(1, min(slots, len(tasks))))
         while True:
-            # On dask a notebook leaves its worker's thread to simulations. Dask itself would
-            # therefore begin all notebooks at once.
+            # On dask a notebook gives its thread back to the worker (`execute_on_worker`), so that
+            # simulations can run there. Dask takes such a worker for idle. Without the limit
+            # ``slots`` it would begin all notebooks at once.
             for task in itertools.islice(waiting, slots - len(running)):
                 started_at[task] = time.monotonic()
                 running[pool.submit(execute_task, dataclasses.replace(task, cpus=cpus))] = task

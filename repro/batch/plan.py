@@ -32,12 +32,12 @@ def plan(
     user_parameters: Mapping[str, Any],
     force: bool,
     scratch: Path,
-    named: bool = False,
+    raise_unreadable: bool = False,
 ) -> tuple[list[Task], list[Outcome]]:
     """Check figures; return the tasks, the longest first, and the outcomes of all other figures.
 
     The other figures are current or cannot be read. Figures that cannot be read get an
-    ``error.json``. If the user ``named`` the figures, the first that cannot be read raises.
+    ``error.json``. With ``raise_unreadable`` the first figure that cannot be read raises.
     """
     tasks: list[tuple[float, Task]] = []
     skipped: list[Outcome] = []
@@ -47,7 +47,7 @@ def plan(
             spec = entry.load()
             parameters_of_notebook = accepted_by(entry)
         except ReproError as error:
-            if named:
+            if raise_unreadable:
                 raise
             unreadable.append(Outcome(entry.id, FAILED, error=str(error)))
             continue

@@ -26,7 +26,7 @@ from repro.figures.saved import RESULT, paper_name, shown_values, verdict_word
 from repro.figures.tolerance import flat, show
 from repro.files.whole import write_whole
 
-#: Labels of figures without the verdict of a paper's claim; tallies list them after the verdicts.
+#: Labels of figures without a verdict on a claim of the paper. Tallies list them last.
 _OTHERS = (OWN_CHECKS, "no claims", "failed", "damaged")
 
 

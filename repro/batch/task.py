@@ -20,7 +20,7 @@ class Task:
     entry: FigureEntry
     #: values for the parameters cell
     parameters: Mapping[str, Any]
-    #: fingerprint of the result
+    #: hash of all inputs of the result, see `repro.figures.fingerprint.fingerprint`
     fingerprint: str
     #: folder for sockets and logs
     scratch: Path

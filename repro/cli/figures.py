@@ -88,8 +88,8 @@ def check_figures(
 ) -> None:
     """Print the verdicts of the last results; exit 1 on a miss without a recorded deviation.
 
-    A parameter file that cannot be read counts as a miss. With --against, exit 1 also if a point
-    left its tolerance or a verdict got worse.
+    Exit 1 also on a failed or damaged figure, and on a parameter file that cannot be read. With
+    --against, exit 1 also if a point left its tolerance or a verdict got worse.
     """
     entries = params.select(ids or [], params.discover(), paper=paper)
     if variations:

@@ -12,9 +12,7 @@ from repro.cli.lines import say
 EXIT_MISSING_DATA = 3
 RequireData = Annotated[
     bool,
-    typer.Option(
-        "--require-data", help="Exit 3 if claims lack public data that is not available here."
-    ),
+    typer.Option("--require-data", help="Exit 3 if a figure used a stand-in for a public file."),
 ]
 
 

@@ -24,7 +24,8 @@ from repro.trace.synth.liquid import WARM_UP
 GIVEN = "given"
 _REQUIRED = ("job_id", "num_ps", "num_workers")
 _OPTIONAL = ("gpu_mem_mb", "bandwidth_mb_s", "tasks", "model", "batch_size", "num_batches")
-#: Entry of the unused options if the cluster names GPU types, which a placement does not use.
+#: Entry of ``ignored.options`` of the report if the cluster names GPU types. Liquid's placement
+#: treats all GPUs alike.
 _GPU_TYPES = "GPU types of the cluster"
 
 
@@ -34,7 +35,8 @@ def place_jobs(
         str,
         typer.Option(
             metavar="FILE",
-            help="CSV: job_id, num_ps, num_workers; tasks; model, batch_size, num_batches.",
+            help="CSV with job_id, num_ps, num_workers; optional: gpu_mem_mb, bandwidth_mb_s; "
+            "tasks (for --policy given); model, batch_size, num_batches (for --times).",
         ),
     ],
     policy: Annotated[
@@ -60,7 +62,8 @@ def place_jobs(
         raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
     machines = Cluster.parse(cluster)
     site = NodeResources(machines)
-    rows = _JobRows(jobs, None if times is None else named(times))
+    run_times = None if times is None else named(times)
+    rows = _JobRows(jobs, run_times)
     parameters = parse_settings(settings or [], (*WITH_OPTION, "times"))
     is_random = False
     if policy == GIVEN:
@@ -193,16 +196,17 @@ class _JobRows:
             raise TraceError(f"{self.path}:{self._line(row)}:model: {error}") from None
 
     def check_fits(self, site: NodeResources, max_per_node: float) -> None:
-        """Refuse a job that does not fit an empty cluster.
+        """Refuse a job that fits no domain of the empty cluster.
 
         A node takes at most ``max_per_node`` containers of a job.
         """
         for row, gang in enumerate(self.gangs):
             if gang.size > (capacity := site.capacity(gang, max_per_node)):
+                limit = f", at most {max_per_node:g} on a node" if max_per_node < np.inf else ""
                 raise TraceError(
                     f"{self.path}:{self._line(row)}: job {self.ids[row]!r} has {gang.size} "
                     f"containers of one GPU, {gang.gpu_mem_mb:g} MB and {gang.bandwidth_mb_s:g} "
-                    f"MB/s each; the nodes of one domain take {capacity} of them; use a larger "
+                    f"MB/s each; no domain takes more than {capacity} of them{limit}; use a larger "
                     "cluster"
                 )
 

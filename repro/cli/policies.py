@@ -108,11 +108,14 @@ def new_policy(
         )
     refuse_unknown("unknown folder of policies", [paper], PAPERS)
     root = paths.checkout()
-    # an installed package does not read the files of a checkout
+    # a repro that is installed elsewhere would not find a policy written into this checkout
     if not package and root is not None and root == paths.PACKAGE.parent:
         _write_module(name, paper, root)
     elif paper != PAPERS[0]:
-        raise ParamError(f"--paper {paper}: a package of its own has no folders; leave --paper out")
+        raise ParamError(
+            f"--paper {paper}: applies only in the checkout that repro runs from, without "
+            "--package; here the policy becomes a package of its own; leave --paper out"
+        )
     else:
         _write_package(name, Path.cwd())
 

@@ -70,6 +70,7 @@ def run_figures(
     folder = paths.build_dir() if out is None else out.expanduser().resolve()
     parameters: dict[str, Any] = {}
     for pair in pairs or []:
+        # `join_pairs` has made NAME=VALUE of NAME VALUE
         name, _, value = pair.partition("=")
         parameters[name.strip()] = parse_value(value)
     # Without a cache folder the run goes on, only nothing is cached.
@@ -83,7 +84,7 @@ def run_figures(
             user_parameters=parameters,
             force=force,
             scratch=scratch,
-            named=bool(ids),
+            raise_unreadable=bool(ids),
         )
         cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         workers = jobs

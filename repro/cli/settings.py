@@ -14,7 +14,10 @@ from repro.trace.formats import FORMATS
 
 DropOption = Annotated[
     bool,
-    typer.Option("--drop-bad-rows", help="Leave out rows that break a rule, counted by reason."),
+    typer.Option(
+        "--drop-bad-rows",
+        help="Leave out invalid rows of the trace; report their number by reason.",
+    ),
 ]
 _WORDS = {"true": True, "false": False, "none": None}
 #: Parameters that have separate options of `repro simulate`.
@@ -42,9 +45,12 @@ def parse_settings(pairs: list[str], with_option: Collection[str] = WITH_OPTION)
             raise ParamError(f"--set {pair}: expected K=V, such as thresholds=3250,7200")
         if name in with_option:
             raise ParamError(f"--set {pair}: use --{'policy' if name == 'name' else name} instead")
+        # ``K=`` sets the empty text, and a comma needs at least one value.
         texts = [text for text in value.split(",") if text.strip() or "," not in value]
         if not texts:
-            raise ParamError(f"--set {pair}: has no value; give values, or leave it out")
+            raise ParamError(
+                f"--set {pair}: has a comma but no value; give values, or leave it out"
+            )
         items = tuple(_scalar(text.strip(), pair) for text in texts)
         settings[name] = items if "," in value else items[0]
     return settings

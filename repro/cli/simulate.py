@@ -77,7 +77,8 @@ def simulate_trace(
         int | None,
         typer.Option(
             metavar="N",
-            help="Number of jobs whose JCT is predicted (default: all under rules pcs).",
+            help="Number of jobs whose JCT is predicted (default: all under rules pcs or with "
+            "--predict-interval, else none).",
         ),
     ] = None,
     predict_interval: Annotated[

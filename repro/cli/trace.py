@@ -72,7 +72,7 @@ def formats(as_json: JsonOption = False) -> None:
 
 
 def _format_row(name: str) -> dict[str, Any]:
-    """Name, first line, columns and options of a format, from its docstring and signature."""
+    """Name, first paragraph of the docstring (key ``reads``), columns and options of a format."""
     summary = (inspect.getdoc(FORMATS[name]) or "").split("\n\n")[0]
     options = list(inspect.signature(FORMATS[name]).parameters.values())[1:]
     return {
@@ -184,12 +184,12 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         "duration (s)": times,
         "mean interarrival": "-" if gap is None else f"{gap:,.1f} s",
         "work": f"{_amount(facts['gpu_seconds'])} GPU-s",
-        "mean GPUs demanded": "-" if demand is None else f"{demand:,.1f}",
+        "mean load (GPUs)": "-" if demand is None else f"{demand:,.1f}",
     }
     if facts["cluster_gpus"] is not None:
         rows |= _load_lines(facts)
     elif facts["demand_over_time"] is not None:
-        rows["GPUs over time"] = _over_time(facts["demand_over_time"], ",.1f")
+        rows["mean load over time (GPUs)"] = _over_time(facts["demand_over_time"], ",.1f")
     rows |= {f"dropped, {reason}": f"{count:,}" for reason, count in facts["dropped"].items()}
     more = {"notes": "; ".join(facts["notes"]), "not used": ", ".join(facts["unread"])}
     rows |= {key: text for key, text in more.items() if text}

@@ -14,7 +14,7 @@ from repro.base.assign import assign
 from repro.base.compiled import njit
 from repro.base.typing import Flags, Floats, Ints
 from repro.model.elastic import (
-    DEMAND,
+    BUSY,
     HELD_GPU_S,
     HOLDERS,
     LEASE_ENDS,
@@ -128,11 +128,12 @@ def simulate_divided(
     """
     rule = policy.rule
     assert rule is not None, "the policy has a compiled rule"
+    # intervals are recorded by job, so every job must then be a kind of its own
     jobs = jobs_of(policy, view, ticks_per_second=ticks_per_second, alone=intervals is not None)
     # Under a policy that foresees, later arrivals do not change a JCT. With exact sizes and
     # free resizing the simulated JCT is then the prediction.
     jct_is_prediction = policy.foresees and not policy.size_error and not policy.resize_s
-    no_rollouts = jct_is_prediction or policy.reserved_end is not None
+    no_rollouts = jct_is_prediction or policy.reserved_end_row is not None
     wants_rollout = np.zeros_like(wants_prediction) if no_rollouts else wants_prediction
     record, last_state = _run(policy, rule, jobs, wants_rollout, intervals is not None)
     if intervals is not None:
@@ -143,8 +144,8 @@ def simulate_divided(
     predicted_jct = record.predicted_jct
     if jct_is_prediction:
         predicted_jct = np.where(wants_prediction, jct, math.nan)
-    if policy.reserved_end is not None:
-        reserved_end = last_state.own_floats[policy.reserved_end, : len(jct)]
+    if policy.reserved_end_row is not None:
+        reserved_end = last_state.own_floats[policy.reserved_end_row, : len(jct)]
         reserved_jct = (reserved_end - jobs.submit) / ticks_per_second
         predicted_jct = np.where(wants_prediction, reserved_jct, math.nan)
     columns: dict[str, Floats | Ints] = {"fair_jct": fair_jct, "predicted_jct": predicted_jct}
@@ -168,6 +169,7 @@ def _run(
 
     def run_once(wants_rollout: Flags, num_spans: int) -> tuple[DivisionRecord, ElasticState]:
         state = ElasticState.of(jobs, rule.memory)
+        # no job arrives in a rollout, which therefore only reads `at_arrival`
         rollout = ElasticState.of(jobs, rule.memory)._replace(at_arrival=state.at_arrival)
         record = DivisionRecord.empty(wants_rollout, num_spans)
         rule.run(jobs, rollout_jobs, rule_settings, state, rollout, record, keeps_intervals)
@@ -188,6 +190,8 @@ def _append_spans(intervals: Intervals, spans: Floats, jobs: ElasticJobs) -> Non
     end_s = end / jobs.ticks_per_second
     relative_rate = rate / jobs.full_speed[job.astype(int)]
     no_type = np.full(len(job), -1.0)
+    # rows of `Intervals.blocks`: job, first job of its group (here the job), start, end, GPUs that
+    # are charged and used, relative rate, column of the GPU type
     columns = [job, job, start_s, end_s, gpus, gpus, relative_rate, no_type]
     intervals.blocks.append(np.array(columns))
 
@@ -339,7 +343,9 @@ def _advance(jobs: ElasticJobs, state: ElasticState, now: float) -> None:
             elif now > state.progress_from[job]:
                 begin = max(clock[NOW], state.progress_from[job])
                 state.work_left[job] -= state.rate[job] * ((now - begin) / jobs.ticks_per_second)
-        clock[HELD_GPU_S] += min(clock[DEMAND], jobs.gpus) * seconds
+        # Jobs hold all GPUs that they demand, up to the cluster. A rule that leaves GPUs idle sets
+        # DEMAND to the GPUs held.
+        clock[HELD_GPU_S] += min(clock[BUSY], jobs.gpus) * seconds
         clock[NOW] = now
     count_event(state)
 

@@ -73,7 +73,7 @@ class Engine:
             next_decision = self._next_decision(undecided)
             # One call may simulate several rounds. Arrivals and completions inside them are handled
             # at the next decision.
-            may_be_late = driver.rounds is not None and driver.rounds.events_after_call
+            may_be_late = driver.rounds is not None and driver.rounds.simulates_many_rounds
             is_inside = event < next_decision < math.inf and next_decision <= stop_time
             is_late = may_be_late and is_inside
             instant = next_decision if is_late else min(event, next_decision)
@@ -82,7 +82,8 @@ class Engine:
             if instant > stop_time:
                 return
             now = view.now = yield from self._sleep(instant)
-            # the earliest completion, or an arrival that ties with it, takes in no later completion
+            # At the earliest completion, or at an arrival that ties with it, completions up to that
+            # completion are due. At other events, `completion_factor` decides which are due.
             is_tie = abs(completion - now) <= tie_window_s
             due = completion if is_tie else now * times.completion_factor
             if completion_heap and completion_heap[0][0] <= due:
@@ -156,6 +157,8 @@ class Engine:
         """Let the policy decide, carry the decision out, and predict completions."""
         holdings = self.holdings
         driver = self.driver
+        # set if a start is charged in every interval between decisions; it then also records
+        # progress and predicts completions
         interval_starts = holdings.interval_starts
         if interval_starts is not None:
             holdings.settle(now)

@@ -55,7 +55,7 @@ def make_rounds(
     if isinstance(perf, Renewing):
         raise renewals_refused()
     interval_blocks = holdings.intervals.blocks if settings.keep_intervals else None
-    rates_from_speeds = speeds.determine_rates(perf)
+    rates_from_speeds = speeds.rates_follow(perf)
     if rounds.ideal:
         if settings.overhead is not None:
             raise ParamError(

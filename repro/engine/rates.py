@@ -1,4 +1,7 @@
-"""Rates of the members of a gang under the performance model."""
+"""Rates of the jobs of a gang under the performance model.
+
+A gang is one job, or a group of jobs on the same GPUs.
+"""
 
 from collections.abc import Sequence
 
@@ -45,7 +48,7 @@ class RunRates:
         self._by_type = isinstance(perf, ByType)
 
     def of(self, run: Run, nodes: Nodes) -> tuple[Sequence[float], Sequence[float]]:
-        """Speed of every member relative to running alone, and seconds per unit of its work.
+        """Speed of every job of a gang relative to running alone, and seconds per unit of its work.
 
         The seconds are empty unless ``needs_unit_s`` is set and the model is `Paced`.
         """
@@ -54,7 +57,7 @@ class RunRates:
             if len(run.jobs) > 1:
                 raise PolicyError(
                     f"policy {self._policy!r} groups jobs; simulate it with a performance model "
-                    f"(perf=...) that says how fast the members run"
+                    f"(perf=...) that has the rates of grouped jobs"
                 )
             return (run.gpus / table.gpus[run.jobs[0]],), ()
         if self._by_type and run.gpu_type is None:

@@ -30,6 +30,7 @@ class RunSettings:
     until: Iterable[object] | None = None
     #: instant (s) at which the simulation ends even if jobs are unfinished
     stop_time: float = math.inf
+    #: whether the intervals in which jobs hold GPUs are recorded (`Result.intervals`)
     keep_intervals: bool = True
     #: number of jobs whose completion is predicted at their arrival; None: all jobs
     predict: int | None = 0

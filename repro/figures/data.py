@@ -32,7 +32,9 @@ class Provenance:
     name: str
     kind: str
     sha256: str | None
+    #: whether the values are generated (kinds GENERATED and STAND_IN)
     synthetic: bool
+    #: seed of generated values
     seed: int | None = None
 
 
@@ -50,7 +52,7 @@ def open_trace(name: str, seed: int = 0, **options: Any) -> tuple[pd.DataFrame, 
     if not public.is_known(name):
         raise ParamError(
             f"unknown trace {name!r}: no file {own_path(name)}, no generator "
-            f"({', '.join(synth.generators)}), nor {public.unknown(name)}"
+            f"({', '.join(synth.generators)}), nor {public.trace_hint(name)}"
         )
     try:
         public.fetch(name)
@@ -77,12 +79,16 @@ def _generated(
     frame.attrs["synthetic"] = True
     if kind == STAND_IN:
         frame.attrs["stand_in_for"] = name
+    # The durations of a generated trace may come from a stand-in throughput table.
     kind = STAND_IN if frame.attrs.get("stand_in") else kind
     return frame, Provenance(name, kind, content_hash(frame), True, seed)
 
 
 def describe_file(name: str) -> Provenance:
-    """Provenance of a public file at this moment: the file itself or its stand-in."""
+    """Provenance of a public file: its stand-in if the file is missing and has one.
+
+    Otherwise it is the provenance of the registered file, with the registered hash.
+    """
     if public.available(name) or synth.stand_in_for(name)[0] is None:
         return Provenance(name, PUBLIC, public.entry(name).sha256, False)
     return Provenance(name, STAND_IN, None, True)

@@ -11,7 +11,7 @@ from repro.model.policy import policies
 
 #: Inputs that list the policies of a figure.
 _LISTS = ("policies", "series")
-_FORM = "give the name of a policy, a list of names, or {policy: NAME, settings: {…}}"
+_FORM = "give the name of a policy, {policy: NAME, settings: {…}, label: TEXT}, or a list of these"
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,9 @@ def policy_entries(policies: Mapping[str, Any] | Sequence[str]) -> dict[str, tup
 def with_extra(inputs: Mapping[str, Any], extra: list[ExtraPolicy]) -> dict[str, Any]:
     """Inputs with the extra policies at the end of the figure's policies.
 
-    The policies have one of four forms: ``{label: [policy, settings]}``,
-    ``{label: {policy, settings}}``, ``{policy: settings}``, or a list of names.
+    The policies have one of four forms: ``{label: [policy, settings]}``, a list of names,
+    ``{label: {policy, settings}}`` in the input ``series``, or ``{policy: settings}`` in the input
+    ``policies``.
     """
     merged = dict(inputs)
     if not extra:
@@ -115,6 +116,7 @@ def _entry_like(entries: Mapping[str, Any], key: str, item: ExtraPolicy) -> Any:
     first_entry = next(iter(entries.values()), None)
     if isinstance(first_entry, list):
         return [item.name, dict(item.settings)]
+    # A mapping in `series` has the keys policy and settings. In `policies` it is the settings.
     if key == "series":
         return {"policy": item.name, "settings": dict(item.settings)}
     _refuse_label(item)

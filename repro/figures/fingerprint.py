@@ -23,8 +23,8 @@ BYSTANDERS = (
 def fingerprint(entry: FigureEntry, profile: str, parameters: Mapping[str, Any]) -> str:
     """Hash of everything that a figure's result depends on, except public and user's files.
 
-    Parameters of the notebook that have their default value do not count. Neither do figure_id,
-    profile and out; the id and the profile are in every hash.
+    Parameters of the notebook that have their default value do not count, nor does ``out``. The id
+    and the profile are hashed from the arguments, not from ``parameters``.
     """
     defaults = accepted_by(entry)
     # `...` is the default of an absent parameter, and of one that the notebook computes

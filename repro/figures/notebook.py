@@ -64,7 +64,8 @@ def accepted(notebook: Path) -> dict[str, Any]:
 def accepted_by(entry: FigureEntry) -> dict[str, Any]:
     """Names and values of the parameters of a figure's notebook, as `accepted`.
 
-    A notebook that other figures name must have the parameter ``figure_id``.
+    If the figure uses a notebook with another stem than its own, that notebook must have the
+    parameter ``figure_id``.
     """
     values = accepted(entry.notebook)
     if entry.names_notebook and FIGURE_ID not in values:

@@ -42,7 +42,8 @@ def differences(
 def folder(out: Path, figure_id: str, changed: Mapping[str, Any], profile: str, seed: Any) -> Path:
     """Folder of a run: the figure's folder below ``out``, or a separate folder for a variation.
 
-    Variations of the usual folders of results are in ``build/variations``.
+    If ``out`` is ``figures`` or ``build/figures``, variations are in ``build/variations``.
+    Otherwise they are in the folder ``variations`` of ``out``.
     """
     if not changed:
         return out / figure_id

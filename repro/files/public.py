@@ -88,15 +88,15 @@ def is_known(name: str) -> bool:
     return name in entries()
 
 
-def unknown(name: str) -> str:
-    """End of a message about an unknown public trace ``name``: ``a public trace; did you …``."""
+def trace_hint(name: str) -> str:
+    """Words for an error about an unknown name: ``a public trace; did you …``."""
     return f"a public trace{near(name, entries())} (see repro trace list)"
 
 
 def entry(name: str) -> PublicFile:
     """Public file ``name``; DataMissingError if there is none."""
     if name not in entries():
-        raise DataMissingError(f"{name!r} is not the name of {unknown(name)}")
+        raise DataMissingError(f"{name!r} is not the name of {trace_hint(name)}")
     return entries()[name]
 
 

@@ -12,7 +12,7 @@ from repro.base import paths
 from repro.base.errors import DataMissingError, ParamError, ReproError, TraceError
 from repro.base.typing import Floats
 
-#: Required columns of each table of ``traces/``; their names end with units.
+#: Required columns of each table of ``traces/``. A suffix ``_s`` means seconds.
 MEASURED = {
     "philly_hours": ("hour", "week", "hour_of_week", "jobs", "probes"),
     "philly_gaps": ("jobs_per_hour", "level", "gap_s"),

@@ -30,10 +30,10 @@ HOLDERS, PRESENT, EVENTS, PRESENT_SUM = range(4)
 #: - present instant (ticks, see `ElasticJobs.ticks_per_second`),
 #: - end of the lease (ticks),
 #: - GPU-seconds held so far,
-#: - total demand of the jobs present (GPUs). The loop takes the smaller of this and the GPUs of the
-#:   cluster as the GPUs held. A rule that leaves GPUs idle overwrites it with the GPUs held.
+#: - busy GPUs, which HELD_GPU_S counts up to the GPUs of the cluster: the total demand of the jobs
+#:   present. A rule that leaves GPUs idle writes the GPUs held instead.
 #: - instant (ticks) at which the rule wants to divide GPUs again.
-NOW, LEASE_ENDS, HELD_GPU_S, DEMAND, WAKE = range(5)
+NOW, LEASE_ENDS, HELD_GPU_S, BUSY, WAKE = range(5)
 
 
 class ElasticJobs(NamedTuple):
@@ -157,9 +157,9 @@ def mean_jobs(s: ElasticState, job: int) -> float:
     return float(present_sum / (1 + s.tally[EVENTS] - s.at_arrival[1, job]))
 
 
-# Rounds and Themis have compiled heaps of their own instead of a shared one. Numba does not cache a
-# heap that gets its order as a compiled function. Runs with a shared heap would take up to 1.6
-# times as long (docs/architecture.md).
+# This heap orders jobs by key and tie. `engine/rounds/kernel.py` and Themis have heaps with other
+# orders. One heap that is passed its order would serve all three, but Numba would not cache its
+# callers, and runs would take up to 1.6 times as long (docs/architecture.md).
 @njit()
 def push(heap: Ints, key: Floats, tie: Ints, start: int, size: int, job: int) -> None:
     """Add a job to the binary heap of ``size`` jobs from ``start`` on.
@@ -271,7 +271,7 @@ class Elastic(Policy):
     foresees: ClassVar[bool] = False
     #: row of `ElasticState.own_floats` with the end that each job reserves at arrival. The policy
     #: predicts this end. None: it reserves no ends.
-    reserved_end: ClassVar[int | None] = None
+    reserved_end_row: ClassVar[int | None] = None
 
     @property
     def lease_s(self) -> float:
@@ -282,7 +282,8 @@ class Elastic(Policy):
         """Group of each job as a number, (jobs,), and number of groups.
 
         A group is a class of the policy if `has_classes`, otherwise a kind of equal jobs. With
-        ``alone``, every job is a kind of its own.
+        ``alone`` a policy that groups by kind makes every job a kind of its own. By default all
+        jobs are one group.
         """
         return np.zeros(len(jobs.work), np.int64), 1
 
@@ -370,7 +371,7 @@ def count_event(s: ElasticState) -> None:
 def arrive(s: ElasticState, jobs: ElasticJobs, job: int) -> None:
     """Record an arrival."""
     s.tally[PRESENT] += 1
-    s.clock[DEMAND] += jobs.demand[job]
+    s.clock[BUSY] += jobs.demand[job]
     s.at_arrival[0, job] = s.tally[PRESENT]
     s.at_arrival[1, job] = s.tally[EVENTS]
     s.at_arrival[2, job] = s.tally[PRESENT_SUM]
@@ -380,7 +381,7 @@ def arrive(s: ElasticState, jobs: ElasticJobs, job: int) -> None:
 def depart(s: ElasticState, jobs: ElasticJobs, job: int) -> None:
     """Record a completion."""
     s.tally[PRESENT] -= 1
-    s.clock[DEMAND] -= jobs.demand[job]
+    s.clock[BUSY] -= jobs.demand[job]
     s.gpus[job] = s.work_left[job] = 0.0
 
 

@@ -19,14 +19,13 @@ min_realloc_interval_s      0.0       gavel          1920.0         RULES (round
 whole_steps                 False     gavel          True           RULES (rounds)
 drop_unallocated            False     gavel          True           RULES (rounds)
 idle_reset                  False     gavel          True           RULES (rounds)
-idle_reset, generated trace False     gavel          False          engine.simulate
 default of predict          none      pcs            all jobs       engine.simulate
 default of keep_intervals   True      pcs            False          engine.simulate
 default of perf             nominal   pcs            pcs_speedups() engine.simulate
 tolerance of completions    1e-13     pcs            0.0            engine.elastic
 stand-ins (CLI)             used      all others     refused        cli.simulate
 --placement-sensitive       allowed   gavel          refused        cli.simulate
-thresholds                  3200      tiresias, muri 3250, 7200     tiresias_l, tiresias_g
+thresholds                  (3200,)   tiresias, muri (3250, 7200)   tiresias_l, tiresias_g
 exact_demotion              True      tiresias, muri False          tiresias_l, tiresias_g
 whole_second_limits         False     muri           True           tiresias_l, tiresias_g
 history_ties                False     tiresias, muri True           tiresias_l, tiresias_g
@@ -56,6 +55,8 @@ drop_lost                   True      gavel          False          min_cost_slo
 `RULES` has the rule sets, and ``(rounds)`` is the field `Rules.rounds`. Names with a dot are
 modules of `repro`. All other names are modules of `repro.policies`, which set parameters by
 `Policy.rule_values`.
+
+On a generated trace `repro.engine.simulate` sets idle_reset to False under ``gavel``, too.
 """
 
 from collections.abc import Mapping

@@ -11,8 +11,8 @@ from repro.base.errors import ParamError, TraceError
 from repro.base.typing import Floats, Ints
 from repro.model.jobs import JobTable
 
-#: Reader of the models of jobs, for messages.
-READER = "a throughput table (--throughputs)"
+#: Input that needs the column ``model``, for messages.
+NEEDS_MODEL = "a throughput table (--throughputs)"
 
 
 @runtime_checkable
@@ -48,13 +48,13 @@ class Speeds:
         self.gpu_types: tuple[str | None, ...] = tuple(sorted(capacity, key=str))
         self.gpu_counts = np.array([capacity[gpu_type] for gpu_type in self.gpu_types], dtype=float)
         #: the performance model, if it has throughputs by GPU type; otherwise all speeds are 1
-        self.perf: ByType | None = None
+        self.throughputs: ByType | None = None
         if isinstance(perf, ByType) and None not in capacity:
-            self.perf = perf
+            self.throughputs = perf
         #: whether there are throughputs by GPU type
-        self.has_throughputs = self.perf is not None
+        self.has_throughputs = self.throughputs is not None
         #: the performance model of the run, of any class
-        self.model = perf
+        self.performance = perf
         self._table = table
         #: number of each kind, filled by `codes`
         self._kinds: dict[tuple[str | None, int], int] = {}
@@ -65,7 +65,7 @@ class Speeds:
         # Without throughputs the model has no effect, so its column does not count as an input.
         models: Sequence[str | None] = table.uncounted_models
         if self.has_throughputs:
-            models = table.named_models(READER)
+            models = table.named_models(NEEDS_MODEL)
         return models[job], table.gpus[job]
 
     @cached_property
@@ -95,13 +95,15 @@ class Speeds:
         """
         count = self.codes.max(initial=-1) + 1
         shape = count, count, 2, len(self.gpu_types)
-        if self.perf is None:
+        if self.throughputs is None:
             return np.broadcast_to(0.0, shape)
         speeds = np.zeros(shape)
         for (model_a, gpus_a), a in self._kinds.items():
             for (model_b, gpus_b), b in self._kinds.items():
                 if gpus_a == gpus_b:
-                    pair = self.perf.pair_speeds(model_a, gpus_a, model_b, gpus_b, self.gpu_types)
+                    pair = self.throughputs.pair_speeds(
+                        model_a, gpus_a, model_b, gpus_b, self.gpu_types
+                    )
                     speeds[a, b] = np.where(self.gpu_counts >= gpus_a, pair, 0.0)
         speeds.setflags(write=False)
         return speeds
@@ -121,9 +123,9 @@ class Speeds:
         """Throughput of a job by the performance model (steps/s), (GPU types,)."""
         model, gpus = self.kind(job)
         speeds = np.ones(len(self.gpu_types))
-        if self.perf is not None:
+        if self.throughputs is not None:
             try:
-                speeds = np.array(self.perf.speeds(model, gpus, self.gpu_types), dtype=float)
+                speeds = np.array(self.throughputs.speeds(model, gpus, self.gpu_types), dtype=float)
             except ParamError as error:
                 raise ParamError(f"job {self._table.ids[job]!r}: {error}") from None
         speeds = np.where(self.gpu_counts >= gpus, speeds, 0.0)
@@ -139,31 +141,35 @@ class Speeds:
     def steps_per_unit(self, jobs: Sequence[int]) -> Floats | float:
         """Training steps per unit of work, (jobs,). Without throughputs: seconds alone per unit."""
         table = self._table
-        if self.perf is None:
+        if self.throughputs is None:
             return np.array([table.solo[job] for job in jobs])
         if table.counts_steps:
             return 1.0
         speeds: Floats = self.on_reference[list(jobs)]
         for index in np.flatnonzero(np.isnan(speeds))[:1].tolist():
             # this look-up raises an error with the missing throughput
-            self.perf.speeds(*self.kind(jobs[index]), (self.perf.reference,))
+            self.throughputs.speeds(*self.kind(jobs[index]), (self.throughputs.reference,))
         return speeds
 
     @cached_property
     def on_reference(self) -> Floats:
         """Throughput of each job on the reference GPU type (steps/s), (jobs,); NaN if unknown."""
-        assert self.perf
+        assert self.throughputs
         speed: dict[Hashable, float] = {}
         kinds = [self.kind(job) for job in range(self._table.count)]
         for kind in set(kinds):
             try:
-                (speed[kind],) = self.perf.speeds(*kind, (self.perf.reference,))
+                (speed[kind],) = self.throughputs.speeds(*kind, (self.throughputs.reference,))
             except ParamError:
                 speed[kind] = np.nan
         return np.array([speed[kind] for kind in kinds], dtype=float)
 
-    def determine_rates(self, perf: object | None) -> bool:
-        """Whether these throughputs determine the rate of every job under ``perf``."""
+    def rates_follow(self, perf: object | None) -> bool:
+        """Whether the rates of all jobs follow from these throughputs.
+
+        They do without a performance model ``perf``, or if every job has a throughput above 0 on
+        the reference type.
+        """
         return perf is None or (self.has_throughputs and bool((self.on_reference > 0).all()))
 
     def _never_fits(self, job: int) -> TraceError:

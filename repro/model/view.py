@@ -185,9 +185,9 @@ class View:
     def curves(self) -> tuple[Floats, Ints]:
         """Speed-up curves, and the curve of each job (0: linear); see `Curves`."""
         table = self._table
-        if not isinstance(self._speeds.model, Curves):
+        if not isinstance(self._speeds.performance, Curves):
             return np.zeros((1, 2)), np.zeros(table.count, np.int64)
-        return self._speeds.model.table(table.models, table.gpus, table.ids)
+        return self._speeds.performance.table(table.models, table.gpus, table.ids)
 
     def held(self, job: int) -> float:
         """GPUs that the job holds."""
@@ -354,7 +354,7 @@ class View:
     def throughputs(self) -> object | None:
         """Throughput table of the run, None if there is none; input "throughput"."""
         self._require("throughput")
-        return self._speeds.perf
+        return self._speeds.throughputs
 
     def speeds(self, job: int) -> Floats:
         """Throughput on each GPU type (steps/s), (GPU types,); input "throughput".

@@ -16,8 +16,8 @@ class CheckpointOverhead(Overhead):
     ``pause`` is the time of a checkpoint (s) by model, ``default_pause`` that of other models.
     ``resume`` is the time of a restore (s), equal for all models.
 
-    Tiresias, NSDI 2019, Figure 4 (pause) and section 5.2.4 (mean cost of a preemption); without a
-    pause, Gavel, OSDI 2020, section 5 (preemption overhead, Table 4).
+    With a pause: Tiresias, NSDI 2019, Figure 4 (pause) and section 5.2.4 (mean cost of a
+    preemption). With ``resume`` alone: Gavel, OSDI 2020, section 5 (preemption overhead, Table 4).
     """
 
     pause: Mapping[str, float]

@@ -19,7 +19,7 @@ _MODELS = ModelTable("gavel_models.csv", ("model", "task", "dataset", "batch_siz
 
 @dataclass(frozen=True)
 class JobType:
-    """A model with its batch size: one row of the throughput table."""
+    """A model with its batch size. The throughput table has a row for each of its gang sizes."""
 
     model: str
     batch_size: int | None
@@ -52,10 +52,11 @@ def job_types() -> tuple[JobType, ...]:
 def gavel_like() -> ThroughputTable:
     """Stand-in for Gavel's throughput table, from trends fitted per model and GPU type.
 
-    Alone, the logarithm of the throughput is a parabola in the logarithm of the batch size.
-    Scale-out and the loss of unconsolidated gangs are lines. In a pair each job keeps a part of its
-    throughput that depends on model and batch size of both. Pairs that do not fit into memory have
-    throughput 0, and so have all pairs of distributed gangs, which were never measured.
+    Alone, the logarithm of the throughput is a parabola in the logarithm of the batch size. The
+    logarithms of the gain by scale-out and of the factor of unconsolidated gangs are linear in that
+    of the batch size. In a pair each job keeps a part of its throughput that depends on model and
+    batch size of both. Pairs that do not fit into memory have throughput 0, and so have all pairs
+    of distributed gangs, which were never measured.
     """
     rows_of_file = measured("gavel_speeds").itertuples(index=False)
     fitted = _Fitted(
@@ -90,7 +91,7 @@ class _Fitted:
     def _at(self, quantity: str, job: JobType, gpu_type: str, gang: int = 1) -> float:
         """Trend at a job's batch size.
 
-        The variable is the logarithm to base 2 of the batch size, for memory its thousands.
+        The variable is log2 of the batch size. For memory it is the batch size in thousands.
         """
         constant, slope, curvature = self.trends[quantity, job.model, gpu_type, gang]
         x = (job.batch_size or 0) / 1000 if quantity == "memory" else job.log2_batch_size
@@ -114,8 +115,8 @@ class _Fitted:
             fits = _GANG_MEMORY * self._at("memory", job, gpu_type) < 1.0
             speed = self._alone(job, gpu_type) * float(gain) if fits else 0.0
             consolidated[gpu_type] = speed
-            loss = 2 ** self._at("unconsolidated", job, gpu_type, gang)
-            unconsolidated[gpu_type + UNCONSOLIDATED] = speed * float(loss)
+            spread_factor = 2 ** self._at("unconsolidated", job, gpu_type, gang)
+            unconsolidated[gpu_type + UNCONSOLIDATED] = speed * float(spread_factor)
         return consolidated | unconsolidated
 
     def pair(self, first: JobType, second: JobType, gpu_type: str) -> tuple[float, float]:

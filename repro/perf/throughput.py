@@ -15,7 +15,7 @@ from repro.base.typing import Floats
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.records import Nodes
-from repro.model.speeds import READER
+from repro.model.speeds import NEEDS_MODEL
 
 Row = Mapping[str, float]
 #: GPU type to the steps/s of the first and of the second model.
@@ -127,7 +127,7 @@ class ThroughputTable:
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
         """Rate of each member, relative to its throughput alone on the reference type."""
-        model_of = table.named_models(READER)
+        model_of = table.named_models(NEEDS_MODEL)
         models = tuple([model_of[job] for job in run.jobs])
         widths = tuple([table.gpus[job] for job in run.jobs])
         spread = self.server_gpus > 0 and len(nodes) > math.ceil(run.gpus / self.server_gpus)

@@ -28,15 +28,16 @@ def load_throughputs(source: Source = PUBLIC, reference: str = "v100") -> Throug
     """Read a throughput table; each file is read once per process.
 
     A JSON file has Gavel's form: ``{gpu type: {"('<job type>', <gang>)": {"null": steps/s alone,
-    "('<other>', <gang>)": [steps/s, steps/s of the other]}}}``. GPU types named
-    ``<gpu type>_unconsolidated`` hold gangs on more nodes than they need.
+    "('<other>', <gang>)": [steps/s, steps/s of the other]}}}``. An entry
+    ``<gpu type>_unconsolidated`` has the throughputs of gangs on more nodes than they need.
 
     A CSV file has one row per throughput: job_type, scale_factor (GPUs of the gang), gpu_type and
     steps_per_second. Rows of pairs also have job_type_b and steps_per_second_b, which are empty
     elsewhere. One order of each pair is enough.
 
-    A table may have no pairs. If it has a pair for a GPU type and gang size, it has the pairs of
-    all job types with throughputs there. Throughput 0 means that the job cannot run there.
+    A table may have no pairs. A table with a pair for a GPU type and gang size must have all pairs
+    of the job types that have a throughput for this type and size. Throughput 0 means that a job
+    or pair cannot run on the type.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def throughputs_of(trace: pd.DataFrame) -> ThroughputTable | None:
 
 
 def is_stand_in(source: Source) -> bool:
-    """Whether ``source`` is the stand-in, or a public table that it replaces."""
+    """Whether ``source`` is the stand-in, or a name without an available public file."""
     if not isinstance(source, str | Path) or os.path.isfile(Path(source).expanduser()):
         return False
     if str(source) == STAND_IN:
@@ -102,8 +103,8 @@ def _public(name: str) -> Path | None:
         return None
     if not public.is_known(name):
         raise TraceError(
-            f"{name}: no such file, nor {public.unknown(name)}; a throughput table is a JSON or "
-            f"CSV file, {PUBLIC}, {PUBLIC}-physical or {STAND_IN}"
+            f"{name}: no such file, nor {public.trace_hint(name)}; a throughput table is a "
+            f"JSON or CSV file, {PUBLIC}, {PUBLIC}-physical or {STAND_IN}"
         )
     file_format = public.entry(name).format
     if file_format != "throughputs":

@@ -25,8 +25,9 @@ class TypePlacer(Placer):
         index_of = {node: index for index, node in enumerate(self._nodes)}
         if not set(tasks) <= set(index_of):
             raise PolicyError(
-                f"job {job} names nodes {tasks} and GPUs of type {self._gpu_type!r}, "
-                f"which are on other nodes ({len(index_of)} nodes, first {self._nodes[:3]})"
+                f"job {job} asks for GPUs of type {self._gpu_type!r} on nodes {tasks}, but not all "
+                f"of these nodes have that type; name some of its {len(index_of)} nodes, such as "
+                f"{self._nodes[:3]}"
             )
         allocation = self._inner.claim(job, tuple(index_of[node] for node in tasks))
         return self._in_cluster(allocation)

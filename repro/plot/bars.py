@@ -45,7 +45,8 @@ def bar_chart(
     group, value : str
         Columns of the group (horizontal axis) and of the bar's height.
     series : str, optional
-        Column of the series inside a group. If it is ``group``, each group has one coloured bar.
+        Column of the series inside a group. If it is ``group``, each group is one bar with a look
+        of its own.
     published, spread : str, optional
         Columns of the published value (NaN without one) and of half the length of an error bar. A
         published value that all bars of a group share is plotted once, as a line over the group.
@@ -70,7 +71,7 @@ def bar_chart(
     width = _GROUP_FILL / bars_per_group
     by_group = frame.groupby(group, sort=False)
     group_values = [] if published is None else [rows[published] for _, rows in by_group]
-    shared = bars_per_group > 1 and _bars_of_each_group_agree(group_values)
+    shared = bars_per_group > 1 and _published_values_agree(group_values)
     if shared:
         _draw_over_groups(axes, np.array([values.iloc[0] for values in group_values], dtype=float))
     for number, (style, rows) in enumerate(series_rows):
@@ -152,9 +153,11 @@ def tick_bars(axes: Axes, frame: pd.DataFrame, *, value: str, series: str | None
     )
 
 
-def _bars_of_each_group_agree(groups: list[Any]) -> bool:
-    """Whether every group has several bars, all with the same value."""
-    return bool(groups) and all(len(values) > 1 and len(values.unique()) == 1 for values in groups)
+def _published_values_agree(group_values: list[Any]) -> bool:
+    """Whether every group has several bars, all with the same published value."""
+    return bool(group_values) and all(
+        len(values) > 1 and len(values.unique()) == 1 for values in group_values
+    )
 
 
 def _draw_over_groups(axes: Axes, values: Floats) -> None:

@@ -13,16 +13,20 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 from repro.plot.panel import COLUMN_INCHES, PanelOptions, owner, panel_axes
 from repro.plot.style import styled
 
-#: Lengths in inches: gaps between columns and rows, margins, layer names, a line of text.
+#: Gaps between columns and between rows of boxes (inches).
 _COLUMN_GAP = 0.62
 _ROW_GAP = 0.42
+#: Margin above the first and below the last row (inches).
 _EDGE = 0.12
+#: Width and height of the figure beyond those of the chart (inches).
 _PAD = 0.1
-_LAYER = 0.72
+#: Width of the column of layer names (inches).
+_LAYER_WIDTH = 0.72
+#: Height of a line of text (inches).
 _LINE = 0.105
 #: Letters per inch of the words and of the names in a box.
-_WORDS_PER_INCH = 18.5
-_NAMES_PER_INCH = 21.0
+_WORD_LETTERS_PER_INCH = 18.5
+_NAME_LETTERS_PER_INCH = 21.0
 
 
 @styled
@@ -34,35 +38,43 @@ def diagram_chart(
     Parameters
     ----------
     boxes : DataFrame
-        One row per box. Columns: box (its key), row (from 0), layer (name of the row, or ""),
-        place (its middle) and room (its width), both fractions of the chart's width, words, and
-        names (of this package, with blanks between). A box without names has a dashed border.
+        One row per box. The chart's width is without the layer names. Columns:
+
+        - box: key of the box.
+        - row: number of the row, from 0.
+        - layer: name of the row, or "".
+        - place: horizontal middle of the box, a fraction of the chart's width.
+        - room: width available to the box, a fraction of the chart's width. All boxes are as wide
+          as the smallest room, less the gap between columns.
+        - words: text of the box.
+        - names: names of this package, separated by blanks. A box without names has a dashed
+          border.
     arrows : sequence
         Start, end, words on the arrow, and its bend to the right as a fraction of its length. The
         last two may be left out.
     """
-    left = _LAYER if boxes["layer"].any() else 0.0
+    left = _LAYER_WIDTH if boxes["layer"].any() else 0.0
     inches = COLUMN_INCHES[panel.setdefault("columns", 2)] - _PAD
     width = boxes["room"].min() * (inches - left) - _COLUMN_GAP
-    titles = [textwrap.wrap(text, int(width * _WORDS_PER_INCH)) for text in boxes["words"]]
-    names = [_broken_at_dots(text, int(width * _NAMES_PER_INCH)) for text in boxes["names"]]
+    titles = [textwrap.wrap(text, int(width * _WORD_LETTERS_PER_INCH)) for text in boxes["words"]]
+    names = [_broken_at_dots(text, int(width * _NAME_LETTERS_PER_INCH)) for text in boxes["names"]]
     lines = [len(title) + len(code) for title, code in zip(titles, names, strict=True)]
     heights = _LINE * boxes.assign(lines=lines).groupby("row")["lines"].max().to_numpy() + 0.13
-    middles = (heights + _ROW_GAP).cumsum() - _ROW_GAP + _EDGE - heights / 2
+    row_middles = (heights + _ROW_GAP).cumsum() - _ROW_GAP + _EDGE - heights / 2
     bottom = (heights + _ROW_GAP).sum() - _ROW_GAP + 2 * _EDGE
     axes = panel_axes(panel, height=bottom + _PAD)
     axes.set(xlim=(0, inches), ylim=(bottom, 0), aspect="equal")
     axes.set_axis_off()
     for row, layer in enumerate(boxes.groupby("row")["layer"].first()):
         if layer:
-            corner = (0, middles[row] - heights[row] / 2 - 0.1)
+            corner = (0, row_middles[row] - heights[row] / 2 - 0.1)
             axes.add_patch(Rectangle(corner, inches, heights[row] + 0.2, fc="#ececec", lw=0))
-            axes.text(0.06, middles[row], layer, va="center", weight="bold", size=6.5)
+            axes.text(0.06, row_middles[row], layer, va="center", weight="bold", size=6.5)
     patches = {}
     rows = zip(boxes["box"], boxes["row"], boxes["place"], titles, names, strict=True)
-    for box, row, middle, title, code in rows:
-        x = left + middle * (inches - left)
-        y = middles[row]
+    for box, row, place, title, code in rows:
+        x = left + place * (inches - left)
+        y = row_middles[row]
         patches[box] = FancyBboxPatch(
             (x - width / 2, y - heights[row] / 2),
             width,
@@ -83,7 +95,8 @@ def diagram_chart(
 
 
 def _broken_at_dots(names: str, letters: int) -> list[str]:
-    """Lines of at most ``letters`` letters, one per name; long names are broken at their dots."""
+    """Lines of about ``letters`` letters, one per name; long names are broken at their dots."""
+    # each dot adds a blank that is removed afterwards; two blanks are allowed for
     spaced = [textwrap.wrap(name.replace(".", " ."), letters + 2) for name in names.split()]
     return [line.replace(" .", ".") for lines in spaced for line in lines]
 

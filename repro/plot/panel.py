@@ -53,9 +53,9 @@ def new_figure(
 ) -> tuple[Figure, list[Axes]]:
     """Make an empty figure with panels in some ``rows``, of equal or given ``widths``.
 
-    It is 1 or 2 paper ``columns`` wide (3.33 or 7 inches) and ``height`` inches high. Several
-    panels share one legend above them. With ``legend="panels"`` each panel has its own, as a single
-    panel has unless ``legend`` is "shared".
+    It is 1 or 2 paper ``columns`` wide (3.33 or 7 inches) and ``height`` inches high. By default,
+    several panels share one legend above them, and a single panel has its own. ``legend`` overrides
+    this: "shared" or "panels".
     """
     if columns not in COLUMN_INCHES:
         raise ParamError(f"a figure is 1 or 2 columns wide, not {columns!r}")
@@ -87,7 +87,10 @@ def finish(axes: Axes, panel: PanelOptions) -> Figure:
 
 
 def _mark_points_outside(axes: Axes) -> None:
-    """Mark points beyond the vertical axis by an arrow at its end, the first also by its value."""
+    """Mark points above or below the range of the vertical axis by arrows at its ends.
+
+    The first arrow of each line and end also shows the value of its point.
+    """
     # On an inverted axis (lanes, rows of a matrix) no point is outside.
     if axes.yaxis_inverted() or axes.xaxis_inverted():
         return
@@ -188,8 +191,8 @@ def legend(axes: Axes) -> None:
 def shared_legend(figure: Figure) -> Figure:
     """Replace the legends of all panels by one legend above them; return the figure.
 
-    A figure of several panels from `new_figure` gets it when it is shown or saved. Lines and bars
-    with the same label share one key that shows both.
+    Figures of `new_figure` get it when they are shown or saved, unless each panel has its own
+    legend. Lines and bars with the same label share one key that shows both.
     """
     handles_of: dict[str, dict[type, Any]] = {}
     panels = [axes for axes in figure.axes if axes.get_legend() is not None]

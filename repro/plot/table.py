@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Unpack
@@ -58,12 +59,15 @@ _SIDE_PAD = 0.06
 _ROW_PAD = 0.04
 #: Padding around the table (inches).
 _PAD = 0.1
-#: Natural width of the widest column (inches).
+#: Largest natural width of a column (inches), unless its least width is larger.
 _WIDEST = 2.2
 
 
 class _Cell(NamedTuple):
-    """Our text and the published text of a cell, and their agreement (None: not compared)."""
+    """Our text and the published text of a cell, and their agreement.
+
+    Agreement None: words or nothing, without a published value.
+    """
 
     ours: str
     published: str = ""
@@ -81,8 +85,8 @@ class _Column:
 
     heads: tuple[str, ...]
     cells: list[_Cell]
-    #: whether cells have both values on one line
-    in_pairs: bool = False
+    #: whether both values of a cell are side by side, on one line
+    side_by_side: bool = False
     #: inches
     width: float = 0.0
 
@@ -91,25 +95,30 @@ class _Column:
         """Whether the column has words only, without published values."""
         return not any(cell.agreement for cell in self.cells)
 
-    def in_line(self, cell: _Cell) -> bool:
-        """Whether a cell is one line: ours left, published right of the middle."""
-        return self.in_pairs and cell.agreement is not None
+    def is_side_by_side(self, cell: _Cell) -> bool:
+        """Whether the values of a cell are on one line, ours left and published right."""
+        return self.side_by_side and cell.agreement is not None
 
     def half_widths(self) -> list[float]:
-        """Widths (inches) left and right of the middle of cells in one line."""
+        """Largest width (inches) of our texts and of the published texts.
+
+        Each includes its half of the gap between both values of a cell.
+        """
         gap = _SIDE_PAD / 2 * any(cell.published for cell in self.cells)
         pairs = [cell.texts for cell in self.cells if cell.agreement]
         return [gap + max(_text_width(*texts[side]) for texts in pairs) for side in (0, 1)]
 
     def least_width(self) -> float:
         """Least width (inches) that cuts no word and no pair."""
-        texts = [text for cell in self.cells for text in cell.texts if not self.in_line(cell)]
+        texts = [
+            text for cell in self.cells for text in cell.texts if not self.is_side_by_side(cell)
+        ]
         longest_word = max(
             _text_width(word, font)
             for text, font in [(self.heads[-1], _WORDS), *texts]
             for word in text.split() or [""]
         )
-        pairs = sum(self.half_widths()) if self.in_pairs else 0.0
+        pairs = sum(self.half_widths()) if self.side_by_side else 0.0
         return max(longest_word, pairs) + 2 * _SIDE_PAD
 
     def natural_width(self) -> float:
@@ -137,16 +146,16 @@ def table_chart(
 ) -> Figure:
     """Draw a table whose cells have our value in bold and the published value, smaller.
 
-    A cell with both values is shaded by their distance and shows its sign. The sign is ``=`` if
-    both values are within 2 % and are written alike. Words are compared letter by letter. Words
-    without a published value stay plain.
+    A cell with both values has a shade and a sign (≈, ~, ≠) by their relative distance. The sign is
+    ``=`` if both values are within 2 % and are written alike. Words are compared letter by letter.
+    Words without a published value stay plain.
 
     Parameters
     ----------
     ours : DataFrame
-        Rows and columns in the paper's order, heads with units. A second level of columns is a head
-        over several columns, a second level of rows a group of rows. NaN: not computed. Policies in
-        the index are written with their labels.
+        Rows and columns in the paper's order, heads with units. With two levels of columns, the
+        outer level is a head over several columns. With two levels of rows, the outer level names
+        groups of rows. NaN: not computed. Policies in the index are written with their labels.
     published : DataFrame, optional
         The same rows and columns, or some of them. NaN: not published.
     form : str or mapping, optional
@@ -261,14 +270,16 @@ class _Sheet:
         """Write the cells of a row."""
         cells = [(column, column.cells[number]) for column in columns]
         height = 2 * _ROW_PAD + max(
-            _OURS.line if column.in_line(cell) else sum(font.line for _, font in column.lines(cell))
+            _OURS.line
+            if column.is_side_by_side(cell)
+            else sum(font.line for _, font in column.lines(cell))
             for column, cell in cells
         )
         x = 0.0
         for column, cell in cells:
             if cell.agreement:
                 self.box(x, column.width, height, cell.agreement.shade)
-            if column.in_line(cell):
+            if column.is_side_by_side(cell):
                 self._pair(x, self.y + height / 2, column, cell)
             else:
                 self._stack(x, self.y + height / 2, column, cell)
@@ -276,7 +287,7 @@ class _Sheet:
         self.y += height
 
     def _pair(self, x: float, y: float, column: _Column, cell: _Cell) -> None:
-        """Write ours left and published right of the column's middle."""
+        """Write both values side by side, with the gap at one x in all cells of a column."""
         left, right = column.half_widths()
         middle = x + (column.width + left - right) / 2
         gap = _SIDE_PAD / 2 * any(other.published for other in column.cells)
@@ -349,12 +360,13 @@ def _cell(ours: Any, published: Any, form: str) -> _Cell:
         return _Cell(_written(ours, form), agreement=None if words else OURS_ONLY)
     if pd.isna(ours):
         return _Cell(PUBLISHED_ONLY.sign, _written(published, form), PUBLISHED_ONLY)
-    if isinstance(ours, str) or isinstance(published, str):
+    is_number = not isinstance(ours, str) and not isinstance(published, str)
+    if not is_number or math.isinf(ours) or math.isinf(published):
         agreement = NEAR if ours == published else FAR
     else:
         distance = abs(ours - published) - 1e-9
-        # Equal infinities have distance NaN, and a published 0 has NaN as the last limit. ``not >``
-        # is true for NaN.
+        # NaN counts as inside a limit, hence ``not >``: the last limit of a published 0 is
+        # inf * 0 = NaN.
         agreement = next(
             agreement
             for largest, agreement in AGREEMENTS.items()
@@ -382,12 +394,15 @@ def _available_width(panel: PanelOptions) -> float:
 
 
 def _fit(columns: Sequence[_Column], inches: float) -> None:
-    """Set the widths of columns; cells are one line if that wraps no text."""
+    """Set the widths of columns.
+
+    Both values of a cell are side by side if the natural widths then fit.
+    """
     for column in columns:
-        column.in_pairs = not column.is_words_only
+        column.side_by_side = not column.is_words_only
     if sum(column.natural_width() for column in columns) > inches:
         for column in columns:
-            column.in_pairs = False
+            column.side_by_side = False
     least_widths = [column.least_width() for column in columns]
     if sum(least_widths) > inches:
         raise ParamError(
@@ -409,7 +424,8 @@ def _spans(columns: Sequence[_Column], depth: int) -> Iterator[tuple[str, float,
 
     def head_of(numbered: tuple[int, _Column]) -> tuple[Any, ...]:
         number, column = numbered
-        # The number keeps columns apart whose head is the last one or has no name.
+        # Neighbours with equal heads share one head, except in the last line and where the head is
+        # empty. There the number keeps them apart.
         is_separate = last or not column.heads[depth]
         return column.heads[: depth + 1], number if is_separate else None
 

@@ -1,19 +1,20 @@
 """Compiled interior-point method for the programmes of `repro.solve.max_min`."""
 
-# The programme. Kind k has c_k equal jobs of w_k GPUs; type j has G_j GPUs. All jobs of a kind have
-# the same shares x_j of their time (x_0 = idle time, of value v_0 = 0). The index k is left out:
+# The programme. Kind k has c_k equal jobs of w_k GPUs; type j < n has G_j GPUs. All jobs of a kind
+# have the same shares x_j of their time. x_n is idle time, of value v_n = 0. The index k is left
+# out:
 #
 #   maximise z                                                          its dual
 #   (1) sum_j x_j = 1                    for each job                   tau
 #   (2) sum_k c w x_j + q_j = G_j        for each type                  pi_j
 #   (3) l u - h / u - t = s z + g        for each job, where u = v x    p
-#   (4) x, q, t >= 0 and, with h, u >= 0                                y_j, pi_j, p, y_u
+#   (4) x, q, t >= 0, and if h > 0 also u >= 0                          y_j, pi_j, p, y_u
 #
 # Max-min throughput has l = 1, h = 0. Finish-time fairness, which minimises the time h / u, has
 # l = 0. (3) has the slope l + h / u^2 in u, and m = slope p + y_u is the value of one more unit of
 # u. An optimum also satisfies
 #
-#   (5) y_j + v_j m - tau - w pi_j = 0   for each job and type; y_0 = tau
+#   (5) y_j + v_j m - tau - w pi_j = 0   for each job and type; y_n = tau
 #   (6) sum_k c s p = 1                  for the level, unless z is given
 #   (7) x y = t p = u y_u = b mu, q pi = mu    with mu = 0; b: weight in the barrier, 0 = absent
 #
@@ -26,7 +27,8 @@
 #   (9)  f_j = e_j (v_j - <v>) = sum_i e_i e_j (v_j - v_i) / E   (terms: lift)
 #   (10) d u = gain + S d m,  gain = <v> gap + sum_j f_j pull_j,  S = sum_j f_j v_j   (S: spread)
 #
-# (3), short by ``short``, and (7) of t and u give, with rate = p / t and aim = r_t / p - short,
+# (3), whose left side exceeds its right side by ``excess``, and (7) of t and u give, with
+# rate = p / t and aim = r_t / p - excess,
 #
 #   (11) d p = rate (aim + s d z - slope d u)
 #   (12) d m = slope rate (aim + s d z) - (slope^2 rate + bend) d u + beta,
@@ -46,8 +48,9 @@
 #        flow_ij = e_i e_j / E (own + stiff sum_m e_m (v_i - v_m) (v_j - v_m))
 #
 # (15) in (2) and (14) in (6) are a system of d pi and d z: a row per type and one for the level.
-# Arrays have a line per quantity and a column per kind. Loops over the kinds are short, so that
-# they compile to vectors; a loop that copies a line also compiles in less time than a slice.
+# Arrays have a line per quantity and a column per kind. Most loops over the kinds have a body of
+# one or two statements, so that they compile to vectors. A loop that copies a line also compiles in
+# less time than a slice.
 #
 # `repro.solve.pairs.interior` has another method, a homogeneous embedding without the curve of (3).
 # The two share only Mehrotra's predictor and corrector (SIAM J. Optim. 2, 1992).
@@ -75,7 +78,7 @@ COUNT, LOAD, LEAD, WIDTH, SCALE, FLOOR, LINEAR, INVERSE = range(8)
 #: Lines of `Elimination.row`: 1 / E, <v>, S, slope, the other names of (8) to (14), and
 #: COMMON, the bracket of (15).
 OVER_E, MEAN, SPREAD, SLOPE, OWN, STIFF, TILT, GIVE = range(8)
-GAP, SHORT, AIM, BETA, GAIN, COMMON, DP = range(8, 15)
+GAP, EXCESS, AIM, BETA, GAIN, COMMON, DP = range(8, 15)
 
 
 class LevelProblem(NamedTuple):
@@ -165,9 +168,9 @@ def measure(problem: Any, on: Any, point: Any, z: float, terms: Any) -> None:
         row[SLOPE, k] = job[LINEAR, k] + h_over_u / x[n + 2, k]
         value = job[LINEAR, k] * x[n + 2, k]
         due = job[SCALE, k] * z + job[FLOOR, k]
-        short = value - h_over_u - due - x[n + 1, k]
+        excess = value - h_over_u - due - x[n + 1, k]
         # A slack may be smaller than the rounding error of its terms.
-        row[SHORT, k] = short if abs(short) > ROUNDING * (value + h_over_u + abs(due)) else 0.0
+        row[EXCESS, k] = excess if abs(excess) > ROUNDING * (value + h_over_u + abs(due)) else 0.0
     for k in range(size):
         row[GAP, k] = 1.0 - x[n, k]
     for j in range(n):
@@ -180,8 +183,11 @@ def measure(problem: Any, on: Any, point: Any, z: float, terms: Any) -> None:
 
 
 @njit(error_model="numpy", fastmath=SUMS)
-def eliminate(problem: Any, point: Any, free: bool, terms: Any) -> None:
-    """Write the coefficients of (8) to (15), and the matrix of the system of d pi and d z."""
+def eliminate(problem: Any, point: Any, level_is_free: bool, terms: Any) -> None:
+    """Write the coefficients of (8) to (15), and the matrix of the system of d pi and d z.
+
+    With ``level_is_free`` the last row of the matrix is (6), otherwise d z = 0.
+    """
     x, y, q, pi = point
     v = problem.value
     job = problem.job
@@ -255,14 +261,14 @@ def eliminate(problem: Any, point: Any, free: bool, terms: Any) -> None:
     add = 0.0
     for k in range(size):
         add += job[LEAD, k] * job[SCALE, k] * row[GIVE, k]
-    matrix[n, n] = add if free else 1.0
+    matrix[n, n] = add if level_is_free else 1.0
     for j in range(n):
         # Dependent rows have no unique duals. The small addition selects duals close to the last.
         matrix[j, j] *= 1.0 + REGULARISATION
         add = 0.0
         for k in range(size):
             add += job[LEAD, k] * job[WIDTH, k] * f[j, k] * row[TILT, k]
-        matrix[n, j] = add if free else 0.0
+        matrix[n, j] = add if level_is_free else 0.0
         matrix[j, n] = -matrix[n, j]
 
 
@@ -302,7 +308,7 @@ def substitute(problem: Any, dpi: Any, dz: float, terms: Any) -> None:
 def direction(
     problem: Any,
     point: Any,
-    free: bool,
+    level_is_free: bool,
     target_mu: float,
     second_order: float,
     passes: int,
@@ -329,7 +335,8 @@ def direction(
     matrix = terms.matrix
     n = q.size
     size = v.shape[1]
-    aim = np.zeros(n + 1)
+    # right-hand sides of (2) and (6), without the terms that each pass adds
+    fixed_side = np.zeros(n + 1)
     right_side = np.zeros(n + 1)
     for j in range(n):
         dq[j] = target_mu - q[j] * pi[j] - second_order * dq[j] * dpi[j]
@@ -337,22 +344,22 @@ def direction(
         add = 0.0
         for k in range(size):
             add += job[LOAD, k] * x[j, k]
-        aim[j] = dq[j] / pi[j] - (gpus[j] - q[j] - add)
+        fixed_side[j] = dq[j] / pi[j] - (gpus[j] - q[j] - add)
     add = 0.0
     for k in range(size):
         add += job[LEAD, k] * y[n + 1, k]
-    aim[n] = 1.0 - add
+    fixed_side[n] = 1.0 - add
     for j in range(n + 3):
         for k in range(size):
-            aimed = weight[j, k] * target_mu - x[j, k] * y[j, k]
-            dy[j, k] = aimed - second_order * dx[j, k] * dy[j, k]
+            product_change = weight[j, k] * target_mu - x[j, k] * y[j, k]
+            dy[j, k] = product_change - second_order * dx[j, k] * dy[j, k]
     for j in range(n):
         for k in range(size):
             base[j, k] = dy[j, k] * over_x[j, k] + residual[j, k]
     for k in range(size):
         pull[n, k] = dy[n, k] * over_x[n, k]
     for k in range(size):
-        row[AIM, k] = dy[n + 1, k] * over_y[n + 1, k] - row[SHORT, k]
+        row[AIM, k] = dy[n + 1, k] * over_y[n + 1, k] - row[EXCESS, k]
     for k in range(size):
         row[BETA, k] = dy[n + 2, k] * over_x[n + 2, k]
     dz = 0.0
@@ -366,7 +373,7 @@ def direction(
             for k in range(size):
                 direct = e[j, k] * row[OVER_E, k] * row[GAP, k] + f[j, k] * row[COMMON, k]
                 add += job[LOAD, k] * direct
-            right_side[j] = aim[j] - q[j] / pi[j] * dpi[j] + add
+            right_side[j] = fixed_side[j] - q[j] / pi[j] * dpi[j] + add
         pair = 0
         for i in range(n):
             for j in range(i + 1, n + 1):
@@ -380,7 +387,7 @@ def direction(
         add = 0.0
         for k in range(size):
             add += job[LEAD, k] * row[DP, k]
-        right_side[n] = aim[n] - add if free else 0.0
+        right_side[n] = fixed_side[n] - add if level_is_free else 0.0
         if not solve(matrix.copy(), right_side):
             return np.nan
         for j in range(n):
@@ -427,11 +434,13 @@ def longest_step(dx: Any, over_x: Any, dq: Any, q: Any) -> float:
 
 
 @njit(error_model="numpy", fastmath=SUMS)
-def follow(problem: Any, x: Any, z: float, free: bool, end: float) -> tuple[float, Any, int, bool]:
+def follow(
+    problem: Any, x: Any, z: float, level_is_free: bool, end: float
+) -> tuple[float, Any, int, bool]:
     """Follow the central path from ``x`` to complementarity ``end``.
 
-    ``x`` is as in `Point`, and overwritten. Without ``free`` the level z is fixed. The result is z,
-    the duals of x, the number of steps, and whether the path converged.
+    ``x`` is as in `Point`, and overwritten. Without ``level_is_free`` the level z is fixed. The
+    result is z, the duals of x, the number of steps, and whether the path converged.
     """
     v, job, weight, gpus = problem
     n = gpus.size
@@ -467,7 +476,7 @@ def follow(problem: Any, x: Any, z: float, free: bool, end: float) -> tuple[floa
         if on[n + 1, k] > 0.0:
             level_slope += job[LEAD, k] * weight[n + 1, k] / x[n + 1, k]
     # At this mu the duals p = b mu / t satisfy (6).
-    mu = 1.0 / level_slope if free else end
+    mu = 1.0 / level_slope if level_is_free else end
     for j in range(n):
         pi[j] = mu / q[j]
     curved = False
@@ -475,12 +484,12 @@ def follow(problem: Any, x: Any, z: float, free: bool, end: float) -> tuple[floa
         for j in range(n + 3):
             y[j, k] = weight[j, k] * mu / max(x[j, k], TINY)
         curved |= job[INVERSE, k] > 0.0
-    final_phase = not free
+    final_phase = not level_is_free
     is_centred = False
     last_primal_step = 1.0
     for step_count in range(STEPS):
         measure(problem, on, point, z, terms)
-        eliminate(problem, point, free, terms)
+        eliminate(problem, point, level_is_free, terms)
         # The predictor aims at complementarity 0. From a centred point such a step is the last.
         target_mu = 0.0
         second_order = 0.0
@@ -489,7 +498,7 @@ def follow(problem: Any, x: Any, z: float, free: bool, end: float) -> tuple[floa
             target_mu = end
             passes = 2
         elif not final_phase:
-            direction(problem, point, free, target_mu, second_order, passes, terms, move)
+            direction(problem, point, level_is_free, target_mu, second_order, passes, terms, move)
             primal_step = min(1.0, longest_step(dx, over_x, dq, q))
             dual_step = min(1.0, longest_step(dy, over_y, dpi, pi))
             products = 0.0
@@ -507,7 +516,7 @@ def follow(problem: Any, x: Any, z: float, free: bool, end: float) -> tuple[floa
                 # Near the boundary every step is short, so this step returns to the central path.
                 target_mu = mu
                 second_order = 0.0
-        dz = direction(problem, point, free, target_mu, second_order, passes, terms, move)
+        dz = direction(problem, point, level_is_free, target_mu, second_order, passes, terms, move)
         if is_centred:
             is_small = True
             for j in range(n):
@@ -552,7 +561,7 @@ def follow(problem: Any, x: Any, z: float, free: bool, end: float) -> tuple[floa
                 for k in range(size):
                     off_centre = max(off_centre, abs(x[j, k] * y[j, k] / end - weight[j, k]))
             if off_centre < CENTRED:
-                if not free:
+                if not level_is_free:
                     return z, y, step_count + 1, True
                 is_centred = True
         if mu < 2.0 * end:

@@ -178,7 +178,7 @@ def _follow_path(
 
     kind_count, types = job_kinds.value.shape
     # Without a scale the level is fixed, and the answer is a point inside the floors.
-    free = bool(scale.any())
+    level_is_free = bool(scale.any())
     counts = job_kinds.counts.astype(float)
     widths = job_kinds.widths.astype(float)
     v = job_kinds._relative
@@ -218,12 +218,12 @@ def _follow_path(
     # In the order of COUNT to INVERSE in repro.solve.interior.
     job = np.array([counts, counts * widths, counts * s, widths, s, g, linear, h])
     problem = LevelProblem(v, job, barrier, job_kinds.gpus.astype(float))
-    end = ACCURACY / total if free else 1.0
-    z, duals, _, converged = follow(problem, slacks, level, free, end)
+    end = ACCURACY / total if level_is_free else 1.0
+    z, duals, _, converged = follow(problem, slacks, level, level_is_free, end)
     if not converged:
         return None
     shares = slacks[:types].T.copy()
-    if free:
+    if level_is_free:
         # A share off the optimal face only tends to 0. Its dual is then larger than the share.
         shares[shares * (1.0 + abs(z)) < duals[:types].T] = 0.0
         # Rounded, so that equal jobs have equal priorities in rounds.

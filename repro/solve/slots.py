@@ -4,7 +4,8 @@ import numpy as np
 
 from repro.base.typing import Floats, Ints
 
-#: First depth of the slots of a type, relative to a greedy assignment.
+#: Slots per GPU of a type in the first matrix, as a multiple of the jobs per GPU of the type in a
+#: greedy assignment.
 DEPTH_MARGIN = 1.3
 #: Largest number of entries of the matrix of all slots (80 MB); a larger one is built in part.
 MAX_ENTRIES = 10_000_000
@@ -16,7 +17,7 @@ def jobs_to_start(durations: Floats, idle_gpus: Ints, waiting_s: Floats) -> list
     ``durations`` are remaining seconds, shape (jobs, types), infinite where a job cannot run, rows
     by arrival. ``idle_gpus`` counts the idle GPUs of each type. ``waiting_s`` are the seconds since
     arrival, shape (jobs,). `scipy.optimize.linear_sum_assignment` on the matrix of all slots breaks
-    ties. Beyond `MAX_ENTRIES` entries the matrix is built in part, and ties may break otherwise.
+    ties. Beyond `MAX_ENTRIES` entries the matrix is built in part, and ties may break differently.
     """
     # A job that is k-th from the end of a GPU's queue delays k jobs, itself included, by its
     # duration. Slot (GPU, k) therefore costs k times the duration. On each GPU the job of largest k

@@ -65,15 +65,18 @@ class _Audit:
             fault = f"more than the {limit} GPUs of {where} are held at {times[event]:g} s"
             self.broken("capacity", job, fault)
 
-    def gang(self, exact: bool) -> None:
-        """Check that no intervals of a job overlap, and if ``exact`` that it holds its demand."""
+    def gang(self, holds_demand: bool) -> None:
+        """Check that no intervals of a job overlap.
+
+        With ``holds_demand``, check also that a job holds exactly its demand of GPUs.
+        """
         for job in self.jobs:
             free_from = -math.inf
             for span in sorted(self.spans.get(job.job_id, []), key=lambda s: (s.start, s.end)):
                 if span.start < free_from - TOLERANCE:
                     self.broken("gang", job.job_id, f"holds GPUs twice at {span.start:g} s")
                 # A job at rate 0 still waits for GPUs of its gang.
-                if exact and span.rate and abs(span.used - job.num_gpus) > TOLERANCE:
+                if holds_demand and span.rate and abs(span.used - job.num_gpus) > TOLERANCE:
                     fault = f"holds {span.used:g} of {job.num_gpus} GPUs at {span.start:g} s"
                     self.broken("gang", job.job_id, fault)
                 free_from = span.end
@@ -108,7 +111,10 @@ class _Audit:
 
 
 def _by_node(intervals: pd.DataFrame) -> Iterable[tuple[int, pd.DataFrame]]:
-    """Intervals by node; their GPUs are divided over their nodes by the counts in ``nodes``."""
+    """Intervals on each node.
+
+    The GPUs of an interval are divided among its nodes in proportion to the counts in ``nodes``.
+    """
     on_nodes = intervals.explode("nodes").dropna(subset="nodes")
     node = on_nodes["nodes"].str[0].astype(int)
     count = on_nodes["nodes"].str[1].astype(int)

@@ -56,10 +56,11 @@ def check_policy(
     - ids, file order: neither job ids nor the order of rows matter, except in ties
     - alone: a job alone takes its duration
     - scaling: all times doubled give all ends doubled; ``time_fields`` are doubled, too
-    - baseline: under rules ``paper``, a run without the inputs listed in `Policy.baseline`
-      (parameters, columns, performance model) equals that of the baseline policy
+    - baseline: under rules ``paper``, all jobs end as under the baseline policy if the run has none
+      of the inputs of `Policy.baseline` (changed parameters, columns, performance model)
     - needs: the policy reads the fields in `needs` and no others
-    - blind: durations that are not in `needs` have no influence
+    - blind: without "duration" in `needs`, longer durations change no interval before the first
+      completion
 
     Policies with ``elastic = True`` and rounds with ``ideal`` skip ``gang`` and ``alone``. The rule
     ``alone`` is also skipped with a performance model, and if completions are noticed late
@@ -71,7 +72,8 @@ def check_policy(
     policy : Policy or str
         The policy, with any settings, or a registered name.
     traces : mapping or iterable of DataFrame, optional
-        Traces to run, by name; by default `stress_traces` with ties, wide gangs and fractions.
+        Traces to run, by name; by default `stress_traces` with ties, wide gangs and fractions of
+        seconds.
     cluster : Cluster or str
         Cluster to run them on.
     **options
@@ -120,7 +122,7 @@ def stress_traces(widths: list[int], seed: int = 0) -> dict[str, pd.DataFrame]:
         "steady": _trace(arrivals, rng.integers(1, 120, 30), rng.choice(narrow, 30)),
         "burst": _trace(np.zeros(12), rng.choice([30, 60], 12), rng.choice(widths, 12)),
         "wide": _trace(arrivals[:16], rng.integers(1, 60, 16), np.resize(widths[::-1], 16)),
-        "fractions": _trace(
+        "fractional times": _trace(
             np.cumsum(rng.exponential(9.0, 30)), rng.lognormal(3.5, 1.2, 30), rng.choice(widths, 30)
         ),
         "idle gaps": _trace(np.arange(6) * 500.0, rng.integers(1, 90, 6), np.resize(widths, 6)),
@@ -213,7 +215,10 @@ class _Battery:
             self._blind(name, trace, result)
 
     def _runs_to_the_end(self, name: str, trace: pd.DataFrame) -> None:
-        """Check that all jobs end within 50 times the length of the trace."""
+        """Check that all jobs end in time.
+
+        The limit is 2 hours + 50 (last submission + sum of all durations).
+        """
         limit = 7200.0 + 50 * float(trace["submit_time"].max() + trace["duration"].sum())
 
         def watchdog(engine: Engine) -> Generator[Any, Any, None]:
@@ -280,7 +285,10 @@ class _Battery:
             return
         if baseline.equals(self.policy, trace, modelled=modelled):
             other = self.run(trace, make(baseline.policy))
-            fault = f"the run has no input of the baseline, but {baseline.policy!r} ends the job at"
+            fault = (
+                "the run has none of the inputs that distinguish the policy from "
+                f"{baseline.policy!r}, which ends the job at"
+            )
             self._same("baseline", name, ends, other, fault)
 
     def _alone(self, name: str, trace: pd.DataFrame) -> None:

@@ -88,7 +88,7 @@ def load(
                 f"or repro.trace.synth.make({str(path)!r}, seed)"
             )
         elif not os.path.exists(path):
-            raise TraceError(f"{path}: no such file, nor {public.unknown(str(path))}")
+            raise TraceError(f"{path}: no such file, nor {public.trace_hint(str(path))}")
     document = Document.read(path, is_trace=True)
     if format is None:
         format = _format_of(document)

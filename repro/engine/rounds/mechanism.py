@@ -138,7 +138,7 @@ class RoundMechanism(ABC):
     seed : int
         Seed of the order of GPU types.
     writes_holds : bool
-        Whether holds are written into the job table here, round by round. Otherwise `next_round`
+        Whether the kernel writes holds into the job table, round by round. Otherwise `next_round`
         names the jobs that start and stop, and the engine writes the holds.
     interval_blocks : list of ndarray, optional
         Receives blocks of intervals (`repro.model.records.Intervals`); None: intervals are not
@@ -147,7 +147,7 @@ class RoundMechanism(ABC):
 
     #: whether one call may simulate several rounds. The engine then reports the arrivals and
     #: completions in them after the last round.
-    events_after_call = False
+    simulates_many_rounds = False
 
     def __init__(
         self,
@@ -464,7 +464,7 @@ class GridRounds(RoundMechanism):
     def next_round(self, now: float, changed: bool = False) -> RunSet:
         """Choose the rows of a round, and list the changes to the previous round.
 
-        If holds are written here, the engine has no changes to make, and the list is empty.
+        If ``writes_holds`` is set, the engine has no changes to make, and the list is empty.
         """
         if self._rowless:
             self._add_rowless()
@@ -477,6 +477,7 @@ class GridRounds(RoundMechanism):
         ledger.add_received(rows, columns, self.settings.round_s)
         jobs, partners = ledger.rows.members[rows[starts]].T
         self._note_pairs(jobs, partners, columns[starts])
+        # jobs of the previous round that have not finished
         previous_jobs = self._previous_jobs[state.type_column[self._previous_jobs] >= 0]
         round_jobs, ended_holds = kernel.apply_choice(
             ledger.rows, state, self.constants, choice, previous_jobs, now

@@ -13,14 +13,14 @@ from repro.model.decision import NO_CHANGE, RunSet
 class WholeSteps(RoundMechanism):
     """Rounds of as many whole steps as fit into ``round_s``. The end of a round begins the next.
 
-    If holds are written here and intervals are not recorded, one call of the kernel simulates all
-    rounds up to the next event.
+    One call of the kernel simulates all rounds up to the next event, if ``writes_holds`` is set and
+    intervals are not recorded.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.predicts_ends = True
-        self.events_after_call = self.writes_holds and self.interval_blocks is None
+        self.simulates_many_rounds = self.writes_holds and self.interval_blocks is None
         #: end of the previous round (s)
         self._previous_end = 0.0
         #: the present round, whose progress is not recorded yet; None if no job runs
@@ -28,7 +28,10 @@ class WholeSteps(RoundMechanism):
         self._round_jobs = np.empty(0, dtype=np.int64)
 
     def record_round(self, now: float) -> bool:
-        """Record the round that has ended; True if X is too old or a gang lost its round."""
+        """Record the round that has ended. True if X must be computed anew.
+
+        This is so if X is too old, or if a job of the round made no step.
+        """
         if self._round is None:
             return super().record_round(now)
         has_lost_round = bool((self._round.steps == 0).any())
@@ -43,13 +46,14 @@ class WholeSteps(RoundMechanism):
         return has_lost_round or super().record_round(now)
 
     def next_round(self, now: float, changed: bool = False) -> RunSet:
-        """Simulate a round, or all rounds up to the next event if holds are written here."""
+        """Simulate a round, or all rounds up to the next event (`simulates_many_rounds`)."""
         if self._rowless:
             self._add_rowless()
         table = self.table
         state = self.table.state
+        # jobs of the previous round that have not finished
         previous_jobs = self._round_jobs[state.type_column[self._round_jobs] >= 0]
-        orders = self._orders[: ROUNDS_PER_CALL if self.events_after_call else 1]
+        orders = self._orders[: ROUNDS_PER_CALL if self.simulates_many_rounds else 1]
         # an event that rounding puts just after the end of a round counts as inside the round
         limit = self._next_event(changed) * (1 - 1e-9)
         last, simulated = kernel.simulate_rounds(

@@ -37,7 +37,7 @@ class JobHeaps:
         #: slope of the key (per second) -> heap of the running jobs with this slope
         self._running_heap: dict[float, int] = {}
         #: the heaps, and memory views of their keys and slopes; made with the first key
-        self._queues: queues.Queues
+        self._heaps: queues.PairingHeaps
         self._keys: Any
         self._slopes: Any
         #: length of a key; 0: not known yet
@@ -62,9 +62,9 @@ class JobHeaps:
             heap = self._num_waiting_heaps + len(self._running_heap)
             self._running_heap[slope] = heap
             # all heaps are in use: double their number
-            if heap == len(self._queues.top):
-                top = np.append(self._queues.top, np.full(heap, -1))
-                self._queues = self._queues._replace(top=top)
+            if heap == len(self._heaps.top):
+                top = np.append(self._heaps.top, np.full(heap, -1))
+                self._heaps = self._heaps._replace(top=top)
         self._put(job, key, slope, now, heap)
 
     def remove(self, job: int) -> None:
@@ -74,7 +74,7 @@ class JobHeaps:
 
     def best_waiting(self) -> list[int]:
         """Best waiting job of each demand, best first."""
-        best: list[int] = queues.move_then_best_waiting(self._queues, *self._changes()).tolist()
+        best: list[int] = queues.move_then_best_waiting(self._heaps, *self._changes()).tolist()
         return best
 
     def select(self, idle: int, now: float) -> tuple[int, list[int]]:
@@ -83,7 +83,7 @@ class JobHeaps:
         A choice c >= 0 starts job c. A choice c < 0 stops job -1 - c.
         """
         jobs, heaps = self._changes()
-        idle, choices = queues.move_then_select(self._queues, jobs, heaps, idle, now)
+        idle, choices = queues.move_then_select(self._heaps, jobs, heaps, idle, now)
         return idle, choices.tolist()
 
     def _changes(self) -> tuple[Ints, Ints]:
@@ -98,10 +98,10 @@ class JobHeaps:
         numbers = key if isinstance(key, tuple) else (key,)
         if not self._key_length:
             self._key_length = len(numbers)
-            self._queues = queues.empty(
+            self._heaps = queues.empty(
                 self._gpus, self._key_length, self._num_waiting_heaps, FIRST_RUNNING_HEAPS
             )
-            columns: tuple[Any, Any] = self._queues.key, self._queues.slope
+            columns: tuple[Any, Any] = self._heaps.key, self._heaps.slope
             self._keys = memoryview(columns[0])
             self._slopes = memoryview(columns[1])
         try:

@@ -20,15 +20,15 @@ from repro.base.typing import Flags, Floats, Ints
 from repro.model.jobs import State
 
 
-class Queues(NamedTuple):
-    """Pairing heaps of jobs; a job is in at most one heap.
+class PairingHeaps(NamedTuple):
+    """Waiting and running jobs in pairing heaps; a job is in at most one heap.
 
     There is a heap of waiting jobs for each demand, the best key on top. There is a heap of running
     jobs for each slope of the key, the worst key on top.
     """
 
-    #: (jobs, length of a key): keys. The last number of a key is its value at time 0, on the line
-    #: with the slope of the job
+    #: (jobs, length of a key): keys. The last number of a key is linear in time: at instant t it is
+    #: its entry here plus slope * t
     key: Floats
     #: slope of the last number of the key (per second)
     slope: Floats
@@ -46,7 +46,7 @@ class Queues(NamedTuple):
     top: Ints
 
 
-def empty(gpus: Ints, key_length: int, num_waiting: int, num_running: int) -> Queues:
+def empty(gpus: Ints, key_length: int, num_waiting: int, num_running: int) -> PairingHeaps:
     """Empty heaps.
 
     Parameters
@@ -62,11 +62,11 @@ def empty(gpus: Ints, key_length: int, num_waiting: int, num_running: int) -> Qu
     key = np.zeros((len(gpus), key_length))
     slope = np.zeros(len(gpus))
     top = np.full(num_waiting + num_running, -1)
-    return Queues(key, slope, gpus, heap, num_waiting, child, after, before, top)
+    return PairingHeaps(key, slope, gpus, heap, num_waiting, child, after, before, top)
 
 
 @njit()
-def _precedes(q: Queues, job: int, other: int, now: float) -> bool:
+def _precedes(q: PairingHeaps, job: int, other: int, now: float) -> bool:
     """Whether ``job`` has the smaller key at an instant; row numbers break ties."""
     last = q.key.shape[1] - 1
     for column in range(last):
@@ -82,7 +82,7 @@ def _precedes(q: Queues, job: int, other: int, now: float) -> bool:
 
 
 @njit()
-def _merged(q: Queues, root: int, other: int, is_running: bool) -> int:
+def _merged(q: PairingHeaps, root: int, other: int, is_running: bool) -> int:
     """Merge two trees of a heap; the root is the best waiting job or the worst running job."""
     # keys in one heap have one slope, so their order at time 0 holds at all times
     if _precedes(q, root, other, 0.0) == is_running:
@@ -97,7 +97,7 @@ def _merged(q: Queues, root: int, other: int, is_running: bool) -> int:
 
 
 @njit()
-def insert(q: Queues, job: int, heap: int) -> None:
+def insert(q: PairingHeaps, job: int, heap: int) -> None:
     """Add a job that is in no heap to a heap."""
     q.heap[job] = heap
     q.child[job] = q.after[job] = q.before[job] = -1
@@ -106,7 +106,7 @@ def insert(q: Queues, job: int, heap: int) -> None:
 
 
 @njit()
-def remove(q: Queues, job: int) -> None:
+def remove(q: PairingHeaps, job: int) -> None:
     """Remove a job from its heap."""
     heap = q.heap[job]
     is_running = q.heap[job] >= q.num_waiting
@@ -142,7 +142,7 @@ def remove(q: Queues, job: int) -> None:
 
 
 @njit()
-def best_waiting(q: Queues) -> Ints:
+def best_waiting(q: PairingHeaps) -> Ints:
     """Best waiting job of each demand, best first."""
     ranked = np.empty(q.num_waiting, np.int64)
     count = 0
@@ -159,7 +159,7 @@ def best_waiting(q: Queues) -> Ints:
 
 
 @njit()
-def _worst_running(q: Queues, now: float) -> int:
+def _worst_running(q: PairingHeaps, now: float) -> int:
     """Lowest-priority running job; -1: no job runs."""
     worst = -1
     for job in q.top[q.num_waiting :]:
@@ -169,7 +169,7 @@ def _worst_running(q: Queues, now: float) -> int:
 
 
 @njit()
-def select(q: Queues, idle: int, now: float) -> tuple[int, Ints]:
+def select(q: PairingHeaps, idle: int, now: float) -> tuple[int, Ints]:
     """Idle GPUs after a selection, and its choices in order.
 
     A choice c >= 0 starts job c. A choice c < 0 stops job -1 - c. A chosen job is in no heap
@@ -189,9 +189,10 @@ def select(q: Queues, idle: int, now: float) -> tuple[int, Ints]:
         # the first n jobs of `removed` and the GPUs that they hold
         n = 0
         released = 0
-        # Collect running jobs, worst first. First make up for negative idle GPUs, with jobs of any
-        # priority: a start is chosen before the stops that make room for it. Then collect only jobs
-        # of lower priority than the best waiting job, until that job fits.
+        # Collect running jobs, worst first. After a start, idle GPUs are negative until the stops
+        # that make room for it are chosen. First collect jobs of any priority, until their GPUs
+        # make up for negative idle GPUs. Then collect only jobs of lower priority than the best
+        # waiting job, until that job fits.
         while True:
             is_short = released < -idle
             if not is_short and (best < 0 or released >= q.gpus[best] - idle):
@@ -203,6 +204,7 @@ def select(q: Queues, idle: int, now: float) -> tuple[int, Ints]:
                 removed.append(job)
                 heap = q.heap[job]
                 remove(q, job)
+                # the number is kept for the insertion at the end
                 q.heap[job] = heap
             job = removed[n]
             if not is_short and _precedes(q, job, best, now):
@@ -239,7 +241,7 @@ def select(q: Queues, idle: int, now: float) -> tuple[int, Ints]:
 
 
 @njit()
-def move_then_best_waiting(q: Queues, jobs: Ints, heaps: Ints) -> Ints:
+def move_then_best_waiting(q: PairingHeaps, jobs: Ints, heaps: Ints) -> Ints:
     """Move jobs to other heaps in order (-1: to no heap), then list the best waiting jobs."""
     for n in range(len(jobs)):
         if q.heap[jobs[n]] >= 0:
@@ -250,7 +252,9 @@ def move_then_best_waiting(q: Queues, jobs: Ints, heaps: Ints) -> Ints:
 
 
 @njit()
-def move_then_select(q: Queues, jobs: Ints, heaps: Ints, idle: int, now: float) -> tuple[int, Ints]:
+def move_then_select(
+    q: PairingHeaps, jobs: Ints, heaps: Ints, idle: int, now: float
+) -> tuple[int, Ints]:
     """Move jobs to other heaps in order (-1: to no heap), then `select`."""
     move_then_best_waiting(q, jobs, heaps)
     return select(q, idle, now)
@@ -299,7 +303,7 @@ class Progress(NamedTuple):
 
 @njit(inline="always")
 def _insert_with_key(
-    q: Queues, state: State, constants: OrderConstants, job: int, now: float, is_running: bool
+    q: PairingHeaps, state: State, constants: OrderConstants, job: int, now: float, is_running: bool
 ) -> None:
     """Store the key of a job that is in no heap, and add it to its heap."""
     last = q.key.shape[1] - 1
@@ -320,7 +324,7 @@ def _insert_with_key(
 
 @njit(inline="always")
 def _plan_demotion(
-    demotions: Queues, q: Queues, state: State, constants: OrderConstants, job: int
+    demotions: PairingHeaps, q: PairingHeaps, state: State, constants: OrderConstants, job: int
 ) -> None:
     """Add the instant at which a running job reaches the limit of its queue."""
     if len(constants.limits):
@@ -332,7 +336,9 @@ def _plan_demotion(
 
 
 @njit(inline="always")
-def _give_back(state: State, ends: Queues, demotions: Queues, job: int, now: float) -> None:
+def _give_back(
+    state: State, ends: PairingHeaps, demotions: PairingHeaps, job: int, now: float
+) -> None:
     """Record the service of a job that stops or ends; remove its end and its demotion."""
     state.service[job] += (now - state.held_since[job]) * state.held_gpus[job]
     state.held_s[job] += now - state.held_since[job]
@@ -344,23 +350,23 @@ def _give_back(state: State, ends: Queues, demotions: Queues, job: int, now: flo
 
 @njit()
 def simulate_events(
-    q: Queues,
-    ends: Queues,
-    demotions: Queues,
+    q: PairingHeaps,
+    ends: PairingHeaps,
+    demotions: PairingHeaps,
     state: State,
     constants: OrderConstants,
     progress: Progress,
     spans: Floats,
 ) -> tuple[Progress, bool, int]:
-    """Simulate events until the simulation ends, or until ``spans`` is half full.
+    """Simulate events until the simulation ends, or more than half of ``spans`` is filled.
 
     Parameters
     ----------
-    q : Queues
+    q : PairingHeaps
         Waiting and running jobs.
-    ends : Queues
+    ends : PairingHeaps
         One heap: running jobs by the instant of their completion.
-    demotions : Queues
+    demotions : PairingHeaps
         One heap: running jobs by the instant of their demotion.
     state : State
         State of the jobs, written in place.
@@ -369,7 +375,8 @@ def simulate_events(
     progress : Progress
         Progress so far.
     spans : array of float, shape (3, intervals)
-        Filled with the intervals in which jobs held GPUs: job, start and end (s).
+        Filled with the intervals in which jobs held GPUs: job, start and end (s). There are
+        at least two columns for each GPU of the cluster.
 
     Returns
     -------
@@ -378,7 +385,7 @@ def simulate_events(
     """
     now, arrived, unfinished, idle, waiting = progress
     count = 0
-    # an event closes at most as many intervals as jobs run
+    # an event closes at most one interval per running job, so half of `spans` has space for it
     half = spans.shape[1] // 2
     while unfinished > 0:
         if count > half:

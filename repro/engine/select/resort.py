@@ -1,4 +1,6 @@
-"""Selection by a full sort at every event, for keys that jump and for ties by history.
+"""Selection by a full sort at every event.
+
+It serves keys that do not change linearly with time, and ties that keep the previous order.
 
 Public simulators sort one list in place, so that ties keep the order of the previous event. A
 demoted job goes to the end of the list. Running jobs may move ahead of waiting jobs. Only the same

@@ -3,12 +3,6 @@
 from repro.model.records import Result, durations
 
 
-def lost_time(result: Result) -> float:
-    """Fraction of the time on GPUs in which jobs load or save checkpoints."""
-    gpu_time = float(durations(result).sum())
-    return float(result.meta["overhead_s"]) / gpu_time if gpu_time > 0 else 0.0
-
-
 def at_every_round(result: Result, overhead_s: float, round_s: float) -> float:
     """Fraction of time lost if every round of a job but its first cost ``overhead_s``."""
     spans = result.intervals

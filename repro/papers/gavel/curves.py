@@ -1,17 +1,20 @@
-"""Gavel's curves over job rates: means over seeds, published curves, and their distances."""
+"""Gavel's curves over job rates: published curves, ours next to them, and their points."""
+
+from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from repro.base import paths
 from repro.base.errors import refuse_unknown
 from repro.figures.points import as_points, with_counted
-from repro.papers.tiresias.production import falls
 from repro.perf.throughput_files import is_stand_in
+from repro.plot import line_chart
 
 _CURVES = "gavel_curves.csv"
 _CDFS = "gavel_cdfs.csv"
@@ -50,40 +53,40 @@ def comparable(inputs: Mapping[str, Any], seed: int = 0) -> bool:
     return same and seed == 0 and not is_stand_in(inputs["throughputs"])
 
 
-def means(
-    jobs: pd.DataFrame, value: str = "jct_h", published: pd.DataFrame | None = None
+def over_seeds(
+    runs: pd.Series[float], published: pd.DataFrame | None, **columns: pd.Series[float]
 ) -> pd.DataFrame:
-    """Mean of a value by series and x: over the jobs, then over the seeds, ± sample s.d.
+    """Mean over the seeds: one row per series and x, the series in order of the simulations.
 
-    Columns published and published_seed0 have the published values, NaN without published values.
+    ``runs`` has a value by series, x and seed. Columns low and high are mean ± sample standard
+    deviation, seed0 is the value of the first seed. Columns published and published_seed0 are NaN
+    without published values. Further ``columns`` are by series and x.
     """
-    # a job that never ended has no value, so its series has no mean at this x, whatever the seed
-    complete = jobs[value].isna().groupby([jobs["series"], jobs["x"]]).transform("sum").eq(0)
-    by_seed = (
-        jobs[complete].groupby(["series", "x", "seed"], sort=False)[value].mean().reset_index()
-    )
-    by_seed = by_seed.sort_values(["x", "seed"], kind="stable")
-    groups = by_seed.groupby(["series", "x"], sort=False)[value]
-    deviation = groups.std(ddof=1)
-    table: pd.DataFrame = groups.agg(mean="mean", seed0="first", seeds="size").reset_index()
-    table["low"] = table["mean"] - deviation.to_numpy()
-    table["high"] = table["mean"] + deviation.to_numpy()
-    table["order"] = table["series"].map(list(dict.fromkeys(jobs["series"])).index)
-    table = table.sort_values(["order", "x"], ignore_index=True).drop(columns="order")
+    seeds = runs.groupby(["series", "x"], sort=False)
+    table = seeds.agg(mean="mean", std="std", seed0="first", seeds="size").reset_index()
+    table["low"] = table["mean"] - table["std"]
+    table["high"] = table["mean"] + table["std"]
+    table["order"] = table["series"].map(list(dict.fromkeys(table["series"])).index)
+    table = table.sort_values(["order", "x"], ignore_index=True)
+    table = table[["series", "x", "mean", "seed0", "seeds", "low", "high"]]
     if published is None:
-        return table.assign(published=math.nan, published_seed0=math.nan)
-    columns = {"mean": "published", "seed0": "published_seed0"}
-    values = published[["series", *columns]].rename(columns=columns)
-    values["rounded_x"] = published["x"].round(_X_DECIMALS)
-    table["rounded_x"] = table["x"].round(_X_DECIMALS)
-    merged = table.merge(values, how="left", on=["series", "rounded_x"])
-    return merged.drop(columns="rounded_x")
+        table = table.assign(published=math.nan, published_seed0=math.nan)
+    else:
+        names = {"mean": "published", "seed0": "published_seed0"}
+        values = published[["series", *names]].rename(columns=names)
+        values["rounded_x"] = published["x"].round(_X_DECIMALS)
+        table["rounded_x"] = table["x"].round(_X_DECIMALS)
+        table = table.merge(values, how="left", on=["series", "rounded_x"])
+        table = table.drop(columns="rounded_x")
+    for name, column in columns.items():
+        table = table.join(column.rename(name), on=["series", "x"])
+    return table
 
 
-def fairness(table: pd.DataFrame, jobs: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
-    """Table with column ``ftf_seed0``, the mean finish-time fairness (rho) of a seed's jobs."""
-    mean = means(jobs[jobs["seed"] == seed], "ftf").rename(columns={"mean": "ftf_seed0"})
-    return table.merge(mean[["series", "x", "ftf_seed0"]], how="left", on=["series", "x"])
+def by_x(table: pd.DataFrame, series: Iterable[str], value: str = "mean") -> pd.DataFrame:
+    """A value by x (rows) and series (columns); NaN where a series has no value."""
+    wide = table.pivot_table(value, "x", "series")
+    return wide.reindex(columns=list(series))
 
 
 def points(
@@ -152,46 +155,11 @@ def is_within(streams: pd.DataFrame, published: pd.DataFrame, series: str) -> bo
     return bool(seed0.between(by_x.min(), by_x.max()).all())
 
 
-def mean_at(table: pd.DataFrame, series: str, x: float) -> float:
-    """Mean of a series at x, NaN without a value at x."""
-    rows = table[(table["series"] == series) & np.isclose(table["x"], x, atol=10.0**-_X_DECIMALS)]
-    return float(rows["mean"].iloc[0]) if len(rows) else math.nan
-
-
-def ratio(table: pd.DataFrame, numerator: str, denominator: str, x: float) -> float:
-    """Ratio of the means of two series at x."""
-    return mean_at(table, numerator, x) / mean_at(table, denominator, x)
-
-
-def growth(table: pd.DataFrame, series: str, start: float, end: float) -> float:
-    """Ratio of the mean of a series at ``end`` to its mean at ``start``."""
-    return mean_at(table, series, end) / mean_at(table, series, start)
-
-
-def is_descending(table: pd.DataFrame, names: Sequence[str], x: float) -> bool:
-    """Whether each of the series has a larger mean at x than the next."""
-    return falls([mean_at(table, name, x) for name in names])
-
-
-def ratios(
-    table: pd.DataFrame, numerator: str, denominator: str, high: float = math.inf
-) -> list[float]:
-    """Ratio of the means of two series at every x of both up to ``high``."""
-    wide = table.pivot_table(index="x", columns="series", values="mean")
-    quotient = (wide[numerator] / wide[denominator]).dropna()
-    return quotient[quotient.index <= high + 1e-9].tolist()
-
-
-def largest_ratio(table: pd.DataFrame, numerator: str, denominator: str) -> float:
-    """Largest ratio of the means of two series over every x of both."""
-    return max(ratios(table, numerator, denominator))
-
-
-def knee(table: pd.DataFrame, series: str) -> float:
-    """Last x before the mean exceeds twice its lowest value."""
-    rows = table[table["series"] == series].sort_values("x")
-    steep = (rows["mean"] > 2.0 * rows["mean"].min()).cummax()
-    return float(rows.loc[~steep, "x"].max())
+def knee(mean: pd.Series[float]) -> float:
+    """Last x before a mean by x exceeds twice its lowest value."""
+    curve = mean.dropna()
+    steep = (curve > 2.0 * curve.min()).cummax()
+    return float(curve.index[~steep].max())
 
 
 def rate_label(inputs: Mapping[str, Any]) -> str:
@@ -199,3 +167,36 @@ def rate_label(inputs: Mapping[str, Any]) -> str:
     scale = inputs["scale"]
     scale_note = "" if scale == 1 else f"; 1/{scale:g} of it on 1/{scale:g} of the GPUs"
     return f"input job rate (jobs/h{scale_note})"
+
+
+def jct_chart(
+    table: pd.DataFrame, inputs: Mapping[str, Any], published: pd.DataFrame | None, **panel: Any
+) -> Figure:
+    """Draw the averages of `over_seeds` with their bands, and the published curves."""
+    panel = {"ylim": inputs["ylim"], **panel}
+    return line_chart(
+        table,
+        x="x",
+        y="mean",
+        series="series",
+        band=("low", "high"),
+        published=published,
+        published_band=("band_lo", "band_hi"),
+        xlabel=rate_label(inputs),
+        ylabel="average JCT (h)",
+        **panel,
+    )
+
+
+def fairness_chart(table: pd.DataFrame, published: pd.DataFrame | None, **panel: Any) -> Figure:
+    """Draw the mean finish-time fairness of seed 0 (ftf_seed0), next to the published."""
+    return line_chart(
+        table.dropna(subset="ftf_seed0"),
+        x="x",
+        y="ftf_seed0",
+        series="series",
+        published=published,
+        xlabel="input job rate, as in (a)",
+        ylabel="mean finish-time fairness",
+        **panel,
+    )

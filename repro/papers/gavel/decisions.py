@@ -2,6 +2,8 @@
 
 import dataclasses
 import functools
+import time
+import timeit
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
@@ -96,6 +98,29 @@ def policy_table(
         records.append((row, name, objective, reads, solver, solves, most_time, most_gpus))
     columns = ["row", "policy", "objective", "reads", "solver", "solves", "most_time", "most_gpus"]
     return pd.DataFrame(records, columns=columns)
+
+
+def allocation_seconds(
+    policy: Policy,
+    trace: pd.DataFrame,
+    cluster: str,
+    perf: Performance,
+    *,
+    calls: int,
+    per_job: bool,
+) -> list[float]:
+    """CPU seconds of each call of a policy's first allocation, all jobs submitted at once.
+
+    ``per_job``: the programme has a row per job (`job_by_job`) instead of per kind.
+    """
+    view = first_view(trace.assign(submit_time=0.0), cluster, policy, perf)
+
+    def kinds() -> object:
+        return policy.session(view)(view)
+
+    solve = job_by_job(cast(TypedShares, policy), view) if per_job else kinds
+    # CPU time, so that other work on the machine does not count
+    return timeit.repeat(solve, "gc.enable()", time.process_time, calls, 1)
 
 
 def job_by_job(policy: TypedShares, view: View) -> Callable[[], Floats | None]:

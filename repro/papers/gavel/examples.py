@@ -1,6 +1,6 @@
 """Gavel's worked examples: allocation matrices, their rounds and their constraints."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -56,13 +56,10 @@ def received_rounds(rounds: pd.DataFrame, shape: tuple[int, int]) -> Floats:
 def constraint_sums(
     fractions: npt.ArrayLike, widths: Sequence[int], capacity: Sequence[int]
 ) -> dict[str, list[float]]:
-    """Sum of X by job, and GPUs in use over all GPUs by type; at most 1 (Gavel, section 3.1)."""
+    """Sums that a valid X keeps at 1 or less (Gavel, section 3.1).
+
+    ``time`` has the sum of X of each job. ``gpus`` has GPUs in use / GPUs of each type.
+    """
     shares = np.asarray(fractions, dtype=float)
     used = np.asarray(widths, dtype=float) @ shares / np.asarray(capacity, dtype=float)
     return {"time": shares.sum(axis=1).tolist(), "gpus": used.tolist()}
-
-
-def effective(fractions: npt.ArrayLike, steps_per_s: Mapping[str, Mapping[str, float]]) -> Floats:
-    """Effective throughput of each job, sum_j X_ij T_ij, (jobs,) steps/s (section 3.1)."""
-    speeds = np.array([list(row.values()) for row in steps_per_s.values()], dtype=float)
-    return np.asarray((np.asarray(fractions, dtype=float) * speeds).sum(axis=1))

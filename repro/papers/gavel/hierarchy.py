@@ -20,8 +20,8 @@ Table = Mapping[str, Mapping[str, Any]]
 def entity_shares(jobs: Table, entities: Table, gpus: Mapping[str, int]) -> pd.DataFrame:
     """Allocation of the hierarchical policy, one row per job.
 
-    ``normalised`` is the job's throughput over its throughput if it divides its time over the GPU
-    types in proportion to their GPUs.
+    ``throughput`` is the job's throughput under the allocation (steps/s), ``equal_throughput`` with
+    one divides its time over all types in proportion to their GPUs.
     """
     types = list(gpus)
     speeds = np.array(
@@ -41,14 +41,14 @@ def entity_shares(jobs: Table, entities: Table, gpus: Mapping[str, int]) -> pd.D
             {name: entity["inner"] for name, entity in entities.items()},
         ),
     )
-    equal = speeds @ counts / counts.sum()
     return pd.DataFrame(
         {
             "job": list(jobs),
             "entity": [job["entity"] for job in jobs.values()],
             **dict(zip(types, shares.T, strict=True)),
             "share": shares.sum(axis=1),
-            "normalised": (speeds * shares).sum(axis=1) / equal,
+            "throughput": (speeds * shares).sum(axis=1),
+            "equal_throughput": speeds @ counts / counts.sum(),
         }
     )
 
@@ -69,7 +69,43 @@ def stages(
     return pd.concat(frames, ignore_index=True)
 
 
-def throughput_steps(
+def instances(
+    inputs: Mapping[str, Any], speeds: ThroughputTable
+) -> dict[tuple[str, str], tuple[pd.DataFrame, ThroughputTable]]:
+    """Trace and throughputs of Fig 11 by inner policy and instance.
+
+    One-GPU jobs join one by one and outlast the end. The instance ``jobs`` has the models of the
+    inputs, ``drawn`` has random speeds.
+    """
+    clock = inputs["time"]
+    number = np.arange(len(inputs["models"]))
+    jobs_per_entity = len(number) // len(inputs["entities"])
+    jobs = pd.DataFrame(
+        {
+            "job_id": number,
+            "submit_time": number * float(clock["every"]) * clock["step_s"],
+            # they outlast the end even on a type twice as fast
+            "duration": 4.0 * clock["steps"] * clock["step_s"],
+            "num_gpus": 1,
+            "entity": (number // jobs_per_entity).astype(str),
+        }
+    )
+    sampled = random_speeds(inputs["gpus"], len(number))
+    tables = {
+        "jobs": (inputs["models"], speeds),
+        "drawn": (list(sampled), ThroughputTable.of(sampled, speeds.reference)),
+    }
+    return {
+        (inner, name): (
+            jobs.assign(model=models, priority_weight=number % settings["weights"] + 1.0),
+            table,
+        )
+        for inner, settings in inputs["inner"].items()
+        for name, (models, table) in tables.items()
+    }
+
+
+def job_rates(
     result: Result,
     trace: pd.DataFrame,
     perf: ThroughputTable,
@@ -79,10 +115,10 @@ def throughput_steps(
     every: int,
     steps: int,
 ) -> pd.DataFrame:
-    """Normalised throughput of each job, as in `entity_shares` (section 4.3).
+    """Rate `entity_shares` each job that has arrived at every ``every``-th timestep.
 
-    One row for each job that has arrived at every ``every``-th timestep: timestep, job_id, entity,
-    throughput.
+    Columns: timestep, job_id, entity, rate (in units of the job's speed on the reference type), and
+    reference_over_equal, this speed over that of one GPU's equal share of all types (section 4.3).
     """
     types = list(gpus)
     counts = np.array([gpus[gpu_type] for gpu_type in types], dtype=float)
@@ -90,7 +126,7 @@ def throughput_steps(
     reference = [perf.steps_per_s(model, 1, perf.reference) for model in trace["model"]]
     scale = np.array(reference) / (speeds @ counts / counts.sum())
     spans = result.intervals
-    rows: list[tuple[int, int, str, float]] = []
+    rows: list[tuple[int, int, str, float, float]] = []
     for start in range(0, steps, every):
         # the middle of a timestep lies between two changes
         now = (start + 0.5) * step_s
@@ -98,26 +134,27 @@ def throughput_steps(
         rates = running.groupby("job_id")["rate"].sum()
         arrived = trace[trace["submit_time"] <= now]
         for job, entity in zip(arrived["job_id"], arrived["entity"], strict=True):
-            rows.append((start + 1, job, entity, float(rates.get(job, 0.0)) * scale[job]))
-    return pd.DataFrame(rows, columns=["timestep", "job_id", "entity", "throughput"])
+            rows.append((start + 1, job, entity, float(rates.get(job, 0.0)), scale[job]))
+    columns = ["timestep", "job_id", "entity", "rate", "reference_over_equal"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def points(
     totals: Mapping[str, pd.DataFrame],
-    steps: Mapping[tuple[str, str], pd.DataFrame],
+    timelines: pd.DataFrame,
     series_of: Mapping[str, str],
     compare: bool,
 ) -> pd.DataFrame:
     """Points of the total throughput and of single jobs' throughputs.
 
     An instance is one set of jobs with their speeds. ``totals`` are the published curves of total
-    throughput by inner policy. ``steps`` are `throughput_steps` by inner policy and instance.
-    ``series_of`` maps a published series to its name in ``steps``. Total throughput is compared for
-    the first instance only. Our values are None unless ``compare``.
+    throughput by inner policy. ``timelines`` have the throughput by inner policy, instance, series,
+    timestep and job_id. ``series_of`` maps a published series to its name in ``timelines``. Total
+    throughput is compared for the first instance only. Our values are None unless ``compare``.
     """
-    first_instance = next(iter(steps))[1]
+    first_instance = timelines["instance"].iloc[0]
     frames = []
-    for (inner, instance), rows in steps.items():
+    for (inner, instance), rows in timelines.groupby(["inner", "instance"], sort=False):
         published = curves.published(f"hierarchical_{inner}_{instance}")
         published[["series", "job"]] = published["series"].str.extract(r"(.*), job (\d+)")
         names = f"{inner}, {instance}, " + published["series"]
@@ -127,7 +164,7 @@ def points(
         values = by_job.reindex(pd.MultiIndex.from_arrays(keys)).to_numpy()
         frames.append(published.assign(series=names, quantity=quantity, ours=values))
         if instance == first_instance:
-            published = with_counted(totals[inner], ["series"])
+            published = with_counted(totals[str(inner)], ["series"])
             keys = [published["series"].map(series_of), published["x"]]
             total = by_job.groupby(["series", "timestep"]).sum()
             values = total.reindex(pd.MultiIndex.from_arrays(keys)).to_numpy()

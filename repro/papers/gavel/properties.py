@@ -1,6 +1,7 @@
 """Sharing incentive, Pareto efficiency and strategy-proofness, measured on instances."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,15 @@ from repro.solve.linear import minimise_linear
 #: Reported speeds, shape (jobs, types), and GPUs, shape (types,), to the allocation X.
 AllocationRule = Callable[[Floats, Floats], Floats]
 DRF = "drf"
+
+
+class Instance(NamedTuple):
+    """Speeds (jobs, types), GPUs (types,), lies (lies, types), and sizes of the jobs (jobs, 1)."""
+
+    speeds: Floats
+    gpus: Floats
+    lies: Floats
+    sizes: Floats
 
 
 def rule_of(policy: str) -> AllocationRule:
@@ -87,6 +97,23 @@ def gaps(rule: AllocationRule, speeds: Floats, gpus: Floats, lies: Floats) -> di
         "Pareto efficiency": float(-best.fun / throughput.sum() - 1),
         "strategy-proofness": float((max(after_lie) - throughput[0]) / isolated[0]),
     }
+
+
+def sampled_instance(rng: np.random.Generator, inputs: Mapping[str, Any]) -> Instance:
+    """Random instance: numbers of jobs and GPUs are uniform, speeds and lies are log-normal.
+
+    Besides random lies the first job tries to report that it runs on one GPU type only.
+    """
+    types = len(inputs["speeds"])
+    fewest_jobs, most_jobs = inputs["jobs"]
+    jobs = rng.integers(fewest_jobs, most_jobs, endpoint=True)
+    fewest_gpus, most_gpus = inputs["gpus"]
+    gpus = rng.integers(fewest_gpus, most_gpus, types, endpoint=True).astype(float)
+    sizes = rng.lognormal(0, inputs["spread"][0], (jobs, 1))
+    speeds = sizes * inputs["speeds"] * rng.lognormal(0, inputs["spread"][1], (jobs, types))
+    reports = speeds[0] * rng.lognormal(0, inputs["spread"][1], (inputs["lies"], types))
+    lies = np.vstack([speeds[0] * np.where(np.eye(types), 1, 0.01), reports])
+    return Instance(speeds, gpus, lies, sizes)
 
 
 def drf_gaps(bundles: Floats, capacity: Floats, lies: Floats) -> dict[str, float]:

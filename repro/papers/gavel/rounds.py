@@ -8,18 +8,20 @@ from repro.base.typing import Floats
 from repro.engine.rounds import kernel
 
 
-def priorities(fractions: Floats, rounds: Floats) -> Floats:
+def priorities(fractions: Floats, received: Floats) -> Floats:
     """X / rounds received, (jobs, types); infinite where a positive share received no round."""
-    received = np.asarray(rounds, dtype=float)
+    rounds = np.asarray(received, dtype=float)
     x = np.asarray(fractions, dtype=float)
-    priority: Floats = kernel.priorities(x, received, received.sum(axis=0), True)
+    priority: Floats = kernel.priorities(x, rounds, rounds.sum(axis=0), True)
     return priority
 
 
 def choose(
-    fractions: Floats, rounds: Floats, widths: Sequence[int], capacity: Sequence[int]
+    fractions: Floats, received: Floats, widths: Sequence[int], capacity: Sequence[int]
 ) -> list[tuple[int, int]]:
     """Pairs (job, GPU type) of the next round, greedily by priority, each job at most once.
+
+    ``received`` is the number of rounds received so far, (jobs, types).
 
     Ties are broken by larger X, then by order of types, then by order of jobs.
     """
@@ -29,7 +31,7 @@ def choose(
         members=np.column_stack([np.arange(jobs), np.full(jobs, -1)]),
         demands=np.asarray(widths, dtype=np.int64),
         runnable=np.ones(x.shape, dtype=np.bool_),
-        priority=priorities(x, rounds),
+        priority=priorities(x, received),
         deficit=np.zeros_like(x),
         x=x,
         capacity=np.asarray(capacity, dtype=np.int64),
@@ -42,11 +44,15 @@ def choose(
 
 
 def realised(
-    fractions: Floats, rounds: Floats, widths: Sequence[int], capacity: Sequence[int], more: int = 1
+    fractions: Floats,
+    received: Floats,
+    widths: Sequence[int],
+    capacity: Sequence[int],
+    more: int = 1,
 ) -> Floats:
     """Received rounds after ``more`` further rounds of the same X, (jobs, types)."""
-    received = rounds.astype(float)
+    total = received.astype(float)
     for _ in range(more):
-        for job, column in choose(fractions, received, widths, capacity):
-            received[job, column] += 1
-    return received
+        for job, column in choose(fractions, total, widths, capacity):
+            total[job, column] += 1
+    return total

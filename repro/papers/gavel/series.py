@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from repro.base.errors import refuse_unknown
+from repro.base.errors import ParamError, refuse_unknown
 from repro.figures.sweep import Case, MeasuredJobs
 from repro.model.policy import make
 from repro.solve import ecos
@@ -80,6 +80,8 @@ def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
                 )
                 if x <= item.to + 1e-9:
                     simulations[label, float(x), seed] = case
+    if not simulations:
+        raise ParamError(f"no series has simulations at {list(xs)}; each ends at its `to`")
     return dict(sorted(simulations.items(), key=lambda entry: -entry[0][1]))
 
 
@@ -126,7 +128,7 @@ def jobs(fig: FigureRun, cases: Mapping[Label, Case]) -> pd.DataFrame:
 
 
 def draws(fig: FigureRun) -> pd.DataFrame:
-    """Average JCT (jct_h) for several random streams of one policy and seed, by x and series.
+    """Jobs (see `jobs`) of seed 0 under several random streams of a policy, a series each.
 
     The input ``draws`` has the policy (``of``), the rates and the number of streams.
     """
@@ -135,8 +137,7 @@ def draws(fig: FigureRun) -> pd.DataFrame:
     series = {
         f"{policy}, stream {n}": {**common, "settings": {"stream": n}} for n in range(streams)
     }
-    runs = jobs(fig, cases(fig, series=series))
-    return runs.groupby(["x", "series"], sort=False)["jct_h"].mean().reset_index()
+    return jobs(fig, cases(fig, series=series))
 
 
 def solvable(
@@ -158,21 +159,23 @@ def solvable(
     }
 
 
-def with_fairness(jobs: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """Jobs with ftf (rho): JCT / JCT in the reference series (section 4.2).
+def in_reference(jobs: pd.DataFrame, reference: str) -> pd.Series[float]:
+    """JCT (h) of each job in the series ``reference`` at the same x and seed, NaN without one.
 
-    In the reference series every job has an isolated 1/n of the cluster.
+    Under ``isolated`` every job has 1/n of the cluster alone (section 4.2).
     """
     keys = ["x", "seed", "job_id"]
-    base = jobs.loc[jobs["series"] == reference, [*keys, "jct_h"]].set_index(keys)["jct_h"]
-    isolated = base.reindex(pd.MultiIndex.from_frame(jobs[keys])).to_numpy()
-    return jobs.assign(ftf=jobs["jct_h"] / isolated)
+    base = jobs[jobs["series"] == reference].set_index(keys)["jct_h"]
+    return jobs[keys].join(base, on=keys)["jct_h"]
 
 
-def makespans(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Makespan of each simulation: series, x, seed, makespan_h."""
-    runs = jobs.groupby(["series", "x", "seed"], sort=False)
-    return runs["end_h"].max().reset_index(name="makespan_h")
+def finished(jobs: pd.DataFrame, value: str = "jct_h") -> pd.DataFrame:
+    """Jobs of each series and x at which every measured job has a value.
+
+    A job that never ended has no JCT, so its simulation has no mean.
+    """
+    missing = jobs[value].isna().groupby([jobs["series"], jobs["x"]]).transform("sum")
+    return jobs[missing.eq(0)]
 
 
 def unfinished(jobs: pd.DataFrame) -> pd.DataFrame:
@@ -181,9 +184,8 @@ def unfinished(jobs: pd.DataFrame) -> pd.DataFrame:
     return count[count > 0].rename("jobs").reset_index()
 
 
-def quotients(runs: pd.DataFrame, value: str) -> pd.DataFrame:
-    """Mean of a value under ``agnostic`` / mean under ``aware``: series, x, seed, quotient."""
+def by_role(runs: pd.DataFrame, value: str) -> pd.DataFrame:
+    """Mean of a value by series, x and seed; columns are the roles ``agnostic`` and ``aware``."""
     role = runs["series"].str.extract(r"^(.*?)\s*(agnostic|aware)$")
     runs = runs.assign(series=role[0], role=role[1])
-    mean = runs.pivot_table(index=["series", "x", "seed"], columns="role", values=value)
-    return (mean["agnostic"] / mean["aware"]).rename("quotient").reset_index()
+    return runs.pivot_table(index=["series", "x", "seed"], columns="role", values=value)

@@ -36,9 +36,10 @@ def compare(
     """RMSE (unit of the label) and R2 of each regressor by size of the training set (``rows``).
 
     The rows are shuffled once. The last 50 are the test set, and a training set is the last rows
-    before them. The model is a feature, or has separate regressors (``per_type``). R2 is 1 - mean
-    squared error / variance of the test set, as in the artifact's ``compare.sh`` and ``rf.py``.
-    These scripts lose some rows; this function uses all.
+    before them. The trained network (column ``model``) is a feature. With ``per_type`` each network
+    has regressors of its own instead. R2 is 1 - mean squared error / variance of the test set, as
+    in the artifact's ``compare.sh`` and ``rf.py``. These scripts lose some rows; this function uses
+    all.
     """
     shuffled = table.iloc[rng.permutation(len(table))]
     pool = shuffled[:-_TEST_ROWS]
@@ -70,14 +71,6 @@ def synthetic_comparison(fig: FigureRun) -> pd.DataFrame:
         frames.append(cached["rows"].assign(seed=seed))
     rows: pd.DataFrame = pd.concat(frames, ignore_index=True)
     return rows
-
-
-def with_published(comparison: pd.DataFrame, bars: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    """Mean and standard deviation over the seeds, with the published bar or NaN."""
-    groups = comparison.groupby(["rows", "series"], sort=False)[quantity]
-    table = groups.agg(["mean", "std"]).reset_index().rename(columns={"mean": "ours"})
-    published = bars.assign(rows=bars["group"].astype(int))[["rows", "series", "published"]]
-    return table.merge(published, how="left", on=["rows", "series"])
 
 
 def prequential(

@@ -1,12 +1,14 @@
 """Tables measured on one H100: jobs in sequence, pairs on one GPU, launch and save times."""
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations_with_replacement
 from pathlib import Path
 
 import pandas as pd
 
 from repro.files.table import Document, Table
 from repro.perf.overhead import Phases
+from repro.perf.throughput import ThroughputTable
 
 _SAVE = ("save_d2h_s", "save_write_s", "save_fsync_s", "exit_s")
 #: Columns of each table: text, and numbers of 0 or more.
@@ -36,6 +38,26 @@ def launch_and_save(pause: pd.DataFrame, models: Sequence[str]) -> Phases:
 
 
 def alone(isolated: pd.DataFrame, mode: str = "timeslice") -> pd.DataFrame:
-    """Means of each job alone: iters_per_s, gpu_util (%), gpu_mem_mb."""
+    """Means of each job alone on the GPU: iters_per_s, gpu_util (%), gpu_mem_mb.
+
+    ``mode`` is how the GPU could be shared during the measurement: ``timeslice`` or ``mps``.
+    """
     mean = isolated[isolated["mode"] == mode].groupby("job").mean(numeric_only=True)
     return mean.rename(columns={"gpu_util_mean": "gpu_util", "reserved_mb": "gpu_mem_mb"})
+
+
+def pair_speeds(alone: pd.DataFrame, pairs: pd.DataFrame) -> ThroughputTable:
+    """Throughputs of jobs alone and in measured pairs; other pairs run at half speed each.
+
+    No job is faster in a pair than alone: that is scatter of the measurement.
+    """
+    rate = {str(job): float(value) for job, value in alone["iters_per_s"].items()}
+    both = {
+        (a, b, 1): {"h100": (rate[a] / 2, rate[b] / 2)}
+        for a, b in combinations_with_replacement(rate, 2)
+    }
+    columns = ["job_a", "job_b", "norm_a", "norm_b"]
+    for a, b, norm_a, norm_b in pairs[columns].itertuples(index=False):
+        both.pop((b, a, 1), None)
+        both[a, b, 1] = {"h100": (rate[a] * min(norm_a, 1), rate[b] * min(norm_b, 1))}
+    return ThroughputTable.of({job: {"h100": value} for job, value in rate.items()}, "h100", both)

@@ -195,6 +195,14 @@ def longest_idle_gap(plain: Floats, optimised: Floats, threshold: float) -> Idle
     return IdleGap(float(first), float(window), 100 * shift / window, 100 * busy / window)
 
 
+def published_gap(model: JobModel, curves: pd.DataFrame, plain: str, optimised: str) -> IdleGap:
+    """Longest idle gap of the published curve ``plain``, and its share saved in ``optimised``."""
+    by_series = curves.groupby("series")["value"]
+    before = by_series.get_group(plain).to_numpy()
+    after = by_series.get_group(optimised).to_numpy()
+    return longest_idle_gap(before, after, BUSY_PCT[model.model])
+
+
 def two_in_sequence(
     model: JobModel, settings: Mapping[str, Any], lag_s: float = 2.5, late_s: float = 0.0
 ) -> list[JobPhases]:
@@ -211,9 +219,11 @@ def idle_time_saved(
     lags_s: Sequence[float],
     late_s: Sequence[float] = (0.0,),
 ) -> pd.DataFrame:
-    """Idle time saved: window_s, shift and busy of `IdleGap`, exact and not by second.
+    """Idle time between two jobs and what of it is saved, exact and not by second.
 
-    One row for each delay of a report (s) and each overestimate of the first job's run time (s).
+    ``window_s`` is the idle gap, ``sooner_s`` the time by which the second job trains earlier, and
+    ``busy_s`` the part of the gap in which it is busy. One row for each delay of a report (s) and
+    each overestimate of the first job's run time (s).
     """
     rows = []
     for lag in lags_s:
@@ -223,8 +233,8 @@ def idle_time_saved(
             sooner = second.train_at - two_in_sequence(model, optimised, lag, late)[1].train_at
             periods, remainder = divmod(sooner, model.period_s)
             busy = periods * model.burst_s + min(remainder, model.burst_s)
-            rows.append((lag, late, window, 100 * sooner / window, 100 * busy / window))
-    return pd.DataFrame(rows, columns=["lag_s", "late_s", "window_s", "shift", "busy"])
+            rows.append((lag, late, window, sooner, busy))
+    return pd.DataFrame(rows, columns=["lag_s", "late_s", "window_s", "sooner_s", "busy_s"])
 
 
 def utilisation_curves(
@@ -274,3 +284,18 @@ def sequence_minutes(
     )
     perf = ByUtilisation(fitted_offset(gpu, fitted_to))
     return makespan(simulate(trace, "1x1", make("liquid", share=share), perf=perf)) / 60
+
+
+def sequences(
+    gpu: str, lists: Mapping[str, Sequence[str]], share: Mapping[str, float | None]
+) -> pd.DataFrame:
+    """Time of each list of models under each limit of sharing: group, series, minutes.
+
+    The offset of a list of equal jobs is fitted to the other model, that of a mix to both.
+    """
+    rows = []
+    for group, models in lists.items():
+        left_out = [model for model in MODELS if model not in models] or MODELS
+        for series, limit in share.items():
+            rows.append((group, series, sequence_minutes(gpu, models, limit, left_out)))
+    return pd.DataFrame(rows, columns=["group", "series", "minutes"])

@@ -1,6 +1,6 @@
 """Liquid's model of run times fitted to its own bars: how far the stored parameters are off."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -39,6 +39,20 @@ def refitted(
     largest = [largest_factor for *_, largest_factor in free]
     factors = least_squares(errors, [START] * len(free), bounds=(0, largest)).x
     return _scaled(model, free, factors)
+
+
+def parameters(models: Mapping[str, Mapping[str, IterationModel]]) -> pd.DataFrame:
+    """Parameters of iteration models by origin (stored, refitted), GPU type and network."""
+    links = ["pair_mb_s", "node_mb_s", "local_mb_s"]
+    rows = [
+        {"parameters": origin, "gpu": gpu, "model": name}
+        | {field: getattr(network, field) for field in ("images_per_s", "exposed", "fixed_s")}
+        | {field: getattr(model, field) for field in links}
+        for origin, by_gpu in models.items()
+        for gpu, model in by_gpu.items()
+        for name, network in model.models.items()
+    ]
+    return pd.DataFrame(rows)
 
 
 def _scaled(model: IterationModel, free: Sequence[Parameter], factors: Floats) -> IterationModel:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -82,22 +82,11 @@ def as_table(results: Mapping[Any, Any], names: list[str]) -> pd.DataFrame:
     return table.rename_axis(names).reset_index()
 
 
-def with_published(
-    table: pd.DataFrame, figures: list[str], quantity: str, liquid: str = "liquid"
-) -> pd.DataFrame:
-    """Bars of figures, published and ours: quantity, group, series, published, ours.
+def published_bars(figures: Sequence[str], liquid: str = "liquid") -> pd.DataFrame:
+    """Published bars of figures: quantity, group, series (our policies), published, certainty.
 
     ``liquid`` is the series compared with the paper's Liquid.
     """
     bars = pd.concat([figure_data.bars(figure) for figure in figures])
-    bars = bars[bars["quantity"] == quantity].assign(
-        series=lambda rows: rows["series"].replace(figure_data.POLICIES | {"liquid": liquid})
-    )
-    ours = table.assign(group=table["group"].astype(str)).rename(columns={quantity: "ours"})
-    return bars.merge(ours[["group", "series", "ours"]], on=["group", "series"])
-
-
-def reduction(table: pd.DataFrame, value: str, liquid: str, others: list[str]) -> list[float]:
-    """Reduction (%) of a value by Liquid relative to each other series, mean over the groups."""
-    wide = table.pivot_table(index="group", columns="series", values=value)
-    return [float((100 * (1 - wide[liquid] / wide[other])).mean()) for other in others]
+    bars["series"] = bars["series"].replace(figure_data.POLICIES | {"liquid": liquid})
+    return bars[["quantity", "group", "series", "published", "certainty"]]

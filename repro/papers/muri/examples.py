@@ -74,7 +74,8 @@ def simulate_plans(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Simulate the groups of several plans: stage rows, and a table with the closed forms.
 
-    The table has period and efficiency (gamma) of each group, simulated and by Eq 3 and 4.
+    The table has the period of each group and the idle share of each resource. Columns
+    ``period_closed`` and ``gamma_closed`` are period and efficiency by Eq 3 and 4.
     """
     frames = []
     records = []
@@ -90,7 +91,6 @@ def simulate_plans(
                     "plan": plan,
                     "group": group,
                     "period": float(steady_period(rows).max()),
-                    "gamma": float(busy.mean()),
                     **{f"idle {name}": 1 - float(share) for name, share in busy.items()},
                     "period_closed": interleaving_time(times),
                     "gamma_closed": efficiency(times),

@@ -1,6 +1,5 @@
-"""Muri's models: stage shares, bottlenecks, throughput of a group (Tables 1 to 3)."""
+"""Muri's models: stage times, bottlenecks, periods of a group (Tables 1 to 3)."""
 
-import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,32 +14,30 @@ STAGES = {"data": "stage_data", "GPU": "stage_gpu", "network": "stage_network"}
 STAGE_OF = {"storage": "data", "cpu": "data", "gpu": "GPU", "network": "network"}
 
 
-def stage_shares(num_gpus: int) -> pd.DataFrame:
-    """Duration of each stage by model, % of the iteration (Table 1).
+def stage_times(num_gpus: int) -> pd.DataFrame:
+    """Duration of each stage and of an iteration by model, s.
 
-    Further columns: label, the paper's bottleneck as printed and as a stage (``labelled``), the sum
-    of the durations, and the longest stage.
+    ``labelled`` is the stage of the published bottleneck.
     """
     table = muri_profiles()
     models = table[table["num_gpus"] == num_gpus].set_index("model")
-    shares = pd.DataFrame(
-        {name: 100 * models[column] / models["iteration_time"] for name, column in STAGES.items()}
-    )
-    return models[["label", "bottleneck"]].assign(
-        **shares,
-        sum=shares.sum(axis=1),
-        labelled=models["bottleneck"].map(STAGE_OF),
-        longest=shares.idxmax(axis=1),
+    stages = {name: models[column] for name, column in STAGES.items()}
+    return models[["label", "bottleneck", "iteration_time"]].assign(
+        **stages, labelled=models["bottleneck"].map(STAGE_OF)
     )
 
 
-def bottleneck_margin(profiles: pd.DataFrame) -> pd.DataFrame:
-    """Profiles with margin: time of the bottleneck stage over the longest other stage."""
+def with_bottleneck_times(profiles: pd.DataFrame) -> pd.DataFrame:
+    """Profiles with the time of the bottleneck's stage and of the longest other stage, s.
+
+    The columns are bottleneck_s and other_s.
+    """
     times = profiles[list(STAGES.values())]
     column = profiles["bottleneck"].map(STAGE_OF).map(STAGES)
     is_bottleneck = np.asarray(times.columns) == column.to_numpy()[:, None]
     return profiles.assign(
-        margin=times.where(is_bottleneck).max(axis=1) / times.mask(is_bottleneck).max(axis=1)
+        bottleneck_s=times.where(is_bottleneck).max(axis=1),
+        other_s=times.mask(is_bottleneck).max(axis=1),
     )
 
 
@@ -55,32 +52,18 @@ def jobs_off_profile(trace: pd.DataFrame) -> int:
     return int((~(abs(gaps) < 1e-9)).any(axis=1).sum())
 
 
-def group_throughput(
-    models: Sequence[str], num_gpus: int, alone_factor: float, group_factor: float
-) -> pd.DataFrame:
-    """Throughput (iterations/s) of 2 to 4 models, alone and in one group (Table 2).
+def group_periods(models: Sequence[str], num_gpus: int) -> pd.DataFrame:
+    """Iteration time alone and period T in one group (s), for the best and the worst order.
 
-    ``alone_factor`` is measured time over the profile's iteration time, ``group_factor`` measured
-    time over the period T.
+    One row per order of the stages and model. A group has 2 to 4 models.
     """
-    table = muri_profiles()
-    rows = table[table["num_gpus"] == num_gpus].set_index("model").loc[list(models)]
-    times = [tuple(map(float, row)) for row in rows[list(STAGES.values())].to_numpy()]
+    times = stage_times(num_gpus).loc[list(models)]
+    stages = [tuple(map(float, row)) for row in times[list(STAGES)].to_numpy()]
     orderings: tuple[StageOrder, ...] = ("best", "worst")
-    records = []
-    for ordering, (model, row) in itertools.product(orderings, rows.iterrows()):
-        period = interleaving_time(times, ordering, merged=True)
-        alone = 1 / (alone_factor * float(row["iteration_time"]))
-        together = 1 / (group_factor * period)
-        records.append(
-            {
-                "model": model,
-                "label": row["label"],
-                "ordering": ordering,
-                "period": period,
-                "alone": alone,
-                "together": together,
-                "normalised": together / alone,
-            }
+    frames = [
+        times[["label", "iteration_time"]].assign(
+            ordering=ordering, period=interleaving_time(stages, ordering, merged=True)
         )
-    return pd.DataFrame(records)
+        for ordering in orderings
+    ]
+    return pd.concat(frames).reset_index()

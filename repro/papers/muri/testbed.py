@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from repro.base.typing import Floats
+from repro.figures.points import thinned
 from repro.files.tables import ModelTable
 from repro.model.records import Result
 
@@ -45,6 +46,20 @@ def over_time(
         columns[name] = 100 * busy_share(result, trace, stages, times)
     columns["io_mb_s"] = reads(result, trace, sample_kb, times)
     return pd.DataFrame(columns)
+
+
+def at_logged_instants(state: pd.DataFrame, log: pd.DataFrame) -> pd.DataFrame:
+    """Log and state at the instants that are compared: policy, hour, quantity, published, ours.
+
+    ``state`` has the rows of `over_time` by policy. After the last completion it is 0.
+    """
+    logged = log.melt(["policy", "hour"], var_name="column", value_name="published")
+    logged = thinned(logged, ["policy", "column"])
+    simulated = state.melt(["policy", "hours"], list(LABELS), "column", "ours")
+    logged["hours"] = logged["hour"].round(1)
+    simulated["hours"] = simulated["hours"].round(1)
+    rows = logged.merge(simulated, on=["policy", "column", "hours"], how="left")
+    return rows.fillna({"ours": 0.0}).assign(quantity=rows["column"].map(LABELS))
 
 
 def smoothed(state: pd.DataFrame, hours: int) -> pd.DataFrame:

@@ -1,7 +1,7 @@
-"""Muri on its traces: three metrics, ratios to a reference, deviation from published values."""
+"""Muri on its traces: three metrics of every run, deviation from published values."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -30,15 +30,14 @@ def run_metrics(result: Result) -> dict[str, float]:
     }
 
 
-def compare(
+def metric_table(
     results: Mapping[Run, Result],
-    reference: str,
+    traces: Mapping[str, pd.DataFrame],
     published: Sequence[Mapping[str, Any]] = (),
-    synthetic: Iterable[str] = (),
 ) -> pd.DataFrame:
-    """Every metric of every run, its ratio to the reference, and the published value.
+    """Every metric of every run (s) with the published value, by trace.
 
-    Traces of ``synthetic`` are stand-ins and are not compared with published values.
+    A trace that is a stand-in has no published values.
     """
     rows = [
         {"trace": trace, "policy": series, "metric": metric, "value": value}
@@ -49,31 +48,33 @@ def compare(
         (trace, row["policy"], row["metric"]): float(value)
         for row in published
         for trace, value in row.items()
-        if trace not in ("policy", "metric") and trace not in set(synthetic)
+        if trace in traces and not traces[trace].attrs.get("synthetic")
     }
-    table = pd.DataFrame(rows)
-    traces = list(dict.fromkeys(table["trace"]))
-    table = table.sort_values("trace", key=lambda names: names.map(traces.index), kind="stable")
-    table = table.reset_index(drop=True)
+    order = {trace: number for number, trace in enumerate(traces)}
+    table = pd.DataFrame(rows).sort_values(
+        "trace", key=lambda names: names.map(order), kind="stable", ignore_index=True
+    )
     runs = zip(table["trace"], table["policy"], table["metric"], strict=True)
     table["published"] = [published_values.get(run, math.nan) for run in runs]
     table["deviation"] = table["value"] / table["published"] - 1
-    base = table[table["policy"] == reference].set_index(["trace", "metric"])
-    reference_rows = base.reindex(pd.MultiIndex.from_frame(table[["trace", "metric"]]))
-    table["ratio"] = table["value"] / reference_rows["value"].to_numpy()
-    table["published_ratio"] = table["published"] / reference_rows["published"].to_numpy()
     return table
 
 
+def is_complete(table: pd.DataFrame, published: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether every trace with published values was run and none of them on a stand-in."""
+    names = {name for row in published for name in row} - {"policy", "metric"}
+    return names <= set(table.loc[table["published"].notna(), "trace"])
+
+
 def points(table: pd.DataFrame) -> pd.DataFrame:
-    """Points of the rows of `compare` that have a published value, in s."""
+    """Points of the rows of `metric_table` that have a published value, in s."""
     quantity = table["metric"].map(LABELS)
     fields = {"series": "policy", "x": "trace", "ours": "value", "quantity": quantity}
     return as_points(table, **fields, unit="s", certainty="artifact")
 
 
 def bar_points(table: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """Points of the bars of `compare`: ratios to the reference.
+    """Points of the bars: columns ratio and published_ratio of a `metric_table`.
 
     They are not counted, because they follow from the values in seconds.
     """
@@ -82,41 +83,3 @@ def bar_points(table: pd.DataFrame, reference: str) -> pd.DataFrame:
     fields = {"series": "policy", "x": "trace", "published": "published_ratio", "ours": "ratio"}
     facts = {"quantity": quantity, "unit": "x", "certainty": "artifact", "uncounted": True}
     return as_points(rows, **fields, **facts)
-
-
-def over_noise(results: Mapping[tuple[float, str, int], Result]) -> pd.DataFrame:
-    """Metrics by noise and policy, relative to the same policy without noise (Fig 14).
-
-    Mean, lowest and highest over the seeds; results are by (noise, policy, seed).
-    """
-    rows = [
-        {"noise": noise, "policy": policy, "metric": metric, "value": value}
-        for (noise, policy, _), result in results.items()
-        for metric, value in run_metrics(result).items()
-    ]
-    by_noise = pd.DataFrame(rows).groupby(["noise", "policy", "metric"], sort=False)["value"]
-    table = by_noise.agg(value="mean", lowest="min", highest="max").reset_index()
-    base = table[table["noise"] == 0].set_index(["policy", "metric"])["value"]
-    without = base.reindex(pd.MultiIndex.from_frame(table[["policy", "metric"]])).to_numpy()
-    bounds = table[["lowest", "highest"]].div(without, axis=0)
-    return table.assign(ratio=table["value"] / without, **bounds)
-
-
-def stand_ins(traces: Mapping[str, pd.DataFrame]) -> list[str]:
-    """Names of the traces that are stand-ins."""
-    return [name for name, trace in traces.items() if trace.attrs.get("synthetic")]
-
-
-def bar_range(table: pd.DataFrame, metric: str, reference: str) -> list[float]:
-    """Lowest and highest ratio of a metric, without the reference."""
-    ratios = table.loc[(table["metric"] == metric) & (table["policy"] != reference), "ratio"]
-    return [float(ratios.min()), float(ratios.max())]
-
-
-def published_range(
-    table: pd.DataFrame, metric: str, reference: str, traces: Iterable[str]
-) -> list[float] | None:
-    """`bar_range` if all ``traces`` were run and none on a stand-in, else None."""
-    compared = set(table.loc[table["published"].notna(), "trace"])
-    complete = set(traces) <= compared
-    return bar_range(table, metric, reference) if complete else None

@@ -11,7 +11,7 @@ from repro.base.errors import ParamError
 from repro.base.typing import Floats
 from repro.policies.pcs.pcs import class_thresholds, decaying_weights
 
-#: Ranges of W, the decay of weights, and of delta, the fall of the efficiency bound.
+#: Ranges of W, the decay of weights, and of delta, the step by which the efficiency bound falls.
 _DECAY = (-3.0, 3.0)
 _DELTA = (0.01, 0.9)
 #: Number of classes without the heuristics: the whole part of a number in this range.
@@ -40,9 +40,9 @@ def encoding(work: Floats, *, heuristics: bool, linear: bool) -> Encoding:
     work : array, shape (jobs,)
         Sizes, seconds on one GPU.
     heuristics : bool
-        If true, four numbers: T, W, zeta_min, delta. A class ends where its sizes vary by more
-        than T, and weights decay by W. Otherwise thirteen: number of classes, five thresholds,
-        five weights, zeta_min, delta.
+        If true, four numbers: T, W, zeta_min, delta. A class ends where the squared coefficient of
+        variation of its sizes would exceed T, and weights decay by W. Otherwise thirteen: number of
+        classes, five thresholds, five weights, zeta_min, delta.
     linear : bool
         If speed-up is linear, zeta_min and delta have no effect and are left out.
 
@@ -60,7 +60,8 @@ def encoding(work: Floats, *, heuristics: bool, linear: bool) -> Encoding:
     if heuristics:
         sizes = np.sort(work)
         number = np.arange(1, len(work) + 1)
-        # 1 + the largest squared coefficient of variation over all prefixes of the sorted sizes
+        # Upper end of T: 1 + the largest squared coefficient of variation over all prefixes of the
+        # sorted sizes.
         largest = (number * np.cumsum(sizes**2) / np.cumsum(sizes) ** 2).max()
         ranges = [(0.001, float(largest)), _DECAY, *ranges]
     else:

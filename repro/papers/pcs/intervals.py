@@ -17,9 +17,9 @@ def by_calibration(
 ) -> dict[str, dict[str, float]]:
     """Coverage and widths (`_measure`) by choice of the calibration jobs.
 
-    ``random halves``: each mask of ``halves`` calibrates the other jobs (mean). ``first half``: the
-    first half of the arrivals calibrates the second. ``online``: the jobs that ended before a job's
-    arrival calibrate it.
+    ``random halves``: the jobs of each mask of ``halves`` calibrate the other jobs; mean over the
+    masks. ``first half``: the first half of the arrivals calibrates the second. ``online``: the
+    jobs that ended before a job's arrival calibrate it.
     """
     names = ["predicted_jct_low", "predicted_jct_high"]
     low, high = jobs[names].div(jobs["predicted_jct"], axis=0).to_numpy(float).T
@@ -42,7 +42,10 @@ def second_half(
 
 
 def by_class(jobs: pd.DataFrame, level: float) -> Iterator[dict[str, Any]]:
-    """Yield `second_half` of each class, calibrated by class and as one class."""
+    """Yield `second_half` of each class, calibrated by class and as one class.
+
+    The key ``known`` names the calibration.
+    """
     own = classes(jobs)
     for calibration, group in (("by class", own), ("one class", np.zeros_like(own))):
         for number in np.unique(own[len(own) // 2 :]):

@@ -26,7 +26,7 @@ class Objective:
     Parameters
     ----------
     metric : {"jct", "pred_err", "unfairness"}
-        JCT (s), prediction error (%), delay against finishing in a fair share (%).
+        JCT (s), prediction error (%), JCT in excess of the fair JCT (%).
     measure : "avg" or float
         Average, or a percentile, 0 to 100.
     limit : float, optional

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from repro.base.errors import ParamError
 from repro.base.typing import Floats
@@ -59,35 +58,3 @@ def linear_fit(observed: npt.ArrayLike, *columns: npt.ArrayLike) -> Fit:
     adjusted = 1 - (1 - r2) * (len(y) - 1) / freedom if freedom else float("nan")
     intercept, *slopes = solution.tolist()
     return Fit(intercept, tuple(slopes), r2, adjusted, tuple(residuals.tolist()))
-
-
-def resume_parts(
-    models: pd.DataFrame,
-    pause: Fit,
-    *,
-    workers: Sequence[int],
-    mean_resume: float,
-    node_gpus: int,
-    read_mb_s: float,
-) -> pd.DataFrame:
-    """Model of the time to resume (s) by model, workers and part; only its sum is published.
-
-    Restoring a tensor takes as long as saving it. The remaining part of ``mean_resume`` is the same
-    for all models.
-    """
-    grid = models[["model", "label", "size_mb", "tensors"]].merge(
-        pd.DataFrame({"workers": list(workers)}), how="cross"
-    )
-    restore = pause.at(grid["tensors"])
-    readers = grid["workers"].clip(upper=node_gpus).to_numpy(float)
-    read = grid["size_mb"].to_numpy(float) * readers / read_mb_s
-    build_s = mean_resume - float(np.mean(restore + read))
-    keys = grid[["model", "label", "workers"]]
-    build = np.full(len(grid), build_s)
-    parts = {
-        "build model and warm up": build,
-        "load checkpoint: read": read,
-        "load checkpoint: restore tensors": restore,
-    }
-    frames = [keys.assign(part=name, seconds=seconds) for name, seconds in parts.items()]
-    return pd.concat(frames, ignore_index=True)

@@ -11,14 +11,13 @@ import numpy as np
 import pandas as pd
 
 from repro.base.errors import ParamError, refuse_unknown
+from repro.files import public
 from repro.files.tables import ModelTable
 from repro.model.metrics import statistics
 from repro.model.records import Result
 from repro.papers.tiresias.testbed import STATISTICS
 
 DAY_S = 86_400.0
-#: Rules and policy of a run.
-Run = tuple[str, str]
 #: Name of the series of all jobs.
 ALL = "all jobs"
 _PERCENTS = (1, 5, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90, 95, 99)
@@ -27,9 +26,13 @@ _PERCENTS = (1, 5, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90, 95, 99)
 def pick_jobs(
     trace: pd.DataFrame, *, min_duration_s: float, days: Sequence[float] | None = None
 ) -> pd.DataFrame:
-    """Jobs of at least ``min_duration_s`` on days [first, last); the first is submitted at 0."""
-    kept = trace[trace["duration"] >= min_duration_s]
-    if days is not None:
+    """Jobs of at least ``min_duration_s`` on days [first, last); the first is submitted at 0.
+
+    A user's own trace keeps all its jobs.
+    """
+    is_own = "sha256" in trace.attrs and not public.is_known(str(trace.attrs["name"]))
+    kept = trace if is_own else trace[trace["duration"] >= min_duration_s]
+    if days is not None and not is_own:
         first, last = (day * DAY_S for day in days)
         kept = kept[kept["submit_time"].between(first, last, inclusive="left")]
     if kept.empty:
@@ -42,54 +45,35 @@ def pick_jobs(
     return kept.reset_index(drop=True)
 
 
-def ratio_table(
-    results: Mapping[Run, Result], reference: str, published: Sequence[Mapping[str, Any]] = ()
-) -> pd.DataFrame:
-    """JCT statistics, their ratio to the reference, and published ratios (Tables 1 and 5)."""
-    published_rows = {row["policy"]: row for row in published}
-    rows = []
-    for (rules, policy), result in results.items():
-        base = statistics(results[rules, reference].jobs["jct"])
-        for name, value in statistics(result.jobs["jct"]).items():
-            label = STATISTICS[name]
-            printed = float(published_rows.get(policy, {}).get(label, math.nan))
-            rows.append((rules, policy, label, value, value / base[name], printed))
-    columns = ["rules", "policy", "statistic", "jct", "ratio", "published"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def wide(table: pd.DataFrame) -> pd.DataFrame:
-    """Ratios under one rule set in the paper's layout: policies by average, median, 95th."""
-    pivot = table.pivot_table(index="policy", columns="statistic", values="ratio", sort=False)
-    return pivot[[label for label in STATISTICS.values() if label in pivot]]
-
-
 def falls(values: Sequence[float], least: float = -math.inf) -> bool:
     """Whether every value is below the one before it, and the last above ``least``."""
     return all(left > right for left, right in pairwise([*values, least]))
 
 
-def sweep_table(
-    sweeps: Sequence[Mapping[str, Any]], results: Mapping[tuple[str, str], Result]
-) -> pd.DataFrame:
-    """Statistic of every variant of a parameter, and its ratio to the base setting."""
+def sweep_table(sweep: Mapping[str, Any], results: Mapping[str, Result]) -> pd.DataFrame:
+    """JCT statistic (s) of the simulated variants of a parameter; results are by label.
+
+    Column ``is_base`` marks the variant by which a figure divides.
+    """
+    variants = {variant["label"]: variant for variant in sweep["variants"]}
     rows = []
-    for sweep in sweeps:
-        panel = sweep["panel"]
-        name = sweep["statistic"]
-        base = _statistic(results[panel, sweep["base"]], name)
-        for variant in sweep["variants"]:
-            result = results[panel, variant["label"]]
-            value = _statistic(result, name)
-            printed = variant.get("published", math.nan)
-            promoted = int(result.jobs["promotions"].sum())
-            rows.append((panel, variant["label"], name, value, value / base, printed, promoted))
-    columns = ["panel", "variant", "statistic", "jct", "normalised", "published", "promotions"]
-    return pd.DataFrame(rows, columns=columns)
+    for label, result in results.items():
+        jobs = result.jobs
+        rows.append(
+            {
+                "panel": sweep["panel"],
+                "variant": label,
+                "is_base": label == sweep["base"],
+                "statistic": sweep["statistic"],
+                "jct": _statistic(jobs["jct"], sweep["statistic"]),
+                "published": variants[label].get("published", math.nan),
+                "promotions": int(jobs["promotions"].sum()),
+            }
+        )
+    return pd.DataFrame(rows)
 
 
-def _statistic(result: Result, name: str) -> float:
-    jct = result.jobs["jct"]
+def _statistic(jct: pd.Series[float], name: str) -> float:
     values = {STATISTICS[key]: value for key, value in statistics(jct).items()}
     values["max"] = float(jct.max())
     refuse_unknown("there is no statistic", [name], values)

@@ -9,14 +9,13 @@ import numpy as np
 import pandas as pd
 
 from repro.figures.points import as_points
-from repro.model.metrics import bins, busy_gpus, statistics
+from repro.model.metrics import bins, statistics
 from repro.model.records import Result, durations, makespan
 
 #: Rules, policy and seed of a simulation.
 Run = tuple[str, str, int]
 #: Columns that identify a simulation.
 RUN = ["rules", "policy", "seed"]
-ALL = "ALL"
 #: Names in the paper's tables by names of `repro.model.metrics.statistics`.
 STATISTICS = {"avg": "average", "median": "median", "p95": "95th"}
 #: Bins of Table 3 -> their names in the figures.
@@ -34,21 +33,6 @@ def job_table(
     return pd.concat(frames, ignore_index=True)
 
 
-def factors(jobs: pd.DataFrame, reference: str = "tiresias-l") -> pd.DataFrame:
-    """Ratios of avg, median and p95 JCT to the reference policy by run and bin (section 5.1)."""
-    keys = [*RUN, "bin"]
-    binned = pd.concat([jobs, jobs.assign(bin=ALL)], ignore_index=True)
-    groups = binned.groupby(keys, sort=False)["jct"]
-    rows = [dict(zip(keys, key, strict=True)) | statistics(values) for key, values in groups]
-    table = pd.DataFrame(rows)
-    columns = list(STATISTICS)
-    shared_keys = [key for key in keys if key != "policy"]
-    base = table[table["policy"] == reference].set_index(shared_keys)[columns]
-    base_keys = pd.MultiIndex.from_frame(table[shared_keys])
-    table[columns] = table[columns].to_numpy() / base.reindex(base_keys).to_numpy()
-    return table
-
-
 def over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
     """Mean and standard deviation (``<name>_sd``) over seeds, grouped by the text columns."""
     names = [name for name in frame if not pd.api.types.is_numeric_dtype(frame[name])]
@@ -58,12 +42,12 @@ def over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
     return table[[column for name in numbers for column in (name, f"{name}_sd")]].reset_index()
 
 
-def statistics_table(jobs: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Average, median and 95th percentile of a column in every run, one per row."""
-    values = jobs.groupby(RUN, sort=False)[metric].apply(
+def statistics_table(jobs: pd.DataFrame, metric: str, by: Sequence[str] = RUN) -> pd.DataFrame:
+    """Average, median and 95th percentile of a column in every group ``by``, one per row."""
+    values = jobs.groupby(list(by), sort=False)[metric].apply(
         lambda values: pd.Series(statistics(values))
     )
-    named = values.rename(STATISTICS, level=-1).rename_axis([*RUN, "statistic"])
+    named = values.rename(STATISTICS, level=-1).rename_axis([*by, "statistic"])
     return named.reset_index(name=metric)
 
 
@@ -84,12 +68,11 @@ def points(table: pd.DataFrame, judged: str, **columns: str) -> pd.DataFrame:
 
 
 def count_bins(traces: Mapping[int, pd.DataFrame], small_gpus: int, short_s: float) -> pd.DataFrame:
-    """Jobs of each seed's workload by bin: seed, bin, jobs, share (%)."""
+    """Number of jobs of each seed's workload by bin: seed, bin, jobs."""
     rows = []
     for (seed, trace), (name, label) in product(traces.items(), BINS.items()):
-        count = int((bins(trace, small_gpus, short_s) == name).sum())
-        rows.append((seed, label, count, 100 * count / len(trace)))
-    return pd.DataFrame(rows, columns=["seed", "bin", "jobs", "share"])
+        rows.append((seed, label, int((bins(trace, small_gpus, short_s) == name).sum())))
+    return pd.DataFrame(rows, columns=["seed", "bin", "jobs"])
 
 
 def run_table(results: Mapping[Run, Result]) -> pd.DataFrame:
@@ -103,41 +86,7 @@ def run_table(results: Mapping[Run, Result]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*RUN, "makespan", "preemptions", "overhead", "avg_jct"])
 
 
-def over_tiresias(table: pd.DataFrame, column: str, reference: str = "tiresias-l") -> pd.DataFrame:
-    """Ratio of a column of `run_table` to the reference policy, by (rules, seed) and policy."""
-    wide = table.pivot_table(index=["rules", "seed"], columns="policy", values=column, sort=False)
-    return wide.div(wide[reference], axis=0)
-
-
-def allocated_cdf(
-    results: Mapping[Run, Result], shares: Sequence[float], *, window_s: float = 10.0
-) -> pd.DataFrame:
-    """Fraction of time in which at most each share of the GPUs was allocated."""
-    frames = []
-    for (rules, policy, seed), result in results.items():
-        share = np.sort(busy_gpus(result, window_s).to_numpy() / result.meta["num_gpus"])
-        # a window's average may differ from its share by rounding
-        fraction = np.searchsorted(share, np.asarray(shares) + 1e-9, side="right") / len(share)
-        frame = pd.DataFrame({"share": list(shares), "fraction": fraction})
-        frames.append(frame.assign(rules=rules, policy=policy, seed=seed))
-    return pd.concat(frames, ignore_index=True)
-
-
 def training_time(result: Result) -> pd.Series[float]:
     """Time on GPUs of each job in the order of ``result.jobs``, (jobs,) s."""
     seconds = durations(result).groupby(result.intervals["job_id"]).sum()
     return seconds.reindex(result.jobs["job_id"]).reset_index(drop=True)
-
-
-def placement_ratios(
-    random: Mapping[int, Result], tiresias: Mapping[int, Result], sensitive: Sequence[str]
-) -> pd.DataFrame:
-    """Training time of distributed jobs under random placement / training time under Tiresias."""
-    frames = []
-    for seed, result in random.items():
-        ratio = training_time(result) / training_time(tiresias[seed])
-        jobs = result.jobs[["job_id", "model", "num_gpus"]]
-        group = np.where(jobs["model"].isin(list(sensitive)), "sensitive", "other")
-        frame = jobs.assign(seed=seed, group=group, ratio=ratio)
-        frames.append(frame[frame["num_gpus"] > 1])
-    return pd.concat(frames, ignore_index=True)

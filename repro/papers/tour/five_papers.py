@@ -20,7 +20,12 @@ def schedule(results: Mapping[str, Result]) -> pd.DataFrame:
 def gavel_values(
     rounds: Result, ideal: Sequence[Result], example: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Values of LAS by claim id: aware in rounds, aware and agnostic in ideal execution."""
+    """Values of LAS by id of Gavel's claims.
+
+    ``rounds`` is a run of heterogeneity-aware LAS in rounds. ``ideal`` has runs of aware and of
+    agnostic LAS in ideal execution. The values of the next round and of ten rounds follow from the
+    X of ``example``, without a run.
+    """
     until = example["rounds"] * example["round_s"]
     unit = np.array([row[example["reference"]] for row in example["steps_per_s"].values()])
     aware, agnostic = (unit * _first_rates(result) for result in ideal)

@@ -67,7 +67,7 @@ class GandivaSS(SharePolicy):
 
     @property
     def pairs_up(self) -> bool:
-        """Whether any two jobs of equal demand may share GPUs."""
+        """Whether any two jobs of equal demand may share GPUs, not only the formed pairs."""
         return bool(self.any_pair)
 
     def session(self, view: View) -> Callable[[View], Decision]:

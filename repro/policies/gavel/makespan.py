@@ -8,8 +8,8 @@ Ties: many X reach the optimum. ``lp_backend`` chooses among these optima:
 - ``highs``: the vertex with the largest sum of throughputs.
 - ``ecos``: the optimum of Gavel's own solver.
 
-With a tolerance, X is the centre of all allocations that reach the upper end of the bisection. With
-``ecos`` it is the last solution of Gavel's own solver.
+With a tolerance, X is the analytic centre of all allocations whose makespan is at most the upper
+end of the bisection. With ``ecos`` it is the last solution of Gavel's own solver.
 """
 
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ Tolerance = Annotated[float, Between(0, 1, below=True)]
 @register("gavel-makespan")
 @dataclass(frozen=True)
 class GavelMakespan(AwareOrAgnostic):
-    """Minimise the time at which the last job finishes: min_X max_i rem_i / thr_i(X).
+    """Minimise the time at which the last job finishes.
 
     Parameters
     ----------

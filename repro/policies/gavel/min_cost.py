@@ -39,7 +39,7 @@ LEAST_IDLE_GPUS = 1e-4
 @register("gavel-min-cost")
 @dataclass(frozen=True)
 class GavelMinCost(TypedShares):
-    """Maximise total throughput per cost, sum thr_i(X) / sum_ij price_j width_i X_ij.
+    """Maximise the total throughput per cost.
 
     Parameters
     ----------

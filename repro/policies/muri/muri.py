@@ -250,13 +250,13 @@ class _Session:
         """Add jobs that arrived just now to the waiting jobs."""
         self.candidates.add(jobs, [self.first_priority[job] for job in jobs])
 
-    def ranked(
+    def rerank(
         self, view: View, jobs: Ints, run_seconds: Floats | None = None
     ) -> dict[int, list[Entry]]:
-        """Entries of jobs that hold GPUs, by width, best first."""
+        """Update the ranks of jobs that hold GPUs, and list their entries by width, best first."""
         widths = self.candidates.widths[jobs]
         priorities = self.policy.priorities(view, jobs, widths, run_seconds)
-        return self.candidates.ranked(jobs, priorities)
+        return self.candidates.rerank(jobs, priorities)
 
     def fitting(self, groups: Sequence[Group], width: int, jobs: Sequence[int]) -> list[Group]:
         """List the groups of a width that fit the idle nodes, by their best member.
@@ -339,7 +339,7 @@ class _SessionByKind(_Session):
 
     def _ranked_members(self, view: View) -> dict[int, list[Entry]]:
         """Entries of all jobs that are candidates, by width, best first."""
-        return self.ranked(view, np.array(self.groups.jobs(), np.int64))
+        return self.rerank(view, np.array(self.groups.jobs(), np.int64))
 
     def _all_fit(self, fresh: Sequence[int]) -> bool:
         """Whether all jobs fit the cluster in the largest groups."""
@@ -433,12 +433,12 @@ class _SessionByList(_Session):
         """Entries of the jobs that hold GPUs, by width, best first."""
         rows = np.fromiter(self.holders, np.int64, len(self.holders))
         if not self.policy.attained:
-            return self.ranked(view, rows)
+            return self.rerank(view, rows)
         # The public simulator adds from left to right, and equal sums have to stay equal.
         run_seconds = self.run_seconds[rows] + view.now - self.last_event
         self.run_seconds[rows] = run_seconds
         self.last_event = view.now
-        return self.ranked(view, rows, run_seconds)
+        return self.rerank(view, rows, run_seconds)
 
     def _place(
         self, groups: Mapping[int, list[Group]], buckets: Mapping[int, list[int]]

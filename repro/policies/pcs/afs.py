@@ -91,6 +91,7 @@ def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
         queue.key[job] = -_inverse_time(jobs, job, s.work_left[job] * jobs.error[job], 1.0)
     present = s.tally[PRESENT]
     if present >= jobs.gpus:
+        # at least as many jobs as GPUs: the jobs of largest r(1) get one GPU each
         sort_holders(s, by_tie=True)
         hand_out(jobs, s, single=True, holders_first=False)
         return
@@ -126,7 +127,8 @@ def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
         time[best], gain[best], gain_after[best] = _gains(jobs, best, work, gpus[best])
         unsatisfied -= gpus[best] == jobs.demand[best]
     for job in holders:
-        # Where all gains are 0 or less, a job may have got more GPUs than its demand.
+        # A job at its demand has gain 0. It gets a GPU only if no job has a positive gain. This GPU
+        # stays idle.
         give(jobs, s, job, min(gpus[job], float(jobs.demand[job])))
 
 

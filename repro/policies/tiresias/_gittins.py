@@ -125,7 +125,7 @@ class MeanServiceIndex(_Samples):
 
 
 class TotalServiceIndex(_Samples):
-    """sup over D of P(S - a <= D | S > a) / E', where E' has S in place of S - a.
+    """G(a) = sup over D of P(S - a <= D | S > a) / E[S if S - a <= D else D | S > a].
 
     The public simulator computes this ratio, with roundings and for one quantum. Like
     `MeanServiceIndex`, the index drops as the attained service passes a sample.

@@ -1,8 +1,10 @@
 """Continuous 2D-LAS (Tiresias, section 3.2.1): least attained service first.
 
-The key of job J with demand W_J that has run for t_J, in GPU-seconds; the smallest runs first:
+Key of job J (GPU-seconds), from its demand W_J and its run time t_J (s):
 
     W_J t_J
+
+The smallest key runs first.
 
 Ties: the earlier submission, then the order in the trace.
 """

@@ -1,19 +1,20 @@
 """Compiled interior-point method for the programmes of `repro.solve.pairs.programme`."""
 
 # The programme, with slacks s, is: maximise goal v subject to A x + f v + s = b, x >= 0, s >= 0.
-# With duals y of the rows and y_x of x >= 0, and two more unknowns tau, kappa >= 0, its homogeneous
-# self-dual embedding has no objective and always has a solution:
+# With duals y of the rows, slacks s_x = x and duals y_x of x >= 0, and two more unknowns tau,
+# kappa >= 0, its homogeneous self-dual embedding has no objective and always has a solution:
 #
 #   (1) A x + f v + s = b tau         `primal`
-#   (2) y_x = A' y                    `dual`, with s_x = x (`low`)
+#   (2) y_x = A' y                    `dual`
+#       s_x = x                       `low`
 #   (3) goal tau = f' y               `dual_free`
 #   (4) kappa = goal v - b' y         `gap` (each name is left side minus right side)
 #   (5) s y = w mu, s_x y_x = w_x mu, kappa tau = mu, all >= 0, with mu -> 0
 #
 # In the code s_x and y_x are `s_low` and `y_low`. Where tau > 0, x / tau and y / tau are optimal.
-# The weights w and w_x of the barrier are the numbers of jobs or pairs of a row or column, so that
-# the answer over kinds is the answer over jobs. A Newton step eliminates x and the slacks. With
-# scaling = s_x / y_x there remains
+# Weights of the barrier: w of a row is its number of jobs (1 for a GPU type), and w_x of a column
+# its number of jobs or pairs of jobs. The answer over kinds is therefore the answer over jobs. A
+# Newton step eliminates x and the slacks. With scaling = s_x / y_x there remains
 #
 #   (6) N dy = right-hand side + f dv - b dtau,    N = A diag(scaling) A' + diag(s / y)
 #
@@ -35,7 +36,7 @@ from repro.base.compiled import SUMS, njit
 
 #: Relative addition to the diagonal, as rows may become dependent near the optimum.
 REGULARISATION = 1e-13
-#: Smallest pivot; a smaller one is replaced.
+#: Smallest pivot, the square of a diagonal entry of the factor. A smaller pivot is replaced.
 MIN_PIVOT = 1e-300
 #: Pivots per block of the factorisation.
 _BLOCK = 4
@@ -76,8 +77,9 @@ def find_ranges(rows: Any, blocks: Any) -> Any:
     """Ranges of columns, shape (ranges, 10).
 
     The entries of a range are its first column, its length, the five rows of its first column, the
-    first row of its block, and two columns of `normal_matrix`. The first of these two belongs to
-    the GPU type in the rows of the block, the second in the rows of the GPU types.
+    first row of its block, and twice the column of its GPU type in `normal_matrix`: first in the
+    rows of its block, then in the rows of the GPU types. The latter are stored without the columns
+    of the blocks.
     """
     ranges = np.empty((rows.shape[0], 10), dtype=np.uint64)
     count = 0
@@ -154,9 +156,9 @@ def multiply_transposed(ranges: Any, coefs: Any, y: Any, out: Any) -> None:
 
 @njit(error_model="numpy", fastmath=SUMS)
 def normal_matrix(
-    ranges: Any, blocks: Any, coefs: Any, scaling: Any, slack: Any, matrix: Any
+    ranges: Any, blocks: Any, coefs: Any, scaling: Any, added_diagonal: Any, matrix: Any
 ) -> None:  # fmt: skip
-    """Set ``matrix`` to the upper half of A diag(scaling) A' + diag(slack).
+    """Set ``matrix`` to the upper half of A diag(scaling) A' + diag(added_diagonal).
 
     A row of a block has the columns of the block, then those of the GPU types.
     """
@@ -208,9 +210,9 @@ def normal_matrix(
         matrix[r4, ranges[r, 9]] += s44
     for block in range(len(blocks)):
         begin = blocks[block]
-        end = blocks[block + 1] if block + 1 < len(blocks) else len(slack)
+        end = blocks[block + 1] if block + 1 < len(blocks) else len(added_diagonal)
         for i in range(end - begin):
-            matrix[begin + i, i] = (matrix[begin + i, i] + slack[begin + i]) * (
+            matrix[begin + i, i] = (matrix[begin + i, i] + added_diagonal[begin + i]) * (
                 1.0 + REGULARISATION
             )
 
@@ -221,7 +223,7 @@ def factorise_blocks(
 ) -> None:
     """Factorise `normal_matrix` in place and overwrite both right-hand sides with the solutions.
 
-    The inverse pivots are written into ``inverse``.
+    The inverse diagonal of the factor is written into ``inverse``.
     """
     types_begin = blocks[-1]
     types = len(first_rhs) - types_begin
@@ -254,7 +256,10 @@ def factorise_blocks(
 
 @njit(error_model="numpy", fastmath=SUMS)
 def _forward(upper: Any, inverse: Any, x: Any, tail: Any) -> None:
-    """Forward substitution in one block. Its contributions are subtracted from ``tail``."""
+    """Forward substitution in one block.
+
+    ``tail`` has the right-hand sides of the GPU types. The terms of the block are subtracted there.
+    """
     size = len(x)
     for i in range(size):
         value = x[i] * inverse[i]
@@ -334,7 +339,10 @@ def complete_steps(
 
 @njit(error_model="numpy", fastmath=SUMS)
 def balance(rows: Any, coefs: Any, free: Any, same_kind: Any) -> Any:
-    """Scales of the rows of A and of x >= 0 that bring all entries near 1 (Ruiz, 3 passes).
+    """Two scales that bring all entries near 1 (Ruiz, 3 passes).
+
+    Rows of A are divided by the first scale. Columns are multiplied by the second, the scale of the
+    rows x >= 0.
 
     ``free`` has the coefficients of v. ``same_kind`` marks columns of two jobs of one kind.
     """
@@ -348,7 +356,8 @@ def balance(rows: Any, coefs: Any, free: Any, same_kind: Any) -> Any:
     by_column = np.empty(count)
     for k in range(count):
         if same_kind[k]:
-            # Both members have the same row, so each entry has half the coefficient.
+            # Entries 0 and 2 are sums over both members, and entries 1 and 3 are 0. Over jobs, each
+            # member has rows of its own with half of the sum.
             entries[k, 0] *= 0.5
             entries[k, 2] *= 0.5
     for _ in range(3):
@@ -411,8 +420,9 @@ def centre(
     probe = free.copy()
     assign(y1, -limits)
     factorise_blocks(upper, blocks, probe, y1, inverse)
-    curve = dot(free, probe)
-    v = -dot(free, y1) / curve if curve > 0.0 else 0.0
+    # pivot of v: f' N^-1 f; 0 without f
+    v_pivot = dot(free, probe)
+    v = -dot(free, y1) / v_pivot if v_pivot > 0.0 else 0.0
     y1 += v * probe
     multiply_transposed(ranges, scaled, y1, t)
     x = -column_weights * t
@@ -424,7 +434,7 @@ def centre(
         s_low += 1.0 + shift
     s = s * row_weights
     s_low = s_low * column_weights
-    y = probe * (goal / curve if curve > 0.0 else 0.0)
+    y = probe * (goal / v_pivot if v_pivot > 0.0 else 0.0)
     y_low = np.empty(count)
     multiply_transposed(ranges, scaled, y, y_low)
     shift = max(-y.min(), -y_low.min())
@@ -458,8 +468,8 @@ def centre(
         assign(probe, free)
         assign(y1, -limits)
         factorise_blocks(upper, blocks, probe, y1, inverse)
-        curve = dot(free, probe)
-        v1 = (goal - dot(free, y1)) / curve if curve > 0.0 else 0.0
+        v_pivot = dot(free, probe)
+        v1 = (goal - dot(free, y1)) / v_pivot if v_pivot > 0.0 else 0.0
         y1 += v1 * probe
         denominator = kappa / tau + goal * v1 - dot(limits, y1)
         sigma = 0.0
@@ -476,7 +486,7 @@ def centre(
             multiply(ranges, scaled, fixed_step, y2)
             y2 += residual_part * primal + target / y
             solve_blocks(upper, blocks, inverse, y2)
-            v2 = (residual_part * dual_free - dot(free, y2)) / curve if curve > 0.0 else 0.0
+            v2 = (residual_part * dual_free - dot(free, y2)) / v_pivot if v_pivot > 0.0 else 0.0
             y2 += v2 * probe
             d_tau = (
                 residual_part * gap + target_tau / tau - goal * v2 + dot(limits, y2)

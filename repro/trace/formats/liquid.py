@@ -22,8 +22,8 @@ def read(document: Document, case: str | None = None, times: str = "t4") -> Pars
     Columns: job, model, batch_size, num_batches, num_ps, num_workers; optional: case, index,
     gpu_mem_mb. A container has one GPU. Ten iterations of warm-up come before the batches. A
     duration is the run time with all containers on one node under the performance model ``times``
-    (t4, k80 or measured). Jobs without a run time under this model are left out, and a note names
-    their trained models.
+    (t4, k80 or measured). Jobs without a run time under this model are left out and counted. A note
+    names the trained models that the performance model does not have.
 
     Liquid (TPDS 2022), artifact launchers.
     """
@@ -52,7 +52,7 @@ def read(document: Document, case: str | None = None, times: str = "t4") -> Pars
     sizes = ("batch_size", "num_batches")
     batch, batches = (table.whole(name, 1, most=MAX_EXACT, required=False) for name in sizes)
     frame = parsed.frame
-    model = named(times)
+    plan_times = named(times)
     frame["batch_size"] = batch
     if "job_id" not in frame:
         frame["job_id"] = frame.index.to_numpy()
@@ -60,7 +60,7 @@ def read(document: Document, case: str | None = None, times: str = "t4") -> Pars
     frame["num_gpus"] = (servers + workers).astype(np.int64)
     frame["iterations"] = batches + WARM_UP
     rows = zip(frame["model"], frame["num_gpus"], servers, batch, frame["iterations"], strict=True)
-    frame["duration"] = [_seconds(model, *row) for row in rows]
+    frame["duration"] = [_seconds(plan_times, *row) for row in rows]
     untimed = frame["duration"].isna().to_numpy() | np.isnan(batch + batches)
     _note_untimed(parsed, in_case & untimed, in_case, times)
     parsed.drop({"another case": ~in_case, f"no run time under times={times}": untimed})
@@ -69,14 +69,14 @@ def read(document: Document, case: str | None = None, times: str = "t4") -> Pars
 
 
 def _note_untimed(parsed: Parsed, untimed: Flags, in_case: Flags, times: str) -> None:
-    """Note the models without a run time; raise if no job of the list has a run time."""
+    """Note the trained models that ``times`` does not have; raise if no job has a run time."""
     models = parsed.frame["model"].astype(object).where(parsed.frame["model"].notna(), "")
-    model = named(times)
+    plan_times = named(times)
     timed_models: list[str] = []
-    if isinstance(model, IterationModel):
-        timed_models = list(model.models)
-    elif isinstance(model, MeasuredPlans):
-        timed_models = list(model.seconds)
+    if isinstance(plan_times, IterationModel):
+        timed_models = list(plan_times.models)
+    elif isinstance(plan_times, MeasuredPlans):
+        timed_models = list(plan_times.seconds)
     rule = f"no run time under times={times}"
     if untimed.any() and (untimed == in_case).all():
         name = str(models[untimed].iloc[0])
@@ -93,10 +93,10 @@ def _note_untimed(parsed: Parsed, untimed: Flags, in_case: Flags, times: str) ->
 
 
 def _seconds(
-    model: PlanTimes, name: str, width: int, num_ps: float, batch: float, steps: float
+    plan_times: PlanTimes, model: str, width: int, num_ps: float, batch: float, steps: float
 ) -> float:
-    """Run time (s) with all containers on one node, NaN if the model has none."""
+    """Run time (s) with all containers on one node, NaN if ``plan_times`` has none."""
     try:
-        return model.run_s(str(name), (0,) * width, batch, steps, int(num_ps))
+        return plan_times.run_s(str(model), (0,) * width, batch, steps, int(num_ps))
     except ParamError:
         return np.nan

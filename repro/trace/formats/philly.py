@@ -22,6 +22,7 @@ def read(document: Document) -> Parsed:
     table = Table(document, required, text=text, units={"timestamp": "date"})
     parsed = table.parsed("duration", "num_gpus", submit_time="timestamp", vc="cluster")
     dates = table.times("timestamp")
+    # 1970-01-01 among dates that are decades later stands for a date that is not set
     unset = without_epoch(dates.to_frame(), [])["timestamp"].isna().to_numpy(bool)
     accepted = f"all others are decades later; {DATE_ADVICE}"
     table.refuse(unset, "timestamp", "a date that is not set", accepted)

@@ -254,7 +254,7 @@ def test_a_shared_notebook_needs_the_parameter(project, shared):
             user_parameters={},
             force=False,
             scratch=project.root,
-            named=True,
+            raise_unreadable=True,
         )
     assert str(caught.value) == (
         f"{path}: the parameters cell has no figure_id, but tiresias/fig01_a names this notebook; "

@@ -106,7 +106,7 @@ def test_info_shows_the_load_over_time(tmp_path):
     shown = run("info", str(path), "--format", "repro", "--cluster", "1x2")
     assert "3.000 (tenths of the span; peak 3.000)" in shown
     assert re.search(r"^first submission +500 s$", shown, re.MULTILINE)
-    assert "GPUs over time" in run("info", str(path), "--format", "repro")
+    assert "mean load over time (GPUs)" in run("info", str(path), "--format", "repro")
 
 
 def test_info_shows_short_durations(tmp_path):

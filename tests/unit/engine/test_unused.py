@@ -180,7 +180,7 @@ def test_half_gpus_and_gpu_types_of_pods_are_named(tmp_path, run_cli):
         ("--policy tiresias-g --set history=true", "history is True"),
         ("--policy gavel-las --interval 77", "returns shares, whose rounds"),
         ("--interval inf", "interval is inf; give a positive number"),
-        ("--policy tiresias-l --set thresholds=,", "thresholds=,: has no value"),
+        ("--policy tiresias-l --set thresholds=,", "thresholds=,: has a comma but no value"),
         ("--policy tiresias-l --set thresholds=1e999", "1e999 is too large"),
         ("--policy tiresias-l --set thresholds=3," + "9" * 400, "9… is too large"),
         (

@@ -28,7 +28,7 @@ def test_forms_of_an_entry(extra, policies):
 @pytest.mark.parametrize(
     ("extra", "line"),
     [
-        (3, r"^extra: 3 is no policy; give the name of a policy, a list of names, or"),
+        (3, r"^extra: 3 is no policy; give the name of a policy, {policy: NAME, settings"),
         ([["srtf"]], r"extra: \['srtf'\] is no policy"),
         ({"name": "srtf"}, "is no policy"),
         ({"policy": 3}, "is no policy"),

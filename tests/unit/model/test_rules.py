@@ -39,7 +39,8 @@ def positions_of_blanks(line):
 def text(value):
     """Value as the table shows it."""
     if isinstance(value, tuple):
-        return ", ".join(f"{number:g}" for number in value)
+        numbers = ", ".join(f"{number:g}" for number in value)
+        return f"({numbers},)" if len(value) == 1 else f"({numbers})"
     return "inf" if value == math.inf else str(value)
 
 

@@ -73,6 +73,7 @@ def test_shades_tell_the_distance(text, level):
         (0.0, 0.0, "="),
         (0.1, 0.0, "≠"),
         (np.inf, 1.0, "≠"),
+        (1.0, np.inf, "≠"),
         ("GPU", "GPU", "="),
         ("1-7", "1-8", "≠"),
     ],

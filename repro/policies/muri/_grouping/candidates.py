@@ -48,7 +48,8 @@ class Candidates:
         self.waiting: dict[int, Entry] = {}
         #: rank of each job among equal priorities, smaller first
         self._rank = np.arange(len(widths))
-        #: last priority of each job while it waited or ran; NaN before its first start
+        #: priority of each job at its last start, or at its last `rerank` since then; NaN before
+        #: its first start
         self._last_priority = np.full(len(widths), np.nan)
         #: all ranks are at least ``_lowest_rank`` and below ``_next_rank``
         self._lowest_rank = 0
@@ -62,14 +63,14 @@ class Candidates:
             self._buckets.setdefault(self._width_of[job], SortedList()).add(entry)
 
     def remove(self, jobs: Iterable[int]) -> None:
-        """Remove jobs that start from their buckets."""
+        """Remove started jobs from their buckets."""
         for job in jobs:
             entry = self.waiting.pop(job)
             self._buckets[self._width_of[job]].remove(entry)
             self._last_priority[job] = entry[0]
 
-    def ranked(self, rows: Ints, priorities: Floats) -> dict[int, list[Entry]]:
-        """Entries of running jobs at their present priorities, by width, best first."""
+    def rerank(self, rows: Ints, priorities: Floats) -> dict[int, list[Entry]]:
+        """Update the ranks of running jobs ``rows``; list their entries by width, best first."""
         buckets: dict[int, list[Entry]] = {
             width: [] for width in dict.fromkeys(self.widths[rows].tolist())
         }
@@ -88,7 +89,7 @@ class Candidates:
         return buckets
 
     def _updated_ranks(self, rows: Ints, change: Floats) -> Ints:
-        """Ranks of running jobs, best first, after this change of their priorities."""
+        """Update ranks for this change of priorities; list the ranks of ``rows``, best first."""
         # The public simulator sorts its list in place, and equal values keep their order. A job
         # whose value rose to that of others was ahead of them, and stays there. A job whose value
         # fell to that of others comes behind them.

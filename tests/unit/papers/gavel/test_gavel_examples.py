@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from repro import figure, make, simulate
 from repro.base.errors import ParamError, PolicyError
 from repro.base.paths import figures_dir
+from repro.model.records import durations
 from repro.papers.gavel import curves, examples
 from repro.papers.gavel import models as motivation
-from repro.papers.gavel.cost import at_every_round, lost_time
+from repro.papers.gavel.cost import at_every_round
 from repro.papers.gavel.decisions import (
     NO_SOLVER,
     first_shares,
@@ -84,18 +85,18 @@ def test_cells_name_every_entry():
     ]
 
 
-def test_effective_throughput_adds_up_over_types():
-    speeds = {"m0": {"v100": 40, "k80": 10}, "m1": {"v100": 12, "k80": 4}}
-    assert examples.effective([[0.5, 0.5], [0, 1]], speeds).tolist() == [25, 4]
-
-
-def test_a_table_without_prices_ratio_is_the_ratio_of_speeds():
+def test_the_newest_gpu_helps_models_unequally():
     models = {"Transformer": 256, "ResNet-50": 128}
     table = motivation.select_models(motivation.motivation(), models)
-    equal = motivation.relative_speed(table, dict.fromkeys(("k80", "p100", "v100"), 2.0))
-    assert equal["speed"].tolist() == equal["per_dollar"].tolist()
-    assert equal["model"].tolist() == ["Transformer"] * 3 + ["ResNet-50"] * 3
-    assert motivation.labels(equal, "speed") == [[1.0, 3.3, 3.3], [1.0, 3.7, 9.6]]
+    assert table["model"].tolist() == ["Transformer", "ResNet-50"]
+    assert (table["v100"] / table["k80"]).round(1).tolist() == [3.3, 9.6]
+
+
+def test_speeds_of_the_simulations_are_those_of_the_batch_size():
+    perf = gavel_like()
+    table = motivation.simulated_speeds(perf, {"A3C": None, "LM": 20}, ["k80", "v100"])
+    assert table.loc["A3C", "v100"] == perf.steps_per_s("A3C", 1, "v100")
+    assert table.loc["LM", "k80"] == perf.steps_per_s("LM (batch size 20)", 1, "k80")
 
 
 def test_a_batch_size_that_was_not_measured_is_refused():
@@ -106,11 +107,12 @@ def test_a_batch_size_that_was_not_measured_is_refused():
 def test_pairs_are_symmetric_measurements():
     models = {"CycleGAN": None, "LM": 20, "Transformer": 64}
     table = motivation.select_models(motivation.motivation(), models)
-    forth = motivation.shared_speeds(table, list(models)).set_index(["row", "column"])
-    back = motivation.shared_speeds(table, list(models)[::-1]).set_index(["row", "column"])
+    forth = motivation.pair_speeds(table, list(models)).set_index(["row", "column"])
+    back = motivation.pair_speeds(table, list(models)[::-1]).set_index(["row", "column"])
     for one, other in (("CycleGAN", "LM"), ("LM", "Transformer"), ("CycleGAN", "Transformer")):
-        assert forth.loc[(one, other), "first"] == back.loc[(other, one), "second"]
-    assert (forth["total"] == forth["first"] + forth["second"]).all()
+        for speed in ("in_pair", "alone"):
+            first = forth.loc[(one, other), f"first_{speed}"]
+            assert first == back.loc[(other, one), f"second_{speed}"]
     assert len(forth) == 6
 
 
@@ -133,7 +135,8 @@ def test_lecture_allocation():
     assert 11 * aware == pytest.approx(np.array([[5, 0], [5, 1], [1, 10]]), abs=1e-6)
     equal = first_shares(three_jobs(), "1xv100,1xk80", "las-agnostic", ["k80", "v100"], perf=perf)
     assert equal == pytest.approx(np.full((3, 2), 1 / 3))
-    gain = examples.effective(aware, SPEEDS) / examples.effective(equal[:, ::-1], SPEEDS)
+    speeds = np.array([list(row.values()) for row in SPEEDS.values()], float)
+    gain = (aware * speeds).sum(axis=1) / (equal[:, ::-1] * speeds).sum(axis=1)
     assert gain == pytest.approx([12 / 11] * 3)
 
 
@@ -222,7 +225,8 @@ def test_the_levels_of_an_entity_are_fair_on_unequal_gpus():
         name: {**job, "steps_per_s": row}
         for (name, job), row in zip(JOBS.items(), speeds, strict=True)
     }
-    levels = entity_shares(jobs, INNER, {"x": 1, "y": 1})["normalised"].to_numpy()
+    table = entity_shares(jobs, INNER, {"x": 1, "y": 1})
+    levels = (table["throughput"] / table["equal_throughput"]).to_numpy()
     assert levels[:3] == pytest.approx(levels[0], abs=1e-6)
     assert levels[:3].sum() == pytest.approx(levels[3:].sum(), abs=1e-6)
 
@@ -235,9 +239,10 @@ def run(**rounds):
 def test_every_round_pays_without_renewal_and_fewer_with_it():
     renewed = run(preemption_overhead_s=12.0)
     paid = run(preemption_overhead_s=12.0, lease_renewal=False)
-    assert 0 < lost_time(renewed) < lost_time(paid) < 12 / 360
-    assert lost_time(paid) == pytest.approx(at_every_round(paid, 12.0, 360.0))
-    assert lost_time(run(lease_renewal=False)) == 0
+    lost = [result.meta["overhead_s"] / durations(result).sum() for result in (renewed, paid)]
+    assert 0 < lost[0] < lost[1] < 12 / 360
+    assert lost[1] == pytest.approx(at_every_round(paid, 12.0, 360.0))
+    assert run(lease_renewal=False).meta["overhead_s"] == 0
 
 
 def test_configurations_are_those_that_are_drawn():
@@ -246,7 +251,7 @@ def test_configurations_are_those_that_are_drawn():
     sizes = table.groupby("model", sort=False)["batch_size"].apply(list)
     assert sizes.iloc[3] == [5, 10, 20, 40, 80]
     assert table.groupby("model")["dataset"].first()["A3C"] == "Pong"
-    assert (table["speedup"] > 0).all()
+    assert (table["steps_per_s"] / table["unit_steps_per_s"] > 0).all()
 
 
 def test_the_table_of_policies_tells_what_they_declare_and_solve():
@@ -268,7 +273,7 @@ def test_a_policy_that_is_not_registered_is_named():
 
 def test_published_totals_and_single_jobs_stand_beside_ours():
     given = {"series": "mine", "timestep": 1, "job_id": [0, 1], "throughput": [0.25, 0.5]}
-    steps = {("fairness", "jobs"): pd.DataFrame(given)}
+    steps = pd.DataFrame(given).assign(inner="fairness", instance="jobs")
     totals = {"fairness": curves.published("hierarchical_fairness")}
     found = points(totals, steps, {"agnostic": "mine"}, True).set_index(["series", "x"])
     assert found.loc[("fairness, agnostic", 1), ["published", "ours"]].tolist() == [1.0, 0.75]

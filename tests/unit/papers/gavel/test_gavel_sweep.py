@@ -136,7 +136,7 @@ def test_measured_jobs_that_outlast_the_arrivals_have_no_end():
     # those that ended in time ended as they do with more arrivals
     assert found.loc[~late, "end_h"].tolist() == whole.loc[~late, "end_h"].tolist()
     assert gavel.unfinished(found)["jobs"].tolist() == [late.sum()]
-    assert curves.means(found).empty
+    assert gavel.finished(found).empty
 
 
 def test_a_killed_sweep_goes_on_from_the_points_it_has(monkeypatch):
@@ -184,8 +184,6 @@ def test_static_jobs_are_all_measured():
         "gavel-las": 10,
         "las-agnostic": 10,
     }
-    ends = gavel.makespans(jobs).set_index("series")["makespan_h"]
-    assert ends["gavel-las"] == jobs.loc[jobs["series"] == "gavel-las", "end_h"].max()
 
 
 def test_published_points_hold_no_invented_ones():
@@ -201,13 +199,33 @@ def test_unknown_published_figure():
 def test_published_curve_agrees_with_itself():
     known = curves.published("las_single")
     known["seed0"] = known["mean"]
-    jobs = known.rename(columns={"mean": "jct_h"}).assign(seed=0)
-    table = curves.means(jobs, published=known)
+    runs = known.assign(seed=0).set_index(["series", "x", "seed"])["mean"]
+    table = curves.over_seeds(runs, known)
     points = curves.points(known, table).dropna(subset="ours")
     assert points["ours"].tolist() == points["published"].tolist()
-    assert curves.knee(table, "las-agnostic") == 4.8
-    assert curves.knee(table, "gavel-las") == 5.6
-    assert curves.ratio(table, "las-agnostic", "gavel-las", 5.6) == pytest.approx(3.456, 1e-3)
+    mean = curves.by_x(table, ["las-agnostic", "gavel-las", "absent"])
+    assert curves.knee(mean["las-agnostic"]) == 4.8
+    assert curves.knee(mean["gavel-las"]) == 5.6
+    at = mean.loc[5.6]
+    assert at["las-agnostic"] / at["gavel-las"] == pytest.approx(3.456, 1e-3)
+    assert mean["absent"].isna().all()
+
+
+def test_a_line_is_the_mean_of_its_seeds_and_keeps_the_order_of_the_series():
+    index = [("b", 2.0, 0), ("b", 2.0, 1), ("a", 1.0, 0), ("b", 1.0, 0)]
+    names = ["series", "x", "seed"]
+    runs = pd.Series([1.0, 3.0, 5.0, 7.0], pd.MultiIndex.from_tuples(index, names=names))
+    rho = pd.Series([0.5], pd.MultiIndex.from_tuples([("a", 1.0)], names=names[:2]))
+    table = curves.over_seeds(runs, None, ftf_seed0=rho)
+    assert table[["series", "x", "mean"]].to_numpy().tolist() == [
+        ["b", 1.0, 7.0],
+        ["b", 2.0, 2.0],
+        ["a", 1.0, 5.0],
+    ]
+    wide = table.iloc[1]
+    assert wide["seed0"] == 1 and wide["seeds"] == 2
+    assert [wide["low"], wide["high"]] == pytest.approx([2 - 2**0.5, 2 + 2**0.5])
+    assert table["ftf_seed0"].isna().tolist() == [True, True, False]
 
 
 def test_points_hold_every_published_number_of_a_curve_and_count_at_most_eleven():
@@ -223,10 +241,10 @@ def test_points_hold_every_published_number_of_a_curve_and_count_at_most_eleven(
     assert apart["ours"].isna().all() and len(apart) == len(points)
 
 
-def test_fairness_is_that_of_one_seed():
-    jobs = pd.DataFrame({"series": "a", "x": 1.0, "seed": [0, 0, 1], "ftf": [1.0, 2.0, None]})
-    table = curves.fairness(pd.DataFrame({"series": ["a", "b"], "x": 1.0}), jobs)
-    assert table["ftf_seed0"].iloc[0] == 1.5 and table["ftf_seed0"].isna().tolist()[1]
+def test_jobs_of_the_reference_have_the_same_rate_seed_and_id():
+    jobs = pd.DataFrame({"series": ["a", "alone", "a"], "x": [1.0, 1.0, 2.0], "seed": 0})
+    jobs = jobs.assign(job_id=7, jct_h=[3.0, 2.0, 5.0])
+    assert gavel.in_reference(jobs, "alone").fillna(-1).tolist() == [2.0, 2.0, -1.0]
 
 
 def test_quantiles_stand_beside_the_published_ones_and_a_job_without_end_is_the_longest():
@@ -240,7 +258,8 @@ def test_quantiles_stand_beside_the_published_ones_and_a_job_without_end_is_the_
 
 def test_draws_are_other_streams_that_may_hold_a_stored_value():
     given = {"of": "fifo-agnostic", "rates": [6.0], "streams": 2}
-    draws = gavel.draws(figure(rules="paper", draws=given))
+    jobs = gavel.draws(figure(rules="paper", draws=given))
+    draws = jobs.groupby(["x", "series"], sort=False)["jct_h"].mean().reset_index()
     assert (
         draws["series"].tolist() == [f"fifo-agnostic, stream {n}" for n in (0, 1)]
         and draws["jct_h"].nunique() == 2
@@ -261,6 +280,7 @@ def test_cluster_sweep_pairs_policies_at_each_part():
     )
     found = gavel.part_cases(fig)
     jobs = gavel.jobs(fig, found["makespan"])
-    pairs = gavel.quotients(gavel.makespans(jobs), "makespan_h")
-    assert pairs[["series", "x"]].to_numpy().tolist() == [["40 jobs", 0.5], ["all", 0.5]]
+    pairs = gavel.by_role(jobs, "end_h")
+    assert list(pairs.index) == [("40 jobs", 0.5, 0), ("all", 0.5, 0)]
+    assert list(pairs.columns) == ["agnostic", "aware"]
     assert {label for label, *_ in found["jct"]} == {"V100s: 0.5 agnostic", "V100s: 0.5 aware"}

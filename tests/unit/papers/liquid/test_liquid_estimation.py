@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro.papers.liquid import estimation, figure_data
+from repro.papers.liquid import estimation
 from repro.papers.liquid.training_rows import FEATURES, synthetic
 
 
@@ -28,14 +28,6 @@ def test_the_test_rows_are_the_same_for_all_sizes(rows):
     spread = table["rmse"] / np.sqrt(1 - table["r2"])
     assert spread.to_numpy() == pytest.approx(table["spread"].to_numpy())
     assert len(set(table["spread"])) == 1
-
-
-def test_published_bars_stand_beside_ours():
-    bars = figure_data.bars("10b")
-    found = pd.DataFrame({"rows": [100, 100, 7], "series": "gbdt", "r2": [0.4, 0.6, 0.1]})
-    table = estimation.with_published(found, bars, "r2")
-    assert table["ours"].tolist() == [0.5, 0.1]
-    assert table["published"].tolist()[0] == 0.447 and np.isnan(table["published"].iloc[1])
 
 
 def test_every_estimate_is_made_before_its_row_is_learned_from(rows):

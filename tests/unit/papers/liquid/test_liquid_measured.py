@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from repro.base import paths
@@ -56,3 +57,12 @@ def test_jobs_alone_are_the_mean_of_their_measurements():
     rates = isolated.query("job == 'neumf' and mode == 'timeslice'")["iters_per_s"]
     assert found["iters_per_s"] == pytest.approx(rates.mean())
     assert found[["gpu_util", "gpu_mem_mb"]].tolist() == pytest.approx([49.36, 704], abs=0.01)
+
+
+def test_pairs_run_at_measured_speeds_and_others_at_half():
+    alone = pd.DataFrame({"iters_per_s": [10.0, 4.0]}, ["a", "b"])
+    pairs = pd.DataFrame({"job_a": ["b"], "job_b": ["a"], "norm_a": [0.5], "norm_b": [1.2]})
+    speeds = measured.pair_speeds(alone, pairs)
+    # no job is faster than alone
+    assert speeds.pair_speeds("b", 1, "a", 1, ["h100"])[:, 0].tolist() == [2.0, 10.0]
+    assert speeds.pair_speeds("a", 1, "a", 1, ["h100"])[:, 0].tolist() == [5.0, 5.0]

@@ -80,7 +80,8 @@ def test_idle_time_saved_agrees_with_the_curves():
     by_second = phases.longest_idle_gap(plain, ahead, 10.0)
     assert by_second.from_s == 5
     # a second that is busy for half of it counts as busy
-    assert by_second[1:] == pytest.approx(saved[["window_s", "shift", "busy"]], abs=2.5)
+    shares = 100 * saved[["sooner_s", "busy_s"]] / saved["window_s"]
+    assert by_second[1:] == pytest.approx([saved["window_s"], *shares], abs=2.5)
     assert plain[:5] == pytest.approx(panel.tail_level)
     assert plain[-5:] == pytest.approx(panel.level)
     assert drawn["value"].between(0, 100).all()
@@ -90,14 +91,14 @@ def test_a_report_saves_half_its_interval_on_average():
     saved = phases.idle_time_saved(
         phases.JobModel.of("16a"), HEARTBEAT, {}, [0.5, 1.5, 2.5, 3.5, 4.5]
     )
-    assert (saved["shift"] * saved["window_s"]).mean() == pytest.approx(250)
+    assert saved["sooner_s"].mean() == pytest.approx(2.5)
 
 
 def test_a_late_launch_saves_less():
     panel = phases.JobModel.of("12b")
     saved = phases.idle_time_saved(panel, HEARTBEAT, AHEAD, [2.5], [0.0, panel.late_s, 60.0])
-    assert saved["shift"].is_monotonic_decreasing
-    assert saved["shift"].iloc[-1] == pytest.approx(0)
+    assert saved["sooner_s"].is_monotonic_decreasing
+    assert saved["sooner_s"].iloc[-1] == pytest.approx(0)
 
 
 def test_two_jobs_use_the_gpu_as_their_slow_down_lets_them():

@@ -26,31 +26,33 @@ FOUR = ["shufflenet_v2_x1_0", "a2c", "gpt2", "vgg16"]
     ],
 )
 def test_shares_at_16_gpus(model: str, shares: list[int]) -> None:
-    row = models.stage_shares(16).loc[model]
-    assert [round(row[name]) for name in ("data", "GPU", "network", "sum")] == shares
-    assert row["longest"] == row["labelled"]
+    row = models.stage_times(16).loc[model]
+    times = row[["data", "GPU", "network"]].astype(float)
+    percent = 100 * times / row["iteration_time"]
+    assert [*map(round, percent), round(percent.sum())] == shares
+    assert times.idxmax() == row["labelled"]
 
 
 def test_vgg_is_bound_by_its_data_on_one_machine() -> None:
-    row = models.stage_shares(8).loc["vgg16"]
-    assert (row["labelled"], row["longest"]) == ("network", "data")
-    margin = models.bottleneck_margin(muri_profiles().query("num_gpus == 8")).set_index("model")
-    assert margin.loc["vgg16", "margin"] == pytest.approx(66 / 82)
-    assert (margin["margin"].drop(["vgg16", "vgg19"]) > 1).all()
+    row = models.stage_times(8).loc["vgg16"]
+    assert row["labelled"] == "network" and row["data"] > row["network"]
+    profiles = muri_profiles().query("num_gpus == 8").set_index("model")
+    times = models.with_bottleneck_times(profiles)
+    margin = times["bottleneck_s"] / times["other_s"]
+    assert margin["vgg16"] == pytest.approx(66 / 82)
+    assert (margin.drop(["vgg16", "vgg19"]) > 1).all()
 
 
 def test_four_models_together_do_the_work_of_two() -> None:
-    table = models.group_throughput(FOUR, 16, 1.015, 1.37 / 1.015)
+    table = models.group_periods(FOUR, 16)
     best, worst = (table[table["ordering"] == which] for which in ("best", "worst"))
-    np.testing.assert_allclose(best["normalised"], [0.84, 0.47, 0.41, 0.28], atol=0.005)
-    assert best["normalised"].sum() == pytest.approx(2.0, abs=0.005)
     np.testing.assert_allclose(best["period"], 0.9010, atol=5e-5)
     np.testing.assert_allclose(worst["period"], 1.3010, atol=5e-5)
-    np.testing.assert_allclose(best["alone"], 1 / (1.015 * np.array([1.006, 0.567, 0.491, 0.332])))
-    plain = models.group_throughput(FOUR, 16, 1.0, 1.0)
-    assert plain.loc[plain["ordering"] == "best", "normalised"].sum() == pytest.approx(
-        2.66, abs=5e-3
-    )
+    np.testing.assert_allclose(best["iteration_time"], [1.006, 0.567, 0.491, 0.332])
+    alone = 1.015 * best["iteration_time"]
+    together = 1.37 / 1.015 * best["period"]
+    np.testing.assert_allclose(alone / together, [0.84, 0.47, 0.41, 0.28], atol=0.005)
+    assert (alone / together).sum() == pytest.approx(2.0, abs=0.005)
 
 
 def test_jobs_off_the_profile_are_counted() -> None:

@@ -162,3 +162,14 @@ def test_smoothed_curves_are_means_around_each_instant_and_have_no_zero_index():
     assert found["gpu_percent"].tolist() == [15.0, 30.0, 60.0, 75.0] * 2
     assert found["blocking_index"].isna().tolist() == [True, False, False, True] * 2
     assert found["queue_length"].tolist() == list(range(8))
+
+
+def test_the_state_is_read_at_the_instants_of_the_log():
+    log = pd.DataFrame({"policy": "srtf", "hour": [0.04, 0.1, 3.0], "queue_length": [5, 6, 7]})
+    state = pd.DataFrame(
+        {"policy": "srtf", "hours": [0.0, 0.1], **dict.fromkeys(testbed.LABELS, 2)}
+    )
+    rows = testbed.at_logged_instants(state, log)
+    assert rows["ours"].tolist() == [2.0, 2.0, 0.0]
+    assert rows["published"].tolist() == [5, 6, 7]
+    assert rows["quantity"].tolist() == ["jobs waiting"] * 3

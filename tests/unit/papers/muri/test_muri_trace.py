@@ -9,6 +9,7 @@ import pytest
 
 from repro.model.records import Result
 from repro.papers.muri import trace
+from repro.papers.reference import reference_rows
 
 PUBLISHED = [
     {"policy": "srtf", "metric": "avg_jct", "1": 24.0, "2": 30.0},
@@ -48,8 +49,21 @@ def test_makespan_counts_from_time_zero():
     assert found == {"avg_jct": 50.0, "makespan": 150.0, "p99_jct": 50.0}
 
 
-def test_bars_are_over_the_reference_on_the_same_trace(runs):
-    table = trace.compare(runs, "muri-s", PUBLISHED)
+@pytest.fixture
+def traces():
+    return {"1": pd.DataFrame(), "2": pd.DataFrame()}
+
+
+def with_ratios(table):
+    reference = reference_rows(table, table["policy"] == "muri-s", by=["trace", "metric"])
+    return table.assign(
+        ratio=table["value"] / reference["value"],
+        published_ratio=table["published"] / reference["published"],
+    )
+
+
+def test_bars_are_over_the_reference_on_the_same_trace(runs, traces):
+    table = with_ratios(trace.metric_table(runs, traces, PUBLISHED))
     assert cell(table, "1", "srtf", "avg_jct", "ratio") == 2.5
     assert cell(table, "2", "srtf", "avg_jct", "ratio") == 2.0
     assert cell(table, "2", "muri-s", "makespan", "ratio") == 1.0
@@ -59,46 +73,37 @@ def test_bars_are_over_the_reference_on_the_same_trace(runs):
     assert math.isnan(cell(table, "1", "srtf", "makespan", "published_ratio"))
 
 
-def test_points_are_the_values_that_are_published(runs):
-    points = trace.points(trace.compare(runs, "muri-s", PUBLISHED))
+def test_rows_are_in_the_order_of_the_traces(runs, traces):
+    runs = dict(sorted(runs.items(), key=lambda run: run[0][0]))
+    table = trace.metric_table(runs, traces)
+    assert table["trace"].tolist() == ["1"] * 6 + ["2"] * 6
+    assert table["policy"].tolist() == (["muri-s"] * 3 + ["srtf"] * 3) * 2
+    assert table["published"].isna().all()
+
+
+def test_points_are_the_values_that_are_published(runs, traces):
+    points = trace.points(trace.metric_table(runs, traces, PUBLISHED))
     assert len(points) == 5
     row = points[(points["series"] == "srtf") & (points["quantity"] == "makespan")].iloc[0]
     assert row[["x", "published", "ours", "unit"]].tolist() == ["1", 50.0, 50.0, "s"]
 
 
-def test_bars_are_points_that_follow_from_the_seconds(runs):
-    bars = trace.bar_points(trace.compare(runs, "muri-s", PUBLISHED), "muri-s")
+def test_bars_are_points_that_follow_from_the_seconds(runs, traces):
+    bars = trace.bar_points(with_ratios(trace.metric_table(runs, traces, PUBLISHED)), "muri-s")
     assert "muri-s" not in set(bars["series"]) and bars["uncounted"].all()
     row = bars[(bars["x"] == "1") & (bars["quantity"] == "average JCT relative to muri-s")].iloc[0]
     assert row[["published", "ours", "unit"]].tolist() == [2.4, 2.5, "x"]
 
 
-def test_nothing_published_is_compared_with_a_stand_in(runs):
-    traces = {"1": pd.DataFrame(), "2": pd.DataFrame()}
+def test_nothing_published_is_compared_with_a_stand_in(runs, traces):
+    assert trace.is_complete(trace.metric_table(runs, traces, PUBLISHED), PUBLISHED)
     traces["2"].attrs["synthetic"] = True
-    table = trace.compare(runs, "muri-s", PUBLISHED, trace.stand_ins(traces))
+    table = trace.metric_table(runs, traces, PUBLISHED)
     assert table.loc[table["trace"] == "2", "published"].isna().all()
-    assert trace.published_range(table, "avg_jct", "muri-s", "12") is None
-    assert trace.published_range(table, "avg_jct", "muri-s", "1") == [2.0, 2.5]
+    assert not trace.is_complete(table, PUBLISHED)
 
 
-def test_range_leaves_the_reference_out(runs):
-    table = trace.compare(runs, "muri-s")
-    assert trace.bar_range(table, "avg_jct", "muri-s") == [2.0, 2.5]
-    assert table["published"].isna().all()
-
-
-def test_noise_is_over_the_same_policy_without():
-    runs = {
-        (0.0, "a", 0): result(10.0, 20.0),
-        (1.0, "a", 0): result(15.0, 30.0),
-        (1.0, "a", 1): result(20.0, 40.0),
-        (0.0, "b", 0): result(40.0, 40.0),
-        (1.0, "b", 0): result(40.0, 44.0),
-        (1.0, "b", 1): result(38.0, 38.0),
-    }
-    table = trace.over_noise(runs).query("metric == 'avg_jct'").set_index(["policy", "noise"])
-    columns = ["value", "ratio", "lowest", "highest"]
-    assert table.loc[("a", 0.0), columns].tolist() == [15.0, 1.0, 1.0, 1.0]
-    assert table.loc[("a", 1.0), columns].tolist() == [26.25, 1.75, 1.5, 2.0]
-    assert table.loc[("b", 1.0), columns].tolist() == pytest.approx([40.0, 1.0, 0.95, 1.05])
+def test_no_comparison_is_complete_without_a_published_trace(runs, traces):
+    runs = {(policy, name): run for (policy, name), run in runs.items() if name == "1"}
+    table = trace.metric_table(runs, {"1": traces["1"]}, PUBLISHED)
+    assert not trace.is_complete(table, PUBLISHED)

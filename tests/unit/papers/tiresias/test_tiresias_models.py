@@ -1,7 +1,6 @@
-"""Skew, fits and the resume model against numbers worked out by hand."""
+"""Skew and fits against numbers worked out by hand."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from repro.base.errors import ParamError
@@ -43,17 +42,3 @@ def test_fit_recovers_a_plane_and_says_how_well():
     noisy = models.linear_fit(rng.random(20), a)
     assert noisy.adjusted_r2 < noisy.r2 < 0.5
     assert sum(noisy.residuals) == pytest.approx(0)
-
-
-def test_resume_parts_add_up_to_the_mean_and_share_the_link():
-    two = pd.DataFrame(
-        {"model": ["a", "b"], "label": ["A", "B"], "size_mb": [10.0, 30.0], "tensors": [0, 20]}
-    )
-    pause = models.linear_fit([1.0, 3.0], [0, 20])
-    rows = models.resume_parts(
-        two, pause, workers=[1, 8], mean_resume=50.0, node_gpus=4, read_mb_s=10.0
-    )
-    totals = rows.groupby(["model", "workers"])["seconds"].sum()
-    assert totals.mean() == pytest.approx(50.0)
-    read = rows[rows["part"] == "load checkpoint: read"].set_index(["model", "workers"])["seconds"]
-    assert read.to_dict() == {("a", 1): 1.0, ("a", 8): 4.0, ("b", 1): 3.0, ("b", 8): 12.0}

@@ -1,4 +1,4 @@
-"""Factors of improvement, allocated shares and training times on cases solved by hand."""
+"""Statistics by run and bin, and training times, on cases solved by hand."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ import pytest
 
 from repro import simulate
 from repro.papers.tiresias.testbed import (
-    allocated_cdf,
     count_bins,
-    factors,
     job_table,
     over_seeds,
-    over_tiresias,
     percentile_table,
-    placement_ratios,
     points,
     run_table,
+    statistics_table,
     training_time,
 )
 from repro.perf.overhead import CheckpointOverhead
@@ -55,20 +52,16 @@ def test_bins_go_by_gpus_and_length(results):
     }
 
 
-def test_factors_compare_the_same_seed_and_bin(results):
-    table = factors(job_table(results), reference="srtf")
-    yarn = table[(table["policy"] == "yarn-cs") & (table["seed"] == 1)].set_index("bin")
+def test_statistics_by_bin_and_all_bins_together(results):
+    jobs = job_table(results)
+    table = statistics_table(jobs, "jct", by=["policy", "bin"])
+    yarn = table[(table["policy"] == "yarn-cs") & (table["statistic"] == "average")]
     # FIFO: 1000 and 1090 s; SRTF: 1100 and 100 s
-    assert yarn["avg"].to_dict() == pytest.approx(
-        {"Bin2": 1000 / 1100, "Bin3": 10.9, "ALL": 2090 / 1200}
-    )
-    assert (table.loc[table["policy"] == "srtf", ["avg", "median", "p95"]] == 1).all(axis=None)
-
-
-def test_factors_need_the_reference_in_every_seed(results):
-    results.pop(("paper", "srtf", 1))
-    table = factors(job_table(results), reference="srtf")
-    assert table.loc[table["seed"] == 1, "avg"].isna().all()
+    assert yarn.set_index("bin")["jct"].to_dict() == {"Bin2": 1000.0, "Bin3": 1090.0}
+    by_run = statistics_table(jobs, "jct")
+    srtf = by_run[(by_run["policy"] == "srtf") & (by_run["seed"] == 1)]
+    assert srtf["statistic"].tolist() == ["average", "median", "95th"]
+    assert srtf["jct"].tolist() == pytest.approx([600.0, 600.0, 1050.0])
 
 
 def test_means_over_seeds_keep_the_rows_apart():
@@ -85,23 +78,6 @@ def test_percentiles_of_pooled_jobs(results):
     assert table[table["policy"] == "srtf"]["jct"].tolist() == [100.0, 600.0, 1100.0]
 
 
-def test_makespan_relative_to_the_reference(results):
-    ratios = over_tiresias(run_table(results), "makespan", reference="srtf")
-    assert ratios["yarn-cs"].tolist() == [1.0, 1.0]
-
-
-def test_allocated_share_counts_windows(results):
-    table = allocated_cdf(results, [0.0, 0.5, 1.0], window_s=10.0)
-    fractions = table[table["policy"] == "srtf"].groupby("share")["fraction"].first()
-    # 8 of 8 GPUs from 10 to 110 s, half of them in the other 100 windows
-    assert fractions.to_dict() == pytest.approx({0.0: 0.0, 0.5: 100 / 110, 1.0: 1.0})
-    assert (
-        table.groupby(["policy", "seed"])["fraction"]
-        .apply(lambda f: f.is_monotonic_increasing)
-        .all()
-    )
-
-
 def test_run_table_reports_the_cost_of_preemption(trace):
     costs = CheckpointOverhead({"ResNet50": 10.0}, resume=50.0)
     runs = {("paper", "srtf", 0): simulate(trace, "2x4", "srtf", overhead=costs)}
@@ -109,26 +85,17 @@ def test_run_table_reports_the_cost_of_preemption(trace):
     assert (row["preemptions"], row["overhead"], row["makespan"]) == (1, 60.0, 1160.0)
 
 
-def test_ratio_of_training_times_is_the_slowdown(trace):
+def test_training_time_is_the_time_on_gpus(trace):
     perf = SpreadSlowdown({"VGG16": 0.5}, gpus_per_node=8)
-    spread = {7: simulate(trace, "2x4", "srtf", placement="yarn", perf=perf)}
-    near = {7: simulate(trace, "2x4", "srtf", placement="yarn")}
-    table = placement_ratios(spread, near, ["VGG16"])
-    assert training_time(near[7]).tolist() == [1000.0, 100.0]
-    assert table[["seed", "job_id", "group", "ratio"]].to_numpy().tolist() == [
-        [7, 0, "other", 1.0],
-        [7, 1, "sensitive", 2.0],
-    ]
+    spread = simulate(trace, "2x4", "srtf", placement="yarn", perf=perf)
+    near = simulate(trace, "2x4", "srtf", placement="yarn")
+    assert training_time(near).tolist() == [1000.0, 100.0]
+    assert training_time(spread).tolist() == [1000.0, 200.0]
 
 
 def test_bins_of_a_trace(trace):
     table = count_bins({3: trace}, 4, 800)
-    assert table.set_index("bin")["share"].to_dict() == {
-        "Bin1": 0.0,
-        "Bin2": 50.0,
-        "Bin3": 50.0,
-        "Bin4": 0.0,
-    }
+    assert table.set_index("bin")["jobs"].to_dict() == {"Bin1": 0, "Bin2": 1, "Bin3": 1, "Bin4": 0}
 
 
 def test_rows_with_a_published_value_are_points_and_those_of_other_rules_stand_aside():

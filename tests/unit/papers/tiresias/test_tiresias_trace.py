@@ -50,21 +50,15 @@ def test_nothing_left_is_an_error(trace):
         production.pick_jobs(trace, min_duration_s=60, days=[5, 6])
 
 
+def test_a_users_trace_is_taken_whole(trace):
+    trace.attrs |= {"name": "own.csv", "sha256": "0" * 64}
+    kept = production.pick_jobs(trace, min_duration_s=500, days=[5, 6])
+    assert kept["job_id"].tolist() == [0, 1]
+
+
 def test_picking_keeps_the_name_of_the_trace(trace):
     trace.attrs["name"] = "philly"
     assert production.pick_jobs(trace, min_duration_s=1).attrs["name"] == "philly"
-
-
-def test_ratios_are_over_the_reference_of_the_same_rules(results):
-    # FIFO: 1000 and 1090 s; SRTF: 1100 and 100 s
-    published = [{"policy": "yarn-cs", "average": 1.5}]
-    table = production.ratio_table(results, "srtf", published)
-    ratios = production.wide(table)
-    assert ratios.columns.tolist() == ["average", "median", "95th"]
-    assert ratios.loc["yarn-cs", "average"] == pytest.approx(2090 / 1200)
-    assert ratios.loc["srtf"].tolist() == [1, 1, 1]
-    assert table.loc[0, "published"] == 1.5
-    assert table["published"].isna().sum() == 5
 
 
 @pytest.mark.parametrize(
@@ -80,27 +74,29 @@ def test_falls_is_strict(values, least, expected):
     assert production.falls(values, least) is expected
 
 
-def test_sweeps_divide_by_their_own_base(results):
-    sweeps = [
-        {
-            "panel": "a",
-            "statistic": statistic,
-            "base": "srtf",
-            "variants": [{"label": "srtf", "published": 1.0}, {"label": "yarn-cs"}],
-        }
-        for statistic in ("average", "max")
-    ]
-    runs = {("a", name): result for (_, name), result in results.items()}
-    tables = [production.sweep_table([sweep], runs) for sweep in sweeps]
-    assert tables[0]["normalised"].tolist() == pytest.approx([1, 2090 / 1200])
-    assert tables[1]["normalised"].tolist() == pytest.approx([1, 1090 / 1100])
-    assert tables[0]["published"].isna().tolist() == [False, True]
+def test_sweeps_mark_their_base(results):
+    sweep = {
+        "panel": "a",
+        "base": "srtf",
+        "variants": [{"label": "srtf", "published": 1.0}, {"label": "yarn-cs"}],
+    }
+    runs = {name: result for (_, name), result in results.items()}
+    table = production.sweep_table({**sweep, "statistic": "average"}, runs)
+    longest = production.sweep_table({**sweep, "statistic": "max"}, runs)
+    # FIFO: 1000 and 1090 s; SRTF: 1100 and 100 s
+    assert table.set_index("variant")["jct"].to_dict() == {"yarn-cs": 1045.0, "srtf": 600.0}
+    assert longest.set_index("variant")["jct"].to_dict() == {"yarn-cs": 1090.0, "srtf": 1100.0}
+    assert table.loc[table["is_base"], "variant"].tolist() == ["srtf"]
+    assert table.set_index("variant")["published"].isna().to_dict() == {
+        "yarn-cs": True,
+        "srtf": False,
+    }
 
 
 def test_unknown_statistic_is_an_error(results):
-    sweep = {"panel": "a", "statistic": "p99", "base": "b", "variants": []}
+    sweep = {"panel": "a", "statistic": "p99", "base": "b", "variants": [{"label": "b"}]}
     with pytest.raises(ParamError, match="accepted: average, median, 95th, max"):
-        production.sweep_table([sweep], {("a", "b"): results["paper", "srtf"]})
+        production.sweep_table(sweep, {"b": results["paper", "srtf"]})
 
 
 def test_iteration_times_are_those_of_the_published_sample(mirror):

@@ -69,7 +69,7 @@ def test_running_jobs_rank_with_waiting_jobs():
     for job, value in enumerate([1.0, 2.0, 3.0, 4.0]):
         candidates.add([job], [value])
     candidates.remove([0])
-    running = candidates.ranked(np.array([0]), np.array([2.5]))
+    running = candidates.rerank(np.array([0]), np.array([2.5]))
     bucket = candidates.choose(running, NO_FRESH)[1]
     assert [job for _, _, job in bucket] == [1, 0, 2, 3]
 
@@ -87,7 +87,7 @@ def test_a_list_sorted_in_place_keeps_the_order_of_equals(now, order):
     for job, value in enumerate([1.0, 2.0, 2.0]):
         candidates.add([job], [value])
     candidates.remove([0])
-    bucket = candidates.choose(candidates.ranked(np.array([0]), np.array([now])), NO_FRESH)[1]
+    bucket = candidates.choose(candidates.rerank(np.array([0]), np.array([now])), NO_FRESH)[1]
     assert [job for _, _, job in bucket] == order
 
 
@@ -96,11 +96,11 @@ def test_a_priority_that_fell_to_that_of_others_goes_behind_them():
     for job, value in enumerate([5.0, 2.0, 2.0]):
         candidates.add([job], [value])
     candidates.remove([0])
-    bucket = candidates.choose(candidates.ranked(np.array([0]), np.array([2.0])), NO_FRESH)[1]
+    bucket = candidates.choose(candidates.rerank(np.array([0]), np.array([2.0])), NO_FRESH)[1]
     assert [job for _, _, job in bucket] == [1, 2, 0]
     plain = Candidates([1] * 4, Cluster.parse("1x1"), 3, wide_first=False)
     for job, value in enumerate([5.0, 2.0, 2.0]):
         plain.add([job], [value])
     plain.remove([0])
-    bucket = plain.choose(plain.ranked(np.array([0]), np.array([2.0])), NO_FRESH)[1]
+    bucket = plain.choose(plain.rerank(np.array([0]), np.array([2.0])), NO_FRESH)[1]
     assert [job for _, _, job in bucket] == [0, 1, 2]
