@@ -194,23 +194,27 @@ def generated(
 ) -> pd.DataFrame:
     """Records of all jobs under each series on each seed of a figure's workloads.
 
-    The index is workload, seed, x and series. x is a key of ``changes``, whose values are settings
-    for all policies, ``jobs`` or ``load``. Further ``settings`` are those of the simulations.
+    The input ``workloads`` has, by label, the seeds of a workload, its ``options`` (see the
+    generator pcs-workload), its ``configurations`` of PCS, and ``settings`` of series. The index is
+    workload (label), seed, x and series. x is a key of ``changes``, whose values are settings for
+    all policies, ``jobs`` or ``load``. Further ``settings`` are those of the simulations.
     """
     inputs = fig.inputs
+    num_gpus = Cluster.parse(inputs.cluster).num_gpus
     cases = {}
-    seeds = [(name, seed) for name, seeds in inputs.workloads.items() for seed in seeds]
-    for (x, change), (workload, seed) in itertools.product((changes or {0: {}}).items(), seeds):
-        for name, series_settings in inputs.series.items():
-            policy_settings = {**series_settings, **change}
+    for (x, change), label in itertools.product((changes or {0: {}}).items(), inputs.workloads):
+        workload = inputs.workloads[label]
+        for seed, name in itertools.product(workload["seeds"], inputs.series):
+            own_settings = workload.get("settings", {}).get(name, {})
+            policy_settings = {**inputs.series[name], **own_settings, **change}
             options = {
-                "workload": workload,
-                "num_gpus": Cluster.parse(inputs.cluster).num_gpus,
+                **workload["options"],
+                "num_gpus": num_gpus,
                 "jobs": policy_settings.pop("jobs", inputs.jobs),
                 "load": policy_settings.pop("load", inputs.get("load")),
             }
-            policy = artifact.policy(name, inputs.configurations, **policy_settings)
-            cases[workload, seed, x, name] = Case(
+            policy = artifact.policy(name, workload["configurations"], **policy_settings)
+            cases[label, seed, x, name] = Case(
                 "pcs-workload",
                 inputs.cluster,
                 policy,
