@@ -33,6 +33,7 @@ def bar_chart(
     series: str | None = None,
     published: str | None = None,
     spread: str | None = None,
+    ends: tuple[str, str] | None = None,
     text: str | None = None,
     **panel: Unpack[PanelOptions],
 ) -> Figure:
@@ -50,6 +51,9 @@ def bar_chart(
     published, spread : str, optional
         Columns of the published value (NaN without one) and of half the length of an error bar. A
         published value that all bars of a group share is plotted once, as a line over the group.
+    ends : (str, str), optional
+        Columns of the lower and the upper end of an error bar (NaN without one), instead of
+        ``spread``.
     text : str, optional
         Column of the text over each bar.
 
@@ -83,7 +87,7 @@ def bar_chart(
             rows[value].to_numpy(float) - baseline,
             width * 0.92,
             bottom=baseline,
-            yerr=None if spread is None else rows[spread].to_numpy(float),
+            yerr=_error_lengths(rows, value, spread, ends),
             error_kw={"elinewidth": 0.7, "capsize": 1.5},
             **style.bar,
         )
@@ -151,6 +155,17 @@ def tick_bars(axes: Axes, frame: pd.DataFrame, *, value: str, series: str | None
         label=value,
         path_effects=halo(2.4),
     )
+
+
+def _error_lengths(
+    rows: pd.DataFrame, value: str, spread: str | None, ends: tuple[str, str] | None
+) -> Floats | None:
+    """Lengths of error bars below and above the values, (2, bars), or of both sides, (bars,)."""
+    if ends is not None:
+        below = rows[value] - rows[ends[0]]
+        above = rows[ends[1]] - rows[value]
+        return np.array([below, above], float)
+    return None if spread is None else rows[spread].to_numpy(float)
 
 
 def _published_values_agree(group_values: list[Any]) -> bool:

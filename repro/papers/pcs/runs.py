@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.random import Generator
 
 from repro.base.errors import ParamError
 from repro.base.typing import Floats
@@ -156,7 +157,8 @@ def plotted_policies(
     for series, (name, trace) in itertools.product(fig.inputs.series, whole_traces.items()):
         choice = fig.inputs.plotted.get(name, {}).get(series, series)
         if isinstance(choice, str):
-            policies[name, series] = artifact.policy(choice, name)
+            settings = fig.inputs.settings.get(series, {})
+            policies[name, series] = artifact.policy(choice, name, **settings)
         else:
             row = artifact.front(name).loc[choice]
             policies[name, series] = artifact.solution(row, trace.head(fig.inputs.trained))
@@ -231,6 +233,19 @@ def generated(
     keys = ["workload", "seed", "x", "series"]
     joined: pd.DataFrame = pd.concat(records, names=keys).droplevel(-1)
     return joined
+
+
+def sampled_ranges(errors: pd.Series[float], share: float, rng: Generator, draws: int) -> Floats:
+    """Range of the mean and of the 99th percentile over random samples of some errors, (2, 2).
+
+    A sample has each error with probability ``share``. Rows are the mean and the percentile,
+    columns the ends of the range that 95 % of the samples have.
+    """
+    values = errors.to_numpy(float)
+    samples = (values[rng.random(len(values)) < share] for _ in range(draws))
+    statistics = [(sample.mean(), np.percentile(sample, 99)) for sample in samples]
+    ends: Floats = np.percentile(statistics, [2.5, 97.5], axis=0)
+    return ends.T
 
 
 def title(letter: str, pause: float) -> str:
