@@ -57,7 +57,7 @@ def test_shape(entry):
     tagged = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
     assert len(tagged) == 1, "one cell is tagged `parameters`"
     parameters = accepted(entry.notebook)
-    assert {"profile", "seed", "out"} <= parameters.keys()
+    assert {"profile", "out"} <= parameters.keys()
     assert len(cells) <= 7
     assert sum(len(source(cell).splitlines()) for cell in cells) <= 90
     argument = f'"{entry.id}"'
@@ -96,9 +96,17 @@ def test_functions_in_notebooks_are_short(entry):
 
 
 @each_figure
+def test_a_parameter_seed_is_used(entry):
+    code = "".join(map(source, code_cells(entry.notebook)))
+    samples = re.search(r'fig\.rng\((f?"[^"]*")\)', code)
+    may_sample = re.search(r"fig\.(rng|traces?|seed)\b|\(fig[,)]", code)
+    assert may_sample if "seed" in accepted(entry.notebook) else not samples
+
+
+@each_figure
 def test_error_bars_and_bands_are_explained(entry):
     code = "".join(map(source, code_cells(entry.notebook)))
-    drawn = re.search(r"\bspread=|(?<!published_)\bband=", code)
+    drawn = re.search(r"\bspread=|\bends=|(?<!published_)\bband=", code)
     assert entry.load().marks or not drawn
 
 

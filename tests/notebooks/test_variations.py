@@ -1,4 +1,4 @@
-"""Every notebook with a parameter `cluster` runs on another cluster, and nothing is judged."""
+"""Every notebook runs with other parameters than the paper's, and nothing is judged."""
 
 import json
 import os
@@ -13,12 +13,41 @@ from repro.figures import params
 from repro.figures.notebook import accepted
 
 ROOT = Path(__file__).resolve().parents[2]
-ENTRIES = [entry for entry in params.discover(ROOT) if "cluster" in accepted(entry.notebook)]
+ALL = params.discover(ROOT)
+ENTRIES = [entry for entry in ALL if "cluster" in accepted(entry.notebook)]
 
 
 def doubled(cluster):
     """The cluster with twice the nodes of each type."""
     return re.sub(r"\d+(?=x)", lambda count: str(2 * int(count[0])), cluster)
+
+
+def run(entry, name, value, out):
+    """Run a figure at the quick profile with another value of one parameter."""
+    words = ["run", entry.id, "--profile", "quick", "-p", name, value, "--out", str(out)]
+    return subprocess.run(
+        [sys.executable, "-m", "repro.cli", "--debug", *words],
+        cwd=ROOT,
+        env={**os.environ, "REPRO_HOME": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def first_items():
+    """Figures, their parameters with several items, and the first item of each."""
+    for entry in ALL:
+        inputs = entry.load().merged("quick", {})
+        for name in accepted(entry.notebook):
+            items = inputs.get(name)
+            if isinstance(items, list) and len(items) > 1:
+                yield entry, name, items[:1]
+            elif isinstance(items, dict) and len(items) > 1 and name == "traces":
+                yield entry, name, dict(list(items.items())[:1])
+
+
+FIRST_ITEMS = list(first_items())
 
 
 def test_the_other_cluster_has_twice_the_nodes():
@@ -33,15 +62,7 @@ def test_the_other_cluster_has_twice_the_nodes():
 def test_on_another_cluster(entry, tmp_path):
     usual = entry.load().merged("quick", {})["cluster"]
     other = doubled(usual)
-    words = ["run", entry.id, "--profile", "quick", "-p", "cluster", other, "--out", str(tmp_path)]
-    done = subprocess.run(
-        [sys.executable, "-m", "repro.cli", "--debug", *words],
-        cwd=ROOT,
-        env={**os.environ, "REPRO_HOME": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run(entry, "cluster", other, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert not list(tmp_path.rglob("error.json"))
     (path,) = tmp_path.rglob("result.json")
@@ -49,3 +70,22 @@ def test_on_another_cluster(entry, tmp_path):
     result = json.loads(path.read_text(encoding="utf-8"))
     assert result["variation"] == {"cluster": [other, usual]}
     assert result["claims"] == result["points"] == [] and result["verdict"] is None
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(
+    ("entry", "name", "items"),
+    FIRST_ITEMS,
+    ids=[f"{entry.id}-{name}" for entry, name, _ in FIRST_ITEMS],
+)
+def test_with_the_first_item_only(entry, name, items, tmp_path):
+    """A figure with one item of a list is plotted, or refused in a line that says why."""
+    done = run(entry, name, json.dumps(items), tmp_path)
+    errors = [json.loads(path.read_text()) for path in tmp_path.rglob("error.json")]
+    if not errors:
+        assert done.returncode == 0, done.stdout + done.stderr
+        (path,) = tmp_path.rglob("result.json")
+        assert json.loads(path.read_text(encoding="utf-8"))["variation"]
+    assert all(error["error"].startswith("ParamError: ") for error in errors), errors
