@@ -106,7 +106,7 @@ def test_a_parameter_seed_is_used(entry):
 @each_figure
 def test_error_bars_and_bands_are_explained(entry):
     code = "".join(map(source, code_cells(entry.notebook)))
-    drawn = re.search(r"\bspread=|\bends=|(?<!published_)\bband=", code)
+    drawn = re.search(r"\bspread=|\bends=.*\blow\b|(?<!published_)\bband=", code)
     assert entry.load().marks or not drawn
 
 
