@@ -239,7 +239,7 @@ class FigureRun:
         --------
         >>> fig = figure("tiresias/tab05_trace_jct")
         >>> jobs = fig.trace("testbed").head(20)
-        >>> list(fig.run_all(jobs, ["srtf", "yarn-cs"], cluster="4x4", rules="paper"))
+        >>> list(fig.run_all(jobs, ["srtf", "yarn-cs"], cluster="8x4", rules="paper"))
         ['srtf', 'yarn-cs']
         """
         one_trace = isinstance(traces, pd.DataFrame)

@@ -244,7 +244,10 @@ def test_a_misspelt_column_that_is_needed_is_near(place):
     ("named", "line"),
     [
         ({"jobs": ["a,1,20,,,,"]}, "has 21 containers of one GPU"),
-        ({"jobs": ["a,1,4,,,,"], "cluster": "nodes: [{count: 3, gpus: 1}]"}, "take 3 of them"),
+        (
+            {"jobs": ["a,1,4,,,,"], "cluster": "nodes: [{count: 3, gpus: 1}]"},
+            "no domain takes more than 3 of them",
+        ),
         ({"cluster": "nodes: [{gpus: 2, used: 3}]"}, "c.yaml:1: nodes[0].used is 3, but gpus is 2"),
         ({"cluster": "nodes: [{gpus: 2, rack: 3}]"}, "unknown key 'rack'"),
         ({"policy": "srtf"}, "policy 'srtf' does not place containers; accepted: hived"),
