@@ -62,7 +62,7 @@ def expect(
     see : str
         Section of the paper.
     tolerance : float
-        Relative difference up to which two numbers count as equal.
+        Relative or absolute difference up to which two numbers count as equal.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def _mistake_line(
 
 
 def same(answer: Any, right: Any, tolerance: float = 1e-6) -> bool:
-    """Whether two values are equal, numbers up to a relative difference.
+    """Whether two values are equal, numbers up to a relative or absolute difference.
 
     >>> same(np.array([1.0, 2.0]), [1, 2]), same("a", ["a"]), same({"x": 0.1}, {"x": 0.2})
     (True, False, False)

@@ -138,7 +138,10 @@ class Case:
         refuse_unknown("a simulation has no setting", self.settings, SETTINGS)
 
     def resolved(self) -> Case:
-        """Case with a policy, a cluster and a throughput table in place of their names."""
+        """Case with policy and cluster in place of their names.
+
+        The trace's throughput table is added if `settings` have none.
+        """
         policy = self.policy
         cluster = Cluster.parse(self.cluster)
         if isinstance(policy, str):

@@ -138,7 +138,9 @@ def simulator_values(speeds: Floats, widths: Floats, weights: Floats, gpus: Floa
 
 
 def _shares(job_kinds: Any, kind_of: Ints) -> tuple[Floats, Floats, Floats]:
-    """Matrix entries of each share, (shares, 3), limits of all rows, and values, (types, jobs).
+    """Matrix entries of each share, (shares, 3), limits of the rows of `_rows`, and values.
+
+    Values are (types, jobs).
 
     The three entries of a share stand in the rows that `_rows` names. ``kind_of`` has the row of
     each job in ``job_kinds``.

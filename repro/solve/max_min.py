@@ -416,9 +416,9 @@ def water_filling_shares(
     ``weigh`` maps the flags of the fixed kinds to the weights of the others. A weight is the gain
     of a job per unit of level; a kind of weight 0 stays at its level. The filling ends when all
     weights are 0. "published" fixes every kind that rose, as in Gavel's published figures, where
-    the search for bottlenecks failed. If each kind keeps its weight until it is fixed
-    (``constant_weights``), one bisection finds all kinds that reach their best value. Gavel,
-    section 4.3.
+    the search for bottlenecks failed. ``constant_weights`` says that each kind keeps its
+    weight until it is fixed. Each pass then ends with one bisection for the kinds that reach their
+    best value before another kind stops. Gavel, section 4.3.
     """
     kind_count = len(job_kinds.value)
     fixed = np.zeros(kind_count, dtype=bool)

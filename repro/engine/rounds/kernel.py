@@ -472,7 +472,7 @@ def record_round(
 
 @njit()
 def close_holds(state: State, jobs: Ints, solo: Floats, now: float) -> Floats:
-    """Close the hold of each job at ``now`` and open its next hold.
+    """Close the hold of each job at ``now``. The next hold of a job with GPUs begins there.
 
     The function returns the closed holds as a block of `repro.model.records.Intervals`, (8, jobs).
     """

@@ -116,7 +116,7 @@ def _earliest_start(jobs: ElasticJobs, s: ElasticState, gpus: int, length: float
 
 @njit()
 def _admit(jobs: ElasticJobs, settings: int, s: ElasticState, job: int) -> None:
-    """Reserve the demand of a job for its predicted run time."""
+    """Reserve the demand of a job for its pause and its predicted run time."""
     memory = memory_of(s)
     gpus = min(jobs.demand[job], jobs.gpus)
     seconds = s.work_left[job] * jobs.error[job] / speed(jobs, job, gpus)

@@ -264,7 +264,7 @@ def _remove_finished(s: Sets, finished: Flags, node_set: int) -> None:
 
 @njit()
 def _enter(s: Sets, job: int) -> bool:
-    """Put a job into the least used set if it has spare capacity, else into a new set.
+    """Put a job into the least used set if it has room for two more gangs, else a new set.
 
     Without nodes for a new set, the job enters the second least used set. False if the size has no
     set.
