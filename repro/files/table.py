@@ -407,8 +407,8 @@ class Table:
         """Rows rewritten to one field per column, and their labels.
 
         A row that cannot be rewritten raises, unless the document leaves it out. Blank rows are
-        left out and counted. Blank fields beyond the last column are removed. A row may end after the last named column, and its
-        missing fields become blank.
+        left out and counted. Blank fields beyond the last column are removed. A row may end after
+        the last named column, and its missing fields become blank.
         """
         width = len(self.header)
         # a row reaches at least the last column that has a name
