@@ -27,7 +27,10 @@ from repro.policies.muri.muri import MEASURED
 
 #: Iterations that a restarted job trains at least, without those of its warm-up.
 COUNTED = 60
-_LOG = ModelTable("muri_testbed_srtf.csv", ("job_id", "end_s", "executed_s", "starts"))
+_LOG = ModelTable(
+    "muri_testbed_srtf.csv",
+    ("job_id", "model", "num_gpus", "iterations", "iteration_ms", "end_s", "executed_s", "starts"),
+)
 
 
 class Fit(NamedTuple):
@@ -57,39 +60,33 @@ class Fit(NamedTuple):
 
 
 def job_log() -> pd.DataFrame:
-    """Job log of the testbed under SRTF: end (s), time on GPUs (s) and starts by job."""
+    """Job log of the testbed under SRTF: jobs, ends (s), time on GPUs (s) and starts."""
     return _LOG.frame
 
 
-def fit(log: pd.DataFrame, trace: pd.DataFrame, warm_up: float) -> Fit:
+def fit(log: pd.DataFrame, warm_up: float) -> Fit:
     """Launch time, and ratio of paces of each model and number of GPUs, from a job log.
 
     Parameters
     ----------
     log : DataFrame
-        Columns job_id, executed_s, starts.
-    trace : DataFrame
-        The jobs, with model, num_gpus, iterations and iteration_time.
+        Columns model, num_gpus, iterations, iteration_ms, executed_s, starts; a row per job.
     warm_up : float
         Iterations that do not count after a restart.
     """
-    columns = ["job_id", "model", "num_gpus", "iterations", "iteration_time"]
-    jobs = log.merge(trace[columns], on="job_id", validate="one_to_one")
-    pairs = list(zip(jobs["model"], jobs["num_gpus"].astype(int), strict=True))
+    pairs = list(zip(log["model"], log["num_gpus"].astype(int), strict=True))
     known = dict.fromkeys(sorted(pairs))
     column_of = {pair: column for column, pair in enumerate(known, start=1)}
     start_s = np.array([start_overhead(model, gpus) for model, gpus in pairs])
-    restart_s = start_s + warm_up * jobs["iteration_time"].to_numpy()
-    starts = jobs["starts"].to_numpy(float)
-    factors = np.zeros((len(jobs), len(known) + 1))
+    iteration_s = log["iteration_ms"].to_numpy(float) / 1000
+    starts = log["starts"].to_numpy(float)
+    factors = np.zeros((len(log), len(known) + 1))
     factors[:, 0] = starts
-    rows = np.arange(len(jobs))
-    alone_s = jobs["iterations"].clip(lower=COUNTED) * jobs["iteration_time"]
-    factors[rows, [column_of[pair] for pair in pairs]] = alone_s
-    executed = jobs["executed_s"].to_numpy(float)
+    alone_s = log["iterations"].clip(lower=COUNTED).to_numpy(float) * iteration_s
+    factors[np.arange(len(log)), [column_of[pair] for pair in pairs]] = alone_s
+    executed = log["executed_s"].to_numpy(float)
+    target = executed - starts * (start_s + warm_up * iteration_s)
     weight = 1 / np.sqrt(executed)
-    solution, *_ = np.linalg.lstsq(
-        factors * weight[:, None], (executed - starts * restart_s) * weight, rcond=None
-    )
+    solution, *_ = np.linalg.lstsq(factors * weight[:, None], target * weight, rcond=None)
     launch_s, *ratios = map(float, solution)
     return Fit(launch_s, dict(zip(known, ratios, strict=True)))
