@@ -58,3 +58,10 @@ def test_a_round_shorter_than_a_restart_has_no_progress():
 def test_a_demotion_restarts_all_jobs_in_the_next_round(limit, end):
     policy = make("tiresias-l", thresholds=(limit,))
     assert run(trace((0.0, 300.0)), "1x1", policy).jobs["end_time"].tolist() == [end]
+
+
+@pytest.mark.parametrize(("skips", "end"), [(True, 334.0), (False, 351.0)])
+def test_a_job_beyond_several_limits_may_skip_queues(skips, end):
+    # at 100 s the job is beyond both limits; one queue at a time takes another restart at 200 s
+    policy = make("tiresias-l", "muri", thresholds=(50.0, 100.0), skip_queues=skips)
+    assert run(trace((0.0, 300.0)), "1x1", policy).jobs["end_time"].tolist() == [end]
