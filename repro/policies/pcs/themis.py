@@ -339,6 +339,9 @@ class Themis(Elastic):
     iterations_in_denominator : bool, optional
         Shares: count the denominator of rho in iterations and the numerator in seconds, an error of
         the public simulator. Jobs with long iterations then go first.
+    count_starts : bool
+        Shares: divide by the number of decisions at which the job got GPUs instead of by its
+        executed time, as the scheduler of Muri's testbed does.
     initial_service : float
         Shares: executed time (s) that a new job starts with. With 0, as in the public simulator,
         jobs that never ran go before all others.
@@ -352,6 +355,7 @@ class Themis(Elastic):
     lease: Annotated[float, Above(0, "seconds")] = 600.0
     rho_speed: Literal["linear", "speedup"] | None = None
     iterations_in_denominator: bool | None = None
+    count_starts: bool = False
     initial_service: Annotated[float, AtLeast(0, "seconds", finite=True)] = 0.0
 
     time_fields = ("lease", "initial_service")
@@ -384,5 +388,10 @@ class Themis(Elastic):
     def session(self, view: View) -> Callable[[View], Decision]:
         """Decision function of one simulation."""
         if self.form == SHARES:
-            return FairShares(view, bool(self.iterations_in_denominator), self.initial_service)
+            return FairShares(
+                view,
+                bool(self.iterations_in_denominator),
+                self.initial_service,
+                count_starts=self.count_starts,
+            )
         return super().session(view)
