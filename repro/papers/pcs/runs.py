@@ -186,11 +186,14 @@ def trial_fits(fig: FigureRun, trace: pd.DataFrame) -> pd.DataFrame:
         for name in average_jct.index
         for costs in tried
     }
-    means = {key: result.jobs["jct"].mean() for key, result in fig.sweep(cases).items()}
-    fits = pd.Series(means).unstack()
-    fits["misfit"] = (np.log(fits[average_jct.index] / average_jct) ** 2).sum(axis=1)
-    fits.index.names = ["start_s", "epoch_s"]
-    return fits.sort_values("misfit", kind="stable").reset_index()
+    outcomes = fig.sweep(cases)
+    rows = []
+    for costs in tried:
+        means = {name: outcomes[*costs, name].jobs["jct"].mean() for name in average_jct.index}
+        logarithms = np.log(pd.Series(means) / average_jct)
+        row = {"start_s": costs[0], "epoch_s": costs[1], **means}
+        rows.append({**row, "misfit": float((logarithms**2).sum())})
+    return pd.DataFrame(rows).sort_values("misfit", kind="stable", ignore_index=True)
 
 
 def _trial_case(
@@ -326,12 +329,13 @@ def points_by_model(
     """
     frames = []
     for model in (DIVISIBLE, TRIALS):
-        frame = points(table.loc[model], published, unit, comparable)
+        rows = table[table.index.get_level_values("model") == model].droplevel("model")
+        frame = points(rows, published, unit, comparable)
         if model == DIVISIBLE:
             frames.append(frame.assign(aside=True, rules="pcs"))
             continue
         is_fitted = frame["quantity"] == "avg_jct_s"
-        fitted_on = np.where(is_fitted, None, FITTED_ON)
+        fitted_on = pd.Series(FITTED_ON, frame.index).mask(is_fitted)
         frames.append(frame.assign(fitted=is_fitted, fitted_on=fitted_on, rules=TRIAL_RULES))
     return pd.concat(frames, ignore_index=True)
 

@@ -243,14 +243,13 @@ class TrialRun:
 
     def prediction(self) -> "TrialRun":
         """Simulation from the present state, without costs and without further arrivals."""
-        arrays = (array.copy() for array in self.policy_state)
         return TrialRun(
             rule=self.rule,
             apps=self.apps._replace(
                 demand=self.apps.demand.copy(), full_speed=self.apps.full_speed.copy()
             ),
             settings=self.settings,
-            policy_state=ElasticState(*arrays),
+            policy_state=ElasticState._make(array.copy() for array in self.policy_state),
             trials=self.trials.foreseen(self.costs, self.now),
             costs=FREE,
             arrived=len(self.apps.work),
@@ -397,4 +396,5 @@ class TrialJobs:
         jobs = simulate_trials(
             opened(case), cluster.num_gpus, policy, self.costs, predicts=self.predicts
         )
-        return Result(jobs, pd.DataFrame(), {"policy": policy.name, **jobs.attrs})
+        meta = {"policy": policy.name, "starts": jobs.attrs["starts"], "stops": jobs.attrs["stops"]}
+        return Result(jobs, pd.DataFrame(), meta)

@@ -238,7 +238,8 @@ def _share(jobs: ElasticJobs, classes: Classes, s: ElasticState) -> None:
 def _take_turns(jobs: ElasticJobs, classes: Classes, s: ElasticState) -> None:
     """Round to whole GPUs. Fractions are pooled, and jobs take turns in getting the pooled GPUs.
 
-    A job without a fraction keeps its GPUs. The others form a ring in order of class and arrival.
+    A job without a fraction keeps its GPUs; a fraction below the residual of sharing is none. The
+    others form a ring in order of class and arrival.
     The jobs with a pooled GPU are a window of the ring. After an arrival or a completion it starts
     at the second job, and it moves on by a job when the turn of its first job ends. That turn lasts
     the fraction of the job times ``turn_s``, as in the artifact.
@@ -248,9 +249,9 @@ def _take_turns(jobs: ElasticJobs, classes: Classes, s: ElasticState) -> None:
     fractions = 0.0
     num_fractional = 0
     for job in holders:
-        fraction = s.gpus[job] - np.floor(s.gpus[job] + GPU_TOLERANCE)
+        fraction = s.gpus[job] - np.floor(s.gpus[job] + _RESIDUAL_GPUS)
         fractions = fractions + fraction
-        num_fractional = num_fractional + (fraction > GPU_TOLERANCE)
+        num_fractional = num_fractional + (fraction > _RESIDUAL_GPUS)
     pooled_gpus = int(np.round(fractions))
     memory.turns[0] += 1
     first = memory.turns[0] % max(num_fractional, 1)
@@ -258,9 +259,9 @@ def _take_turns(jobs: ElasticJobs, classes: Classes, s: ElasticState) -> None:
     position = 0
     count = 0
     for job in holders:
-        gpus = np.floor(s.gpus[job] + GPU_TOLERANCE)
+        gpus = np.floor(s.gpus[job] + _RESIDUAL_GPUS)
         fraction = s.gpus[job] - gpus
-        if fraction > GPU_TOLERANCE:
+        if fraction > _RESIDUAL_GPUS:
             if position == first:
                 s.clock[WAKE] = s.clock[NOW] + ticks_of(jobs, fraction * classes.turn_s)
             gpus += (position - first) % num_fractional < pooled_gpus
