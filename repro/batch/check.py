@@ -228,11 +228,11 @@ def headline_lines(figures: Sequence[StoredFigure]) -> list[str]:
     return shown
 
 
-def _origin_groups(points: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _origin_groups(points: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Groups of points by origin in words, each followed by its parts."""
     groups = _with_parts("all", points, {"all inputs known": points["knowable"]})
     for origin, group in points["by_origin"].items():
-        parts: dict[str, dict[str, Any] | None] = {}
+        parts: dict[str, Mapping[str, Any] | None] = {}
         if origin == "simulation":
             parts["simulated, on available data"] = points["available_by_origin"].get(origin)
             parts["simulated, all inputs known"] = points["knowable_by_origin"].get(origin)
@@ -242,9 +242,9 @@ def _origin_groups(points: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return groups
 
 
-def _paper_groups(points: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _paper_groups(points: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Groups of points by paper, each followed by its points of which all inputs are known."""
-    groups: dict[str, dict[str, Any]] = {}
+    groups: dict[str, Mapping[str, Any]] = {}
     for paper, group in points["by_paper"].items():
         name = paper_name(paper)
         known = points["knowable_by_paper"].get(paper)
@@ -253,8 +253,8 @@ def _paper_groups(points: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _with_parts(
-    name: str, group: dict[str, Any], parts: Mapping[str, dict[str, Any] | None]
-) -> dict[str, dict[str, Any]]:
+    name: str, group: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any] | None]
+) -> dict[str, Mapping[str, Any]]:
     """Group and its parts, without parts that have no point or all points of the group."""
     shown = {
         part_name: part
