@@ -60,7 +60,7 @@ def pcs_workload(
     pool = _sampled(stream, tables["gpus"], _POOL_SIZE)
     # the simulator also samples smallest GPU counts, which it does not use
     stream.random_sample((_POOL_SIZE, 2))
-    mean_gap = np.mean(service) / ((load or 0.8) * num_gpus)
+    mean_gap = float(np.mean(service)) / ((load or 0.8) * num_gpus)
     # all trials of a job have the same whole number of GPU-seconds
     trial_work = np.maximum(service // trials, 1).astype(float)
     if by_trial:
