@@ -340,6 +340,22 @@ def points_by_model(
     return pd.concat(frames, ignore_index=True)
 
 
+def app_jct(trials: pd.DataFrame) -> pd.Series[float]:
+    """JCT of each job of trials: from its submission to the end of its last trial (s).
+
+    Examples
+    --------
+    >>> trials = pd.DataFrame(
+    ...     {"app": [0, 0, 1], "submit_time": [0.0, 0.0, 5.0], "end_time": [9.0, 7.0, 8.0]}
+    ... )
+    >>> app_jct(trials).tolist()
+    [9.0, 3.0]
+    """
+    apps = trials.groupby("app")
+    jct: pd.Series[float] = apps["end_time"].max() - apps["submit_time"].min()
+    return jct
+
+
 def contention(jobs: pd.DataFrame) -> Floats:
     """Mean number of jobs in the system from each job's arrival to its end, (jobs,) (N in PCS).
 
