@@ -44,7 +44,7 @@ def rejudged(spec: FigureSpec, result: dict[str, Any]) -> dict[str, Any]:
     stored = [{**row, "ours": as_number(row["ours"])} for row in result["points"]]
     claim_points = {(row["id"], row["what"]) for row in result["claims"]}
     figure_points = [
-        {**row, "origin": row.get("origin", spec.origin)}
+        {"fitted_on": spec.fitted_on, "unknown": spec.unknown, "origin": spec.origin, **row}
         for row in stored
         if (row["series"], row["quantity"]) not in claim_points
     ]
@@ -58,7 +58,8 @@ def rejudged(spec: FigureSpec, result: dict[str, Any]) -> dict[str, Any]:
         else verdict
         for verdict in judge_all(spec.claims, about_values, points, reason=_reason(result))
     ]
-    facts = {"data": data, "rules": rules, "origin": spec.origin}
+    notes = {"fitted_on": spec.fitted_on, "unknown": spec.unknown}
+    facts = {"data": data, "rules": rules, "origin": spec.origin, **notes}
     all_points = [*points, *points_of(verdicts, points, **facts)]
     rows = [verdict.row() for verdict in verdicts]
     return {

@@ -9,7 +9,7 @@ from typing import Any
 from repro.batch.check import StoredFigure
 from repro.figures import data
 from repro.figures.claims import OUTCOMES
-from repro.figures.points import FLAGS, is_counted
+from repro.figures.points import FLAGS, NOTES, is_counted
 from repro.figures.saved import paper_name, seeds_text
 from repro.figures.tolerance import flat, is_number
 
@@ -25,7 +25,7 @@ _NOT_PRINTED = re.compile(rf"no figure|{_BEYOND}")
 _DATA = {data.PUBLIC: "public", data.OWN: "own file", data.STAND_IN: "stand-in"}
 _PNG = b"\x89PNG\r\n\x1a\n"
 #: Fields that all points of a table share.
-_COMMON = ("quantity", "unit", "certainty", "data", "rules", *FLAGS)
+_COMMON = ("quantity", "unit", "certainty", "data", "rules", *FLAGS, *NOTES)
 
 
 @dataclass(frozen=True)

@@ -135,6 +135,13 @@ ORIGIN_WORDS = {
     "example": "worked examples",
     "text": "stated in the paper or its files",
 }
+#: Inputs that nobody outside can know, in words.
+UNKNOWN_WORDS = {
+    "workload": "workload not published",
+    "sample": "random sample without a seed",
+    "configuration": "configuration not published",
+    "version": "code version not published",
+}
 
 
 def headline(figures: Sequence[StoredFigure]) -> dict[str, Any]:
@@ -142,23 +149,34 @@ def headline(figures: Sequence[StoredFigure]) -> dict[str, Any]:
 
     Each group of points has its number of counted points (key ``judged``), and their part within
     each distance. Points are grouped by paper, by data, and by how their published numbers came to
-    be. ``available_by_origin`` leaves out points on stand-ins and points on data from a model.
+    be (origin). The groups ``available`` leave out points on stand-ins and points on data from a
+    model. The groups ``knowable`` leave out points with an input that nobody outside can know;
+    ``by_unknown`` has these. ``predicted`` has the points that a model predicts which was fitted to
+    other published numbers.
     """
     rows = _rows(figures)
     # results of earlier versions have no origin
     points = [{"origin": "simulation", **point} for point in _rows(figures, "points")]
     by_origin = _grouped(points, itemgetter("origin"))
     on_authors_data = [point for point in points if point["data"] not in _REPLACEMENTS]
+    knowable = [point for point in points if not point.get("unknown")]
+    unknown = [point for point in points if point.get("unknown")]
+    predicted = [point for point in points if point.get("fitted_on")]
     grouped: dict[str, dict[str, list[dict[str, Any]]]] = {
         "by_paper": _grouped(points, _paper),
         "by_data": _grouped(points, itemgetter("data")),
         "by_origin": {origin: by_origin[origin] for origin in ORIGINS if origin in by_origin},
+        "by_unknown": _grouped(unknown, itemgetter("unknown")),
         "available_by_origin": _grouped(on_authors_data, itemgetter("origin")),
+        "knowable_by_origin": _grouped(knowable, itemgetter("origin")),
+        "knowable_by_paper": _grouped(knowable, _paper),
     }
-    groups = {
+    groups: dict[str, Any] = {
         name: {key: within_distances(group) for key, group in by_key.items()}
         for name, by_key in grouped.items()
     }
+    groups["knowable"] = within_distances(knowable)
+    groups["predicted"] = within_distances(predicted)
     claims: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
     for row in rows:
         own = is_own_check(row["kind"], row["certainty"])
@@ -186,25 +204,19 @@ def headline_lines(figures: Sequence[StoredFigure]) -> list[str]:
     """Headline as lines: published numbers by origin and by paper, then claims by kind."""
     summary = headline(figures)
     points = summary["points"]
-    groups = {ORIGIN_WORDS[origin]: group for origin, group in points["by_origin"].items()}
-    simulated = points["available_by_origin"].get("simulation")
-    if simulated and simulated["judged"] != points["by_origin"]["simulation"]["judged"]:
-        # The line without stand-ins and models stands directly after the line of all simulated
-        # numbers, from which it differs.
-        all_simulated = ORIGIN_WORDS["simulation"]
-        first_groups = {
-            all_simulated: groups[all_simulated],
-            "simulated, on available data": simulated,
-        }
-        groups = {**first_groups, **groups}
-    by_paper = {paper_name(paper): group for paper, group in points["by_paper"].items()}
+    groups = {**_origin_groups(points), **_paper_groups(points)}
     shown = []
-    for name, group in {**groups, **by_paper}.items():
+    for name, group in groups.items():
         if group["judged"]:
             within = ", ".join(
                 f"{part:.0%} within {limit}" for limit, part in group["within"].items()
             )
             shown.append(f"published numbers, {name}: {group['judged']} judged, {within}")
+    if points["by_unknown"]:
+        reasons = {UNKNOWN_WORDS[name]: group for name, group in points["by_unknown"].items()}
+        total = sum(group["judged"] for group in reasons.values())
+        listed = ", ".join(f"{reason} {group['judged']}" for reason, group in reasons.items())
+        shown.append(f"published numbers with an input that nobody can know: {total} ({listed})")
     for kind, tally in summary["claims"].items():
         if tally:
             total = sum(tally.values())
@@ -214,6 +226,42 @@ def headline_lines(figures: Sequence[StoredFigure]) -> list[str]:
             texts = [f"{tally.get(REPRODUCED, 0)} of {total} {success}", *further]
             shown.append(f"{noun}s: {', '.join(texts)}")
     return shown
+
+
+def _origin_groups(points: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Groups of points by origin in words, each followed by its parts."""
+    groups = _with_parts("all", points, {"all inputs known": points["knowable"]})
+    for origin, group in points["by_origin"].items():
+        parts: dict[str, Mapping[str, Any] | None] = {}
+        if origin == "simulation":
+            parts["simulated, on available data"] = points["available_by_origin"].get(origin)
+            parts["simulated, all inputs known"] = points["knowable_by_origin"].get(origin)
+        if origin == "testbed":
+            parts["measured, predicted by a model fitted on other numbers"] = points["predicted"]
+        groups |= _with_parts(ORIGIN_WORDS[origin], group, parts)
+    return groups
+
+
+def _paper_groups(points: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Groups of points by paper, each followed by its points of which all inputs are known."""
+    groups: dict[str, Mapping[str, Any]] = {}
+    for paper, group in points["by_paper"].items():
+        name = paper_name(paper)
+        known = points["knowable_by_paper"].get(paper)
+        groups |= _with_parts(name, group, {f"{name}, all inputs known": known})
+    return groups
+
+
+def _with_parts(
+    name: str, group: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any] | None]
+) -> dict[str, Mapping[str, Any]]:
+    """Group and its parts, without parts that have no point or all points of the group."""
+    shown = {
+        part_name: part
+        for part_name, part in parts.items()
+        if part and 0 < part["judged"] < group["judged"]
+    }
+    return {name: group, **shown}
 
 
 def missing_data(figures: Sequence[StoredFigure]) -> tuple[list[str], int]:

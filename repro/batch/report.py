@@ -14,6 +14,7 @@ from repro.batch.card import Card, distance_text, farthest, in_order, percent
 from repro.batch.check import (
     INDEX,
     ORIGIN_WORDS,
+    UNKNOWN_WORDS,
     StoredFigure,
     headline,
     missing_data_line,
@@ -44,6 +45,7 @@ def templates() -> jinja2.Environment:
         tally_line=tally_line,
         missing_data_line=missing_data_line,
         origin_words=ORIGIN_WORDS,
+        unknown_words=UNKNOWN_WORDS,
         shown_values=shown_values,
         verdict_word=verdict_word,
         tallied=_tallied,

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import ValidationInfo, field_validator, model_validator
 
 from repro.base.errors import ClaimError
-from repro.figures.points import Origin, Point
+from repro.figures.points import Origin, Point, Unknown
 from repro.figures.tolerance import (
     Accept,
     Relation,
@@ -72,13 +72,15 @@ class Claim(ClaimFields):
 
     A claim about a ``series`` (or several) judges every point of it and has no ``published`` value.
     ``at`` keeps the points whose x is listed or within a bound. ``quantity`` keeps the points of
-    one or several quantities. ``origin`` is that of this claim's points, where it differs from the
-    figure's.
+    one or several quantities. ``origin``, ``fitted_on`` and ``unknown`` are those of this claim's
+    points, where they differ from the figure's.
     """
 
     at: Relation | list[float | str] | None = None
     quantity: Text | list[Text] | None = None
     origin: Origin | None = None
+    fitted_on: str | None = None
+    unknown: Unknown | None = None
     accept: Accept | None = None
     relation: Relation | None = None
 
@@ -162,7 +164,7 @@ class Claim(ClaimFields):
     def judges(self, point: Point) -> bool:
         """Whether a claim about a series judges this point."""
         return (
-            not point.aside
+            not (point.aside or point.fitted)
             and point.series in _listed(self.series)
             and (self.quantity is None or point.quantity in _listed(self.quantity))
             and self._is_at(point.x)
@@ -315,6 +317,8 @@ def points_of(
     data: str,
     rules: str,
     origin: str = "simulation",
+    fitted_on: str | None = None,
+    unknown: str | None = None,
 ) -> list[Point]:
     """Points of the claims of kind ``number`` that are about no series and publish only numbers.
 
@@ -337,6 +341,8 @@ def points_of(
         facts: dict[str, Any] = {"series": claim.id, "quantity": claim.what, "rules": rules}
         facts |= {"certainty": certainty, "data": "stand-in" if claim.stand_in else data}
         facts["origin"] = claim.origin or origin
+        facts["fitted_on"] = claim.fitted_on or fitted_on
+        facts["unknown"] = claim.unknown or unknown
         for number, (value, our_value) in enumerate(zip(published, ours, strict=True)):
             # A published 0 encodes a statement of the paper ("no distance"). The paper prints no
             # such number, so it is no point.

@@ -334,9 +334,10 @@ class FigureRun:
             this run is smaller than the paper's or has other data.
         points : DataFrame or sequence of DataFrame, optional
             Published numbers and ours. Columns: series, x, quantity, published, ours, unit,
-            certainty, and data, origin and rules where they differ from the figure's. Column aside
-            is true for points that are not judged. Column uncounted is true for points that only
-            claims judge. Claims with published numbers add their own points.
+            certainty, and data, origin, fitted_on, unknown and rules where they differ from the
+            figure's. Column aside is true for points that are not judged, uncounted for points that
+            only claims judge, fitted for published numbers that a model was fitted to. Claims with
+            published numbers add their own points.
 
         Returns
         -------
@@ -349,9 +350,11 @@ class FigureRun:
             If ``values`` do not match the claims.
         """
         stand_in = self._stand_in()
-        facts = {
+        facts: dict[str, Any] = {
             "data": "stand-in" if stand_in else self._spec.data,
             "origin": self._spec.origin,
+            "fitted_on": self._spec.fitted_on,
+            "unknown": self._spec.unknown,
             "rules": params.judged_rules(self.inputs),
         }
         own_points = [] if points is None else read_points(_joined(points), **facts)

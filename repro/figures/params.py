@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from repro.base import paths
 from repro.base.errors import ClaimError, ParamError, ReproError, near, refuse_unknown
 from repro.figures.claims import Claim
-from repro.figures.points import Data, Origin
+from repro.figures.points import Data, Origin, Unknown
 from repro.figures.tolerance import Strict
 from repro.files.strict_yaml import MAX_BYTES, KeyPath, Located, parse_value, parse_yaml
 from repro.files.whole import read_small
@@ -50,6 +50,10 @@ class FigureSpec(Strict):
     data: Data = "author's"
     #: how the published numbers of the points came to be
     origin: Origin = "simulation"
+    #: published numbers that a model behind all points was fitted to
+    fitted_on: str | None = None
+    #: input of all points that nobody outside can know
+    unknown: Unknown | None = None
     claims: list[Claim] = Field(default_factory=list)
 
     @field_validator("title", "reference", "shows")

@@ -18,13 +18,19 @@ Data = Literal["author's", "public", "stand-in", "model"]
 #: of inputs.
 Origin = Literal["simulation", "testbed", "example", "text"]
 ORIGINS: tuple[Origin, ...] = ("simulation", "testbed", "example", "text")
+#: Input of a published number that nobody outside can know: its ``workload`` is not published, its
+#: random ``sample`` has no seed, the ``configuration`` of its policy is in no file of the authors,
+#: or the ``version`` of the code that made it is in no commit.
+Unknown = Literal["workload", "sample", "configuration", "version"]
 #: Columns of the points file; ``distance`` is signed and relative, ours / published - 1.
 COLUMNS = (
     *("series", "x", "quantity", "published", "ours", "unit"),
     *("distance", "certainty", "data", "origin", "rules"),
 )
 #: Columns of the points file only where a point has them.
-FLAGS = ("aside", "uncounted")
+FLAGS = ("aside", "uncounted", "fitted")
+#: Further columns of the points file only where a point has them.
+NOTES = ("fitted_on", "unknown")
 #: Relative distances. The headline gives the part of the points within each.
 DISTANCES = (0.01, 0.02, 0.1)
 
@@ -47,6 +53,11 @@ class Point(Strict):
     #: judged by claims but not counted among published numbers: it follows from other points, or
     #: lies between the counted points of a curve
     uncounted: bool = False
+    #: computed and shown but not judged: a model of ours was fitted to this published number
+    fitted: bool = False
+    #: the published numbers that a model of ours was fitted to
+    fitted_on: Text | None = None
+    unknown: Unknown | None = None
 
     @field_validator("published")
     @classmethod
@@ -58,8 +69,8 @@ class Point(Strict):
     def row(self) -> dict[str, Any]:
         """Row of ``result.json`` and of the points file."""
         row: dict[str, Any] = dict.fromkeys(COLUMNS) | dict(self)
-        for name in FLAGS:
-            # Few points have a flag, so a row has no false flag.
+        for name in (*FLAGS, *NOTES):
+            # Few points have a flag or a note, so a row has no empty ones.
             if not row[name]:
                 del row[name]
         if self.ours is not None and math.isfinite(self.ours) and self.published != 0:
@@ -67,7 +78,7 @@ class Point(Strict):
         return row
 
 
-def read_points(frame: pd.DataFrame, **default: str) -> list[Point]:
+def read_points(frame: pd.DataFrame, **default: str | None) -> list[Point]:
     """Read points, one per row of a frame; ``default`` replaces absent columns."""
     points = []
     rows = frame.drop(columns="distance", errors="ignore").to_dict("records")
@@ -121,8 +132,8 @@ def as_points(table: pd.DataFrame, **fields: Any) -> pd.DataFrame:
 def point_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """Table of rows of points, with the columns of the points file."""
     rows = list(rows)
-    flags = [name for name in FLAGS if any(row.get(name) for row in rows)]
-    return pd.DataFrame(rows, columns=[*COLUMNS, *flags])
+    present = [name for name in (*FLAGS, *NOTES) if any(row.get(name) for row in rows)]
+    return pd.DataFrame(rows, columns=[*COLUMNS, *present])
 
 
 def with_counted(frame: pd.DataFrame, by: Sequence[str], max_counted: int = 11) -> pd.DataFrame:

@@ -13,7 +13,7 @@ import pytest
 
 from repro.batch import report
 from repro.batch.card import Card, distance_text
-from repro.batch.check import StoredFigure, stored
+from repro.batch.check import StoredFigure, headline_lines, stored
 from repro.batch.compare_results import compare, totals
 from repro.batch.notebook_page import as_page
 from repro.batch.report import write_report
@@ -334,3 +334,31 @@ def test_check_and_report_against_a_folder(root, capsys):
         assert app.main(["check", *words[:3], str(root / there)]) == 2
         (line,) = capsys.readouterr().err.splitlines()[-1:]
         assert line.startswith(f"repro: --against {root / there}: ")
+
+
+def test_the_headline_parts_what_nobody_can_know_and_what_a_model_predicts(root):
+    far = {**POINT, "ours": 20.0, "distance": 1.0}
+    points = [
+        POINT,
+        {**far, "unknown": "workload"},
+        {**far, "unknown": "sample", "data": "stand-in"},
+        {**POINT, "origin": "testbed"},
+        {**far, "origin": "testbed", "fitted_on": "Fig 5"},
+        {**far, "origin": "testbed", "fitted": True},
+    ]
+    put(root, record(*SERIES[0], points=points))
+    put(root, record(*SERIES[1], points=[POINT]))
+    lines = headline_lines(stored(params.discover(root), root / "figures"))
+    shown = [line.removeprefix("published numbers, ") for line in lines if "published" in line]
+    assert shown[:7] == [
+        "all: 6 judged, 50% within 1 %, 50% within 2 %, 50% within 10 %",
+        "all inputs known: 4 judged, 75% within 1 %, 75% within 2 %, 75% within 10 %",
+        "simulated by the authors: 4 judged, 50% within 1 %, 50% within 2 %, 50% within 10 %",
+        "simulated, on available data: 3 judged, 67% within 1 %, 67% within 2 %, 67% within 10 %",
+        "simulated, all inputs known: 2 judged, 100% within 1 %, 100% within 2 %, 100% within 10 %",
+        "measured on a testbed: 2 judged, 50% within 1 %, 50% within 2 %, 50% within 10 %",
+        "measured, predicted by a model fitted on other numbers: 1 judged, 0% within 1 %, "
+        "0% within 2 %, 0% within 10 %",
+    ]
+    assert shown[-1].startswith("published numbers with an input that nobody can know: 2 (")
+    assert "workload not published 1" in shown[-1]

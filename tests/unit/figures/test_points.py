@@ -39,6 +39,26 @@ def test_points_that_stand_aside_are_shown_and_not_counted():
     assert within_distances(rows) == {"judged": 1, "within": {"1 %": 1.0, "2 %": 1.0, "10 %": 1.0}}
 
 
+def test_a_number_that_a_model_was_fitted_to_is_neither_counted_nor_judged():
+    frame = curve(10.0, 40.0).assign(fitted=[None, True], fitted_on=["Fig 5", None])
+    first, second = read_points(frame, rules="gavel", **FACTS)
+    rows = [first.row(), second.row()]
+    assert rows[0]["fitted_on"] == "Fig 5" and "fitted" not in rows[0]
+    assert rows[1]["fitted"] is True and "fitted_on" not in rows[1]
+    assert within_distances(rows)["judged"] == 1
+    near = claim(series="LAS", accept={"rel": 0.05})
+    assert judge_all([near], {}, [first, second])[0].outcome == "reproduced"
+
+
+def test_inputs_that_nobody_knows_are_those_of_the_figure_or_of_the_claim():
+    las = claim(published=2.0, accept={"rel": 0.1})
+    fifo = claim(id="fifo", published=3.0, accept={"rel": 0.1}, unknown="sample")
+    verdicts = judge_all([las, fifo], {"las": 2.0, "fifo": 3.0})
+    points = points_of(verdicts, data="public", rules="gavel", unknown="workload")
+    assert [point.unknown for point in points] == ["workload", "sample"]
+    assert [point.row()["unknown"] for point in points] == ["workload", "sample"]
+
+
 @pytest.mark.parametrize("length", [1, 2, 10, 11, 12, 19, 58, 1000])
 def test_a_thinned_curve_keeps_its_ends(length):
     both = pd.DataFrame({"x": [*range(length), *range(3)]}).assign(
