@@ -41,7 +41,7 @@ def committed(figure):
     points = {
         (point["series"], place(point["x"]), point["quantity"]): point["published"]
         for point in result["points"]
-        if not point.get("uncounted")
+        if not (point.get("uncounted") or point.get("fitted"))
     }
     return points, {claim["id"] for claim in result["claims"]}
 
