@@ -213,6 +213,7 @@ def compiled_rule(
     share: Callable[..., None],
     *memory: type,
     by_arrival: bool = True,
+    resize: Callable[..., None] | None = None,
 ) -> DivisionRule:
     """Compile the event loop around the functions of a division rule.
 
@@ -275,7 +276,7 @@ def compiled_rule(
                     _copy(jobs, state, rollout, next_job)
         record.held_gpu_s[0] = state.clock[HELD_GPU_S]
 
-    return DivisionRule(run, admit, retire, share, memory, by_arrival)
+    return DivisionRule(run, admit, retire, share, memory, by_arrival, resize)
 
 
 @njit()

@@ -13,6 +13,7 @@ from repro.base import paths
 from repro.base.errors import DataMissingError, StandInWarning, TraceError
 from repro.files import public
 from repro.files.table import Document
+from repro.files.tables import ModelTable
 from repro.perf.synthetic_throughputs import gavel_like
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_formats import from_csv, from_json
@@ -22,6 +23,12 @@ Source = str | Path | pd.DataFrame | ThroughputTable
 #: Name of the table of Gavel's simulations, and of its stand-in.
 PUBLIC = "gavel-throughputs"
 STAND_IN = "gavel-like-throughputs"
+#: Name of the table of Gavel's simulations in September 2019, one-GPU jobs only.
+EARLY = "gavel-throughputs-2019"
+_EARLY_TABLE = ModelTable(
+    "gavel_throughputs_2019.csv",
+    ("job_type", "scale_factor", "gpu_type", "steps_per_second", "job_type_b"),
+)
 
 
 def load_throughputs(source: Source = PUBLIC, reference: str = "v100") -> ThroughputTable:
@@ -43,9 +50,9 @@ def load_throughputs(source: Source = PUBLIC, reference: str = "v100") -> Throug
     ----------
     source : str, Path, DataFrame or ThroughputTable
         A file, a public name (``gavel-throughputs``, ``gavel-throughputs-physical``),
-        ``gavel-like-throughputs`` (the stand-in), a frame with the columns of the CSV file, or a
-        table, which is returned as it is. A StandInWarning says that the stand-in replaces a public
-        table that is not available.
+        ``gavel-throughputs-2019`` (a table of the checkout), ``gavel-like-throughputs`` (the
+        stand-in), a frame with the columns of the CSV file, or a table, which is returned as it is.
+        A StandInWarning says that the stand-in replaces a public table that is not available.
     reference : str
         GPU type on which durations were measured.
     """
@@ -54,6 +61,8 @@ def load_throughputs(source: Source = PUBLIC, reference: str = "v100") -> Throug
     if not isinstance(source, str | Path):
         document = Document("throughputs", source.to_csv(index=False).encode())
         return _with_reference(*from_csv(document), reference, document.name)
+    if str(source) == EARLY:
+        return _early(reference)
     path = Path(source).expanduser()
     # os.path, as methods of Path raise for a name too long for the file system.
     if not os.path.isfile(path) and (public.is_known(str(source)) or not os.path.exists(path)):
@@ -88,8 +97,8 @@ def is_stand_in(source: Source) -> bool:
     """Whether ``source`` is the stand-in, or a name without an available public file."""
     if not isinstance(source, str | Path) or os.path.isfile(Path(source).expanduser()):
         return False
-    if str(source) == STAND_IN:
-        return True
+    if str(source) in (STAND_IN, EARLY):
+        return str(source) == STAND_IN
     # A text is the message of a failure.
     return isinstance(_fetched(str(source), paths.mirror_dir(), paths.cache_dir()), str)
 
@@ -104,7 +113,7 @@ def _public(name: str) -> Path | None:
     if not public.is_known(name):
         raise TraceError(
             f"{name}: no such file, nor {public.trace_hint(name)}; a throughput table is a "
-            f"JSON or CSV file, {PUBLIC}, {PUBLIC}-physical or {STAND_IN}"
+            f"JSON or CSV file, {PUBLIC}, {PUBLIC}-physical, {EARLY} or {STAND_IN}"
         )
     file_format = public.entry(name).format
     if file_format != "throughputs":
@@ -133,6 +142,12 @@ def _read(path: Path, changed_ns: int, size: int, reference: str) -> ThroughputT
     is_json = path.suffix == ".json" or document.text.lstrip()[:1] in "{["
     rows, pairs = from_json(document) if is_json else from_csv(document)
     return _with_reference(rows, pairs, reference, document.name)
+
+
+@functools.lru_cache(maxsize=8)
+def _early(reference: str) -> ThroughputTable:
+    """Table of September 2019 with a reference type."""
+    return load_throughputs(_EARLY_TABLE.frame, reference)
 
 
 @functools.lru_cache(maxsize=8)

@@ -7,9 +7,12 @@ optima makes (the simulator stops an interior-point solver near the centre of th
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from repro import make, simulate
+from repro.papers.gavel.series import end_of_last_round
+from repro.perf.throughput_files import EARLY, load_throughputs
 from repro.trace import synth
 
 SMALL = "4xv100,4xp100,4xk80"
@@ -203,3 +206,65 @@ def test_the_simulators_own_solver_on_makespans(policy, seconds):
     theirs = make(policy, "gavel", lp_backend="ecos")
     result = simulate(frame, LARGER, theirs, rules="gavel", keep_intervals=False)
     assert result.jobs["end_time"].max() == pytest.approx(seconds, rel=1e-4)
+
+
+PAPER = "36xv100,36xp100,36xk80"
+
+
+def ends_h(frame, cluster, policy, seed, rounds, perf=None, **settings):
+    """End of each job (h) under the rules of the simulator."""
+    result = simulate(
+        frame,
+        cluster,
+        make(policy, "gavel", **settings),
+        rules="gavel",
+        rounds=rounds,
+        seed=seed,
+        perf=perf,
+        keep_intervals=False,
+    )
+    return result.jobs["end_time"] / 3600
+
+
+@pytest.mark.parametrize(("jobs", "hours"), [(100, 182.319456), (200, 229.430326)])
+def test_stored_makespans_of_fifo(jobs, hours):
+    makespans = [
+        ends_h(frame, PAPER, "fifo-agnostic", seed, {"round_s": 1920.0}).max()
+        for seed in range(3)
+        for frame in [synth.make("gavel-static", seed, jobs=jobs, job_table="published")]
+    ]
+    assert sum(makespans) / 3 == pytest.approx(hours, abs=1e-5)
+
+
+@pytest.mark.parametrize(("seed", "ratio"), [(0, 1.237316), (1, 1.057099), (2, 1.136827)])
+def test_stored_ratios_of_the_cluster_sweep(seed, ratio):
+    pytest.importorskip("ecos", reason="the package ecos (extra) is not installed")
+    frame = synth.make("gavel-static", seed, jobs=500)
+    agnostic, aware = (
+        ends_h(frame, "90xv100,10xk80", policy, seed, None, lp_backend="ecos").max()
+        for policy in ("makespan-agnostic", "gavel-makespan")
+    )
+    assert agnostic / aware == pytest.approx(ratio, abs=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("policy", "settings", "hours", "deviation"),
+    [
+        ("gavel-fifo-ss", {}, 156.309, 7.319),
+        ("gavel-makespan", {"lp_backend": "ecos"}, 151.255, 9.664),
+    ],
+)
+def test_stored_makespans_of_2019(policy, settings, hours, deviation):
+    if settings:
+        pytest.importorskip("ecos", reason="the package ecos (extra) is not installed")
+    table = load_throughputs(EARLY)
+    options = {"job_table": "published", "sampler": "2019", "throughputs": EARLY}
+    rounds = {"round_s": 1920.0, "min_realloc_interval_s": 0.0}
+    makespans = pd.Series(
+        end_of_last_round(ends_h(frame, PAPER, policy, seed, rounds, table, **settings), 1, 8 / 15)
+        for seed in range(5)
+        for frame in [synth.make("gavel-single", seed, jobs=101, **options).assign(submit_time=0.0)]
+    )
+    # vector coordinates of the stored figure
+    assert makespans.mean() == pytest.approx(hours, abs=0.01)
+    assert makespans.std() == pytest.approx(deviation, abs=0.01)

@@ -89,8 +89,7 @@ def part_cases(fig: FigureRun) -> dict[str, dict[Label, Case]]:
     """Simulations on clusters with different fractions of V100s, by key ``jct`` or ``makespan``.
 
     A role is ``agnostic`` or ``aware`` of throughputs. ``jct`` has series ``V100s: <fraction>
-    <role>`` over job rates. ``makespan`` has series ``all <role>`` over fractions of V100s, and
-    ``<number> jobs <role>`` with the jobs and fractions of the input ``beside``.
+    <role>`` over job rates. ``makespan`` has series ``all <role>`` over fractions of V100s.
     """
     jct = dict(fig.inputs.jct)
     static = dict(fig.inputs.makespan)
@@ -101,15 +100,12 @@ def part_cases(fig: FigureRun) -> dict[str, dict[Label, Case]]:
             for role in ("agnostic", "aware")
         }
         simulations["jct"] |= cases(fig, **{**jct, "series": series, "rates": rates})
-    fewer = fig.inputs.beside
-    counts = {"all": static["jobs"], f"{fewer['jobs']} jobs": fewer["jobs"]}
-    for name, fractions in zip(counts, (fig.inputs.clusters, fewer["parts"]), strict=True):
-        series = {f"{name} {role}": static[role] for role in ("agnostic", "aware")}
-        for fraction in fractions:
-            changes = {"cluster": fig.inputs.clusters[fraction], "series": series}
-            runs = cases(fig, **{**static, **changes, "jobs": [counts[name]]})
-            for (label, _, seed), case in runs.items():
-                simulations["makespan"][label, float(fraction), seed] = case
+    series = {f"all {role}": static[role] for role in ("agnostic", "aware")}
+    for fraction, cluster in fig.inputs.clusters.items():
+        changes = {"cluster": cluster, "series": series, "jobs": [static["jobs"]]}
+        runs = cases(fig, **{**static, **changes})
+        for (label, _, seed), case in runs.items():
+            simulations["makespan"][label, float(fraction), seed] = case
     return simulations
 
 
@@ -125,6 +121,17 @@ def jobs(fig: FigureRun, cases: Mapping[Label, Case]) -> pd.DataFrame:
     table[hours] = table[hours] / HOUR_S
     order = ["series", "x", "seed", "job_id", *hours]
     return table.reindex(columns=[*order, *table.columns.difference(order, sort=False)])
+
+
+def end_of_last_round(ends_h: pd.Series[float], unfinished: int, round_h: float) -> float:
+    """End (h) of the round in which all jobs but ``unfinished`` have ended.
+
+    Rounds start together at 0 and take ``round_h``. A round is over earlier if all jobs end in it.
+    """
+    last = float(ends_h.nlargest(unfinished + 1).iloc[-1])
+    # a time on the grid may be a rounding error later than its round
+    rounds = math.ceil(last / round_h - 1e-9)
+    return min(float(ends_h.max()), rounds * round_h)
 
 
 def draws(fig: FigureRun) -> pd.DataFrame:

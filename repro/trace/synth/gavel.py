@@ -36,6 +36,7 @@ def gavel_single(
     slos: bool = False,
     fixed_duration: float | None = None,
     job_table: str = "public",
+    sampler: str = "2020",
     throughputs: Source = PUBLIC,
 ) -> pd.DataFrame:
     """Generate Gavel's continuous-single trace: one-GPU jobs with Poisson arrivals.
@@ -54,10 +55,20 @@ def gavel_single(
     comes before LM. It changes the types of single-GPU jobs. With gangs it changes durations too:
     a gang rejects types that run on one GPU only, and samples another type.
 
+    ``sampler`` is the year of the simulator. ``2020`` samples gang size, duration, then job type,
+    as the public simulator. ``2019`` samples the job type first, then the duration, whose
+    logarithm is uniform between 100 and 10,000 minutes; so did the simulator in September 2019,
+    with ``job_table`` published and ``throughputs`` gavel-throughputs-2019.
+
     Gavel, OSDI 2020, section 7.1; artifact ``scheduler.py``.
     """
     times = _arrivals(seed, jobs, rate)
-    sampled = _sampled_jobs(seed, False, times, priorities, slos, fixed_duration, job_table)
+    if sampler == "2019":
+        sampled = _sampled_jobs_of_2019(seed, times, priorities, slos, fixed_duration, job_table)
+    elif sampler == "2020":
+        sampled = _sampled_jobs(seed, False, times, priorities, slos, fixed_duration, job_table)
+    else:
+        raise ParamError(f"sampler={sampler!r}: give 2020 or 2019")
     return _as_trace(sampled, throughputs)
 
 
@@ -179,7 +190,7 @@ def _sampled_jobs(
     job_table: str,
 ) -> list[GeneratedJob]:
     """Jobs that arrive at the given times (s), one per time."""
-    candidates = job_types() if job_table == "public" else _published_order(job_table)
+    candidates = _candidates(job_table)
     # jobs, arrivals and deadlines have separate streams
     stream = Random(seed + 2)
     deadlines = Random(seed + 6)
@@ -200,6 +211,36 @@ def _sampled_jobs(
         slo = _slo(deadlines.random()) if slos else math.nan
         sampled.append(GeneratedJob(time, job_type.name, gpus, duration, weight, slo))
     return sampled
+
+
+def _sampled_jobs_of_2019(
+    seed: int,
+    times: list[float],
+    priorities: bool,
+    slos: bool,
+    fixed_duration: float | None,
+    job_table: str,
+) -> list[GeneratedJob]:
+    """One-GPU jobs as the simulator of September 2019 samples them: no gang size, type first."""
+    candidates = _candidates(job_table)
+    stream = Random(seed + 2)
+    deadlines = Random(seed + 6)
+    sampled = []
+    for time in times:
+        job_type = stream.choice(candidates)
+        if fixed_duration is None:
+            duration = 60.0 * 10 ** stream.uniform(2.0, 4.0)
+        else:
+            duration = float(fixed_duration)
+        weight = 5.0 if priorities and stream.random() <= 0.2 else 1.0
+        slo = _slo(deadlines.random()) if slos else math.nan
+        sampled.append(GeneratedJob(time, job_type.name, 1, duration, weight, slo))
+    return sampled
+
+
+def _candidates(job_table: str) -> tuple[JobType, ...]:
+    """Job types in the order of a job table, from which jobs are sampled."""
+    return job_types() if job_table == "public" else _published_order(job_table)
 
 
 def _published_order(job_table: str) -> tuple[JobType, ...]:

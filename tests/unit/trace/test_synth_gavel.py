@@ -269,3 +269,27 @@ def test_pairs_of_the_stand_in_are_like_the_public_ones(public):
                 ]
     assert np.mean(fits) > 0.98
     assert np.median(errors) < 0.1
+
+
+def test_the_sampler_of_2019_takes_the_type_first(offline):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        jobs = synth.make(
+            "gavel-single",
+            0,
+            jobs=400,
+            sampler="2019",
+            job_table="published",
+            throughputs="gavel-throughputs-2019",
+        )
+    stream = random.Random(2)
+    stream.choice(range(26))
+    assert jobs["duration"][0] == 60 * 10 ** stream.uniform(2, 4)
+    assert jobs["duration"].between(6000, 600_000).all()
+    assert set(jobs["num_gpus"]) == {1}
+    table = throughputs_of(jobs)
+    assert jobs["iterations"][0] / jobs["duration"][0] == pytest.approx(
+        table.steps_per_s(jobs["model"][0], 1, "v100")
+    )
+    with pytest.raises(ParamError, match="give 2020 or 2019"):
+        synth.make("gavel-single", 0, jobs=1, sampler="2018")
