@@ -73,8 +73,10 @@ def njit(
     def decorate(function: Function) -> Function:
         if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
             return function
-        # no compiled function is called from C, so Numba need not build a C wrapper
-        all_options = {"no_cfunc_wrapper": True, "_nrt": allocates, **options}
+        # An inlined function becomes part of its callers, whose choice counts. No compiled function
+        # is called from C, so Numba need not build a C wrapper.
+        counts = allocates or "inline" in options
+        all_options = {"no_cfunc_wrapper": True, "_nrt": counts, **options}
         return CompiledFunction(function, home or function.__module__, all_options)  # type: ignore[return-value]
 
     return decorate
@@ -86,7 +88,8 @@ class CompiledFunction:
     def __init__(self, function: Callable[..., Any], home: str, options: dict[str, Any]) -> None:
         self.py_func = function
         self._home = home
-        self._options = options
+        #: options of ``numba.njit``; where Numba looks whether to inline the function
+        self.targetoptions = options
         functools.update_wrapper(self, function)
         self.name = function.__qualname__
 
@@ -104,8 +107,8 @@ class CompiledFunction:
         with _preparing():
             numba = _numba()
             function = self.py_func
-            kernel = numba.njit(**self._options)(function)
-            if not self._options["_nrt"]:
+            kernel = numba.njit(**self.targetoptions)(function)
+            if not self.targetoptions["_nrt"]:
                 _refuse_owned_arrays(kernel, self.name)
             in_file = Path(function.__code__.co_filename).is_file()
             folder = _code_folder(self._home) if in_file else None
