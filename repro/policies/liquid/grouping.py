@@ -304,7 +304,7 @@ def _winners(pop: Any, contests: Ints, *args: Any, **named: Any) -> Ints:
     return np.asarray(contests[np.arange(len(contests)), objectives.argmin(axis=1)][:, None])
 
 
-@njit()
+@njit(allocates=True)
 def _insert(
     plan: Ints,
     containers_to_place: Ints,
