@@ -360,8 +360,10 @@ def _copy(jobs: ElasticJobs, state: ElasticState, rollout: ElasticState, arrived
     assign(rollout.rate[:arrived], state.rate)
     assign(rollout.progress_from[:arrived], state.progress_from)
     assign(rollout.holders[: state.tally[HOLDERS]], state.holders)
-    assign(rollout.own_floats.ravel(), state.own_floats.ravel())
-    assign(rollout.own_ints.ravel(), state.own_ints.ravel())
+    for row in range(len(state.own_floats)):
+        assign(rollout.own_floats[row], state.own_floats[row])
+    for row in range(len(state.own_ints)):
+        assign(rollout.own_ints[row], state.own_ints[row])
     assign(rollout.clock, state.clock)
     assign(rollout.tally, state.tally)
 
