@@ -38,10 +38,13 @@ _IMPORT = re.compile(
 _TYPE_CHECKING = re.compile(r"^if TYPE_CHECKING:\n(?:[ \t]+.*\n)+", re.M)
 #: Days without use after which machine code is removed.
 KEPT_DAYS = 30
+_ALLOCATES = "declare it with njit(allocates=True)"
 _NOT_CACHED = "compiled functions are not cached"
 
 
-def njit(home: str | None = None, **options: Any) -> Callable[[Function], Function]:
+def njit(
+    home: str | None = None, *, allocates: bool = False, **options: Any
+) -> Callable[[Function], Function]:
     """Compile a function by Numba on its first call, and cache the machine code.
 
     Numba is imported on the first call only, so modules with compiled functions import quickly. The
@@ -53,15 +56,27 @@ def njit(home: str | None = None, **options: Any) -> Callable[[Function], Functi
     home : str, optional
         Module whose sources decide whether cached code is stale; by default the module of the
         function. Give the other module if the function closes over functions from there.
+    allocates : bool
+        The function makes arrays or lists, or calls a compiled function that returns one. Functions
+        that do not allocate are compiled without reference counts. An event loop that passes a
+        tuple of ten arrays to small functions would otherwise spend most of its time on counting.
     **options
         Options of ``numba.njit``.
+
+    Raises
+    ------
+    TypeError
+        On the first call, if a function without ``allocates`` returns an array or receives one from
+        another compiled function. Numba itself refuses a function that makes an array.
     """
 
     def decorate(function: Function) -> Function:
         if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
             return function
-        # no compiled function is called from C, so Numba need not build a C wrapper
-        all_options = {"no_cfunc_wrapper": True, **options}
+        # An inlined function becomes part of its callers, whose choice counts. No compiled function
+        # is called from C, so Numba need not build a C wrapper.
+        counts = allocates or "inline" in options
+        all_options = {"no_cfunc_wrapper": True, "_nrt": counts, **options}
         return CompiledFunction(function, home or function.__module__, all_options)  # type: ignore[return-value]
 
     return decorate
@@ -73,7 +88,8 @@ class CompiledFunction:
     def __init__(self, function: Callable[..., Any], home: str, options: dict[str, Any]) -> None:
         self.py_func = function
         self._home = home
-        self._options = options
+        #: options of ``numba.njit``; where Numba looks whether to inline the function
+        self.targetoptions = options
         functools.update_wrapper(self, function)
         self.name = function.__qualname__
 
@@ -91,7 +107,9 @@ class CompiledFunction:
         with _preparing():
             numba = _numba()
             function = self.py_func
-            kernel = numba.njit(**self._options)(function)
+            kernel = numba.njit(**self.targetoptions)(function)
+            if not self.targetoptions["_nrt"]:
+                _refuse_owned_arrays(kernel, self.name)
             in_file = Path(function.__code__.co_filename).is_file()
             folder = _code_folder(self._home) if in_file else None
             if folder is not None:
@@ -110,6 +128,36 @@ def _numba() -> Any:
     )
     _listen()
     return numba
+
+
+def _refuse_owned_arrays(kernel: Any, name: str) -> None:
+    """Let a function compiled without reference counts refuse arrays that it would own."""
+    compiler = kernel._compiler
+    compile_core = compiler._compile_core
+
+    def checked(args: Any, return_type: Any) -> Any:
+        try:
+            result = compile_core(args, return_type)
+        except Exception as error:
+            error.add_note(f"a compiled function that makes arrays or lists: {_ALLOCATES}")
+            raise
+        models = result.target_context.data_model_manager
+        annotation = result.type_annotation
+        received = [
+            signature.return_type
+            for call, signature in annotation.calltypes.items()
+            if getattr(call, "op", "") == "call"
+            and isinstance(annotation.typemap[call.func.name], _numba().types.Dispatcher)
+        ]
+        for owned_type in (result.signature.return_type, *received):
+            if models[owned_type].contains_nrt_meminfo():
+                raise TypeError(
+                    f"compiled function {name} returns or receives an array that it owns "
+                    f"({owned_type}); {_ALLOCATES}"
+                )
+        return result
+
+    compiler._compile_core = checked
 
 
 class CompileWatch:

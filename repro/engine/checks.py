@@ -1,7 +1,9 @@
-"""Checks before a simulation: demands, the number of decisions, and the ids of awaited jobs."""
+"""Checks before a simulation: demands, decisions and starts, and the ids of awaited jobs."""
 
 import math
 from collections.abc import Iterable
+
+import numpy as np
 
 from repro.base.errors import ParamError, TraceError
 from repro.engine.run_settings import RunSettings
@@ -68,6 +70,27 @@ def check_decision_times(
     elif settings.rounds.ideal is None:
         # only its first decision says whether a policy returns shares, which need rounds
         _check_seconds("round_s", settings.rounds.round_s, table, cluster)
+
+
+def check_starts(table: JobTable, policy: Policy, settings: RunSettings) -> None:
+    """Raise ParamError for a job whose start lasts as long as the time between two decisions.
+
+    This concerns an overhead that every running job pays after every decision. Such a job would
+    never progress under a policy that decides at fixed steps.
+    """
+    overhead = settings.overhead
+    completions = policy.completions()
+    step_s = completions.poll_s
+    if overhead is None or not overhead.every_interval or not completions.decides or not step_s:
+        return
+    costs_s = [overhead.start_s(table, job) for job in range(table.count)]
+    job = int(np.argmax(costs_s))
+    if costs_s[job] >= step_s:
+        raise ParamError(
+            f"{policy.name}: decides every {step_s:g} s (step_s), and job {table.ids[job]!r} pays "
+            f"a start of {costs_s[job]:g} s after every decision, so that it would never end; give "
+            f"a step_s above {costs_s[job]:g}, or other rules"
+        )
 
 
 def _check_seconds(name: str, seconds: float, table: JobTable, cluster: Cluster) -> None:

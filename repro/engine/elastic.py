@@ -213,6 +213,7 @@ def compiled_rule(
     share: Callable[..., None],
     *memory: type,
     by_arrival: bool = True,
+    resize: Callable[..., None] | None = None,
 ) -> DivisionRule:
     """Compile the event loop around the functions of a division rule.
 
@@ -275,7 +276,7 @@ def compiled_rule(
                     _copy(jobs, state, rollout, next_job)
         record.held_gpu_s[0] = state.clock[HELD_GPU_S]
 
-    return DivisionRule(run, admit, retire, share, memory, by_arrival)
+    return DivisionRule(run, admit, retire, share, memory, by_arrival, resize)
 
 
 @njit()
@@ -359,8 +360,10 @@ def _copy(jobs: ElasticJobs, state: ElasticState, rollout: ElasticState, arrived
     assign(rollout.rate[:arrived], state.rate)
     assign(rollout.progress_from[:arrived], state.progress_from)
     assign(rollout.holders[: state.tally[HOLDERS]], state.holders)
-    assign(rollout.own_floats.ravel(), state.own_floats.ravel())
-    assign(rollout.own_ints.ravel(), state.own_ints.ravel())
+    for row in range(len(state.own_floats)):
+        assign(rollout.own_floats[row], state.own_floats[row])
+    for row in range(len(state.own_ints)):
+        assign(rollout.own_ints[row], state.own_ints[row])
     assign(rollout.clock, state.clock)
     assign(rollout.tally, state.tally)
 

@@ -72,6 +72,13 @@ class EventTimes(NamedTuple):
         interval = self.interval
         return interval is None or abs(now / interval - round(now / interval)) < ROUNDING
 
+    def first_decision(self, instant: float) -> float:
+        """First multiple of the interval at or after an instant (s); infinity stays infinity."""
+        assert self.interval is not None, "decisions are made at an interval"
+        if instant == math.inf:
+            return instant
+        return math.ceil(instant / self.interval - ROUNDING) * self.interval
+
     def next_decision(self, now: float) -> float:
         """Next multiple of the interval (s)."""
         assert self.interval is not None, "decisions are made at an interval"

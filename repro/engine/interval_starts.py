@@ -1,7 +1,8 @@
 """Start costs that are charged in every interval, as in Muri's public simulator.
 
 An interval lies between two decisions. In every interval a running job first loads its model, then
-progresses. A job is not charged in the interval in which it ends.
+progresses. A job is not charged in the interval in which it ends, unless the overhead has
+`Overhead.restarts_on_change`.
 """
 
 import math
@@ -55,6 +56,7 @@ class IntervalStarts:
         start_s = sum(map(self._job_start_s.__getitem__, run.jobs))
         if not unit_s:
             unit_s = [table.solo[job] / rate for job, rate in zip(run.jobs, rates, strict=True)]
+        start_s += self._overhead.launch_s(unit_s)
         for job, seconds in zip(run.jobs, unit_s, strict=True):
             self._start_s[job] = start_s
             self._unit_s[job] = seconds
@@ -87,6 +89,8 @@ class IntervalStarts:
         """
         rows = np.fromiter(self._runs, np.int64, len(self._runs))
         ends = now + self._table.state.work_left[rows] * self._unit_s[rows]
+        if self._overhead.restarts_on_change:
+            ends += self._start_s[rows]
         jobs = rows.tolist()
         instants = ends.tolist()
         first = min(instants, default=math.inf)

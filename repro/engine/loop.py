@@ -35,6 +35,9 @@ class Engine:
         #: jobs that the simulation waits for (None: all jobs), and the number of them unfinished
         self._awaited = setup.awaited
         self._unfinished = self.table.count if self._awaited is None else len(self._awaited)
+        overhead = setup.settings.overhead
+        #: whether a decision restarts all jobs, so that no decision is made without a reason
+        self._restarts_on_change = overhead is not None and overhead.restarts_on_change
         #: event of `poke`, for added processes
         self._poked = self.env.event() if self.settings.processes else None
 
@@ -109,6 +112,9 @@ class Engine:
             # rounding may put a wake-up at or before now
             return wake if wake > now else math.nextafter(now, math.inf)
         polls_completions = self._times.poll_s > 0 and bool(self.holdings.runs)
+        if self._restarts_on_change and not undecided and wake > now:
+            # that jobs wait is no reason to restart all jobs
+            return self._times.first_decision(wake)
         if undecided or polls_completions or self.driver.waits or wake < math.inf:
             return self._times.next_decision(now)
         return math.inf

@@ -66,6 +66,7 @@ class Setup:
         self.awaited = checks.awaited_jobs(self.table, settings.until)
         checks.check_demands(self.table, cluster, policy, self.placer)
         checks.check_decision_times(self.table, cluster, policy, self.settings)
+        checks.check_starts(self.table, policy, self.settings)
 
     def _driver(self) -> OrderDriver | DecisionDriver:
         """Driver of the policy, which turns keys or decisions into starts and stops."""

@@ -20,6 +20,7 @@ MEASURED = {
     "philly_single_runs": ("num_gpus", "first_hour", "last_hour", "jobs"),
     "philly_wide_runs": ("num_gpus", "first_hour", "last_hour", "jobs"),
     "philly_gpu_mix": ("num_gpus", "share"),
+    "philly_clocks": ("vc", "start_s", "jobs", "matched"),
     "muri_gaps": ("trace", "span_s"),
     "muri_durations": ("trace", "num_gpus", "jobs", "total_s"),
     "pcs_workloads": ("workload", "quantity", "value", "share"),

@@ -210,6 +210,9 @@ class DivisionRule(NamedTuple):
     GPUs: it updates `ElasticState.holders` and their GPUs. The settings are the result of
     `Elastic.settings`. ``run`` is the loop.
 
+    ``resize(jobs, settings, s, job, demand)`` updates the memory before the demand of a job that
+    holds GPUs changes (`change_demand`). None: the memory has no demands.
+
     ``memory`` has NamedTuple classes whose fields are the rows of the policy's memory. Fields of
     type `Floats` are rows of `ElasticState.own_floats`, and come first in a class. Fields of type
     `Ints` are rows of `ElasticState.own_ints`. A row is long enough for an entry per job, or an
@@ -222,6 +225,7 @@ class DivisionRule(NamedTuple):
     share: Callable[..., None]
     memory: tuple[type, ...]
     by_arrival: bool = True
+    resize: Callable[..., None] | None = None
 
 
 @dataclass(frozen=True)
@@ -383,6 +387,17 @@ def depart(s: ElasticState, jobs: ElasticJobs, job: int) -> None:
     s.tally[PRESENT] -= 1
     s.clock[BUSY] -= jobs.demand[job]
     s.gpus[job] = s.work_left[job] = 0.0
+
+
+def change_demand(
+    rule: DivisionRule, jobs: ElasticJobs, settings: Any, s: ElasticState, job: int, demand: int
+) -> None:
+    """Change the demand of a job that holds GPUs and speeds up linearly."""
+    if rule.resize is not None:
+        rule.resize(jobs, settings, s, job, demand)
+    s.clock[BUSY] += demand - jobs.demand[job]
+    jobs.demand[job] = demand
+    jobs.full_speed[job] = demand
 
 
 def total_gpus(view: View) -> int:

@@ -52,6 +52,9 @@ class Overhead:
 
     #: true: every running job pays its start again after every decision
     every_interval: bool = False
+    #: true, with ``every_interval``: an ``interval`` has a decision only after an arrival, after a
+    #: completion or at a wake-up of the policy. A job pays also in the interval in which it ends.
+    restarts_on_change: bool = False
     #: true: a job runs on if its group changes. False: all members of the group start again.
     stays: bool = False
     #: true: a job with hosts starts while the hosts run, and progresses after these have left
@@ -59,6 +62,13 @@ class Overhead:
 
     def start_s(self, table: JobTable, job: int) -> float:
         """Time from the first start of a job until it progresses (s)."""
+        return 0.0
+
+    def launch_s(self, unit_s: Sequence[float]) -> float:
+        """Time that each interval of a gang costs beyond the starts of its members (s).
+
+        Only with ``every_interval``. ``unit_s`` has the seconds per unit of work of the members.
+        """
         return 0.0
 
     def save_s(self, table: JobTable, job: int) -> float:

@@ -76,6 +76,8 @@ class Completions(NamedTuple):
     #: period (s), counted from the last decision, at which completions are noticed. 0: at once.
     #: Infinity: at decisions only.
     poll_s: float = 0.0
+    #: whether the policy decides at every poll while more jobs wait than run
+    decides: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Seconds lost to starts and preemptions: load, checkpoint, restore, save."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from repro.base.errors import ParamError, TraceError
@@ -87,6 +87,39 @@ class StartOverhead(Overhead):
     def start_s(self, table: JobTable, job: int) -> float:
         """Seconds of a start of the job."""
         return table.derived("start overheads", lambda: _starts(table))[job]
+
+
+@dataclass(frozen=True)
+class RoundRestarts(Overhead):
+    """All jobs on GPUs restart in a round in which a job arrived, ended or changed its queue.
+
+    Rounds have the length ``interval`` of a simulation. A job that ends leaves its GPUs idle until
+    the round is over. In a round without a change no job restarts, whether jobs wait or not.
+
+    A restart of a gang costs ``launch`` seconds, the start of each member, and ``warm_up``
+    iterations at the gang's pace (under rules without iterations: seconds of work). ``start`` is
+    the seconds of a start by model; a model that is not listed takes 0 s. None: the start times of
+    Muri's public simulator, by model and number of GPUs.
+
+    Muri, SIGCOMM 2022, section 5.1 (rounds of six minutes) and ``cluster_exp/run.py``.
+    """
+
+    launch: float = 0.0
+    warm_up: float = 0.0
+    start: Mapping[str, float] | None = None
+
+    every_interval = True
+    restarts_on_change = True
+
+    def start_s(self, table: JobTable, job: int) -> float:
+        """Seconds in which the job loads its model."""
+        if self.start is None:
+            return table.derived("start overheads", lambda: _starts(table))[job]
+        return self.start.get(table.models[job] or "", 0.0)
+
+    def launch_s(self, unit_s: Sequence[float]) -> float:
+        """Seconds from the decision until a gang loads its models, and of its warm-up."""
+        return self.launch + self.warm_up * max(unit_s)
 
 
 def _starts(table: JobTable) -> list[float]:

@@ -56,6 +56,30 @@ def interleaving_time(
     return shortest if ordering == "best" else longest
 
 
+@lru_cache(maxsize=200_000)
+def busy_per_period(group: tuple[ThreeStages, ...]) -> float:
+    """Time per period in which the GPU or the network of a group is busy (s).
+
+    In every slot one member may be in its GPU stage and another in its network stage. Both start
+    with the slot, so the slot is busy for the longer one. The order is that of the shortest period.
+    """
+    if len(group) == 1:
+        return sum(group[0][1:])
+    shortest = math.inf
+    busy_s = 0.0
+    padding = (_ABSENT,) * (RESOURCES - len(group))
+    for members in dict.fromkeys(itertools.permutations(group)):
+        order = members + padding
+        period = _slot_period(order)
+        if period < shortest:
+            shortest = period
+            busy_s = sum(max(0.0, longest) for _, longest in _slots(order))
+    if len(group) == 2 and _two_apart(group) < shortest:
+        # no slot has stages of both members
+        return sum(sum(times[1:]) for times in group)
+    return busy_s
+
+
 def efficiency(members: Sequence[Stages]) -> float:
     """Interleaving efficiency gamma: mean busy share of the k resources (Eq 2 and 4)."""
     period = interleaving_time(members)
@@ -231,9 +255,21 @@ def _slot_periods(group: tuple[Stages, ...]) -> list[float]:
     periods = [_slot_period(order + padding) for order in orders]
     if len(group) == 2:
         # Two jobs can also be two slots apart.
-        (d0, g0, n0), (d1, g1, n1) = group
-        periods.append(max(d0, g1 + n1) + max(d1, g0 + n0))
+        periods.append(_two_apart(group))
     return periods
+
+
+def _two_apart(group: tuple[Stages, ...]) -> float:
+    """Period T (s) of two three-stage jobs that are two slots apart."""
+    (d0, g0, n0), (d1, g1, n1) = group
+    return max(d0, g1 + n1) + max(d1, g0 + n0)
+
+
+def _slots(order: tuple[Stages, ...]) -> list[tuple[float, float]]:
+    """Data stage that ends with each slot, and the longer of its GPU and network stage (s)."""
+    (d0, g0, n0), (d1, g1, n1), (d2, g2, n2), (d3, g3, n3) = order
+    # GPU and network stages start with their slot, the data stage one slot earlier.
+    return [(d3, max(n1, g2)), (d0, max(n2, g3)), (d1, max(n3, g0)), (d2, max(n0, g1))]
 
 
 def _slot_period(order: tuple[Stages, ...]) -> float:
@@ -242,9 +278,7 @@ def _slot_period(order: tuple[Stages, ...]) -> float:
     f[s] is the end of slot s, and d, g and n are the data, GPU and network time of a member:
     f[s+1] = max(0, f[s] + n_a, f[s] + g_b, f[s-1] + d_c) with a, b, c = s+1, s+2, s+3 mod 4.
     """
-    (d0, g0, n0), (d1, g1, n1), (d2, g2, n2), (d3, g3, n3) = order
-    # GPU and network stages start with their slot, the data stage one slot earlier.
-    slots = [(d3, max(n1, g2)), (d0, max(n2, g3)), (d1, max(n3, g0)), (d2, max(n0, g1))]
+    slots = _slots(order)
     ends = [0.0, max(0.0, slots[0][1])]
     for data, longest in (slots * 2)[1:]:
         ends.append(max(0.0, ends[-1] + longest, ends[-2] + data))

@@ -261,7 +261,7 @@ def _groups(keys: Sequence[object]) -> tuple[Ints, Floats]:
     return group, np.bincount(group)[group].astype(float)
 
 
-@njit()
+@njit(allocates=True)
 def _objectives(plans: Ints, sizes: Ints, nodes: Any, weight: float) -> Floats:
     """Compute `NodeResources.objectives`. ``sizes`` has (servers, containers) of each job."""
     used, total, rack, domain, rack_sizes, domain_sizes = nodes

@@ -61,10 +61,13 @@ def tiresias_models() -> pd.DataFrame:
     return MODELS.frame.set_index("model")
 
 
-def checkpoint_overhead() -> CheckpointOverhead:
-    """Preemption cost of the ten models; an unlisted model has their mean pause."""
+def checkpoint_overhead(resume_s: float = RESUME_S) -> CheckpointOverhead:
+    """Preemption cost of the ten models; an unlisted model has their mean pause.
+
+    ``resume_s`` is the time to resume a preempted job (s), equal for all models.
+    """
     pauses = MODELS.column("pause_s")
-    return CheckpointOverhead(pauses, RESUME_S, fmean(pauses.values()))
+    return CheckpointOverhead(pauses, resume_s, fmean(pauses.values()))
 
 
 def spread_slowdown(gpus_per_node: int) -> SpreadSlowdown:

@@ -304,7 +304,7 @@ def substitute(problem: Any, dpi: Any, dz: float, terms: Any) -> None:
         row[COMMON, k] -= row[STIFF, k] * row[MEAN, k] * row[GAP, k]
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(allocates=True, error_model="numpy", fastmath=SUMS)
 def direction(
     problem: Any,
     point: Any,
@@ -433,7 +433,7 @@ def longest_step(dx: Any, over_x: Any, dq: Any, q: Any) -> float:
     return 1.0 / largest_decrease
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(allocates=True, error_model="numpy", fastmath=SUMS)
 def follow(
     problem: Any, x: Any, z: float, level_is_free: bool, end: float
 ) -> tuple[float, Any, int, bool]:

@@ -14,7 +14,7 @@ import pytest
 
 from repro import load, make, simulate
 from repro.model.records import finish_time_unfairness, prediction_errors
-from repro.papers.pcs import artifact
+from repro.papers.pcs import artifact, runs
 from repro.trace import synth
 
 FIFO = "fifo-elastic"
@@ -186,3 +186,30 @@ def test_the_five_seeds_of_figure_8(policy):
         unfairness = finish_time_unfairness(result.jobs).mean()
         limit = 0.01 if is_themis else 0.0001
         assert unfairness == pytest.approx(published.avg_unfairness_pct, rel=1e-5, abs=limit)
+
+
+#: Submission (s), work (GPU-seconds) and JCT (s) of the first nine jobs of themis1 under FIFO:
+#: result files new_results/orig/themis1 of commit d8409db.
+THEMIS1 = [
+    (0, 445170, 13490),
+    (18147, 1573296, 196662),
+    (45001, 1287000, 35100),
+    (61164, 49770, 12767),
+    (64889, 158574, 9076),
+    (71774, 1474804, 737402),
+    (102602, 1268402, 43738),
+    (107292, 44638, 19208),
+    (133643, 46332, 3564),
+]
+
+
+def test_jobs_of_trials_of_themis1():
+    """Trials run and end one by one; the average JCT of 5,000 jobs is printed as 105,004 s."""
+    options = {"workload": "themis1", "jobs": 5000, "load": 0.8, "by_trial": True}
+    trials = synth.make("pcs-workload", 4567, **options)
+    jobs = simulate(trials, "1x64", FIFO, rules="pcs", predict=0).jobs
+    jct = runs.app_jct(jobs.assign(app=trials["app"]))
+    assert jct.mean() == pytest.approx(105004.04, abs=0.005)
+    apps = trials.groupby("app")
+    first = pd.concat([apps["submit_time"].min(), apps["service"].sum(), jct], axis=1).head(9)
+    np.testing.assert_allclose(first, THEMIS1, rtol=0, atol=1e-6)

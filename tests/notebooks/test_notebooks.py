@@ -216,7 +216,9 @@ def check_result(entry, folder, profile):
     data = "stand-in" if result["stand_in"] else entry.load().data
     ids = {claim.id for claim in claims}
     given = [point for point in points if point.series not in ids]
-    facts = {"origin": entry.load().origin, "rules": params.judged_rules(result["params"])}
+    spec = entry.load()
+    facts = {"origin": spec.origin, "fitted_on": spec.fitted_on, "unknown": spec.unknown}
+    facts["rules"] = params.judged_rules(result["params"])
     derived = points_of(again, given, data=data, **facts)
     assert [point.row() for point in points] == stored
     assert points[len(points) - len(derived) :] == derived

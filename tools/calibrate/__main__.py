@@ -81,6 +81,8 @@ _ABOUT = {
     "of service (seconds on one GPU), trials of a job, GPUs of a trial, seconds to the next job; "
     "trials and GPUs of gavel-contmultiple are those of gavel",
     "philly_gpu_mix": "Share of jobs of at least 120 s by GPU count",
+    "philly_clocks": "Start (s) of the file of each virtual cluster on the clock of the earliest, "
+    "from the jobs that the dated file philly has as well; jobs of the file, and jobs matched",
 }
 
 
@@ -168,6 +170,9 @@ def main(folder: Path | None = None) -> None:
         load(name).assign(duration=lambda jobs: jobs["service"] / jobs["num_gpus"]) for name in pcs
     )
     write_all({"philly_gpu_mix": mix}, "measured from the twelve traces beside", pcs[0])
+    by_cluster = {name.removeprefix("pcs-"): load(name) for name in pcs}
+    starts = philly.clocks(load("philly"), by_cluster)
+    write_all({"philly_clocks": starts}, "measured from the twelve traces beside", pcs[0])
     cdf_files = {
         Path(entry.path).stem: public.fetch(name)
         for name, entry in public.entries().items()

@@ -1,5 +1,6 @@
 """Tables of the Philly trace for its stand-in: rates, gaps, ranks, quantiles."""
 
+from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -51,6 +52,33 @@ DURATION_LEVELS = (
     0.9999,
     1.0,
 )
+
+
+#: The flat file has local times: from 2 a.m. on 5 November 2017, this time (s) of the trace, the
+#: clocks are an hour behind. PCS's files have no such change.
+CLOCKS_BACK_S = 5_326_159.0
+
+
+def clocks(flat: pd.DataFrame, files: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Start of each virtual cluster's file (s) on the clock of the earliest file.
+
+    The flat file has part of the jobs of every virtual cluster, on one clock. A job is matched by
+    its duration and GPUs. Most matches have the same difference of submit times, which is that of
+    the two clocks; ``matched`` is their number.
+    """
+    rows = []
+    for vc, jobs in files.items():
+        dated = flat[flat["vc"] == vc]
+        dated = dated.assign(
+            submit_time=dated["submit_time"] + 3600.0 * (dated["submit_time"] > CLOCKS_BACK_S)
+        )
+        both = [frame.assign(rounded=frame["duration"].round(3)) for frame in (jobs, dated)]
+        pairs = both[0].merge(both[1], on=["rounded", "num_gpus"])
+        apart = (pairs["submit_time_y"] - pairs["submit_time_x"]).round().value_counts()
+        rows.append((vc, float(apart.index[0]), len(jobs), int(apart.iloc[0])))
+    table = pd.DataFrame(rows, columns=["vc", "start_s", "jobs", "matched"])
+    table["start_s"] -= table["start_s"].min()
+    return table
 
 
 def calibrate(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -133,7 +133,7 @@ class SimulatedRounds(NamedTuple):
     ended_holds: Floats
 
 
-@njit()
+@njit(allocates=True)
 def trim(members: Any, x: Any, demands: Any, gpus: Any, tolerance: float) -> tuple[bool, Any]:
     """Whether X is feasible within a relative tolerance, and X trimmed to ``gpus``, (rows, types).
 
@@ -172,7 +172,7 @@ def trim(members: Any, x: Any, demands: Any, gpus: Any, tolerance: float) -> tup
     return feasible, trimmed
 
 
-@njit()
+@njit(allocates=True)
 def update_deficits(
     members: Any,
     x: Any,
@@ -210,7 +210,7 @@ def update_deficits(
     return pair_keys[:pairs], pair_deficits[:pairs], ascending
 
 
-@njit()
+@njit(allocates=True)
 def initial_deficits(
     members: Any,
     job_deficits: Any,
@@ -249,7 +249,7 @@ def initial_deficits(
     return deficits
 
 
-@njit()
+@njit(allocates=True)
 def priorities(x: Floats, time: Floats, total: Floats, ranks_by_time: bool) -> Floats:
     """Priorities, shape (rows, types); 0 where X is 0.
 
@@ -314,7 +314,7 @@ def _count_jobs(members: Ints, scratch: Flags) -> int:
     return count
 
 
-@njit()
+@njit(allocates=True)
 def choose_greedily(
     members: Ints,
     demands: Ints,
@@ -426,7 +426,7 @@ def choose_greedily(
     return rows[:chosen], columns[:chosen]
 
 
-@njit()
+@njit(allocates=True)
 def choose(
     rows: Rows, type_column: Ints, partner_of: Ints, constants: RoundConstants, order: Ints
 ) -> Choice:
@@ -470,7 +470,7 @@ def record_round(
         rows.total_received[last.columns[n]] += seconds
 
 
-@njit()
+@njit(allocates=True)
 def close_holds(state: State, jobs: Ints, solo: Floats, now: float) -> Floats:
     """Close the hold of each job at ``now``. The next hold of a job with GPUs begins there.
 
@@ -495,7 +495,7 @@ def close_holds(state: State, jobs: Ints, solo: Floats, now: float) -> Floats:
     return holds
 
 
-@njit()
+@njit(allocates=True)
 def apply_choice(
     rows: Rows,
     state: State,
@@ -586,7 +586,7 @@ def apply_choice(
     return jobs, ended_holds
 
 
-@njit(no_cpython_wrapper=True)
+@njit(allocates=True, no_cpython_wrapper=True)
 def _begin_round(
     rows: Rows, state: State, constants: RoundConstants, choice: Choice, jobs: Ints, now: float
 ) -> Round:
@@ -632,7 +632,7 @@ def _begin_round(
     return Round(chosen, columns, jobs, steps, ends)
 
 
-@njit()
+@njit(allocates=True)
 def simulate_rounds(
     rows: Rows,
     state: State,

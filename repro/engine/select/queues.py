@@ -141,7 +141,7 @@ def remove(q: PairingHeaps, job: int) -> None:
     q.top[heap] = root
 
 
-@njit()
+@njit(allocates=True)
 def best_waiting(q: PairingHeaps) -> Ints:
     """Best waiting job of each demand, best first."""
     ranked = np.empty(q.num_waiting, np.int64)
@@ -168,7 +168,7 @@ def _worst_running(q: PairingHeaps, now: float) -> int:
     return worst
 
 
-@njit()
+@njit(allocates=True)
 def select(q: PairingHeaps, idle: int, now: float) -> tuple[int, Ints]:
     """Idle GPUs after a selection, and its choices in order.
 
@@ -240,7 +240,7 @@ def select(q: PairingHeaps, idle: int, now: float) -> tuple[int, Ints]:
     return idle, np.array(choices)
 
 
-@njit()
+@njit(allocates=True)
 def move_then_best_waiting(q: PairingHeaps, jobs: Ints, heaps: Ints) -> Ints:
     """Move jobs to other heaps in order (-1: to no heap), then list the best waiting jobs."""
     for n in range(len(jobs)):
@@ -251,7 +251,7 @@ def move_then_best_waiting(q: PairingHeaps, jobs: Ints, heaps: Ints) -> Ints:
     return best_waiting(q)
 
 
-@njit()
+@njit(allocates=True)
 def move_then_select(
     q: PairingHeaps, jobs: Ints, heaps: Ints, idle: int, now: float
 ) -> tuple[int, Ints]:
@@ -348,7 +348,7 @@ def _give_back(
         remove(demotions, job)
 
 
-@njit()
+@njit(allocates=True)
 def simulate_events(
     q: PairingHeaps,
     ends: PairingHeaps,

@@ -1,15 +1,18 @@
 """Muri's testbed over time: queue, blocking index, utilisation of resources (Fig 8)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.optimize import nnls
 
 from repro.base.typing import Floats
 from repro.figures.points import thinned
 from repro.files.tables import ModelTable
 from repro.model.records import Result
+from repro.perf.stages import busy_per_period
 
 #: Measured column -> label.
 LABELS = {
@@ -19,12 +22,12 @@ LABELS = {
     "cpu_percent": "CPU busy (%)",
     "io_mb_s": "reads (MB/s per node)",
 }
-#: Resource of the log -> stages of a trace that keep it busy. The all-reduce runs kernels on the
-#: GPU. Muri's traces have one data stage, ``stage_storage``, which includes preprocessing on CPUs.
-STAGES = {"gpu_percent": ["stage_gpu", "stage_network"], "cpu_percent": ["stage_storage"]}
 HOUR_S = 3600.0
 _LOGS = ModelTable("muri_logs.csv", ("policy", "hour", *LABELS))
 _NODE_GPUS = 8
+_STAGES = ["stage_storage", "stage_gpu", "stage_network"]
+#: Iterations below which a remainder is a rounding error.
+_ROUNDING = 1e-6
 
 
 def logs() -> pd.DataFrame:
@@ -33,18 +36,26 @@ def logs() -> pd.DataFrame:
 
 
 def over_time(
-    result: Result, trace: pd.DataFrame, step: float, sample_kb: Mapping[str, float]
+    result: Result,
+    trace: pd.DataFrame,
+    step: float,
+    sample_kb: Mapping[str, float],
+    cpu_level: Mapping[str, float],
 ) -> pd.DataFrame:
-    """State of the cluster every ``step`` seconds up to the last completion."""
+    """State of the cluster every ``step`` seconds up to the last completion.
+
+    ``sample_kb`` is the mean size of a sample (kB) and ``cpu_level`` the CPU use of a job alone
+    (part of the CPUs of its GPUs), both by model.
+    """
     times = np.arange(0.0, result.jobs["end_time"].max(), step)
     columns = {
         "hours": times / HOUR_S,
         "queue_length": queue_length(result, times),
-        "blocking_index": blocking_index(result, times),
+        "blocking_index": blocking_index(result, trace, times),
+        "gpu_percent": 100 * gpu_busy(result, trace, times),
+        "cpu_percent": 100 * cpu_busy(result, trace, cpu_level, times),
+        "io_mb_s": reads(result, trace, sample_kb, times),
     }
-    for name, stages in STAGES.items():
-        columns[name] = 100 * busy_share(result, trace, stages, times)
-    columns["io_mb_s"] = reads(result, trace, sample_kb, times)
     return pd.DataFrame(columns)
 
 
@@ -85,17 +96,20 @@ def queue_length(result: Result, times: npt.ArrayLike) -> Floats:
     return present - _level(times, spans["start"], spans["end"], np.ones(len(spans)))
 
 
-def blocking_index(result: Result, times: npt.ArrayLike) -> Floats:
+def blocking_index(result: Result, trace: pd.DataFrame, times: npt.ArrayLike) -> Floats:
     """Mean of queueing delay / remaining work of the waiting jobs, (times,); 0 if no job waits.
 
-    Progress accrues on GPUs in proportion to the rate (section 6.2; ``cluster_exp/log.py``).
+    Remaining work is the number of iterations left, rounded up, times the iteration time of the
+    trace. Progress accrues on GPUs in proportion to the rate (section 6.2; ``cluster_exp/log.py``).
     """
     instants = np.asarray(times, dtype=float)
     total = np.zeros(instants.size)
     waiting = np.zeros(instants.size)
     spans = result.intervals.sort_values("start")
+    spans_of: dict[Any, pd.DataFrame] = dict(iter(spans.groupby("job_id")))
+    rows_of = trace.set_index("job_id")[["iterations", "iteration_time"]].T.to_dict("list")
     for job in result.jobs.itertuples():
-        rows = spans[spans["job_id"] == job.job_id]
+        rows = spans_of[job.job_id]
         edges = rows[["start", "end"]].to_numpy(float).ravel()
         length = edges[1::2] - edges[::2]
         gpu_time = np.interp(instants, edges, _accumulated(length))
@@ -104,30 +118,68 @@ def blocking_index(result: Result, times: npt.ArrayLike) -> Floats:
         # an odd number of edges lies before an instant within an interval
         is_running = np.searchsorted(edges, instants, side="right") % 2 == 1
         waits = (instants >= job.submit_time) & (instants < job.end_time) & ~is_running
-        remaining = job.duration * (1 - share[waits])
-        total[waits] += (instants[waits] - job.submit_time - gpu_time[waits]) / remaining
+        iterations, iteration_s = rows_of[job.job_id]
+        left = np.maximum(1.0, np.ceil(iterations * (1 - share[waits]) - _ROUNDING))
+        total[waits] += (instants[waits] - job.submit_time - gpu_time[waits]) / (left * iteration_s)
         waiting[waits] += 1
     return np.divide(total, waiting, out=np.zeros(instants.size), where=waiting > 0)
 
 
-def busy_share(
-    result: Result, trace: pd.DataFrame, stages: Sequence[str], times: npt.ArrayLike
-) -> Floats:
-    """Part of the GPUs whose group is in one of these stages, (times,).
+def gpu_busy(result: Result, trace: pd.DataFrame, times: npt.ArrayLike) -> Floats:
+    """Part of the GPUs that are busy, (times,).
 
-    A model: the members of a group use a resource one after the other in every period.
+    A model: a GPU is busy in the GPU and network stages of its group, as the all-reduce runs
+    kernels. The two stages of different members overlap (`repro.perf.stages.busy_per_period`).
     """
     spans = result.intervals
-    duration = result.jobs.set_index("job_id")["duration"]
-    trace_rows = trace.set_index("job_id")
-    stage = trace_rows[list(stages)].sum(axis=1) * trace_rows["iterations"] / duration
-    busy = spans.assign(share=spans["rate"] * spans["job_id"].map(stage)).sort_values("end")
-    # if a member of a group ends between two decisions, the other members go on
-    members = busy.groupby(["group", "start"])
-    begin = members["end"].shift().fillna(busy["start"])
-    group_share = busy[::-1].groupby(["group", "start"])["share"].cumsum().clip(upper=1)
-    gpu_share = busy["used"] / result.meta["num_gpus"]
-    return _level(times, begin, busy["end"], group_share.loc[busy.index] * gpu_share)
+    rows = trace.set_index("job_id")
+    stages = dict(zip(rows.index, rows[_STAGES].itertuples(index=False, name=None), strict=True))
+    unit_s = result.jobs.set_index("job_id")["duration"] / rows["iterations"]
+    spans = spans.assign(pace=spans["job_id"].map(unit_s) / spans["rate"])
+    starts: list[float] = []
+    ends: list[float] = []
+    shares: list[float] = []
+    for _, members in spans.sort_values("end").groupby(["group", "start"], sort=False):
+        begin = float(members["start"].iloc[0])
+        used = float(members["used"].iloc[0]) / result.meta["num_gpus"]
+        jobs = members["job_id"].tolist()
+        # if a member ends between two decisions, the others go on
+        for number, (end, pace) in enumerate(zip(members["end"], members["pace"], strict=True)):
+            group = tuple(sorted(stages[job] for job in jobs[number:]))
+            starts.append(begin)
+            ends.append(float(end))
+            shares.append(used * min(1.0, busy_per_period(group) / pace))
+            begin = float(end)
+    return _level(times, pd.Series(starts), pd.Series(ends), shares)
+
+
+def cpu_busy(
+    result: Result, trace: pd.DataFrame, cpu_level: Mapping[str, float], times: npt.ArrayLike
+) -> Floats:
+    """Part of the CPUs that are busy, (times,): the level of each model times the rate of its jobs.
+
+    ``cpu_level`` is the part of the CPUs of its GPUs that a job alone keeps busy, by model.
+    """
+    spans = result.intervals
+    models = spans["job_id"].map(trace.set_index("job_id")["model"])
+    level = models.map(cpu_level).fillna(0.0)
+    gpus = spans["used"] / result.meta["num_gpus"]
+    return _level(times, spans["start"], spans["end"], gpus * spans["rate"] * level)
+
+
+def cpu_levels(result: Result, trace: pd.DataFrame, log: pd.DataFrame) -> dict[str, float]:
+    """CPU level of each model, fitted to the CPU use in the log of one run.
+
+    Non-negative least squares of the relative errors at the instants of the log at which CPUs were
+    busy. ``result`` is the simulation of this run.
+    """
+    busy = log[log["cpu_percent"] > 0]
+    instants = busy["hour"].to_numpy() * HOUR_S
+    models = sorted(trace["model"].unique())
+    parts = [cpu_busy(result, trace, {model: 1.0}, instants) for model in models]
+    factors = np.column_stack(parts) * 100 / busy["cpu_percent"].to_numpy()[:, None]
+    levels, _ = nnls(factors, np.ones(len(busy)))
+    return dict(zip(models, map(float, levels), strict=True))
 
 
 def reads(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from repro.model.cluster.spec import Cluster
 from repro.model.policy import Policy
 from repro.model.records import Result, finish_time_unfairness, prediction_errors
 from repro.papers.pcs import artifact
+from repro.papers.pcs.trials import Costs, TrialJobs
 
 if TYPE_CHECKING:
     from repro.figures.figure import FigureRun
@@ -30,6 +31,12 @@ _RECORDS = (
     *("submit_time", "end_time", "num_gpus", "duration"),
     *("jct", "predicted_jct", "fair_jct"),
 )
+#: Models of an app on the testbed, see `testbed`.
+DIVISIBLE, TRIALS = "divisible", "trials"
+#: Rules of the points of trials.
+TRIAL_RULES = "pcs, app by trials"
+#: Published numbers that the costs of trials are fitted on.
+FITTED_ON = "average JCT of Fig 5a"
 #: Names of the traces of the virtual clusters.
 _VIRTUAL_CLUSTER = re.compile("pcs-[0-9a-f]{6}")
 
@@ -165,29 +172,63 @@ def plotted_policies(
     return policies
 
 
-def testbed(fig: FigureRun, trace: pd.DataFrame) -> pd.DataFrame:
-    """Records of all jobs under each series of a figure, with and without pauses.
+def trial_fits(fig: FigureRun, trace: pd.DataFrame) -> pd.DataFrame:
+    """Costs of trials that a figure tries, with average JCTs (s) and misfit, the best first.
 
-    Columns ``series`` and ``pause_s``: the time without progress after a change of GPUs. It is 0,
-    and the candidate whose average JCTs are closest to Fig 5a (sum of squared logarithms of
-    ratios).
+    Columns are start_s and epoch_s (inputs ``starts`` and ``epochs``), the series of Fig 5a, and
+    misfit: the sum of squared logarithms of average JCT over published average JCT.
     """
+    published = artifact.published("5a").query("quantity == 'avg_jct_s'")
+    average_jct = published.set_index("series")["published"]
+    tried = list(itertools.product(fig.inputs.starts, fig.inputs.epochs))
+    cases = {
+        (*costs, name): _trial_case(fig, trace, name, Costs(*costs), predicts=False)
+        for name in average_jct.index
+        for costs in tried
+    }
+    outcomes = fig.sweep(cases)
+    rows = []
+    for costs in tried:
+        means = {name: outcomes[*costs, name].jobs["jct"].mean() for name in average_jct.index}
+        logarithms = np.log(pd.Series(means) / average_jct)
+        row = {"start_s": costs[0], "epoch_s": costs[1], **means}
+        rows.append({**row, "misfit": float((logarithms**2).sum())})
+    return pd.DataFrame(rows).sort_values("misfit", kind="stable", ignore_index=True)
 
-    def records(name: str, pause: float) -> pd.DataFrame:
-        settings = {"resize_s": float(pause), **fig.inputs.series[name]}
+
+def _trial_case(
+    fig: FigureRun, trace: pd.DataFrame, name: str, costs: Costs, *, predicts: bool
+) -> Case:
+    """Case of a series of a testbed figure, simulated trial by trial on whole GPUs."""
+    settings = dict(fig.inputs.series[name])
+    if name.startswith("pcs-"):
+        settings["turn"] = fig.inputs.turn
+    policy = artifact.policy(name, "themis1-scaled", **settings)
+    measure = TrialJobs(costs, predicts)
+    return Case(trace, fig.inputs.cluster, policy, "pcs", measure=measure)
+
+
+def testbed(fig: FigureRun, trace: pd.DataFrame) -> pd.DataFrame:
+    """Records of all jobs under each series of a figure, by two models.
+
+    Column ``model`` is ``divisible``: one job an app, without costs, as the authors simulate, or
+    ``trials``: `repro.papers.pcs.trials` with the best costs of `trial_fits`. Columns ``start_s``
+    and ``epoch_s`` are these costs.
+    """
+    best = trial_fits(fig, trace).iloc[0]
+    costs = Costs(float(best["start_s"]), float(best["epoch_s"]))
+    frames = []
+    for name, settings in fig.inputs.series.items():
         policy = artifact.policy(name, "themis1-scaled", **settings)
         result = fig.simulate(trace, policy=policy, cluster=fig.inputs.cluster, rules="pcs")
-        return result.jobs[list(_RECORDS)].assign(series=name, pause_s=pause)
-
-    published = artifact.published("5a").query("quantity == 'avg_jct_s'")
-    average_jct = dict(zip(published["series"], published["published"], strict=True))
-
-    def misfit(pause: float) -> float:
-        ratios = [records(name, pause)["jct"].mean() / value for name, value in average_jct.items()]
-        return sum(math.log(ratio) ** 2 for ratio in ratios)
-
-    pauses = (0, min(fig.inputs.pauses, key=misfit))
-    frames = [records(name, pause) for pause in pauses for name in fig.inputs.series]
+        jobs = result.jobs[list(_RECORDS)]
+        frames.append(jobs.assign(series=name, model=DIVISIBLE, start_s=0.0, epoch_s=0.0))
+    cases = {
+        name: _trial_case(fig, trace, name, costs, predicts=True) for name in fig.inputs.series
+    }
+    for name, result in fig.sweep(cases).items():
+        jobs = result.jobs[list(_RECORDS)]
+        frames.append(jobs.assign(series=name, model=TRIALS, **dataclasses.asdict(costs)))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -248,17 +289,18 @@ def sampled_ranges(errors: pd.Series[float], share: float, rng: Generator, draws
     return ends.T
 
 
-def title(letter: str, pause: float) -> str:
-    """Title of a panel of a testbed figure."""
-    words = f"{pause:g} s of pause after a change" if pause else "simulated without overhead"
-    return f"({letter}) {words}"
+def panels_of(jobs: pd.DataFrame) -> list[tuple[str, str]]:
+    """Model and title of each panel of a testbed figure, from the records of `testbed`."""
+    costs = jobs[jobs["model"] == TRIALS].iloc[0]
+    words = f"start {costs['start_s']:g} s, report every {costs['epoch_s']:g} s"
+    return [(DIVISIBLE, "(a) simulated without costs"), (TRIALS, f"(b) trials: {words}")]
 
 
 def summary(jobs: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    """`statistics_of` of a quantity by ``pause_s`` and series."""
-    groups = jobs.groupby(["pause_s", "series"], sort=False)[quantity]
+    """`statistics_of` of a quantity by ``model`` and series."""
+    groups = jobs.groupby(["model", "series"], sort=False)[quantity]
     statistics = {key: statistics_of(values, quantity) for key, values in groups}
-    return pd.DataFrame(statistics).T.rename_axis(["pause_s", "series"])
+    return pd.DataFrame(statistics).T.rename_axis(["model", "series"])
 
 
 def points(
@@ -277,17 +319,41 @@ def points(
     return table.assign(unit=unit if isinstance(unit, str) else table["quantity"].map(unit))
 
 
-def points_by_pause(
+def points_by_model(
     table: pd.DataFrame, published: pd.DataFrame, unit: str | Mapping[str, str], comparable: bool
 ) -> pd.DataFrame:
-    """All `points` for each ``pause_s`` of a `summary`; only pause 0 is judged."""
+    """All `points` for each ``model`` of a `summary`; only trials are judged.
+
+    Average JCTs of Fig 5a are marked as fitted. Other points of the trials name them as the numbers
+    that the model was fitted on.
+    """
     frames = []
-    pauses: list[float] = table.index.unique("pause_s").tolist()
-    for pause in pauses:
-        frame = points(table.loc[[pause]].droplevel("pause_s"), published, unit, comparable)
-        rules = f"pcs, {pause:g} s of pause" if pause else "pcs"
-        frames.append(frame.assign(aside=bool(pause), rules=rules))
+    for model in (DIVISIBLE, TRIALS):
+        rows = table[table.index.get_level_values("model") == model].droplevel("model")
+        frame = points(rows, published, unit, comparable)
+        if model == DIVISIBLE:
+            frames.append(frame.assign(aside=True, rules="pcs"))
+            continue
+        is_fitted = frame["quantity"] == "avg_jct_s"
+        fitted_on = pd.Series(FITTED_ON, frame.index).mask(is_fitted)
+        frames.append(frame.assign(fitted=is_fitted, fitted_on=fitted_on, rules=TRIAL_RULES))
     return pd.concat(frames, ignore_index=True)
+
+
+def app_jct(trials: pd.DataFrame) -> pd.Series[float]:
+    """JCT of each job of trials: from its submission to the end of its last trial (s).
+
+    Examples
+    --------
+    >>> trials = pd.DataFrame(
+    ...     {"app": [0, 0, 1], "submit_time": [0.0, 0.0, 5.0], "end_time": [9.0, 7.0, 8.0]}
+    ... )
+    >>> app_jct(trials).tolist()
+    [9.0, 3.0]
+    """
+    apps = trials.groupby("app")
+    jct: pd.Series[float] = apps["end_time"].max() - apps["submit_time"].min()
+    return jct
 
 
 def contention(jobs: pd.DataFrame) -> Floats:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from repro.base.errors import ParamError
-from repro.base.typing import Floats
+from repro.base.typing import Flags, Floats
 from repro.files.tables import ModelTable
 
 
@@ -27,6 +27,40 @@ def server_skew(tensors: Sequence[float], servers: int) -> float:
         )
     loads = [sum(tensors[first::servers]) for first in range(servers)]
     return max(loads) * servers / sum(loads)
+
+
+def pack_limit(skews: npt.ArrayLike, loses: npt.ArrayLike) -> float:
+    """PACKLIMIT from a history of placements: the skew that a linear classifier separates by.
+
+    The classifier is the linear support vector machine without slack. The paper chooses PACKLIMIT
+    by a linear classifier (section 3.3) and does not say which.
+
+    Parameters
+    ----------
+    skews : array_like
+        Skew of each job of the history, (jobs,).
+    loses : array_like
+        Whether the job trained slower when it was spread, (jobs,).
+
+    Examples
+    --------
+    >>> round(pack_limit([0.1, 0.2, 0.6, 0.9], [False, False, True, True]), 3)
+    0.4
+    """
+    # slow to load, and no other part of the paper needs it
+    from sklearn.svm import SVC
+
+    classifier = SVC(kernel="linear", C=1e9).fit(np.reshape(skews, (-1, 1)), np.asarray(loses))
+    return float(-classifier.intercept_[0] / classifier.coef_[0, 0])
+
+
+def predicted_to_lose(skews: npt.ArrayLike, loses: npt.ArrayLike) -> Flags:
+    """Whether each job is predicted to lose, with PACKLIMIT from all other jobs, (jobs,)."""
+    skews = np.asarray(skews, dtype=float)
+    loses = np.asarray(loses, dtype=bool)
+    others = ~np.eye(len(skews), dtype=bool)
+    limits = [pack_limit(skews[rows], loses[rows]) for rows in others]
+    return skews > limits
 
 
 @dataclass(frozen=True)

@@ -1,26 +1,60 @@
-"""Tiresias on a production trace: Figures 13 to 19, Tables 1 and 5."""
+"""Tiresias on a production trace: Figures 13 to 19, Tables 1 and 5.
+
+The paper's trace is not published. Its stand-in is the public part of the log of the same cluster
+and months (Philly). Two files have it: a flat one (``philly``), and one for each of twelve virtual
+clusters (``pcs-...``), which together have more of the jobs. The latter, on one clock, are the
+trace ``philly-vcs``.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from repro.base.errors import ParamError, refuse_unknown
 from repro.files import public
-from repro.files.tables import ModelTable
+from repro.files.tables import ModelTable, measured
 from repro.model.metrics import statistics
 from repro.model.records import Result
 from repro.papers.tiresias.testbed import STATISTICS
 
+if TYPE_CHECKING:
+    from repro.figures.figure import FigureRun
+
 DAY_S = 86_400.0
+#: Name of the trace of the twelve virtual clusters.
+CLUSTERS = "philly-vcs"
 #: Name of the series of all jobs.
 ALL = "all jobs"
 _PERCENTS = (1, 5, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90, 95, 99)
+
+
+def open_trace(fig: FigureRun, name: str) -> pd.DataFrame:
+    """Trace of a figure: a named one, a user's file, or `CLUSTERS`."""
+    if name != CLUSTERS:
+        return fig.trace(name)
+    clusters = measured("philly_clocks")["vc"]
+    return on_one_clock({vc: fig.trace(f"pcs-{vc}") for vc in clusters})
+
+
+def on_one_clock(files: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Jobs of the files of virtual clusters, submitted on the clock of the earliest file."""
+    starts = measured("philly_clocks").set_index("vc")["start_s"]
+    columns = ["submit_time", "duration", "num_gpus"]
+    frames = []
+    for vc, jobs in files.items():
+        submit = jobs["submit_time"] + starts[vc]
+        frames.append(jobs[columns].assign(submit_time=submit, vc=vc))
+    trace = pd.concat(frames).sort_values("submit_time", kind="stable", ignore_index=True)
+    trace.insert(0, "job_id", np.arange(len(trace)))
+    synthetic = any(jobs.attrs["synthetic"] for jobs in files.values())
+    trace.attrs = {"name": CLUSTERS, "synthetic": synthetic}
+    return trace
 
 
 def pick_jobs(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,8 @@ import pandas as pd
 from repro.figures.points import as_points
 from repro.model.metrics import bins, statistics
 from repro.model.records import Result, durations, makespan
+from repro.papers.tiresias.prototype import FITTED_ON
+from repro.papers.tiresias.prototype import NAME as PROTOTYPE
 
 #: Rules, policy and seed of a simulation.
 Run = tuple[str, str, int]
@@ -58,13 +61,16 @@ def percentile_table(jobs: pd.DataFrame, metric: str, percents: Sequence[float])
     return table.rename_axis(["rules", "policy", "percent"]).reset_index(name=metric)
 
 
-def points(table: pd.DataFrame, judged: str, **columns: str) -> pd.DataFrame:
+def points(table: pd.DataFrame, judged: str, **columns: Any) -> pd.DataFrame:
     """Points of the rows with a published value; only the rule set ``judged`` is judged.
 
-    ``columns`` maps a point's field to a column of the table or to one value for all rows.
+    ``columns`` maps a point's field to a column of the table or to one value for all rows. Points
+    of the prototype say what it is fitted on.
     """
     fields = {"certainty": "certainty", "unit": "", **columns, "rules": "rules"}
-    return as_points(table, **fields, aside=table["rules"] != judged)
+    fitted_on = [FITTED_ON if rules == PROTOTYPE else None for rules in table["rules"]]
+    notes = pd.Series(fitted_on, index=table.index, dtype=object)
+    return as_points(table, **fields, aside=table["rules"] != judged, fitted_on=notes)
 
 
 def count_bins(traces: Mapping[int, pd.DataFrame], small_gpus: int, short_s: float) -> pd.DataFrame:

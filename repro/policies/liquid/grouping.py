@@ -304,7 +304,7 @@ def _winners(pop: Any, contests: Ints, *args: Any, **named: Any) -> Ints:
     return np.asarray(contests[np.arange(len(contests)), objectives.argmin(axis=1)][:, None])
 
 
-@njit()
+@njit(allocates=True)
 def _insert(
     plan: Ints,
     containers_to_place: Ints,
@@ -353,7 +353,7 @@ def _take(node: Any, container: Any, remaining: Remaining, instance: Instance) -
     remaining.domain_of_job[instance.job[container]] = instance.domain[node]
 
 
-@njit()
+@njit(allocates=True)
 def _remaining(plan: Ints, instance: Instance) -> Remaining:
     """Resources that a plan leaves idle. A container with -1 in the plan is not placed."""
     domain_of_job = np.full(instance.allowed.shape[0], _NONE)
@@ -363,7 +363,7 @@ def _remaining(plan: Ints, instance: Instance) -> Remaining:
     return remaining
 
 
-@njit()
+@njit(allocates=True)
 def _initial_plans(instance: Instance, orders: Ints, uniform: Floats) -> Ints:
     """Plans by first-fit (even rows) and random-fit (odd rows). A row of -1 is no plan.
 
@@ -385,14 +385,14 @@ def _initial_plans(instance: Instance, orders: Ints, uniform: Floats) -> Ints:
     return plans
 
 
-@njit()
+@njit(allocates=True)
 def _sample_node(plan: Ints, uniform: float) -> int:
     """Random node among those in use; ``uniform`` is from [0, 1)."""
     used = np.flatnonzero(np.bincount(plan))
     return int(used[int(uniform * len(used))])
 
 
-@njit()
+@njit(allocates=True)
 def _reinsert(
     plan: Ints, removed: Flags, instance: Instance, use_removed: bool, near: bool
 ) -> bool:
@@ -410,7 +410,7 @@ def _reinsert(
     return _insert(plan, np.arange(len(plan)), nodes, remaining, instance, near)
 
 
-@njit()
+@njit(allocates=True)
 def _move_job(plan: Ints, job: int, instance: Instance) -> None:
     """Move a job to the first node that fits all its containers; nodes in use come first."""
     without_job = np.where(instance.job == job, _NONE, plan)
@@ -428,7 +428,7 @@ def _move_job(plan: Ints, job: int, instance: Instance) -> None:
             break
 
 
-@njit()
+@njit(allocates=True)
 def inject(instance: Instance, giver: Ints, taker: Ints, node: int, near: bool) -> Ints:
     """Copy of ``taker`` in which ``node`` gets the containers that it has in ``giver``.
 
@@ -449,7 +449,7 @@ def inject(instance: Instance, giver: Ints, taker: Ints, node: int, near: bool) 
     return child if _reinsert(child, removed, instance, True, near) else taker.copy()
 
 
-@njit()
+@njit(allocates=True)
 def without_node(instance: Instance, plan: Ints, node: int, near: bool) -> tuple[Ints, bool]:
     """Child of a plan with the containers of a node inserted elsewhere; True if they fit."""
     child = np.where(plan == node, _NONE, plan)
@@ -457,7 +457,7 @@ def without_node(instance: Instance, plan: Ints, node: int, near: bool) -> tuple
     return child, _reinsert(child, removed, instance, False, near)
 
 
-@njit()
+@njit(allocates=True)
 def _crossover(
     instance: Instance, givers: Ints, takers: Ints, near: float, uniform: Floats
 ) -> Ints:
@@ -473,7 +473,7 @@ def _crossover(
     return children
 
 
-@njit()
+@njit(allocates=True)
 def _mutation(instance: Instance, plans: Ints, near: float, uniform: Floats) -> Ints:
     """Children of plans, each with one node in use emptied into the other nodes.
 

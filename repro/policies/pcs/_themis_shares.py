@@ -13,7 +13,8 @@ The shares x minimise max_j rho_j, with 0 < x_j <= 1 and sum_j D_j x_j <= G. The
 job is the sum of x_j times the seconds for which this share held. Jobs are ranked by the first of
 these numbers that differs:
 
-    1. x_j / (q_j + initial_service), descending (1e9 x_j if the divisor is 0)
+    1. x_j / (q_j + initial_service), descending (1e9 x_j if the divisor is 0). With
+       ``count_starts`` the divisor is the number of decisions at which the job got GPUs.
     2. q_j - promised time, ascending
     3. x_j, descending
 
@@ -92,9 +93,17 @@ def fair_shares(
 class FairShares:
     """State of `Themis` in form ``shares``: an array per quantity, with an entry per job."""
 
-    def __init__(self, view: View, in_iterations: bool, initial_service: float) -> None:
+    def __init__(
+        self,
+        view: View,
+        in_iterations: bool,
+        initial_service: float,
+        *,
+        count_starts: bool = False,
+    ) -> None:
         self.in_iterations = in_iterations
         self.initial_service = initial_service
+        self.count_starts = count_starts
         self.total_gpus = total_gpus(view)
         self.nodes = FirstFit(view.cluster)
         #: unfinished jobs, the list whose order breaks ties
@@ -114,6 +123,8 @@ class FairShares:
         self.remaining = empty
         #: executed time (s)
         self.executed = empty
+        #: number of decisions at which the job got GPUs
+        self.starts = empty
         #: share at the last event; NaN after completion
         self.share = empty
         #: promised time (s)
@@ -138,12 +149,13 @@ class FairShares:
         share = fair_shares(elapsed, remaining, isolated, demand, self.total_gpus)
         self.share[rows] = share
         self.pace[rows] = pace
-        service = executed + self.initial_service
+        service = self.starts[rows] if self.count_starts else executed + self.initial_service
         priority = np.divide(share, service, out=share * NEVER_RAN_FACTOR, where=service > 0)
         # the last key is the first to decide
         ranking = np.lexsort((-share, executed - self.promised[rows], -priority))
         ranked = rows[ranking]
         self.running = self._fitting(ranked)
+        self.starts[self.running] += 1.0
         self.order = ranked[np.argsort(-self.demand[ranked], kind="stable")]
         return RunSet(self.running, "exact")
 
@@ -175,6 +187,7 @@ class FairShares:
             "iteration_s": self._iteration_times(view, jobs),
             "remaining": [max(view.remaining(job), MIN_REMAINING_S) for job in jobs],
             "executed": zeros,
+            "starts": zeros,
             "share": zeros,
             "promised": zeros,
             "isolated_so_far": zeros,

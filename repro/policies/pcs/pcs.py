@@ -25,7 +25,17 @@ from repro.base.errors import ParamError
 from repro.base.typing import Floats, Ints
 from repro.engine.elastic import compiled_rule
 from repro.model.baseline import Baseline
-from repro.model.elastic import GPU_TOLERANCE, HOLDERS, Elastic, ElasticJobs, ElasticState, give
+from repro.model.elastic import (
+    GPU_TOLERANCE,
+    HOLDERS,
+    NOW,
+    WAKE,
+    Elastic,
+    ElasticJobs,
+    ElasticState,
+    give,
+    ticks_of,
+)
 from repro.model.policy import register
 from repro.model.settings import Above, AtLeast, Between
 
@@ -49,8 +59,8 @@ class Classes(NamedTuple):
     start: Ints
     #: (levels, curves): cap (GPUs) by level and speed-up curve; level 0 is zeta_min
     caps: Ints
-    #: whether jobs hold whole GPUs and take turns in getting the pooled fractions
-    takes_turns: bool
+    #: time that a job would hold a pooled GPU if its fraction were 1 (s); 0: jobs hold fractions
+    turn_s: float
 
 
 class Memory(NamedTuple):
@@ -71,8 +81,8 @@ class Memory(NamedTuple):
     demand: Ints
     #: by class: level of the cap
     level: Ints
-    #: entry 0: turns so far. Each division adds the pooled GPUs that it gives out, at least 1
-    turns_taken: Ints
+    #: entry 0: turns since the last arrival, completion or change of a demand
+    turns: Ints
 
 
 @njit(inline="always")
@@ -86,7 +96,7 @@ def memory_of(s: ElasticState) -> Memory:
         num_holders=s.own_ints[3],
         demand=s.own_ints[4],
         level=s.own_ints[5],
-        turns_taken=s.own_ints[6],
+        turns=s.own_ints[6],
     )
 
 
@@ -99,6 +109,7 @@ def _admit(jobs: ElasticJobs, classes: Classes, s: ElasticState, job: int) -> No
     memory.queue[end] = job
     memory.num_present[k] += 1
     memory.demand[k] += jobs.demand[job]
+    memory.turns[0] = 0
 
 
 @njit()
@@ -117,6 +128,15 @@ def _retire(jobs: ElasticJobs, classes: Classes, s: ElasticState, job: int) -> N
     memory.num_present[k] -= 1
     memory.num_holders[k] -= 1
     memory.demand[k] -= jobs.demand[job]
+    memory.turns[0] = 0
+
+
+@njit()
+def _resize(jobs: ElasticJobs, classes: Classes, s: ElasticState, job: int, demand: int) -> None:
+    """Change the demand of a job that is present."""
+    memory = memory_of(s)
+    memory.demand[jobs.group[job]] += demand - jobs.demand[job]
+    memory.turns[0] = 0
 
 
 @njit(error_model="numpy")
@@ -210,39 +230,47 @@ def _share(jobs: ElasticJobs, classes: Classes, s: ElasticState) -> None:
             s.gpus[memory.queue[head + stopped]] = 0.0
         memory.num_holders[k] = served
     s.tally[HOLDERS] = count
-    if classes.takes_turns:
-        _take_turns(jobs, s)
+    if classes.turn_s > 0.0:
+        _take_turns(jobs, classes, s)
 
 
 @njit()
-def _take_turns(jobs: ElasticJobs, s: ElasticState) -> None:
+def _take_turns(jobs: ElasticJobs, classes: Classes, s: ElasticState) -> None:
     """Round to whole GPUs. Fractions are pooled, and jobs take turns in getting the pooled GPUs.
 
-    A job without a fraction keeps its GPUs.
+    A job without a fraction keeps its GPUs; a fraction below the residual of sharing is none. The
+    others form a ring in order of class and arrival.
+    The jobs with a pooled GPU are a window of the ring. After an arrival or a completion it starts
+    at the second job, and it moves on by a job when the turn of its first job ends. That turn lasts
+    the fraction of the job times ``turn_s``, as in the artifact.
     """
     memory = memory_of(s)
     holders = s.holders[: s.tally[HOLDERS]]
     fractions = 0.0
     num_fractional = 0
     for job in holders:
-        fraction = s.gpus[job] - np.floor(s.gpus[job] + GPU_TOLERANCE)
+        fraction = s.gpus[job] - np.floor(s.gpus[job] + _RESIDUAL_GPUS)
         fractions = fractions + fraction
-        num_fractional = num_fractional + (fraction > GPU_TOLERANCE)
-    extra_gpus = int(np.round(fractions))
-    turn = memory.turns_taken[0] % max(num_fractional, 1)
+        num_fractional = num_fractional + (fraction > _RESIDUAL_GPUS)
+    pooled_gpus = int(np.round(fractions))
+    memory.turns[0] += 1
+    first = memory.turns[0] % max(num_fractional, 1)
+    s.clock[WAKE] = np.inf
+    position = 0
     count = 0
     for job in holders:
-        gpus = np.floor(s.gpus[job] + GPU_TOLERANCE)
-        if s.gpus[job] - gpus > GPU_TOLERANCE:
-            # the jobs that get a pooled GPU are a window, which moves on at every division
-            gpus += turn % num_fractional < extra_gpus
-            turn += 1
+        gpus = np.floor(s.gpus[job] + _RESIDUAL_GPUS)
+        fraction = s.gpus[job] - gpus
+        if fraction > _RESIDUAL_GPUS:
+            if position == first:
+                s.clock[WAKE] = s.clock[NOW] + ticks_of(jobs, fraction * classes.turn_s)
+            gpus += (position - first) % num_fractional < pooled_gpus
+            position += 1
         give(jobs, s, job, gpus)
         if gpus > 0.0:
             s.holders[count] = job
             count += 1
     s.tally[HOLDERS] = count
-    memory.turns_taken[0] += max(extra_gpus, 1)
 
 
 @register("pcs")
@@ -272,8 +300,8 @@ class Pcs(Elastic):
     delta : float
         Step by which ``zeta_min`` is lowered, above 0.
     turn : float
-        Seconds between turns (100 in the artifact's testbed): jobs hold whole GPUs, and pooled
-        fractions go from job to job. 0: jobs hold fractions.
+        Jobs hold whole GPUs, and pooled fractions go from job to job. The turn of a job lasts its
+        fraction times this many seconds (600 in the artifact's testbed). 0: jobs hold fractions.
     """
 
     thresholds: tuple[Annotated[float, Above(0, "seconds")], ...] = ()
@@ -294,7 +322,7 @@ class Pcs(Elastic):
         parameters=("thresholds", "c2", "turn"),
         model=True,
     )
-    rule: ClassVar[Any] = compiled_rule(_admit, _retire, _share, Memory)
+    rule: ClassVar[Any] = compiled_rule(_admit, _retire, _share, Memory, resize=_resize)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -315,11 +343,6 @@ class Pcs(Elastic):
                 f"policy 'pcs': {weights.size} weights for {thresholds.size} thresholds; give one "
                 f"weight more than thresholds"
             )
-
-    @property
-    def lease_s(self) -> float:
-        """Turns change this many seconds after the last event."""
-        return self.turn or math.inf
 
     def bounds(self, work: Floats) -> Floats:
         """Thresholds t_k (seconds on one GPU) for jobs of these sizes (PCS, section 3.3).
@@ -379,7 +402,7 @@ class Pcs(Elastic):
             weights=self.class_weights(jobs.groups),
             start=np.append(0, np.cumsum(sizes)),
             caps=caps(jobs.curves, self.zeta_min, self.delta),
-            takes_turns=self.turn > 0,
+            turn_s=self.turn,
         )
 
 

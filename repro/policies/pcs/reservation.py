@@ -70,7 +70,7 @@ def memory_of(s: ElasticState) -> Memory:
     )
 
 
-@njit()
+@njit(allocates=True)
 def _earliest_start(jobs: ElasticJobs, s: ElasticState, gpus: int, length: float) -> float:
     """Earliest instant from which ``gpus`` GPUs are free for ``length`` (ticks).
 

@@ -71,6 +71,8 @@ class Memory(NamedTuple):
     rho: Floats
     #: duration on a fair share of the cluster, min(G / N, D) GPUs (s), the denominator of rho
     fair_duration: Floats
+    #: demand at arrival (GPUs)
+    first_demand: Floats
     #: row of the job in the trace
     job: Ints
     #: slots in descending order of rho
@@ -99,6 +101,7 @@ def memory_of(s: ElasticState) -> Memory:
         event_offset=s.own_floats[5],
         rho=s.own_floats[6],
         fair_duration=s.own_floats[7],
+        first_demand=s.own_floats[8],
         job=s.own_ints[0],
         by_rho=s.own_ints[1],
         wide=s.own_ints[2],
@@ -119,6 +122,7 @@ def _admit(jobs: ElasticJobs, is_linear: bool, s: ElasticState, job: int) -> Non
     memory.work[slot] = jobs.work[job]
     memory.submit[slot] = jobs.submit[job]
     memory.demand[slot] = jobs.demand[job]
+    memory.first_demand[slot] = jobs.demand[job]
     memory.present_sum_offset[slot] = s.at_arrival[0, job] - s.at_arrival[2, job]
     memory.event_offset[slot] = 1 - s.at_arrival[1, job]
     memory.present[0] += 1
@@ -137,6 +141,7 @@ def _retire(jobs: ElasticJobs, is_linear: bool, s: ElasticState, job: int) -> No
     assign(memory.work[slot : present - 1], memory.work[slot + 1 :])
     assign(memory.submit[slot : present - 1], memory.submit[slot + 1 :])
     assign(memory.demand[slot : present - 1], memory.demand[slot + 1 :])
+    assign(memory.first_demand[slot : present - 1], memory.first_demand[slot + 1 :])
     assign(memory.present_sum_offset[slot : present - 1], memory.present_sum_offset[slot + 1 :])
     assign(memory.event_offset[slot : present - 1], memory.event_offset[slot + 1 :])
     for holder in range(s.tally[HOLDERS]):
@@ -145,6 +150,16 @@ def _retire(jobs: ElasticJobs, is_linear: bool, s: ElasticState, job: int) -> No
         elif memory.holder_slot[holder] > slot:
             memory.holder_slot[holder] -= 1
     memory.present[0] -= 1
+
+
+@njit()
+def _resize(jobs: ElasticJobs, is_linear: bool, s: ElasticState, job: int, demand: int) -> None:
+    """Change the demand of a job that is present; the denominator of its rho keeps the first."""
+    memory = memory_of(s)
+    slot = 0
+    while memory.job[slot] != job:
+        slot += 1
+    memory.demand[slot] = demand
 
 
 @njit(error_model="numpy")
@@ -167,11 +182,12 @@ def _compute_rho(jobs: ElasticJobs, is_linear: bool, s: ElasticState, present: i
     event_offset = memory.event_offset
     work = memory.work
     demand = memory.demand
+    first_demand = memory.first_demand
     fair_duration = memory.fair_duration
     rho = memory.rho
     for slot in range(present):
         share = gpus / ((present_sum_offset[slot] + present_sum) / (event_offset[slot] + events))
-        fair_duration[slot] = work[slot] / min(share, demand[slot])
+        fair_duration[slot] = work[slot] / min(share, first_demand[slot])
     now = s.clock[NOW]
     ticks_per_second = jobs.ticks_per_second
     remaining_work = memory.remaining_work
@@ -310,7 +326,7 @@ def _share(jobs: ElasticJobs, is_linear: bool, s: ElasticState) -> None:
 
 #: Trace columns that both forms need.
 NEEDS = frozenset({"duration"})
-RULE = compiled_rule(_admit, _retire, _share, Memory)
+RULE = compiled_rule(_admit, _retire, _share, Memory, resize=_resize)
 
 
 @register("themis")
@@ -339,6 +355,9 @@ class Themis(Elastic):
     iterations_in_denominator : bool, optional
         Shares: count the denominator of rho in iterations and the numerator in seconds, an error of
         the public simulator. Jobs with long iterations then go first.
+    count_starts : bool
+        Shares: divide by the number of decisions at which the job got GPUs instead of by its
+        executed time, as the scheduler of Muri's testbed does.
     initial_service : float
         Shares: executed time (s) that a new job starts with. With 0, as in the public simulator,
         jobs that never ran go before all others.
@@ -352,6 +371,7 @@ class Themis(Elastic):
     lease: Annotated[float, Above(0, "seconds")] = 600.0
     rho_speed: Literal["linear", "speedup"] | None = None
     iterations_in_denominator: bool | None = None
+    count_starts: bool = False
     initial_service: Annotated[float, AtLeast(0, "seconds", finite=True)] = 0.0
 
     time_fields = ("lease", "initial_service")
@@ -384,5 +404,10 @@ class Themis(Elastic):
     def session(self, view: View) -> Callable[[View], Decision]:
         """Decision function of one simulation."""
         if self.form == SHARES:
-            return FairShares(view, bool(self.iterations_in_denominator), self.initial_service)
+            return FairShares(
+                view,
+                bool(self.iterations_in_denominator),
+                self.initial_service,
+                count_starts=self.count_starts,
+            )
         return super().session(view)

@@ -72,7 +72,7 @@ class Gandiva(Policy):
 
     def completions(self) -> Completions:
         """Completions take effect at the next step."""
-        return Completions(poll_s=self.poll_s)
+        return Completions(poll_s=self.poll_s, decides=self.form == "simulator")
 
     def session(self, view: View) -> Callable[[View], Decision]:
         """Decision function of one simulation, with its node sets."""

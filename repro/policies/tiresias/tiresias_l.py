@@ -54,6 +54,9 @@ class TiresiasL(Order):
         of the public simulator, although the limit is in GPU-seconds and t in seconds.
     whole_second_limits : bool, optional
         With ``exact_demotion`` off, the wake-up is when t reaches limit / W rounded up.
+    skip_queues : bool
+        With ``exact_demotion`` off, a job that has reached several limits moves past all of them at
+        one event, as on the testbed of Muri. False: by one queue.
     history_ties : bool, optional
         Keep each queue as a list instead of FIFO by first start. Demoted jobs go to the tail, and
         running jobs move ahead of waiting jobs.
@@ -76,6 +79,7 @@ class TiresiasL(Order):
     promote_knob: Annotated[float, Above(0)] = math.inf
     exact_demotion: bool | None = None
     whole_second_limits: bool | None = None
+    skip_queues: bool = False
     history_ties: bool | None = None
     cumulative_waiting: bool | None = None
 
@@ -160,6 +164,7 @@ class _Queues(Ordering):
         self.indices = policy.indices()
         self.knob = policy.promote_knob
         self.rounds_up = bool(policy.whole_second_limits)
+        self.skip_queues = policy.skip_queues
         self.cumulative = bool(policy.cumulative_waiting)
         self.history_ties = bool(policy.history_ties)
         self.states: dict[int, _JobState] = {}
@@ -283,7 +288,7 @@ class _Queues(Ordering):
 
 
 class _DemotionAtEvents(_Queues):
-    """Jobs are demoted by one queue at the first event at or after they reach the limit."""
+    """Jobs are demoted at the first event at or after they reach the limit."""
 
     def __init__(self, policy: TiresiasL, view: View) -> None:
         super().__init__(policy, view)
@@ -320,6 +325,8 @@ class _DemotionAtEvents(_Queues):
                 state.run_since = now
             if is_due:
                 state.queue += 1
+                while self.skip_queues and executed * gpus >= self.limits[state.queue]:
+                    state.queue += 1
                 moved.add(job)
                 if self.limits[state.queue] == math.inf:
                     del self._demotable[job]

@@ -36,7 +36,7 @@ def columns(
     return *_columns(problem, order, time_row, value_row), blocks, time_row, value_row
 
 
-@njit(error_model="numpy")
+@njit(allocates=True, error_model="numpy")
 def _columns(problem: Any, order: Any, time_row: Any, value_row: Any) -> Any:
     """Names (kinds and GPU type), rows, coefs and weights of the columns on offer."""
     values, paired, counts, widths, capacity, pairs_within_kind, offer = problem
@@ -114,7 +114,7 @@ def _columns(problem: Any, order: Any, time_row: Any, value_row: Any) -> Any:
     return names[:, :count], rows[:count], coefs[:count], weights[:count]
 
 
-@njit()
+@njit(allocates=True)
 def spread(jobs: Any, kinds: Any, job_shares: Any, pair_row: Any, pair_shares: Any) -> Any:
     """Rows of members and shares.
 

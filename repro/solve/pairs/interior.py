@@ -72,7 +72,7 @@ def factorise(matrix: Any) -> None:
                 )  # fmt: skip
 
 
-@njit(error_model="numpy")
+@njit(allocates=True, error_model="numpy")
 def find_ranges(rows: Any, blocks: Any) -> Any:
     """Ranges of columns, shape (ranges, 10).
 
@@ -337,7 +337,7 @@ def complete_steps(
     return largest_decrease
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(allocates=True, error_model="numpy", fastmath=SUMS)
 def balance(rows: Any, coefs: Any, free: Any, same_kind: Any) -> Any:
     """Two scales that bring all entries near 1 (Ruiz, 3 passes).
 
@@ -388,7 +388,7 @@ def balance(rows: Any, coefs: Any, free: Any, same_kind: Any) -> Any:
     return scale, scale_low
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(allocates=True, error_model="numpy", fastmath=SUMS)
 def centre(
     rows: Any, coefs: Any, free: Any, limits: Any, column_weights: Any, row_weights: Any,
     same_kind: Any, blocks: Any, goal: float, tolerance: float, max_steps: int,

@@ -22,6 +22,7 @@ def pcs_workload(
     load: float | None = None,
     num_gpus: int = 64,
     by_job: bool = False,
+    by_trial: bool = False,
 ) -> pd.DataFrame:
     """Generate a workload of PCS's simulator: jobs of one or more trials of one or more GPUs.
 
@@ -35,7 +36,10 @@ def pcs_workload(
     the name of a Philly virtual cluster. ``load`` is mean service / (mean gap x ``num_gpus``), by
     default 0.8; virtual clusters have their own gaps and take no load. ``by_job``: the sampler of
     the simulator's earlier versions (commit d8409db), in which each job in turn samples its GPUs
-    and then its gap. The workloads of the paper's Figs 8 and 11 come from it.
+    and then its gap. The workloads of the paper's Figs 8 and 11 come from it. ``by_trial``: another
+    early sampler, in which each trial samples a largest and a smallest GPU count in turn. Rows
+    are then trials, and column ``app`` is the number of their job. The result files of themis1 at
+    seed 4567 come from it; there, the trials of a job run and end one by one.
 
     PCS, arXiv 2401.10354, section 5; artifact ``simulation/sim.py``, table
     ``traces/pcs_workloads.csv``.
@@ -45,15 +49,22 @@ def pcs_workload(
     tables = _distributions(workload)
     if load is not None and "interarrival" in tables:
         raise ParamError(f"load={load}: the gaps of {workload} are given; leave load out")
-    if by_job and "interarrival" in tables:
-        raise ParamError(f"by_job: the gaps of {workload} are given; leave by_job out")
+    for name, is_chosen in (("by_job", by_job), ("by_trial", by_trial)):
+        if is_chosen and "interarrival" in tables:
+            raise ParamError(f"{name}: the gaps of {workload} are given; leave {name} out")
+    if by_job and by_trial:
+        raise ParamError("by_job and by_trial are two samplers; give one of them")
     stream = np.random.RandomState(seed)
     service = _sampled(stream, tables["service"], jobs)
     trials = _sampled(stream, tables["trials"], jobs)
     pool = _sampled(stream, tables["gpus"], _POOL_SIZE)
     # the simulator also samples smallest GPU counts, which it does not use
     stream.random_sample((_POOL_SIZE, 2))
-    mean_gap = np.mean(service) / ((load or 0.8) * num_gpus)
+    mean_gap = float(np.mean(service)) / ((load or 0.8) * num_gpus)
+    # all trials of a job have the same whole number of GPU-seconds
+    trial_work = np.maximum(service // trials, 1).astype(float)
+    if by_trial:
+        return _trials(stream, pool, trials, trial_work, mean_gap)
     if by_job:
         gaps = np.empty(jobs, np.int64)
         gpus = np.empty(jobs, np.int64)
@@ -67,9 +78,26 @@ def pcs_workload(
             gaps = stream.exponential(mean_gap, jobs).astype(np.int64)
         picked = stream.choice(pool, trials.sum())
         gpus = np.add.reduceat(picked, np.cumsum(trials) - trials)
-    # all trials of a job have the same whole number of GPU-seconds
-    work = (np.maximum(service // trials, 1) * trials).astype(float)
+    work = trial_work * trials
     return jobs_apart(gaps[:-1], duration=work / gpus, num_gpus=gpus, service=work)
+
+
+def _trials(
+    stream: np.random.RandomState, pool: Ints, trials: Ints, trial_work: Floats, mean_gap: float
+) -> pd.DataFrame:
+    """Trials of jobs; each trial samples its GPUs and an unused count, each job then its gap."""
+    gpus = np.empty(trials.sum(), np.int64)
+    gaps = np.zeros(trials.sum(), np.int64)
+    trial = 0
+    for count in trials:
+        for _ in range(count):
+            gpus[trial] = stream.choice(pool)
+            stream.choice(pool)
+            trial += 1
+        gaps[trial - 1] = int(stream.exponential(mean_gap))
+    app = np.repeat(np.arange(trials.size), trials)
+    work = trial_work[app]
+    return jobs_apart(gaps[:-1], duration=work / gpus, num_gpus=gpus, service=work, app=app)
 
 
 @generators.register("pcs-like")

@@ -48,6 +48,7 @@ def tiresias_testbed(
     jobs: int = 480,
     gaps: str = "exponential",
     mean_gap: float = 30.0,
+    work: float = 1.0,
 ) -> pd.DataFrame:
     """Generate the Tiresias testbed workload.
 
@@ -58,7 +59,8 @@ def tiresias_testbed(
 
     Options: ``jobs`` other than 480 scale the published counts. ``gaps`` between submissions are
     ``exponential``, or whole seconds with a ``poisson`` law as in the sample trace of the public
-    simulator. ``mean_gap`` is in seconds.
+    simulator. ``mean_gap`` is in seconds. ``work`` multiplies the durations, which are then cut to
+    whole seconds. Below 1 it makes up for the time that the testbed lost to preemptions.
 
     Tiresias, NSDI 2019, section 5.1 and Table 3.
     """
@@ -72,7 +74,7 @@ def tiresias_testbed(
         {
             "job_id": np.arange(jobs),
             "submit_time": _submissions(rng, jobs, gaps, mean_gap),
-            "duration": duration,
+            "duration": np.maximum(np.floor(work * duration), 1.0),
             "num_gpus": num_gpus.astype(np.int64),
             "model": pd.Series(model).astype("str"),
             "num_ps": np.where(num_gpus > 1, num_gpus, 0).astype(np.int64),

@@ -9,7 +9,7 @@ from repro.base.errors import TraceError
 from repro.model.jobs import JobTable
 from repro.model.performance import Overhead
 from repro.perf.muri_models import muri_profiles
-from repro.perf.overhead import CheckpointOverhead, StartOverhead
+from repro.perf.overhead import CheckpointOverhead, RoundRestarts, StartOverhead
 
 
 def table(models, gpus=1, **columns):
@@ -55,3 +55,13 @@ def test_models_that_were_not_measured_are_named_with_their_job():
     frame = table(["bert"]).frame.drop(columns="model")
     with pytest.raises(TraceError, match="no column 'model'; these rules charge every start"):
         StartOverhead().start_s(JobTable(frame), 0)
+
+
+def test_a_restart_launches_once_and_loads_the_model_of_every_member():
+    jobs = table(["bert", "vgg19"])
+    cost = RoundRestarts(launch=8.0, warm_up=5.0, start={"bert": 3.0})
+    assert [cost.start_s(jobs, job) for job in range(2)] == [3.0, 0.0]
+    assert cost.launch_s([0.2, 0.2]) == 8.0 + 5 * 0.2
+    measured = RoundRestarts()
+    assert measured.start_s(table(["a2c"], 8), 0) == 46.0
+    assert measured.launch_s([0.5]) == 0.0

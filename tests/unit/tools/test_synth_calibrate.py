@@ -61,6 +61,21 @@ def test_a_trace_without_a_service_has_no_probes():
     assert not probes(jobs).any()
 
 
+def test_clocks_of_files_follow_from_jobs_of_the_dated_file():
+    late = philly.CLOCKS_BACK_S + 5000.0
+    a = pd.DataFrame({"submit_time": [0.0, 50.0, late], "duration": [7.0, 8.0, 9.0], "num_gpus": 1})
+    b = a.assign(num_gpus=2)
+    # a starts at 1000 s and b at 400 s; late jobs are dated an hour earlier
+    dated_a = a.assign(submit_time=[1000.0, 1050.0, late + 1000.0 - 3600.0], vc="a")
+    dated_b = b.assign(submit_time=[400.0, 450.0, late + 400.0 - 3600.0], vc="b")
+    other = dated_a.head(1).assign(duration=99.0, submit_time=5.0)
+    table = philly.clocks(pd.concat([dated_a, dated_b, other]), {"a": a, "b": b})
+    assert table["vc"].tolist() == ["a", "b"]
+    assert table["start_s"].tolist() == [600.0, 0.0]
+    assert table["jobs"].tolist() == [3, 3]
+    assert table["matched"].tolist() == [3, 3]
+
+
 def test_virtual_clusters_are_needed():
     jobs = pd.DataFrame({"submit_time": [0.0], "duration": [9.0], "num_gpus": [1]})
     with pytest.raises(TraceError, match="no column vc"):

@@ -101,6 +101,21 @@ def test_the_earlier_sampler_goes_job_by_job():
         synth.make("pcs-workload", 0, workload=CLUSTERS[0], by_job=True)
 
 
+def test_an_early_sampler_goes_trial_by_trial():
+    frame = synth.make("pcs-workload", 4567, workload="themis1", jobs=300, by_trial=True)
+    assert frame["app"].tolist() == sorted(frame["app"])
+    today = synth.make("pcs-workload", 4567, workload="themis1", jobs=300)
+    apps = frame.groupby("app")
+    np.testing.assert_array_equal(apps["service"].sum(), today["service"])
+    # trials of one job arrive together and have the same work
+    for name in ("submit_time", "service"):
+        assert apps[name].min().equals(apps[name].max())
+    with pytest.raises(ParamError, match="leave by_trial out"):
+        synth.make("pcs-workload", 0, workload=CLUSTERS[0], by_trial=True)
+    with pytest.raises(ParamError, match="give one of them"):
+        synth.make("pcs-workload", 0, by_job=True, by_trial=True)
+
+
 def test_demands_of_themis_exceed_the_cluster():
     # the artifact's notes: 134 of the 500 jobs of themis1 ask for more than 64 GPUs
     frame = synth.make("pcs-workload", 4567, workload="themis1", jobs=500)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from repro.base.errors import ParamError
 from repro.trace import synth
 from repro.trace.synth.testbed import GPU_COUNTS, LONG_OF_LARGE, LONG_OF_SMALL
 
@@ -66,3 +67,17 @@ def test_scaled_counts(jobs, seed):
     long = frame["duration"] >= 800
     assert (small & long).sum() == int(small.sum() * LONG_OF_SMALL)
     assert (~small & long).sum() == int((~small).sum() * LONG_OF_LARGE)
+
+
+def test_work_multiplies_the_durations_alone():
+    """Jobs, gaps and order stay; durations are cut to whole seconds."""
+    whole, less = draw(3), draw(3, work=0.9)
+    assert (less["duration"] == np.floor(0.9 * whole["duration"])).all()
+    pd.testing.assert_frame_equal(whole.drop(columns="duration"), less.drop(columns="duration"))
+    pd.testing.assert_frame_equal(whole, draw(3, work=1.0))
+
+
+@pytest.mark.parametrize("work", [0.0, -1.0, float("inf"), float("nan")])
+def test_work_is_a_positive_factor(work):
+    with pytest.raises(ParamError, match="give a number above 0"):
+        draw(0, work=work)

@@ -18,6 +18,15 @@ def run(jobs, spans, num_gpus=8):
     return Result(frame, pd.DataFrame(spans, columns=columns), {"num_gpus": num_gpus})
 
 
+def iterations(result, iteration_s=1.0):
+    """Trace of a run whose jobs have whole iterations of this length."""
+    jobs = result.jobs
+    counts = jobs["duration"] / iteration_s
+    return pd.DataFrame(
+        {"job_id": jobs["job_id"], "iterations": counts, "iteration_time": iteration_s}
+    )
+
+
 @pytest.fixture
 def queue():
     """A runs 10 to 20, is preempted for 20 s, and again 40 to 70 at half speed; B waits 5 s."""
@@ -40,7 +49,7 @@ def test_blocking_index_is_waited_over_left(queue):
     # 5 s waited of 25 s to do; then both wait; then A alone with 10 of 25 s done
     expected = [5 / 25, 0.0, 1 / 20, (10 + 10) / 15, 0.0]
     at = [5.0, 12.0, 16.0, 30.0, 50.0]
-    np.testing.assert_allclose(testbed.blocking_index(queue, at), expected)
+    np.testing.assert_allclose(testbed.blocking_index(queue, iterations(queue), at), expected)
 
 
 def test_blocking_index_is_a_mean_over_waiting_jobs():
@@ -48,7 +57,9 @@ def test_blocking_index_is_a_mean_over_waiting_jobs():
         [("a", 0.0, 30.0, 10.0), ("b", 10.0, 60.0, 30.0)],
         [("a", 20.0, 30.0, 8, 1.0, "a"), ("b", 30.0, 60.0, 8, 1.0, "b")],
     )
-    assert testbed.blocking_index(both, [15.0])[0] == pytest.approx((15 / 10 + 5 / 30) / 2)
+    assert testbed.blocking_index(both, iterations(both), [15.0])[0] == pytest.approx(
+        (15 / 10 + 5 / 30) / 2
+    )
 
 
 def test_progress_lost_to_overhead_is_spread_over_the_time_held():
@@ -56,17 +67,24 @@ def test_progress_lost_to_overhead_is_spread_over_the_time_held():
     slow = run(
         [("a", 0.0, 30.0, 10.0)], [("a", 0.0, 10.0, 8, 1, "a"), ("a", 20.0, 30.0, 8, 1, "a")]
     )
-    assert testbed.blocking_index(slow, [15.0])[0] == pytest.approx(5 / 5)
+    assert testbed.blocking_index(slow, iterations(slow), [15.0])[0] == pytest.approx(5 / 5)
+
+
+def test_the_work_left_is_in_whole_iterations():
+    # 3 of 10 s are done; 7 s are 2 iterations of 5 s
+    slow = run([("a", 0.0, 40.0, 10.0)], [("a", 0.0, 3.0, 8, 1, "a"), ("a", 20.0, 27.0, 8, 1, "a")])
+    found = testbed.blocking_index(slow, iterations(slow, 5.0), [13.0])
+    assert found[0] == pytest.approx(10 / 10)
 
 
 @pytest.fixture
 def group():
-    """Two jobs of 4 GPUs in one group for 10 s at 0.8 and 0.5 of their speed, then one alone."""
+    """Two jobs of 4 GPUs in one group of period 4 s for 10 s, then one of them alone."""
     result = run(
         [("a", 0.0, 10.0, 8.0), ("b", 0.0, 20.0, 15.0)],
         [
-            ("a", 0.0, 10.0, 4, 0.8, "a"),
-            ("b", 0.0, 10.0, 4, 0.5, "a"),
+            ("a", 0.0, 10.0, 4, 0.25, "a"),
+            ("b", 0.0, 10.0, 4, 0.75, "a"),
             ("b", 10.0, 20.0, 4, 1.0, "b"),
         ],
     )
@@ -76,6 +94,7 @@ def group():
             "model": ["resnet18", "bert"],
             "batch_size": [128, 4],
             "iterations": [8.0, 5.0],
+            "iteration_time": [1.0, 3.0],
             "stage_storage": [0.5, 0.9],
             "stage_gpu": [0.5, 1.5],
             "stage_network": [0.0, 0.3],
@@ -84,41 +103,45 @@ def group():
     return result, trace
 
 
-def test_a_group_keeps_a_resource_busy_for_the_stages_of_its_members(group):
-    # alone an iteration takes 1 s and 3 s; periods are 1/0.8 and 3/0.5 s, each on 4 of 8 GPUs
-    first = {"cpu_percent": 0.4 + 0.15, "gpu_percent": 0.4 + 0.25 + 0.05}
-    then = {"cpu_percent": 0.3, "gpu_percent": 0.5 + 0.1}
-    for name, stages in testbed.STAGES.items():
-        shares = testbed.busy_share(*group, stages, [5.0, 15.0, 20.0])
-        np.testing.assert_allclose(shares, [first[name] / 2, then[name] / 2, 0.0])
+def test_a_gpu_is_busy_in_the_stages_of_its_group(group):
+    # slots of 0.3, 0.5 and 1.5 s in a period of 4 s; alone 1.8 of 3 s; 4 of 8 GPUs
+    found = testbed.gpu_busy(*group, [5.0, 15.0, 20.0])
+    np.testing.assert_allclose(found, [2.3 / 4 / 2, 1.8 / 3 / 2, 0.0])
 
 
-def test_a_resource_is_never_more_than_busy(group):
+def test_a_gpu_is_never_more_than_busy(group):
     result, trace = group
-    crowded = trace.assign(stage_gpu=[2.0, 2.0])
-    assert testbed.busy_share(result, crowded, ["stage_gpu"], [5.0])[0] == pytest.approx(4 / 8)
+    crowded = trace.assign(stage_gpu=[4.0, 4.0])
+    assert testbed.gpu_busy(result, crowded, [5.0])[0] == pytest.approx(4 / 8)
 
 
-def test_members_left_in_a_group_are_capped_together(group):
+def test_members_left_in_a_group_are_busy_alone(group):
     result, trace = group
     ended = result.intervals.iloc[:2].assign(end=[4.0, 10.0])
-    found = testbed.busy_share(
-        Result(result.jobs, ended, result.meta),
-        trace.assign(stage_gpu=[1.0, 3.0]),
-        ["stage_gpu"],
-        [2.0, 6.0],
-    )
-    np.testing.assert_allclose(found, [0.5, 0.25])
+    found = testbed.gpu_busy(Result(result.jobs, ended, result.meta), trace, [2.0, 6.0])
+    np.testing.assert_allclose(found, [2.3 / 4 / 2, 1.8 / 4 / 2])
+
+
+def test_cpus_are_busy_at_the_level_of_each_model(group):
+    level = {"resnet18": 0.4, "bert": 0.2}
+    found = testbed.cpu_busy(*group, level, [5.0, 15.0])
+    np.testing.assert_allclose(found, [(0.25 * 0.4 + 0.75 * 0.2) / 2, 0.2 / 2])
+
+
+def test_cpu_levels_follow_from_the_log_of_a_run(group):
+    log = pd.DataFrame({"hour": [5 / 3600, 15 / 3600, 1.0], "cpu_percent": [12.5, 10.0, 0.0]})
+    found = testbed.cpu_levels(*group, log)
+    assert found == {"bert": pytest.approx(0.2), "resnet18": pytest.approx(0.4)}
 
 
 def test_jobs_read_their_samples(group):
-    # 128 samples of 2 MB per GPU and second alone, on 4 GPUs of one node, at 0.8 of the speed
+    # 128 samples of 2 MB per GPU and second alone, on 4 GPUs of one node, at 0.25 of the speed
     found = testbed.reads(*group, {"resnet18": 2048.0}, [5.0, 15.0])
-    np.testing.assert_allclose(found, [0.8 * 128 * 4 * 2, 0.0])
+    np.testing.assert_allclose(found, [0.25 * 128 * 4 * 2, 0.0])
 
 
 def test_over_time_has_one_row_per_step(group):
-    table = testbed.over_time(*group, step=5.0, sample_kb={"resnet18": 1024.0})
+    table = testbed.over_time(*group, 5.0, {"resnet18": 1024.0}, {"bert": 1.0})
     assert table["hours"].tolist() == [0.0, 5 / 3600, 10 / 3600, 15 / 3600]
     assert list(table) == [
         "hours",
@@ -128,8 +151,9 @@ def test_over_time_has_one_row_per_step(group):
         "cpu_percent",
         "io_mb_s",
     ]
-    np.testing.assert_allclose(table["gpu_percent"], [35.0, 35.0, 30.0, 30.0])
-    assert table["io_mb_s"][0] == pytest.approx(0.8 * 128 * 4)
+    np.testing.assert_allclose(table["gpu_percent"], [28.75, 28.75, 30.0, 30.0])
+    np.testing.assert_allclose(table["cpu_percent"], [37.5, 37.5, 50.0, 50.0])
+    assert table["io_mb_s"][0] == pytest.approx(0.25 * 128 * 4)
 
 
 def test_logs_are_the_rows_that_the_paper_draws():

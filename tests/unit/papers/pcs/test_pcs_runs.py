@@ -97,11 +97,13 @@ def test_beside_keeps_what_both_tables_have() -> None:
     assert runs.points(ours, theirs, {"a": "%"})["unit"].tolist() == ["%"]
 
 
-def test_points_with_a_pause_stand_aside() -> None:
-    index = pd.MultiIndex.from_product([[0, 12], ["afs"]], names=["pause_s", "series"])
-    table = pd.DataFrame({"avg_jct_s": [1.0, 2.0]}, index=index)
-    theirs = pd.DataFrame({"avg_jct_s": [1.5]}, index=["afs"])
-    points = runs.points_by_pause(table, theirs, "s", True)
-    assert points["ours"].tolist() == [1.0, 2.0]
-    assert points["aside"].tolist() == [False, True]
-    assert points["rules"].tolist() == ["pcs", "pcs, 12 s of pause"]
+def test_points_of_trials_are_judged_unless_fitted() -> None:
+    models = [runs.DIVISIBLE, runs.TRIALS]
+    index = pd.MultiIndex.from_product([models, ["afs"]], names=["model", "series"])
+    table = pd.DataFrame({"avg_jct_s": [400.0, 520.0], "p90_jct_s": [800.0, 900.0]}, index)
+    theirs = pd.DataFrame({"avg_jct_s": [500.0], "p90_jct_s": [850.0]}, pd.Index(["afs"]))
+    points = runs.points_by_model(table, theirs, "s", True)
+    assert points["aside"].fillna(False).tolist() == [True, True, False, False]
+    assert points["fitted"].fillna(False).tolist() == [False, False, True, False]
+    assert points["fitted_on"].dropna().tolist() == ["average JCT of Fig 5a"]
+    assert points["ours"].tolist() == [400, 800, 520, 900]

@@ -42,3 +42,18 @@ def test_fit_recovers_a_plane_and_says_how_well():
     noisy = models.linear_fit(rng.random(20), a)
     assert noisy.adjusted_r2 < noisy.r2 < 0.5
     assert sum(noisy.residuals) == pytest.approx(0)
+
+
+def test_pack_limit_lies_midway_between_the_nearest_jobs():
+    skews = [0.61, 0.75, 0.146, 0.04]
+    loses = [True, True, False, False]
+    assert models.pack_limit(skews, loses) == pytest.approx((0.61 + 0.146) / 2, abs=1e-6)
+    assert models.predicted_to_lose(skews, loses).tolist() == loses
+
+
+def test_a_job_unlike_the_others_is_predicted_wrongly():
+    # without the third job the limit is 0.5, below its skew
+    predicted = models.predicted_to_lose(
+        [0.1, 0.9, 0.6, 0.0, 1.0], [False, True, False, False, True]
+    )
+    assert predicted.tolist() == [False, True, True, False, True]

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from repro import simulate
+from repro.papers.tiresias.prototype import FITTED_ON
 from repro.papers.tiresias.testbed import (
     count_bins,
     job_table,
@@ -101,19 +102,20 @@ def test_bins_of_a_trace(trace):
 def test_rows_with_a_published_value_are_points_and_those_of_other_rules_stand_aside():
     table = pd.DataFrame(
         {
-            "rules": ["tiresias", "paper", "tiresias"],
-            "policy": ["srtf", "srtf", "yarn-cs"],
-            "published": [2.0, 2.0, np.nan],
-            "jct": [1.9, 2.1, 5.0],
+            "rules": ["tiresias", "paper", "prototype", "tiresias"],
+            "policy": ["srtf", "srtf", "srtf", "yarn-cs"],
+            "published": [2.0, 2.0, 2.0, np.nan],
+            "jct": [1.9, 2.1, 2.2, 5.0],
         }
     )
     rows = points(table, "tiresias", series="policy", ours="jct", unit="s", certainty="paper")
     assert rows.to_dict("list") == {
-        "published": [2.0, 2.0],
-        "certainty": ["paper", "paper"],
-        "series": ["srtf", "srtf"],
-        "ours": [1.9, 2.1],
-        "unit": ["s", "s"],
-        "rules": ["tiresias", "paper"],
-        "aside": [False, True],
+        "published": [2.0, 2.0, 2.0],
+        "certainty": ["paper", "paper", "paper"],
+        "series": ["srtf", "srtf", "srtf"],
+        "ours": [1.9, 2.1, 2.2],
+        "unit": ["s", "s", "s"],
+        "rules": ["tiresias", "paper", "prototype"],
+        "aside": [False, True, True],
+        "fitted_on": [None, None, FITTED_ON],
     }

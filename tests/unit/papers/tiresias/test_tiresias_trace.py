@@ -61,6 +61,22 @@ def test_picking_keeps_the_name_of_the_trace(trace):
     assert production.pick_jobs(trace, min_duration_s=1).attrs["name"] == "philly"
 
 
+def test_files_of_virtual_clusters_are_put_on_one_clock(trace):
+    first = trace.assign(submit_time=[0.0, 900_000.0])
+    second = trace.assign(submit_time=[0.0, 10.0], service=1.0)
+    for frame in (first, second):
+        frame.attrs["synthetic"] = False
+    # the file of 11cb48 starts 865,212 s after that of 6214e9
+    jobs = production.on_one_clock({"6214e9": first, "11cb48": second})
+    assert jobs["submit_time"].tolist() == [0.0, 865_212.0, 865_222.0, 900_000.0]
+    assert jobs["vc"].tolist() == ["6214e9", "11cb48", "11cb48", "6214e9"]
+    assert jobs["job_id"].tolist() == [0, 1, 2, 3]
+    assert jobs["duration"].tolist() == [1000.0, 1000.0, 100.0, 100.0]
+    assert jobs.attrs == {"name": "philly-vcs", "synthetic": False}
+    second.attrs["synthetic"] = True
+    assert production.on_one_clock({"6214e9": first, "11cb48": second}).attrs["synthetic"]
+
+
 @pytest.mark.parametrize(
     ("values", "least", "expected"),
     [

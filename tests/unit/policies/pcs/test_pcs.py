@@ -90,15 +90,29 @@ def test_the_cap_is_relaxed_for_all_jobs_of_a_class_until_no_gpu_is_left():
 
 
 def test_whole_gpus_take_turns():
-    """Each class has 1.5 of three GPUs. The class that holds two GPUs changes every 100 s."""
+    """Each class has 1.5 of three GPUs. A turn lasts half of 100 s, the second job has the first.
+
+    The job of 100 s on three GPUs needs 300 GPU-seconds, 1.5 a second.
+    """
     jobs = trace((0, 100, 3), (0, 1000, 3))
     policy = make("pcs", thresholds=(500.0,), turn=100.0)
     result = simulate(jobs, "1x3", policy)
     spans = result.intervals
-    assert (spans["gpus"] == spans["gpus"].round()).all()
     first = spans[spans["job_id"] == 0]
-    assert first["gpus"].tolist() == [2, 1] or first["gpus"].tolist() == [1, 2]
+    assert first["start"].tolist() == [0, 50, 100, 150]
+    assert first["gpus"].tolist() == [1, 2, 1, 2]
     assert result.jobs["end_time"].tolist() == [200.0, pytest.approx(1100.0)]
+
+
+def test_turns_begin_anew_at_an_arrival():
+    """The third job, whose class has no share left, arrives within the second turn."""
+    jobs = trace((0, 100, 3), (0, 1000, 3), (70, 1000, 3))
+    policy = make("pcs", thresholds=(500.0,), turn=100.0)
+    spans = simulate(jobs, "1x3", policy).intervals
+    first = spans[spans["job_id"] == 0]
+    # 1 GPU, at 50 s two, at 70 s one again for a whole turn, at 120 s two
+    assert first["start"].tolist()[:4] == [0, 50, 70, 120]
+    assert first["gpus"].tolist()[:4] == [1, 2, 1, 2]
 
 
 def test_classes_are_cut_where_sizes_vary_more_than_c2():

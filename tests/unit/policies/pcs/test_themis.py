@@ -134,6 +134,23 @@ def test_initial_service_delays_a_job_that_never_ran(seconds, start):
     assert result.jobs["start_time"].tolist() == [0.0, start]
 
 
+@pytest.mark.parametrize(("counts", "ends"), [(False, [161, 71, 13]), (True, [103, 161, 13])])
+def test_shares_are_divided_by_executed_time_or_by_starts(counts, ends):
+    """At 13 s the shares are about 0.67 and 0.33, the jobs have run 10 s and 2 s, once each."""
+    jobs = pd.DataFrame(
+        {
+            "job_id": [0, 1, 2],
+            "submit_time": [0.0, 10.0, 12.0],
+            "duration": [100.0, 60.0, 1.0],
+            "num_gpus": 2,
+            "iteration_time": [2.0, 1.0, 1.0],
+        }
+    )
+    chosen = {"iterations_in_denominator": True, "count_starts": counts}
+    result = simulate(jobs, "1x2", make("themis", form="shares", **chosen))
+    assert result.jobs["end_time"].tolist() == ends
+
+
 def test_rules_choose_the_form():
     assert make("themis").form == "leases"
     muri = make("themis", "muri")

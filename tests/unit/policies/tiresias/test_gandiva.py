@@ -108,6 +108,24 @@ def test_a_step_that_is_too_short_is_refused():
     assert "\n" not in str(caught.value)
 
 
+def jobs_of_muri(model):
+    jobs = jobs_that_queue()
+    return jobs.assign(model=model, iterations=jobs["duration"], iteration_time=1.0)
+
+
+def test_starts_as_long_as_a_step_are_refused():
+    # a start of gpt2 takes 10 s after every decision, as long as a step: no job would progress
+    trace = jobs_of_muri("gpt2")
+    with pytest.raises(ParamError, match="would never end; give a step_s above") as caught:
+        simulate(trace, "2x4", Gandiva(form="simulator", step_s=10.0), rules="muri")
+    assert "\n" not in str(caught.value)
+    ends = simulate(trace, "2x4", Gandiva(form="simulator", step_s=60.0), rules="muri").jobs
+    assert ends["end_time"].notna().all()
+    # without fixed steps, and with fixed steps at which only completions are noticed
+    for policy in (Gandiva(), Gandiva(form="paper", step_s=10.0)):
+        assert simulate(trace, "2x4", policy, rules="muri").jobs["end_time"].notna().all()
+
+
 def test_a_subclass_with_its_own_session_runs_in_the_engine():
     @dataclasses.dataclass(frozen=True)
     class Counted(Gandiva):
