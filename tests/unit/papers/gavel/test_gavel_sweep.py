@@ -276,11 +276,24 @@ def test_cluster_sweep_pairs_policies_at_each_part():
         clusters={0.5: "8xv100,8xk80"},
         jct={"trace": "gavel-single", **roles, "measured": [3, 5], "rates": {0.5: [1.0]}},
         makespan={"trace": "gavel-static", **roles, "jobs": 30},
-        beside={"jobs": 40, "parts": [0.5]},
     )
     found = gavel.part_cases(fig)
     jobs = gavel.jobs(fig, found["makespan"])
     pairs = gavel.by_role(jobs, "end_h")
-    assert list(pairs.index) == [("40 jobs", 0.5, 0), ("all", 0.5, 0)]
+    assert list(pairs.index) == [("all", 0.5, 0)]
     assert list(pairs.columns) == ["agnostic", "aware"]
     assert {label for label, *_ in found["jct"]} == {"V100s: 0.5 agnostic", "V100s: 0.5 aware"}
+
+
+@pytest.mark.parametrize(
+    ("ends_h", "unfinished", "hours"),
+    [
+        ([1.0, 2.2, 9.0], 0, 9.0),
+        # the round of the second longest job ends at 2.5
+        ([1.0, 2.2, 9.0], 1, 2.5),
+        ([1.0, 2.2, 2.3], 1, 2.3),
+        ([1.0, 2.0, 9.0], 1, 2.0),
+    ],
+)
+def test_the_last_round_is_that_in_which_enough_jobs_have_ended(ends_h, unfinished, hours):
+    assert gavel.end_of_last_round(pd.Series(ends_h), unfinished, 0.5) == hours
