@@ -29,17 +29,25 @@ if TYPE_CHECKING:
 DAY_S = 86_400.0
 #: Name of the trace of the twelve virtual clusters.
 CLUSTERS = "philly-vcs"
+#: Jobs of the stand-in for `CLUSTERS`. So many demand as many GPUs as the twelve files.
+_STAND_IN_JOBS = 191_000
 #: Name of the series of all jobs.
 ALL = "all jobs"
 _PERCENTS = (1, 5, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90, 95, 99)
 
 
 def open_trace(fig: FigureRun, name: str) -> pd.DataFrame:
-    """Trace of a figure: a named one, a user's file, or `CLUSTERS`."""
+    """Trace of a figure: a named one, a user's file, or `CLUSTERS`.
+
+    If a file of a virtual cluster is missing, a trace like the flat file stands in for all of them.
+    The stand-ins of single files do not do, since their arrivals have no bursts in common.
+    """
     if name != CLUSTERS:
         return fig.trace(name)
-    clusters = measured("philly_clocks")["vc"]
-    return on_one_clock({vc: fig.trace(f"pcs-{vc}") for vc in clusters})
+    files = {vc: fig.trace(f"pcs-{vc}") for vc in measured("philly_clocks")["vc"]}
+    if any(jobs.attrs["synthetic"] for jobs in files.values()):
+        return fig.trace("philly-like", jobs=_STAND_IN_JOBS)
+    return on_one_clock(files)
 
 
 def on_one_clock(files: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -52,8 +60,7 @@ def on_one_clock(files: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         frames.append(jobs[columns].assign(submit_time=submit, vc=vc))
     trace = pd.concat(frames).sort_values("submit_time", kind="stable", ignore_index=True)
     trace.insert(0, "job_id", np.arange(len(trace)))
-    synthetic = any(jobs.attrs["synthetic"] for jobs in files.values())
-    trace.attrs = {"name": CLUSTERS, "synthetic": synthetic}
+    trace.attrs = {"name": CLUSTERS, "synthetic": False}
     return trace
 
 

@@ -73,8 +73,25 @@ def test_files_of_virtual_clusters_are_put_on_one_clock(trace):
     assert jobs["job_id"].tolist() == [0, 1, 2, 3]
     assert jobs["duration"].tolist() == [1000.0, 1000.0, 100.0, 100.0]
     assert jobs.attrs == {"name": "philly-vcs", "synthetic": False}
-    second.attrs["synthetic"] = True
-    assert production.on_one_clock({"6214e9": first, "11cb48": second}).attrs["synthetic"]
+
+
+def test_one_missing_file_makes_the_whole_trace_a_stand_in(trace):
+    class Figure:
+        """The part of a figure that opens traces."""
+
+        def trace(self, name, jobs=None):
+            opened.append((name, jobs))
+            frame = trace.copy()
+            frame.attrs = {"name": name, "synthetic": name in missing}
+            return frame
+
+    opened: list[tuple[str, int | None]] = []
+    missing = {"pcs-51b7ef", "philly-like"}
+    assert production.open_trace(Figure(), "philly-vcs").attrs["name"] == "philly-like"
+    assert len(opened) == 13
+    missing.clear()
+    assert production.open_trace(Figure(), "philly-vcs").attrs["name"] == "philly-vcs"
+    assert production.open_trace(Figure(), "philly").attrs["name"] == "philly"
 
 
 @pytest.mark.parametrize(
