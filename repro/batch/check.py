@@ -151,8 +151,8 @@ def headline(figures: Sequence[StoredFigure]) -> dict[str, Any]:
     each distance. Points are grouped by paper, by data, and by how their published numbers came to
     be (origin). The groups ``available`` leave out points on stand-ins and points on data from a
     model. The groups ``knowable`` leave out points with an input that nobody outside can know;
-    ``by_unknown`` has these. ``predicted`` has the points that a model predicts which was fitted to
-    other published numbers.
+    ``by_unknown`` has these. ``predicted`` has the points of testbeds that a model predicts which was
+    fitted to other published numbers.
     """
     rows = _rows(figures)
     # results of earlier versions have no origin
@@ -161,7 +161,9 @@ def headline(figures: Sequence[StoredFigure]) -> dict[str, Any]:
     on_authors_data = [point for point in points if point["data"] not in _REPLACEMENTS]
     knowable = [point for point in points if not point.get("unknown")]
     unknown = [point for point in points if point.get("unknown")]
-    predicted = [point for point in points if point.get("fitted_on")]
+    predicted = [
+        point for point in points if point["origin"] == "testbed" and point.get("fitted_on")
+    ]
     grouped: dict[str, dict[str, list[dict[str, Any]]]] = {
         "by_paper": _grouped(points, _paper),
         "by_data": _grouped(points, itemgetter("data")),
