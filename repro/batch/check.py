@@ -151,8 +151,8 @@ def headline(figures: Sequence[StoredFigure]) -> dict[str, Any]:
     each distance. Points are grouped by paper, by data, and by how their published numbers came to
     be (origin). The groups ``available`` leave out points on stand-ins and points on data from a
     model. The groups ``knowable`` leave out points with an input that nobody outside can know;
-    ``by_unknown`` has these. ``predicted`` has the points of testbeds that a model predicts which was
-    fitted to other published numbers.
+    ``by_unknown`` has these. ``predicted`` has points of testbeds that a model predicts; the model
+    was fitted to other published numbers.
     """
     rows = _rows(figures)
     # results of earlier versions have no origin
