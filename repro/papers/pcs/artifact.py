@@ -105,7 +105,11 @@ def front_points(
         Name, stored column, our column and unit of each objective.
     """
     compare = not any(trace.attrs.get("synthetic") for trace in jobs.values())
-    ordered = table.sort_values(list(reversed(_OBJECTIVES)))
+    rounded = table[["trace", *_OBJECTIVES]].copy()
+    for name in _OBJECTIVES:
+        # solutions that differ by rounding alone are equal, so that rounding chooses no point
+        rounded[name] = [float(f"{value:.9g}") for value in rounded[name]]
+    ordered = rounded.sort_values(list(reversed(_OBJECTIVES)), kind="stable")
     fronts = [
         rows[nondominated(rows[list(_OBJECTIVES)].to_numpy())]
         for _, rows in ordered.groupby("trace", sort=False)
