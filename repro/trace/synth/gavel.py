@@ -1,6 +1,7 @@
 """Gavel's workloads, generated from the random streams of its simulator."""
 
 import math
+from collections.abc import Callable
 from itertools import accumulate
 from pathlib import Path
 from random import Random
@@ -15,6 +16,8 @@ from repro.perf.throughput_files import PUBLIC, load_throughputs, provenance
 from repro.trace.synth import generators
 
 Source = str | Path
+#: Samples job type, GPUs and duration (s) of the next job.
+Sampler = Callable[[Random, tuple[JobType, ...], bool, float | None], tuple[JobType, int, float]]
 _COLUMNS = [
     "job_id",
     "submit_time",
@@ -63,12 +66,10 @@ def gavel_single(
     Gavel, OSDI 2020, section 7.1; artifact ``scheduler.py``.
     """
     times = _arrivals(seed, jobs, rate)
-    if sampler == "2019":
-        sampled = _sampled_jobs_of_2019(seed, times, priorities, slos, fixed_duration, job_table)
-    elif sampler == "2020":
-        sampled = _sampled_jobs(seed, False, times, priorities, slos, fixed_duration, job_table)
-    else:
+    if sampler not in _SAMPLERS:
         raise ParamError(f"sampler={sampler!r}: give 2020 or 2019")
+    settings = (priorities, slos, fixed_duration, job_table, sampler)
+    sampled = _sampled_jobs(seed, False, times, *settings)
     return _as_trace(sampled, throughputs)
 
 
@@ -188,54 +189,53 @@ def _sampled_jobs(
     slos: bool,
     fixed_duration: float | None,
     job_table: str,
+    sampler: str = "2020",
 ) -> list[GeneratedJob]:
-    """Jobs that arrive at the given times (s), one per time."""
+    """Jobs that arrive at the given times (s), sampled as the simulator of a year does."""
+    sample = _SAMPLERS[sampler]
     candidates = _candidates(job_table)
     # jobs, arrivals and deadlines have separate streams
     stream = Random(seed + 2)
     deadlines = Random(seed + 6)
     sampled = []
     for time in times:
-        # One-GPU traces sample the gang size too, as the simulator does.
-        gpus = _gang_size(stream.random(), wide=True)
-        if fixed_duration is None:
-            low, high = (3.0, 4.0) if stream.random() >= 0.8 else (1.5, 3.0)
-            duration = 60.0 * 10 ** stream.uniform(low, high)
-        else:
-            duration = float(fixed_duration)
-        gpus = gpus if multiple else 1
-        job_type = stream.choice(candidates)
-        while gpus > 1 and not job_type.distributed:
-            job_type = stream.choice(candidates)
+        job_type, gpus, duration = sample(stream, candidates, multiple, fixed_duration)
         weight = 5.0 if priorities and stream.random() <= 0.2 else 1.0
         slo = _slo(deadlines.random()) if slos else math.nan
         sampled.append(GeneratedJob(time, job_type.name, gpus, duration, weight, slo))
     return sampled
 
 
-def _sampled_jobs_of_2019(
-    seed: int,
-    times: list[float],
-    priorities: bool,
-    slos: bool,
-    fixed_duration: float | None,
-    job_table: str,
-) -> list[GeneratedJob]:
-    """One-GPU jobs as the simulator of September 2019 samples them: no gang size, type first."""
-    candidates = _candidates(job_table)
-    stream = Random(seed + 2)
-    deadlines = Random(seed + 6)
-    sampled = []
-    for time in times:
+def _sample_of_2020(
+    stream: Random, candidates: tuple[JobType, ...], multiple: bool, fixed_duration: float | None
+) -> tuple[JobType, int, float]:
+    """Job type, GPUs and duration (s) in the order of the public simulator: gang size first."""
+    # One-GPU traces sample the gang size too, as the simulator does.
+    gpus = _gang_size(stream.random(), wide=True)
+    if fixed_duration is None:
+        low, high = (3.0, 4.0) if stream.random() >= 0.8 else (1.5, 3.0)
+        duration = 60.0 * 10 ** stream.uniform(low, high)
+    else:
+        duration = float(fixed_duration)
+    gpus = gpus if multiple else 1
+    job_type = stream.choice(candidates)
+    while gpus > 1 and not job_type.distributed:
         job_type = stream.choice(candidates)
-        if fixed_duration is None:
-            duration = 60.0 * 10 ** stream.uniform(2.0, 4.0)
-        else:
-            duration = float(fixed_duration)
-        weight = 5.0 if priorities and stream.random() <= 0.2 else 1.0
-        slo = _slo(deadlines.random()) if slos else math.nan
-        sampled.append(GeneratedJob(time, job_type.name, 1, duration, weight, slo))
-    return sampled
+    return job_type, gpus, duration
+
+
+def _sample_of_2019(
+    stream: Random, candidates: tuple[JobType, ...], multiple: bool, fixed_duration: float | None
+) -> tuple[JobType, int, float]:
+    """Job type and duration (s) of a one-GPU job as in September 2019: no gang size, type first."""
+    job_type = stream.choice(candidates)
+    if fixed_duration is None:
+        return job_type, 1, 60.0 * 10 ** stream.uniform(2.0, 4.0)
+    return job_type, 1, float(fixed_duration)
+
+
+#: By year of the simulator.
+_SAMPLERS: dict[str, Sampler] = {"2020": _sample_of_2020, "2019": _sample_of_2019}
 
 
 def _candidates(job_table: str) -> tuple[JobType, ...]:
