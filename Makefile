@@ -47,7 +47,7 @@ check: lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not slow and not nightly" tests/unit $(PYTEST_ARGS)
 
 nightly: $(TEST)
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "nightly or not nightly" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "nightly or not nightly" --hypothesis-profile=new $(PYTEST_ARGS)
 
 bench: $(TEST)
 	$(BIN)/python -m pytest tests/bench --benchmark-only $(PYTEST_ARGS)

@@ -7,11 +7,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from repro.base import paths
 
 # Processes that tests start with a cache folder of their own use the compiled loops of all.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(paths.cache_dir()))
+
+# A push is judged by the same examples each time. `make nightly` looks for new ones.
+settings.register_profile("same", derandomize=True)
+settings.register_profile("new")
+settings.load_profile("same")
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,7 @@ POLICIES = {
 }
 #: Ends after all jobs: the engine asks the policy event by event, the clock is not used.
 LATER = {"stop_time": 1e12}
+TIMES = ["start_time", "end_time"]
 
 
 @st.composite
@@ -63,12 +64,25 @@ def settled(trace, lease):
     for unit in (1.0, *np.random.default_rng(0).uniform(0.5, 2.0, 20)):
         scaled = trace.assign(**{name: trace[name] * unit for name in ("submit_time", "duration")})
         fast, slow = both(scaled, make("themis", lease=lease * unit))
-        clock.append(fast.jobs["end_time"].to_numpy() / unit)
-        engine.append(slow.jobs["end_time"].to_numpy() / unit)
+        clock.append(fast.jobs[TIMES].to_numpy() / unit)
+        engine.append(slow.jobs[TIMES].to_numpy() / unit)
     # each with itself: where the two differ in every unit, the test below is to see it
     return all(
-        np.allclose(end, ends[0], rtol=1e-9, atol=1e-7) for ends in (clock, engine) for end in ends
+        np.allclose(run, runs[0], rtol=1e-9, atol=1e-7) for runs in (clock, engine) for run in runs
     )
+
+
+def test_settled_sees_a_tie_that_moves_a_start_and_no_end():
+    trace = pd.DataFrame(
+        {
+            "job_id": [0, 1],
+            "submit_time": [5.0, 15.0],
+            "duration": [23.41387254000142, 17.03881015634168],
+            "num_gpus": [8, 2],
+            "model": ["flat", "flat"],
+        }
+    )
+    assert not settled(trace, **POLICIES["themis"])
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -77,7 +91,7 @@ def settled(trace, lease):
 def test_the_clock_does_what_the_engine_does(name, trace):
     assume(name != "themis" or settled(trace, **POLICIES[name]))
     fast, slow = both(trace, make(name, **POLICIES[name]))
-    for column in ("start_time", "end_time"):
+    for column in TIMES:
         assert fast.jobs[column].to_numpy() == pytest.approx(slow.jobs[column].to_numpy(), abs=1e-7)
     held = [
         (spans["gpus"] * (spans["end"] - spans["start"])).sum() for spans in map(of, (fast, slow))
