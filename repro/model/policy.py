@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from repro.base.errors import PolicyError, refuse_unknown
-from repro.base.typing import Floats
+from repro.base.typing import Floats, Ints
 from repro.model.baseline import Baseline
 from repro.model.cluster.spec import Cluster
 from repro.model.decision import Decision
@@ -286,6 +286,13 @@ class Order(Policy):
         """Key of ``job`` at the present instant, a number or tuple; the smallest key runs first."""
         raise PolicyError(f"ordering policy {self.name!r} defines no `key`")
 
+    def keys(self, view: View, jobs: Ints) -> Floats | None:
+        """Keys of several jobs, (jobs,) or (jobs, numbers of a key); None: the engine calls `key`.
+
+        The engine ignores them for a subclass that overrides `key` but not this method.
+        """
+        return None
+
     def slope(self, view: View, job: int) -> float:
         """Change of a numeric key per second while ``job`` runs."""
         return 0.0
@@ -316,10 +323,15 @@ class Ordering:
         #: makes the selection, for keys that do not change linearly in time. None: the engine uses
         #: its selection for linear keys (`repro.engine.select.ranked.HeapSelection`).
         self.selection: SelectionFactory | None = None
+        self._has_keys = defined_with(policy, "keys", ("key",))
 
     def key(self, job: int, now: float) -> Key:
         """Key of ``job`` at the present instant."""
         return self.policy.key(self.view, job)
+
+    def keys(self, jobs: Ints, now: float) -> Floats | None:
+        """Keys of several jobs as in `Order.keys`; None: the engine calls `key` for each."""
+        return self.policy.keys(self.view, jobs) if self._has_keys else None
 
     def slope(self, job: int) -> float:
         """Change of the key per second while ``job`` runs."""

@@ -46,9 +46,10 @@ class View:
 
     A job
         - ``submit(job)``, ``submits``: submission time, of a job and of all jobs of the trace
-        - ``gpus(job)``, ``widths``: demand (GPUs), of a job and of all jobs of the trace
+        - ``gpus(job)``, ``gpus_of(jobs)``, ``widths``: demand (GPUs), of a job, of several, of all
+          jobs of the trace
         - ``run_seconds(job)``, ``run_seconds_of(jobs)``: time for which a job has held GPUs
-        - ``attained(job)``: attained service (GPU-seconds)
+        - ``attained(job)``, ``attained_of(jobs)``: attained service (GPU-seconds)
         - ``duration(job)``: true duration [duration]
         - ``remaining(job)``, ``remaining_of(jobs)``: true remaining time alone [duration]
         - ``work(full_speed)``: work of all jobs (s on one GPU), from their S(demand) [duration]
@@ -158,6 +159,11 @@ class View:
         """Demand of the job (GPUs)."""
         return self._table.gpus[job]
 
+    def gpus_of(self, jobs: Ints) -> Floats:
+        """Demand of each of ``jobs`` (GPUs), (jobs,)."""
+        gpus: Floats = self._table.derived("gpus", lambda: np.array(self._table.gpus, dtype=float))
+        return gpus[jobs]
+
     @property
     def widths(self) -> Floats:
         """Demand of each job of the trace (GPUs), (jobs,)."""
@@ -242,6 +248,14 @@ class View:
     def attained(self, job: int) -> float:
         """Attained service (GPU-seconds), W_J * t_J of Tiresias."""
         return self._table.attained(job, self.now)
+
+    def attained_of(self, jobs: Ints) -> Floats:
+        """Attained service of each of ``jobs`` (GPU-seconds), (jobs,)."""
+        state = self._table.state
+        present_s = self.now - state.held_since[jobs]
+        present = np.where(state.running[jobs], present_s * state.held_gpus[jobs], 0.0)
+        service: Floats = state.service[jobs] + present
+        return service
 
     def duration(self, job: int) -> float:
         """Duration of the job in the trace (s); input "duration"."""

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from repro.base.errors import PolicyError
 from repro.base.typing import Ints
 from repro.engine.select import queues
+from repro.engine.select.key_errors import bad_key
 from repro.model.jobs import JobTable
 
 #: Initial number of heaps of running jobs; more are added when needed.
@@ -113,10 +113,7 @@ class JobHeaps:
             numbers = ()
         is_valid = bool(numbers) and len(numbers) == self._key_length
         if not is_valid:
-            raise PolicyError(
-                f"policy {self._policy!r}: the key of job {self._table.ids[job]!r} is "
-                f"{key!r}; return a number, or tuples of one fixed length"
-            )
+            raise bad_key(self._policy, self._table.ids[job], key)
         self._slopes[job] = slope
         self._moved.append(job)
         self._next_heaps.append(heap)

@@ -1,5 +1,6 @@
 """Selection by nodes: at every event, consolidated first fit on the empty cluster, in key order."""
 
+from repro.engine.select import kept_list
 from repro.engine.select.resort import Resort
 from repro.model.cluster.spec import Cluster
 from repro.model.jobs import JobTable
@@ -28,12 +29,19 @@ class Refill(Resort):
         #: jobs chosen at the last event, best first
         self._chosen: dict[int, None] = {}
 
-    def _scan(self) -> tuple[list[int], list[int]]:
-        """List the stops and starts of first fit in list order; a gang without nodes is skipped."""
+    def _choose(self, sorts: bool) -> tuple[list[int], list[int]]:
+        """Choose the stops and starts of first fit; a gang without nodes is skipped."""
+        self._length = kept_list.sort(self._list, self._length)
+        ranked: list[int] = self._list.entries[: self._length].tolist()
         before = self._chosen
-        chosen = dict.fromkeys(self.nodes.scan(self._order, self.table.gpus.__getitem__))
+        chosen = dict.fromkeys(self.nodes.scan(ranked, self.table.gpus.__getitem__))
         self._chosen = chosen
-        starts = [job for job in chosen if job not in self._holders]
+        holds = self._holds
+        starts = [job for job in chosen if not holds[job]]
         # stops are recorded in the order of the last event
-        stops = [job for job in before if job in self._holders and job not in chosen]
+        stops = [job for job in before if holds[job] and job not in chosen]
+        for job in stops:
+            holds[job] = False
+        for job in starts:
+            holds[job] = True
         return stops, starts

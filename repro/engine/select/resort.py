@@ -1,6 +1,7 @@
 """Selection by a full sort at every event.
 
-It serves keys that do not change linearly with time, and ties that keep the previous order.
+It serves keys that do not change linearly with time, and ties that keep the previous order. The
+list, its sort and its scan are compiled (`repro.engine.select.kept_list`).
 
 Public simulators sort one list in place, so that ties keep the order of the previous event. A
 demoted job goes to the end of the list. Running jobs may move ahead of waiting jobs. Only the same
@@ -10,6 +11,11 @@ operations on the same list break ties in the same way.
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
+from repro.engine.select import kept_list
+from repro.engine.select.key_errors import bad_key
+from repro.engine.select.kept_list import KeptList
 from repro.model.cluster.spec import Cluster
 from repro.model.jobs import JobTable
 from repro.model.policy import Ordering
@@ -55,12 +61,19 @@ class Resort:
         self.history_ties = history_ties
         self.always_sorts = always_sorts
         self.drifts = drifts
-        #: unfinished jobs, in the order of the last sort
-        self._order: list[int] = []
-        #: jobs that hold GPUs, and among them the jobs whose key changes with time
-        self._holders: set[int] = set()
-        self._drifting: set[int] = set()
-        self._keys: dict[int, Any] = {}
+        #: the list, and memory views of two of its columns; made with the first key
+        self._list: KeptList
+        self._keys: Any
+        self._holds: Any
+        #: numbers of a key of the policy; 0: not known yet
+        self._key_length = 0
+        #: entries of the list, void entries included
+        self._length = 0
+        #: numbers of unfinished jobs, and of jobs that hold GPUs
+        self._count = 0
+        self._holders = 0
+        #: (jobs,): jobs that hold GPUs and whose key changes with time
+        self._drifting = np.zeros(table.count, np.bool_)
         #: total demand of the unfinished jobs (GPUs)
         self._demand = 0
         #: whether a job was moved to the end of the list since the last event
@@ -69,94 +82,119 @@ class Resort:
     @property
     def waits(self) -> bool:
         """Whether a job waits."""
-        return len(self._order) > len(self._holders)
+        return self._count > self._holders
 
     @property
     def running(self) -> Iterable[int]:
         """Jobs that hold GPUs, in the order of the list."""
-        return [job for job in self._order if job in self._holders]
+        if not self._holders:
+            return []
+        self._length = kept_list.drop_void(self._list, self._length)
+        listed = self._list.entries[: self._length]
+        holders: list[int] = listed[self._list.holds[listed]].tolist()
+        return holders
 
     def arrive(self, job: int, now: float) -> None:
         """Append a new job."""
-        self._order.append(job)
         self._read(job, now)
+        self._append(job)
+        self._count += 1
         self._demand += self.table.gpus[job]
 
     def finish(self, job: int) -> None:
         """Remove a finished job."""
-        self._order.remove(job)
-        self._holders.discard(job)
-        self._drifting.discard(job)
-        del self._keys[job]
+        self._list.position[job] = -1
+        self._holders -= self._holds[job]
+        self._holds[job] = False
+        self._drifting[job] = False
+        self._count -= 1
         self._demand -= self.table.gpus[job]
 
     def move(self, job: int, now: float) -> None:
         """Move a demoted or promoted job to the end of the list."""
-        self._order.remove(job)
-        self._order.append(job)
+        self._append(job)
         self._moved = True
         self._update(job, now)
 
     def select(self, now: float) -> tuple[list[int], list[int]]:
         """Sort and scan the list; return the jobs that stop and the jobs that start."""
+        sorts = self.always_sorts or self._demand > self.capacity
+        if not self._count or not (sorts or self.waits or self._moved):
+            return [], []
+        if sorts:
+            self._read_drifting(now)
+        stops, starts = self._choose(sorts)
+        self._moved = False
+        self._holders += len(starts) - len(stops)
         ordering = self.ordering
-        holders = self._holders
-        stops: list[int] = []
-        if self._demand <= self.capacity and not self.always_sorts:
-            starts = [job for job in self._order if job not in holders] if self.waits else []
-        else:
-            for job in self._drifting:
-                self._read(job, now)
-            self._order.sort(key=self._keys.__getitem__)
-            stops, starts = self._scan()
         for job in stops:
-            holders.discard(job)
             ordering.stop(job, now)
             self._update(job, now)
         for job in starts:
-            holders.add(job)
             ordering.start(job, now)
             self._update(job, now)
-        if self.partition and (starts or stops or self._moved):
-            self._moved = False
-            running = [job for job in self._order if job in holders]
-            waiting = [job for job in self._order if job not in holders]
-            # the next stable sort restores the order of unequal keys
-            self._order = running + waiting
         return stops, starts
 
-    def _scan(self) -> tuple[list[int], list[int]]:
-        """List the stops and starts of a scan in list order; jobs that do not fit are skipped."""
-        gpus = self.table.gpus
-        holders = self._holders
-        free = self.capacity
-        starts: list[int] = []
-        stops: list[int] = []
-        kept = 0
-        for job in self._order:
-            demand = gpus[job]
-            if demand <= free:
-                free -= demand
-                if job in holders:
-                    kept += 1
-                else:
-                    starts.append(job)
-            elif job in holders:
-                stops.append(job)
-            # no GPU is idle and all jobs that hold GPUs have been scanned
-            elif not free and kept + len(stops) == len(holders):
-                break
-        return stops, starts
+    def _choose(self, sorts: bool) -> tuple[list[int], list[int]]:
+        """Choose the stops and starts in list order; jobs that do not fit are skipped."""
+        self._length, num_stops, num_starts = kept_list.select(
+            self._list,
+            self._length,
+            self.capacity,
+            self._holders,
+            sorts,
+            self.partition,
+            self._moved,
+        )
+        return self._list.stops[:num_stops].tolist(), self._list.starts[:num_starts].tolist()
+
+    def _append(self, job: int) -> None:
+        """Add a job at the end of the list; its earlier entry becomes void."""
+        if self._length == len(self._list.entries):
+            self._length = kept_list.drop_void(self._list, self._length)
+        self._list.entries[self._length] = job
+        self._list.position[job] = self._length
+        self._length += 1
 
     def _read(self, job: int, now: float) -> None:
-        """Read the key of a job. Without ``history_ties`` the row number breaks ties."""
+        """Store the key that a job has now."""
         key = self.ordering.key(job, now)
-        self._keys[job] = key if self.history_ties else (key, job)
+        numbers = key if isinstance(key, tuple) else (key,)
+        if not self._key_length:
+            self._make_list(len(numbers))
+        try:
+            for column, value in enumerate(numbers):
+                self._keys[job, column] = value
+        except (TypeError, ValueError, IndexError):
+            numbers = ()
+        if not numbers or len(numbers) != self._key_length:
+            raise bad_key(self.ordering.policy.name, self.table.ids[job], key)
+
+    def _make_list(self, key_length: int) -> None:
+        """Make the list for keys of a length. Without ``history_ties`` row numbers break ties."""
+        self._key_length = key_length
+        gpus = np.array(self.table.gpus, dtype=np.int64)
+        self._list = kept_list.empty(gpus, key_length + (not self.history_ties))
+        if not self.history_ties:
+            self._list.key[:, key_length] = np.arange(len(gpus))
+        columns: tuple[Any, Any] = self._list.key, self._list.holds
+        self._keys = memoryview(columns[0])
+        self._holds = memoryview(columns[1])
+
+    def _read_drifting(self, now: float) -> None:
+        """Read the keys that change with time, all at once if the ordering can."""
+        listed = self._list.entries[: self._length]
+        jobs = listed[self._drifting[listed]]
+        if not len(jobs):
+            return
+        keys = self.ordering.keys(jobs, now)
+        if keys is None:
+            for job in jobs.tolist():
+                self._read(job, now)
+        else:
+            self._list.key[jobs, : self._key_length] = keys.reshape(len(jobs), self._key_length)
 
     def _update(self, job: int, now: float) -> None:
         """Read the key of a job that started, stopped or moved, and whether the key now changes."""
         self._read(job, now)
-        if job in self._holders and (self.drifts is None or self.drifts(job)):
-            self._drifting.add(job)
-        else:
-            self._drifting.discard(job)
+        self._drifting[job] = self._holds[job] and (self.drifts is None or self.drifts(job))

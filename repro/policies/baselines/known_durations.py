@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
+from repro.base.typing import Floats, Ints
 from repro.engine.select.refill import Refill
 from repro.engine.select.resort import Resort
 from repro.model.policy import LinearKey, Order, Ordering, register
@@ -80,6 +81,10 @@ class SRTF(KnownDuration):
         """Remaining time (s)."""
         return view.remaining(job)
 
+    def keys(self, view: View, jobs: Ints) -> Floats:
+        """Remaining times (s), (jobs,)."""
+        return view.remaining_of(jobs)
+
     def slope(self, view: View, job: int) -> float:
         """Change of the remaining time per second of running: minus the rate."""
         return -view.rate(job)
@@ -97,6 +102,10 @@ class SRSF(KnownDuration):
     def key(self, view: View, job: int) -> float:
         """Remaining service (GPU-seconds)."""
         return view.gpus(job) * view.remaining(job)
+
+    def keys(self, view: View, jobs: Ints) -> Floats:
+        """Remaining services (GPU-seconds), (jobs,)."""
+        return view.gpus_of(jobs) * view.remaining_of(jobs)
 
     def slope(self, view: View, job: int) -> float:
         """Change of the remaining service per second of running: minus demand times rate."""

@@ -5,19 +5,20 @@ s_1 + ... + s_k. For an attained service a let i = #{s <= a}, so that n - i samp
 """
 
 from bisect import bisect_right
-from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
+from typing import NamedTuple
 
 import numpy as np
 
-from repro.base.typing import Array
-
-#: Index of a job by its attained service (GPU-seconds), larger first; 0 beyond the last sample.
-Index = Callable[[float], float]
+from repro.base.compiled import njit
+from repro.base.typing import Array, Floats, Ints
 
 
-class _Samples:
-    """Samples in ascending order and their prefix sums, each as an array and as a list."""
+class Index:
+    """Index of a job by its attained service (GPU-seconds), larger first; 0 beyond the last sample.
+
+    It keeps the samples in ascending order and their prefix sums, each as an array and as a list.
+    """
 
     def __init__(self, samples: Array) -> None:
         self.values = np.sort(samples)
@@ -27,8 +28,30 @@ class _Samples:
         self.value_list: list[float] = self.values.tolist()
         self.sum_list: list[float] = self.sums.tolist()
 
+    def __call__(self, attained: float) -> float:
+        """Index at an attained service (GPU-seconds)."""
+        raise NotImplementedError
 
-class GittinsIndex(_Samples):
+    def of(self, attained: Floats) -> Floats:
+        """Indices at several attained services (GPU-seconds), (jobs,)."""
+        return np.array([self(service) for service in attained.tolist()])
+
+
+class _Hull(NamedTuple):
+    """Samples, prefix sums and hull of a `GittinsIndex`."""
+
+    #: (n,): s_1, ..., s_n
+    values: Floats
+    #: (n + 1,): C_0, ..., C_n
+    sums: Floats
+    #: (points,): sample, X and rank of each point, and next vertex of the hull of the points after
+    unique: Floats
+    x: Floats
+    y: Ints
+    next_vertex: Ints
+
+
+class GittinsIndex(Index):
     """G(a) = sup over D of P(S - a <= D | S > a) / E[min(S - a, D) | S > a].
 
     Building takes O(n log n), a look-up O(log n) and a short walk along a convex hull. With X_l =
@@ -52,61 +75,111 @@ class GittinsIndex(_Samples):
 
     def __init__(self, samples: Array, delta: float | None = None) -> None:
         super().__init__(samples)
-        self.delta = delta
-        if delta is None:
-            self._build_hull()
+        self.delta = 0.0 if delta is None else float(delta)
+        self._hull = self._with_hull() if delta is None else self._without_hull()
 
-    def _build_hull(self) -> None:
+    def _without_hull(self) -> _Hull:
+        """Samples for one quantum, which needs no hull."""
+        numbers = np.zeros(0)
+        ranks = np.zeros(0, np.int64)
+        return _Hull(self.values, self.sums, numbers, numbers, ranks, ranks)
+
+    def _with_hull(self) -> _Hull:
         """Link the point of every sample to the next vertex of the hull of the points after it."""
         values = self.values
         ranks = np.arange(1, self.n + 1)
         x = self.sums[1:] + values * (self.n - ranks)
         # Equal samples make one point, that of the last.
         is_last = np.append(values[1:] > values[:-1], True)
-        self.x: list[float] = x[is_last].tolist()
-        self.y: list[int] = ranks[is_last].tolist()
-        self.unique: list[float] = values[is_last].tolist()
-        count = len(self.x)
-        self.next_vertex = [count] * count
+        point_x: list[float] = x[is_last].tolist()
+        point_y: list[int] = ranks[is_last].tolist()
+        count = len(point_x)
+
+        def slope(point: int, other: int) -> float:
+            """Slope from one point to another."""
+            return (point_y[other] - point_y[point]) / (point_x[other] - point_x[point])
+
+        next_vertex = [count] * count
         for point in range(count - 2, -1, -1):
             vertex = point + 1
-            following = self.next_vertex[vertex]
-            while following < count and self._slope(point, following) >= self._slope(point, vertex):
+            following = next_vertex[vertex]
+            while following < count and slope(point, following) >= slope(point, vertex):
                 vertex = following
-                following = self.next_vertex[vertex]
-            self.next_vertex[point] = vertex
-
-    def _slope(self, point: int, other: int) -> float:
-        """Slope from one point to another."""
-        return (self.y[other] - self.y[point]) / (self.x[other] - self.x[point])
+                following = next_vertex[vertex]
+            next_vertex[point] = vertex
+        return _Hull(
+            values=values,
+            sums=self.sums,
+            unique=values[is_last],
+            x=x[is_last],
+            y=ranks[is_last],
+            next_vertex=np.array(next_vertex, np.int64),
+        )
 
     def __call__(self, attained: float) -> float:
-        i = bisect_right(self.value_list, attained)
-        if i == self.n:
-            return 0.0
-        if self.delta is not None:
-            return self._ratio(attained, i, self.delta)
-        x = self.sum_list[i] + attained * (self.n - i)
-        vertex = bisect_right(self.unique, attained)
-        supremum = 0.0
-        while vertex < len(self.x):
-            slope = (self.y[vertex] - i) / (self.x[vertex] - x)
-            if slope < supremum:
-                break
-            supremum = slope
-            vertex = self.next_vertex[vertex]
-        return supremum
+        return float(self.of(np.array([attained], dtype=float))[0])
 
-    def _ratio(self, attained: float, i: int, delta: float) -> float:
-        """Ratio for the quantum ``delta``, with i = #{s <= attained}."""
-        k = bisect_right(self.value_list, attained + delta)
-        # without longer samples the product would be nan for an infinite delta
-        beyond = delta * (self.n - k) if k < self.n else 0.0
-        service = self.sum_list[k] - self.sum_list[i] - attained * (k - i) + beyond
-        return (k - i) / service
+    def of(self, attained: Floats) -> Floats:
+        """Indices at several attained services (GPU-seconds), (jobs,)."""
+        indices = np.empty(len(attained))
+        _gittins(self._hull, self.delta, attained, indices)
+        return indices
 
 
-class MeanServiceIndex(_Samples):
+@njit()
+def _gittins(hull: _Hull, delta: float, attained: Floats, indices: Floats) -> None:
+    """Fill ``indices`` at several attained services; without a hull for the quantum ``delta``."""
+    for row in range(len(attained)):
+        i = _count_up_to(hull.values, attained[row])
+        if i == len(hull.values):
+            indices[row] = 0.0
+        elif len(hull.x) == 0:
+            indices[row] = _ratio(hull, attained[row], i, delta)
+        else:
+            indices[row] = _supremum(hull, attained[row], i)
+
+
+@njit()
+def _count_up_to(values: Floats, bound: float) -> int:
+    """Number of ascending values up to a bound."""
+    low = 0
+    high = len(values)
+    while low < high:
+        middle = (low + high) // 2
+        if bound < values[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@njit()
+def _supremum(hull: _Hull, attained: float, i: int) -> float:
+    """Slope of the tangent to the hull, with i = #{s <= attained}."""
+    x = hull.sums[i] + attained * (len(hull.values) - i)
+    vertex = _count_up_to(hull.unique, attained)
+    supremum = 0.0
+    while vertex < len(hull.x):
+        slope = (hull.y[vertex] - i) / (hull.x[vertex] - x)
+        if slope < supremum:
+            break
+        supremum = slope
+        vertex = hull.next_vertex[vertex]
+    return supremum
+
+
+@njit()
+def _ratio(hull: _Hull, attained: float, i: int, delta: float) -> float:
+    """Ratio for the quantum ``delta``, with i = #{s <= attained}."""
+    n = len(hull.values)
+    k = _count_up_to(hull.values, attained + delta)
+    # without longer samples the product would be nan for an infinite delta
+    beyond = delta * (n - k) if k < n else 0.0
+    service = hull.sums[k] - hull.sums[i] - attained * (k - i) + beyond
+    return (k - i) / service
+
+
+class MeanServiceIndex(Index):
     """G(a) = 1 / E[S | S > a], an index that drops as the attained service passes each sample.
 
     It yields the 2D-Gittins schedule of Tiresias, Figure 7. The literal formula does not.
@@ -123,8 +196,15 @@ class MeanServiceIndex(_Samples):
             return 0.0
         return (self.n - i) / (self.sum_list[self.n] - self.sum_list[i])
 
+    def of(self, attained: Floats) -> Floats:
+        """Indices at several attained services (GPU-seconds), (jobs,)."""
+        i = np.searchsorted(self.values, attained, side="right")
+        longer = self.n - i
+        service = np.where(longer > 0, self.sums[-1] - self.sums[i], 1.0)
+        return longer / service
 
-class TotalServiceIndex(_Samples):
+
+class TotalServiceIndex(Index):
     """G(a) = sup over D of P(S - a <= D | S > a) / E[S if S - a <= D else D | S > a].
 
     The public simulator computes this ratio, with roundings and for one quantum. Like
@@ -146,7 +226,7 @@ class TotalServiceIndex(_Samples):
         return float(((k - i) / service).max())
 
 
-class TotalServiceTable(_Samples):
+class TotalServiceTable(Index):
     """Index table of the public simulator: one quantum D, E of S instead of S - a, rounded.
 
     For each sample v, with a = v - 1, i = #{s <= a} and k = #{s <= a + D} (n - 1 if a + D is above
@@ -179,10 +259,16 @@ class TotalServiceTable(_Samples):
                 probabilities.tolist(), expected_services.tolist(), strict=True
             )
         ]
+        self._entries = np.array([*self.index, 0.0])
 
     def __call__(self, attained: float) -> float:
         i = bisect_right(self.value_list, attained)
         return self.index[i] if i < len(self.index) else 0.0
+
+    def of(self, attained: Floats) -> Floats:
+        """Indices at several attained services (GPU-seconds), (jobs,)."""
+        entries: Floats = self._entries[np.searchsorted(self.values, attained, side="right")]
+        return entries
 
 
 def _rounded(value: float, digits: int) -> float:

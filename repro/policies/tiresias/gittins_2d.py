@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from repro.base.errors import ParamError
-from repro.base.typing import Array
+from repro.base.typing import Array, Floats, Ints
 from repro.engine.select.resort import Resort
 from repro.model.policy import Key, Order, Ordering, register
 from repro.model.settings import Above
@@ -99,3 +99,7 @@ class _Ordering(Ordering):
 
     def key(self, job: int, now: float) -> Key:
         return -self.index(self.view.attained(job))
+
+    def keys(self, jobs: Ints, now: float) -> Floats:
+        """Keys of several jobs, (jobs,)."""
+        return -self.index.of(self.view.attained_of(jobs))

@@ -14,18 +14,22 @@ Ties: order in the trace. With ``history_ties`` a queue is a list that keeps its
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from heapq import heappop, heappush
 from itertools import pairwise
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
 
 from repro.base.errors import ParamError
+from repro.base.typing import Floats, Ints
 from repro.engine.select.resort import Resort
 from repro.model.policy import Key, LinearKey, Order, Ordering, register
 from repro.model.rules import Completions
 from repro.model.settings import Above
 from repro.model.view import View
 from repro.policies.tiresias._gittins import Index
+from repro.policies.tiresias._queue_state import QueueState, demote, next_demotion
 
 _SIMULATOR = {
     "thresholds": (3250.0, 7200.0),
@@ -131,30 +135,6 @@ class TiresiasL(Order):
         return _Queues(self, view)
 
 
-@dataclass(slots=True)
-class _JobState:
-    """Queue, executed time and waiting time of a job."""
-
-    #: start of the present wait, or of the last one
-    wait_since: float
-    queue: int = 0
-    #: executed time t_J (s) until the present start, or until now if the job waits
-    executed_before: float = 0.0
-    #: present start; None while the job waits
-    run_since: float | None = None
-    first_start: float = math.inf
-    #: waiting time (s) before ``wait_since``
-    waited_before: float = 0.0
-    #: version of the job's entry in the calendar; entries of other versions are void
-    stamp: int = 0
-
-    def executed(self, now: float) -> float:
-        """Time t_J that the job has executed (s)."""
-        if self.run_since is None:
-            return self.executed_before
-        return self.executed_before + (now - self.run_since)
-
-
 class _Queues(Ordering):
     """Queues of a `TiresiasL` policy, with a calendar of demotions and promotions."""
 
@@ -167,7 +147,11 @@ class _Queues(Ordering):
         self.skip_queues = policy.skip_queues
         self.cumulative = bool(policy.cumulative_waiting)
         self.history_ties = bool(policy.history_ties)
-        self.states: dict[int, _JobState] = {}
+        self.state = QueueState.of(view)
+        # entries of memory views are Python numbers, read three times as fast as those of arrays
+        arrays: tuple[Any, ...] = self.state
+        self.queue, self.runs, self.since, self.executed, *others = map(memoryview, arrays)
+        self.waited, self.first_start, self.stamp, self.gpus = others
         #: heap of (instant, job, stamp): coming demotions and promotions
         self._calendar: list[tuple[float, int, int]] = []
         #: overdue promotions as (job, stamp), which cause no wake-up and apply at the next event
@@ -183,7 +167,7 @@ class _Queues(Ordering):
 
     def _drifts(self, job: int) -> bool:
         """Whether the key of a running job changes with time."""
-        return self.indices is not None and self.indices[self.states[job].queue] is not None
+        return self.indices is not None and self.indices[self.queue[job]] is not None
 
     def key(self, job: int, now: float) -> Key:
         """Queue, then Gittins index (largest first) or first start, then submission.
@@ -191,68 +175,93 @@ class _Queues(Ordering):
         A queue without an index goes by first start. With ``history_ties`` and no index at all, the
         key is the queue alone, as the list of the queue keeps the order of its jobs.
         """
-        state = self.states[job]
+        queue = self.queue[job]
         if self.history_ties and self.indices is None:
-            return (state.queue,)
-        index = self.indices[state.queue] if self.indices is not None else None
+            return (queue,)
+        index = self.indices[queue] if self.indices is not None else None
         if index is None:
-            rank = state.first_start
+            rank = self.first_start[job]
         else:
-            rank = -index(state.executed(now) * self.view.gpus(job))
-        return state.queue, rank, self.view.submit(job)
+            rank = -index(self._executed(job, now) * self.gpus[job])
+        return queue, rank, self.view.submit(job)
+
+    def keys(self, jobs: Ints, now: float) -> Floats:
+        """Keys of jobs that drift, (jobs, 3): they run in queues with an index."""
+        assert self.indices is not None, "keys drift by their index"
+        queues = self.state.queue[jobs]
+        services = self.state.services(jobs, now)
+        keys = np.empty((len(jobs), 3))
+        keys[:, 0] = queues
+        keys[:, 2] = self._submits[jobs]
+        for queue in np.unique(queues).tolist():
+            index = self.indices[queue]
+            assert index is not None, "a queue without an index does not drift"
+            inside = queues == queue
+            keys[inside, 1] = -index.of(services[inside])
+        return keys
+
+    @cached_property
+    def _submits(self) -> Floats:
+        """Submission of each job (s), (jobs,)."""
+        return self.view.submits
+
+    def _executed(self, job: int, now: float) -> float:
+        """Time t_J that a job has executed (s)."""
+        executed: float = self.executed[job]
+        return executed + (now - self.since[job]) if self.runs[job] else executed
 
     def arrive(self, job: int, now: float) -> None:
         """Enter queue 1 (number 0)."""
-        self.states[job] = _JobState(wait_since=now)
+        self.since[job] = now
 
     def start(self, job: int, now: float) -> None:
         """Count executed time from now on."""
-        state = self.states[job]
-        state.first_start = min(state.first_start, now)
-        state.run_since = now
+        self.first_start[job] = min(self.first_start[job], now)
         if not self.cumulative:
-            state.waited_before = 0.0
-        elif state.executed_before > 0:
-            state.waited_before += now - state.wait_since
-        self._schedule(job, state, now)
+            self.waited[job] = 0.0
+        elif self.executed[job] > 0:
+            self.waited[job] += now - self.since[job]
+        self.runs[job] = True
+        self.since[job] = now
+        self._schedule(job, now)
 
     def stop(self, job: int, now: float) -> None:
         """Count waiting time from now on."""
-        state = self.states[job]
-        state.executed_before = state.executed(now)
-        state.run_since = None
-        state.wait_since = now
-        self._schedule(job, state, now)
+        self.executed[job] = self._executed(job, now)
+        self.runs[job] = False
+        self.since[job] = now
+        self._schedule(job, now)
 
     def finish(self, job: int, now: float) -> None:
-        del self.states[job]
+        """Void the entry of a job in the calendar."""
+        self.stamp[job] += 1
 
-    def _schedule(self, job: int, state: _JobState, now: float) -> None:
+    def _schedule(self, job: int, now: float) -> None:
         """Void the entry of a job in the calendar, and enter its demotion or promotion."""
-        state.stamp += 1
-        if state.run_since is None:
-            self._schedule_promotion(job, state, now)
-        elif self.limits[state.queue] < math.inf:
-            self._schedule_demotion(job, state, state.run_since)
+        self.stamp[job] += 1
+        if not self.runs[job]:
+            self._schedule_promotion(job, now)
+        elif self.limits[self.queue[job]] < math.inf:
+            self._schedule_demotion(job)
 
-    def _schedule_promotion(self, job: int, state: _JobState, now: float) -> None:
+    def _schedule_promotion(self, job: int, now: float) -> None:
         """Enter the promotion of a waiting job that has run before."""
-        promotable = state.executed_before > 0 and (not self.cumulative or state.queue > 0)
+        promotable = self.executed[job] > 0 and (not self.cumulative or self.queue[job] > 0)
         if not promotable or self.knob == math.inf:
             return
-        limit = self.knob * state.executed_before
+        limit = self.knob * self.executed[job]
         if self.cumulative:
             limit = math.floor(limit)
-        instant = state.wait_since + limit - state.waited_before
+        instant = self.since[job] + limit - self.waited[job]
         if instant > now:
-            heappush(self._calendar, (instant, job, state.stamp))
+            heappush(self._calendar, (instant, job, self.stamp[job]))
         else:
-            self._overdue.append((job, state.stamp))
+            self._overdue.append((job, self.stamp[job]))
 
-    def _schedule_demotion(self, job: int, state: _JobState, run_since: float) -> None:
+    def _schedule_demotion(self, job: int) -> None:
         """Enter the demotion of a running job, when its attained service reaches the limit."""
-        seconds = self.limits[state.queue] / self.view.gpus(job) - state.executed_before
-        heappush(self._calendar, (run_since + seconds, job, state.stamp))
+        seconds = self.limits[self.queue[job]] / self.gpus[job] - self.executed[job]
+        heappush(self._calendar, (self.since[job] + seconds, job, self.stamp[job]))
 
     def moves(self, now: float) -> list[int]:
         """Demote and promote the jobs that are due, and list them in order of arrival."""
@@ -262,26 +271,30 @@ class _Queues(Ordering):
         while self._calendar and self._calendar[0][0] <= now:
             entries.append(heappop(self._calendar)[1:])
         for job, stamp in entries:
-            state = self.states.get(job)
-            if state is None or state.stamp != stamp:
+            if self.stamp[job] != stamp:
                 continue
             moved.add(job)
-            if state.run_since is None:
-                self.states[job] = _JobState(
-                    wait_since=now, first_start=state.first_start, stamp=stamp + 1
-                )
-                self.view.note_promotion(job)
+            if self.runs[job]:
+                self.queue[job] += 1
+                self._schedule(job, now)
             else:
-                state.queue += 1
-                self._schedule(job, state, now)
+                self._promote(job, now)
         return sorted(moved)
+
+    def _promote(self, job: int, now: float) -> None:
+        """Move a waiting job to queue 1 (number 0), and set its times to 0."""
+        self.queue[job] = 0
+        self.executed[job] = 0.0
+        self.waited[job] = 0.0
+        self.since[job] = now
+        self.stamp[job] += 1
+        self.view.note_promotion(job)
 
     def wake(self, now: float) -> float:
         """Next instant of the calendar."""
         while self._calendar:
             instant, job, stamp = self._calendar[0]
-            state = self.states.get(job)
-            if state is not None and state.stamp == stamp:
+            if self.stamp[job] == stamp:
                 return instant
             heappop(self._calendar)
         return math.inf
@@ -292,56 +305,63 @@ class _DemotionAtEvents(_Queues):
 
     def __init__(self, policy: TiresiasL, view: View) -> None:
         super().__init__(policy, view)
-        #: running jobs in any queue but the last
-        self._demotable: dict[int, _JobState] = {}
+        self._limits = np.array(self.limits, dtype=float)
+        #: running jobs in any queue but the last, as keys, and as an array while they stay the same
+        self._demotable: dict[int, None] = {}
+        self._demotable_jobs: Ints | None = None
+        #: space for the jobs that one event demotes
+        self._demoted = np.zeros(len(self.gpus), np.int64)
 
     def finish(self, job: int, now: float) -> None:
         super().finish(job, now)
-        self._demotable.pop(job, None)
+        self._unlist(job)
 
-    def _schedule(self, job: int, state: _JobState, now: float) -> None:
+    def _schedule(self, job: int, now: float) -> None:
         """Void the entry of a job in the calendar. Enter its promotion, or list it as demotable."""
-        self._demotable.pop(job, None)
-        super()._schedule(job, state, now)
+        self._unlist(job)
+        super()._schedule(job, now)
 
-    def _schedule_demotion(self, job: int, state: _JobState, run_since: float) -> None:
+    def _schedule_demotion(self, job: int) -> None:
         """List a running job as demotable. Every event compares it with its limit."""
-        self._demotable[job] = state
+        self._demotable[job] = None
+        self._demotable_jobs = None
+
+    def _unlist(self, job: int) -> None:
+        """Take a job off the list of demotable jobs."""
+        if job in self._demotable:
+            del self._demotable[job]
+            self._demotable_jobs = None
+
+    def _listed(self) -> Ints:
+        """Demotable jobs."""
+        if self._demotable_jobs is None:
+            self._demotable_jobs = np.fromiter(self._demotable, np.int64, len(self._demotable))
+        return self._demotable_jobs
 
     def moves(self, now: float) -> list[int]:
         """Promote the jobs that are due, then demote the jobs at or beyond their limits."""
-        moved = set(super().moves(now))
-        for job, state in list(self._demotable.items()):
-            assert state.run_since is not None
-            executed = state.executed_before + now - state.run_since
-            limit = self.limits[state.queue]
-            gpus = self.view.gpus(job)
-            is_due = executed * gpus >= limit
-            if self.rounds_up:
-                # Summed times may stay a rounding error short of the limit for ever. So a demotion
-                # is also due once its instant in `wake` has come.
-                is_due = is_due or math.ceil(limit / gpus) - executed + now <= now
-                state.executed_before = executed
-                state.run_since = now
-            if is_due:
-                state.queue += 1
-                while self.skip_queues and executed * gpus >= self.limits[state.queue]:
-                    state.queue += 1
-                moved.add(job)
-                if self.limits[state.queue] == math.inf:
-                    del self._demotable[job]
-        return sorted(moved)
+        moved = super().moves(now)
+        if not self._demotable:
+            return moved
+        num_demoted = demote(
+            self.state,
+            self._listed(),
+            self._limits,
+            now,
+            self.rounds_up,
+            self.skip_queues,
+            self._demoted,
+        )
+        demoted = self._demoted[:num_demoted].tolist()
+        for job in demoted:
+            if self.limits[self.queue[job]] == math.inf:
+                self._unlist(job)
+        return sorted(moved + demoted)
 
     def wake(self, now: float) -> float:
         """Next promotion, or the simulator's own wake-up for a demotion."""
         wake = super().wake(now)
-        for job, state in self._demotable.items():
-            executed = state.executed(now)
-            limit = self.limits[state.queue]
-            gpus = self.view.gpus(job)
-            if self.rounds_up:
-                seconds = math.ceil(limit / gpus) - executed
-                wake = min(wake, seconds + now)
-            else:
-                wake = min(wake, now + max(1, (limit - executed) // gpus))
+        if self._demotable:
+            demotion = next_demotion(self.state, self._listed(), self._limits, now, self.rounds_up)
+            wake = min(wake, demotion)
         return wake

@@ -1,0 +1,13 @@
+"""Error of a key that compiled selections cannot store."""
+
+from typing import Any
+
+from repro.base.errors import PolicyError
+
+
+def bad_key(policy: str, job_id: object, key: Any) -> PolicyError:
+    """Error of a key that is neither a number nor a tuple of as many numbers as other keys."""
+    return PolicyError(
+        f"policy {policy!r}: the key of job {job_id!r} is {key!r}; return a number, or tuples of "
+        f"one fixed length"
+    )
