@@ -22,7 +22,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from repro.base.errors import ParamError
-from repro.base.typing import Floats, Ints
+from repro.base.typing import Flags, Floats, Ints
 from repro.engine.select.resort import Resort
 from repro.model.policy import Key, LinearKey, Order, Ordering, register
 from repro.model.rules import Completions
@@ -187,18 +187,24 @@ class _Queues(Ordering):
 
     def keys(self, jobs: Ints, now: float) -> Floats:
         """Keys of jobs that drift, (jobs, 3): they run in queues with an index."""
-        assert self.indices is not None, "keys drift by their index"
         queues = self.state.queue[jobs]
         services = self.state.services(jobs, now)
         keys = np.empty((len(jobs), 3))
         keys[:, 0] = queues
         keys[:, 2] = self._submits[jobs]
-        for queue in np.unique(queues).tolist():
-            index = self.indices[queue]
-            assert index is not None, "a queue without an index does not drift"
-            inside = queues == queue
+        for index, has_index in self._queues_by_index:
+            inside = has_index[queues]
             keys[inside, 1] = -index.of(services[inside])
         return keys
+
+    @cached_property
+    def _queues_by_index(self) -> list[tuple[Index, Flags]]:
+        """Each index, and whether each queue goes by it, (queues,)."""
+        indices = self.indices or ()
+        distinct = {id(index): index for index in indices if index is not None}
+        return [
+            (index, np.array([other is index for other in indices])) for index in distinct.values()
+        ]
 
     @cached_property
     def _submits(self) -> Floats:
