@@ -61,6 +61,28 @@ def test_philly(benchmark, mirror, cluster, policy, limit, held, preemptions):
     assert cost <= limit
 
 
+@pytest.mark.parametrize(
+    ("policy", "limit", "preemptions"),
+    [
+        ("tiresias-l", 16, 4_274),
+        ("tiresias-g", 40, 9_890),
+        ("srtf", 20, 15_242),
+        ("srsf", 20, 7_393),
+        ("gittins-2d", 50, 9_909),
+    ],
+)
+def test_philly_under_rules_tiresias(benchmark, mirror, policy, limit, preemptions):
+    """Orders that keep one list of unfinished jobs, event by event."""
+    trace = load(mirror / PHILLY, "philly").head(10_000)
+    simulate(trace.head(300), "60x8", policy, rules="tiresias")
+    name = f"philly {policy}, 60x8, rules tiresias"
+    cost, result = measure(benchmark, name, 1, simulate, trace, "60x8", policy, rules="tiresias")
+    found = result.summary()
+    assert found["n_finished"] == len(trace)
+    assert found["preemptions"] == preemptions
+    assert cost <= limit
+
+
 def crowd(jobs, gpus, runs=1):
     """Simulate generated jobs in a process of their own."""
     command = [sys.executable, str(HERE / "million.py"), str(jobs), str(gpus), str(runs)]

@@ -176,7 +176,7 @@ def _ratio(hull: _Hull, attained: float, i: int, delta: float) -> float:
     # without longer samples the product would be nan for an infinite delta
     beyond = delta * (n - k) if k < n else 0.0
     service = hull.sums[k] - hull.sums[i] - attained * (k - i) + beyond
-    return (k - i) / service
+    return float((k - i) / service)
 
 
 class MeanServiceIndex(Index):

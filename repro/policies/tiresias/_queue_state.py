@@ -112,9 +112,7 @@ def demote(
 
 
 @njit()
-def next_demotion(
-    s: QueueState, jobs: Ints, limits: Floats, now: float, rounds_up: bool
-) -> float:
+def next_demotion(s: QueueState, jobs: Ints, limits: Floats, now: float, rounds_up: bool) -> float:
     """Wake-up of the public simulators for the next demotion (s); see `demote`."""
     wake = np.inf
     for job in jobs:

@@ -150,8 +150,9 @@ class _Queues(Ordering):
         self.state = QueueState.of(view)
         # entries of memory views are Python numbers, read three times as fast as those of arrays
         arrays: tuple[Any, ...] = self.state
-        self.queue, self.runs, self.since, self.executed, *others = map(memoryview, arrays)
-        self.waited, self.first_start, self.stamp, self.gpus = others
+        columns: list[Any] = [memoryview(array) for array in arrays]
+        self.queue, self.runs, self.since, self.executed = columns[:4]
+        self.waited, self.first_start, self.stamp, self.gpus = columns[4:]
         #: heap of (instant, job, stamp): coming demotions and promotions
         self._calendar: list[tuple[float, int, int]] = []
         #: overdue promotions as (job, stamp), which cause no wake-up and apply at the next event

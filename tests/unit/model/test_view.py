@@ -175,6 +175,8 @@ def test_of_many_jobs_it_says_what_it_says_of_each():
             rows = np.array(view.jobs, dtype=np.int64)
             assert view.remaining_of(rows).tolist() == [view.remaining(job) for job in view.jobs]
             assert view.run_seconds_of(rows).tolist() == [view.run_seconds(j) for j in view.jobs]
+            assert view.attained_of(rows).tolist() == [view.attained(job) for job in view.jobs]
+            assert view.gpus_of(rows).tolist() == [view.gpus(job) for job in view.jobs]
             return RunSet(view.jobs[::-1])
 
     simulate(small_trace(), "1x4", Counting())

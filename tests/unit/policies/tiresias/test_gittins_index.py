@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repro.policies.tiresias._gittins import GittinsIndex, MeanServiceIndex, TotalServiceTable
+from repro.policies.tiresias._gittins import (
+    GittinsIndex,
+    MeanServiceIndex,
+    TotalServiceIndex,
+    TotalServiceTable,
+)
 
 SAMPLES = st.lists(st.integers(1, 60), min_size=1, max_size=25)
 
@@ -85,3 +90,20 @@ def test_the_table_of_one_sample():
     table = TotalServiceTable(np.array([5.0]), 10.0)
     assert table(0) == 0.0
     assert table(5) == 0.0
+
+
+@pytest.mark.parametrize(
+    "make_index",
+    [
+        GittinsIndex,
+        lambda samples: GittinsIndex(samples, 20.0),
+        MeanServiceIndex,
+        TotalServiceIndex,
+        lambda samples: TotalServiceTable(samples, 20.0),
+    ],
+)
+@given(samples=SAMPLES, attained=st.lists(st.floats(0, 70) | st.integers(0, 70), max_size=9))
+@settings(max_examples=50, deadline=None)
+def test_indices_at_several_services_are_those_at_each(make_index, samples, attained):
+    index = make_index(np.array(samples, float))
+    assert index.of(np.array(attained, float)).tolist() == [index(service) for service in attained]
