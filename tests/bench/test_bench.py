@@ -64,11 +64,11 @@ def test_philly(benchmark, mirror, cluster, policy, limit, held, preemptions):
 @pytest.mark.parametrize(
     ("policy", "limit", "preemptions"),
     [
-        ("tiresias-l", 16, 4_274),
-        ("tiresias-g", 40, 9_890),
+        ("tiresias-l", 12, 4_274),
+        ("tiresias-g", 35, 9_890),
         ("srtf", 20, 15_242),
         ("srsf", 20, 7_393),
-        ("gittins-2d", 50, 9_909),
+        ("gittins-2d", 40, 9_909),
     ],
 )
 def test_philly_under_rules_tiresias(benchmark, mirror, policy, limit, preemptions):
