@@ -101,7 +101,10 @@ class _Result(_Saved):
     variation: dict[str, list[Any]] = {}
     claims: list[_Row]
     points: list[_Point]
+    #: wall time (s) of the run, with simulations read from the cache
     wall_s: float | None = None
+    #: CPU time (s) of the run from nothing: simulations count where they ran first
+    cpu_s: float | None = None
     fingerprint: str | None = None
 
 
