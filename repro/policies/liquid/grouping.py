@@ -410,7 +410,7 @@ def _reinsert(
     return _insert(plan, np.arange(len(plan)), nodes, remaining, instance, near)
 
 
-@njit(allocates=True)
+@njit(allocates=True, exact=False)
 def _move_job(plan: Ints, job: int, instance: Instance) -> None:
     """Move a job to the first node that fits all its containers; nodes in use come first."""
     without_job = np.where(instance.job == job, _NONE, plan)
@@ -473,7 +473,7 @@ def _crossover(
     return children
 
 
-@njit(allocates=True)
+@njit(allocates=True, exact=False)
 def _mutation(instance: Instance, plans: Ints, near: float, uniform: Floats) -> Ints:
     """Children of plans, each with one node in use emptied into the other nodes.
 
