@@ -28,7 +28,7 @@ MODULES = {
     ),
     "search": ("pymoo",),
     "estimate": ("sklearn", "river", "threadpoolctl"),
-    "dask": ("dask", "distributed"),
+    "dask": ("distributed",),
     "ecos": ("ecos",),
 }
 
