@@ -8,8 +8,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from repro.base import paths
 from repro.base.errors import ParamError, ReproError, refuse_unknown
 from repro.batch.task import FAILED, SKIPPED, Outcome, Task
@@ -96,6 +94,8 @@ def _check_parameters(
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
     """Make a temporary folder for a batch; remove the folders of killed batches."""
+    import psutil
+
     base = Path(tempfile.gettempdir())
     for leftover in base.glob(f"{_SCRATCH}*"):
         pid = leftover.name.removeprefix(_SCRATCH).split("-")[0]
@@ -110,6 +110,8 @@ def scratch_folder() -> Iterator[Path]:
 
 def kill_children() -> None:
     """Kill all descendants of this process: kernels and dask workers."""
+    import psutil
+
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
             process.kill()

@@ -25,6 +25,7 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from repro.base.errors import InputWarning, ReproError, refuse_unknown
+from repro.base.extras import needed_for
 from repro.engine.simulate import simulate
 from repro.figures import cache, data
 from repro.figures.costs import COSTS
@@ -305,7 +306,8 @@ def _pool(tasks: int, workers: int | None) -> Iterator[tuple[dict[str, Any], boo
     """Yield settings of `joblib.Parallel`, and whether dask runs it; then end its processes."""
     address = os.environ.get(ENV_SCHEDULER)
     if address and tasks:
-        import distributed
+        with needed_for("a sweep on dask workers"):
+            import distributed
 
         client = distributed.Client(address, timeout="10s")
         with client, joblib.parallel_config(backend="dask"):

@@ -28,6 +28,7 @@ import numpy as np
 from repro.base.assign import assign
 from repro.base.compiled import njit
 from repro.base.errors import ParamError
+from repro.base.extras import needed_for
 from repro.base.typing import Flags, Floats, Ints
 from repro.placement.network import Gang, NodeResources, Scoring
 
@@ -205,9 +206,10 @@ def _evolve(
 ) -> Solution | None:
     """Run the genetic algorithm of pymoo from initial plans, shape (plans, containers)."""
     # Imported here, as pymoo takes half a second to import.
-    from pymoo.algorithms.soo.nonconvex.ga import GA, FitnessSurvival
-    from pymoo.core.problem import Problem
-    from pymoo.core.termination import NoTermination
+    with needed_for("the genetic algorithm of liquid-batch", otherwise="use policy liquid"):
+        from pymoo.algorithms.soo.nonconvex.ga import GA, FitnessSurvival
+        from pymoo.core.problem import Problem
+        from pymoo.core.termination import NoTermination
 
     class Plans(Problem):  # type: ignore[misc]
         def _evaluate(self, x: Ints, out: dict[str, Any], *args: Any, **named: Any) -> None:
