@@ -27,9 +27,18 @@ _NOTED_EVERY_S = 0.1
 
 
 class _Thread(threading.local):
-    """State of a thread: the instant at which interpretation ends, None while there is none."""
+    """State of a thread.
+
+    Attributes
+    ----------
+    deadline : float or None
+        Instant at which interpretation ends (s); None while there is none.
+    is_compiled_only : bool
+        Whether nothing is interpreted, see `compiled_only`.
+    """
 
     deadline: float | None = None
+    is_compiled_only: bool = False
 
 
 THREAD = _Thread()
@@ -37,6 +46,24 @@ THREAD = _Thread()
 
 class NotInterpreted(Exception):
     """An interpretation that has to stop: it took too long, or it would change the last bits."""
+
+
+@contextlib.contextmanager
+def compiled_only() -> Iterator[None]:
+    """Interpret nothing inside the block, for measurements of time.
+
+    Examples
+    --------
+    >>> with compiled_only():
+    ...     THREAD.is_compiled_only
+    True
+    """
+    before = THREAD.is_compiled_only
+    THREAD.is_compiled_only = True
+    try:
+        yield
+    finally:
+        THREAD.is_compiled_only = before
 
 
 def seconds_allowed() -> float:
@@ -69,6 +96,8 @@ class Interpretation:
 
         Arrays then have the values from before the call.
         """
+        if THREAD.is_compiled_only:
+            return False, None
         left_s = seconds_allowed() - self._spent_s
         if left_s <= 0.0:
             if self._spent_s < math.inf:

@@ -16,7 +16,14 @@ from hypothesis import strategies as st
 
 from repro import make, simulate
 from repro.base.compiled import CompiledFunction, njit
-from repro.base.interpreted import ENV_SECONDS, THREAD, Interpretation, seconds_allowed
+from repro.base.interpreted import (
+    ENV_SECONDS,
+    THREAD,
+    Interpretation,
+    compiled_only,
+    seconds_allowed,
+)
+from repro.engine.select import queues
 from repro.perf import SpeedUp
 
 CURVES = SpeedUp({"flat": (1.0, 1.6, 1.9, 2.0, 2.0, 2.1, 2.1, 2.1), "bump": (1.0, 1.2, 2.4, 2.9)})
@@ -212,3 +219,15 @@ def test_arguments_that_cannot_be_restored_are_compiled_at_once(monkeypatch):
 def test_seconds_are_those_of_the_environment(monkeypatch, text, seconds):
     monkeypatch.setenv(ENV_SECONDS, text)
     assert seconds_allowed() == seconds
+
+
+def test_measurements_of_time_interpret_nothing(monkeypatch):
+    monkeypatch.setenv(ENV_SECONDS, "10")
+    with code_forgotten(interpret=True), compiled_only():
+        simulate(
+            pd.DataFrame({"job_id": [0], "submit_time": 0.0, "duration": 5.0, "num_gpus": 1}),
+            "1x1",
+            "srtf",
+        )
+        assert "kernel" in queues.simulate_events.__dict__
+    assert not THREAD.is_compiled_only
