@@ -25,6 +25,7 @@ from repro.figures.claims import (
     judge_all,
     points_of,
 )
+from repro.figures.costs import Meter
 from repro.figures.extra import policy_entries, read_extra, with_extra
 from repro.figures.fingerprint import fingerprint
 from repro.figures.notebook import Kernel
@@ -94,6 +95,7 @@ class FigureRun:
         kernel: Kernel,
     ) -> None:
         self._started = time.perf_counter()
+        self._meter = Meter()
         self._spec = entry.load()
         self._used: dict[tuple[str, str, int | None], data.Provenance] = {}
         self._notes: list[str] = []
@@ -400,6 +402,7 @@ class FigureRun:
         if self._kernel.is_faithful():
             result["fingerprint"] = self._fingerprint
         result["wall_s"] = round(time.perf_counter() - self._started, 3)
+        result["cpu_s"] = round(self._meter.cpu_s(), 3)
         saved.remove_unfinished(self.folder)
         if not all_points:
             (self.folder / points_file).unlink(missing_ok=True)

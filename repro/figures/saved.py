@@ -14,7 +14,6 @@ from typing import Annotated, Any, Literal
 import pandas as pd
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
-from pandas.io.formats.style import Styler
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from repro.base import paths
@@ -101,7 +100,10 @@ class _Result(_Saved):
     variation: dict[str, list[Any]] = {}
     claims: list[_Row]
     points: list[_Point]
+    #: wall time (s) of the run, with simulations read from the cache
     wall_s: float | None = None
+    #: CPU time (s) of the run from nothing: simulations count where they ran first
+    cpu_s: float | None = None
     fingerprint: str | None = None
 
 
@@ -281,6 +283,9 @@ class Verdicts(pd.DataFrame):
         sentence = f"<p>{html.escape(self.attrs['sentence'])}</p>"
         if self.empty:
             return sentence
+        # needs jinja2, an extra
+        from pandas.io.formats.style import Styler
+
         shown = Styler(self.astype(str), uuid="verdicts", cell_ids=False).hide()
         shown = shown.format(escape="html").map(_tone, subset=["verdict"])
         shown = shown.set_table_styles([{"selector": "th, td", "props": "text-align: left"}])
