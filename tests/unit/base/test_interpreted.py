@@ -38,11 +38,21 @@ ELASTIC = {
     "pcs": PCS,
 }
 ORDERS = {"srtf": {}, "srsf": {}, "yarn-cs": {}, "las-2d": {}, "tiresias-l": {}}
+#: settings of rules tiresias and muri, with which policies keep one list of unfinished jobs
+EVENTS = {"thresholds": (20.0, 60.0), "exact_demotion": False, "history_ties": True}
+LISTS = [
+    ("srsf", {"history_ties": True}),
+    ("tiresias-l", {**EVENTS, "promote_knob": 2.0}),
+    ("tiresias-l", {**EVENTS, "whole_second_limits": True, "skip_queues": True}),
+    ("tiresias-g", {**EVENTS, "history": (5.0, 9.0, 30.0, 80.0, 200.0)}),
+    ("gittins-2d", {"history": (5.0, 9.0, 30.0, 80.0, 200.0)}),
+]
 TYPED = {"gavel-las": {}, "las-agnostic": {}, "gavel-fifo": {}}
 #: cluster, performance model and policies that run on it
 SETTINGS = [
     *[("1x5", CURVES, name, more) for name, more in ELASTIC.items()],
     *[("2x4", None, name, more) for name, more in {**ORDERS, "gandiva": {}}.items()],
+    *[("2x4", None, name, more) for name, more in LISTS],
     *[("4xk80,4xv100", None, name, more) for name, more in TYPED.items()],
 ]
 
