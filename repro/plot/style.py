@@ -118,7 +118,10 @@ class Chart(Figure):
         # JupyterLab shows no output of type image/svg+xml in a notebook that it does not trust,
         # such as one that a batch has run.
         address = f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
-        picture = {"text/html": f'<img src="{address}" alt="chart">', "text/plain": "<picture>"}
+        # as large as a PNG of the chart; pages show it at most as wide as their text
+        width = round(self.get_figwidth() * RC["savefig.dpi"])
+        image = f'<img src="{address}" width="{width}" alt="chart">'
+        picture = {"text/html": image, "text/plain": "<picture>"}
         if self._output is None:
             display(picture, raw=True)  # type: ignore[no-untyped-call]
         else:
