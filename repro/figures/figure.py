@@ -120,7 +120,8 @@ class FigureRun:
         setting = variation.setting_text(self.variation)
         # Cells show the picture before it is saved.
         Chart.before_shown = partial(fade_published, setting=setting) if setting else None
-        if in_batch() and shell() is not None:
+        # Charts of a figure that was opened before may wait already.
+        if in_batch() and shell() is not None and Chart.waiting is None:
             Chart.waiting = []
             after_failed_cell(Chart.show_waiting)
         self.folder = variation.folder(out, entry.id, self.variation, profile, seed)
