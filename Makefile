@@ -104,7 +104,7 @@ $(VENV)/.lock: FORCE | $(VENV)/bin/python
 
 $(VENV)/.core: $(VENV)/.lock $(LOCK) pyproject.toml
 	@echo "installing repro into $(VENV) with $(or $(LOCK),the newest versions) (once, one to three minutes)"
-	$(PIP) -e .
+	$(PIP) -e ".[all]"
 	@$(PIP) --only-binary ecos -e ".[ecos]" 2> $(VENV)/ecos.log \
 		|| grep -q "No matching distribution found for ecos" $(VENV)/ecos.log || { cat $(VENV)/ecos.log; exit 2; }
 	@! grep -q "No matching distribution found for ecos" $(VENV)/ecos.log \
@@ -114,7 +114,7 @@ $(VENV)/.core: $(VENV)/.lock $(LOCK) pyproject.toml
 
 $(VENV)/.test: $(VENV)/.core course/pyproject.toml
 	@echo "installing the course and the test tools into $(VENV) (once)"
-	$(PIP) -e ".[dask,test]" -e ./course
+	$(PIP) -e ".[test]" -e ./course
 	$(BYTECODE)
 	@touch $@
 

@@ -7,6 +7,7 @@ module lies in a folder named by a hash of the module and of all modules that it
 import contextlib
 import functools
 import hashlib
+import importlib.metadata
 import importlib.util
 import os
 import re
@@ -23,6 +24,7 @@ import numpy as np
 
 from repro.base import paths
 from repro.base.errors import CacheWarning, ReproError
+from repro.base.interpreted import THREAD, Interpretation, check_nested
 from repro.base.release import STARTED
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -43,13 +45,14 @@ _NOT_CACHED = "compiled functions are not cached"
 
 
 def njit(
-    home: str | None = None, *, allocates: bool = False, **options: Any
+    home: str | None = None, *, allocates: bool = False, exact: bool = True, **options: Any
 ) -> Callable[[Function], Function]:
-    """Compile a function by Numba on its first call, and cache the machine code.
+    """Compile a function by Numba when it is worth it, and cache the machine code.
 
-    Numba is imported on the first call only, so modules with compiled functions import quickly. The
-    code is cached in ``compiled`` below ``$NUMBA_CACHE_DIR``, or else below the cache folder. If
-    the folder cannot be used, there is one `CacheWarning`.
+    The function is interpreted for its first seconds (see `repro.base.interpreted`). Numba is
+    imported after that only, so modules with compiled functions import quickly. The code is cached
+    in ``compiled`` below ``$NUMBA_CACHE_DIR``, or else below the cache folder. If the folder cannot
+    be used, there is one `CacheWarning`.
 
     Parameters
     ----------
@@ -60,6 +63,9 @@ def njit(
         The function makes arrays or lists, or calls a compiled function that returns one. Functions
         that do not allocate are compiled without reference counts. An event loop that passes a
         tuple of ten arrays to small functions would otherwise spend most of its time on counting.
+    exact : bool
+        Interpreted, the function gives the same bits. False for sums of arrays of floats, which
+        NumPy adds in another order, and always with fast-math flags.
     **options
         Options of ``numba.njit``.
 
@@ -77,17 +83,23 @@ def njit(
         # is called from C, so Numba need not build a C wrapper.
         counts = allocates or "inline" in options
         all_options = {"no_cfunc_wrapper": True, "_nrt": counts, **options}
-        return CompiledFunction(function, home or function.__module__, all_options)  # type: ignore[return-value]
+        is_exact = exact and "fastmath" not in options
+        return CompiledFunction(  # type: ignore[return-value]
+            function, home or function.__module__, all_options, is_exact=is_exact
+        )
 
     return decorate
 
 
 class CompiledFunction:
-    """A function compiled on its first call; other compiled functions may call it, too."""
+    """A function compiled when it is worth it; other compiled functions may call it, too."""
 
-    def __init__(self, function: Callable[..., Any], home: str, options: dict[str, Any]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], home: str, options: dict[str, Any], *, is_exact: bool
+    ) -> None:
         self.py_func = function
         self._home = home
+        self._is_exact = is_exact
         #: options of ``numba.njit``; where Numba looks whether to inline the function
         self.targetoptions = options
         functools.update_wrapper(self, function)
@@ -98,8 +110,29 @@ class CompiledFunction:
         return self.name
 
     def __call__(self, *values: Any, **named: Any) -> Any:
-        """Call the compiled function."""
+        """Call the function, interpreted or compiled."""
+        if THREAD.deadline is not None:
+            check_nested(self._is_exact)
+            return self.py_func(*values, **named)
+        if "kernel" not in self.__dict__ and self._is_exact:
+            is_done, result = self._interpretation.try_once(values, named)
+            if is_done:
+                return result
         return self.kernel(*values, **named)
+
+    @functools.cached_property
+    def _interpretation(self) -> Interpretation:
+        """Interpretation of the function while it has no machine code."""
+        folder = self._folder
+        code = self.py_func.__code__
+        name = re.sub(r"\W", "_", f"{self.py_func.__module__}.{self.name}-{code.co_firstlineno}")
+        return Interpretation(self.py_func, None if folder is None else folder / f"{name}.python")
+
+    @functools.cached_property
+    def _folder(self) -> Path | None:
+        """Folder of the machine code; None: it is not cached."""
+        in_file = Path(self.py_func.__code__.co_filename).is_file()
+        return _code_folder(self._home) if in_file else None
 
     @functools.cached_property
     def kernel(self) -> Callable[..., Any]:
@@ -110,10 +143,8 @@ class CompiledFunction:
             kernel = numba.njit(**self.targetoptions)(function)
             if not self.targetoptions["_nrt"]:
                 _refuse_owned_arrays(kernel, self.name)
-            in_file = Path(function.__code__.co_filename).is_file()
-            folder = _code_folder(self._home) if in_file else None
-            if folder is not None:
-                kernel._cache = _cache_in(function, folder) or kernel._cache
+            if self._folder is not None:
+                kernel._cache = _cache_in(function, self._folder) or kernel._cache
             return cast(Callable[..., Any], kernel)
 
 
@@ -334,7 +365,8 @@ def edited_since_start(files: Iterable[Path]) -> Path | None:
 def _code_folder(module: str) -> Path | None:
     """Folder for the machine code of a module, or None after a warning."""
     files = {**sources(module), __name__: Path(__file__)}
-    digest = hashlib.sha256(f"{_numba().__version__} {np.__version__}".encode())
+    numba_version = importlib.metadata.version("numba")
+    digest = hashlib.sha256(f"{numba_version} {np.__version__}".encode())
     for name in sorted(files):
         content = files[name].read_bytes()
         digest.update(f"{name}:{len(content)}:".encode() + content)

@@ -35,6 +35,10 @@ class DataMissingError(ReproError):
     """A public file is unknown or not available, or a table of the checkout is missing."""
 
 
+class ExtraMissingError(ReproError, ImportError):
+    """A package that only some commands need is not installed; the message has the command."""
+
+
 class ClaimError(ReproError):
     """A claim in a parameter file is malformed, or its notebook gives it no value."""
 

@@ -5,7 +5,6 @@ import dataclasses
 import itertools
 import logging
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
@@ -14,6 +13,7 @@ from typing import Any
 import joblib
 
 from repro.base.errors import ParamError
+from repro.base.extras import needed_for
 from repro.batch.kernel import execute, execute_on_worker
 from repro.batch.task import FAILED, Outcome, StartTimes, Task, Watch
 
@@ -98,13 +98,8 @@ def _pool(
         slots = jobs or os.cpu_count() or 1
         yield ThreadPoolExecutor(slots), execute, slots
         return
-    try:
+    with needed_for("--backend dask"):
         import distributed
-    except ImportError:
-        raise ParamError(
-            "--backend dask needs dask; in the folder of the checkout: "
-            f'{sys.executable} -m pip install -e ".[dask]"'
-        ) from None
     if scheduler is None:
         client = distributed.Client(n_workers=jobs, threads_per_worker=1, dashboard_address=None)
     else:

@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import psutil
-
+from repro.base import paths
 from repro.base.errors import ParamError, ReproError, refuse_unknown
 from repro.batch.task import FAILED, SKIPPED, Outcome, Task
 from repro.figures import variation
@@ -70,12 +69,18 @@ def plan(
             difference = variation.text(changed)
             skipped.append(Outcome(entry.id, SKIPPED, summary=summary, variation=difference))
             continue
-        last_wall_s = float(result.get("wall_s") or 0.0)
-        tasks.append((last_wall_s, task))
+        tasks.append((_expected_cpu_s(result, entry.id), task))
     for failed in unreadable:
         write_whole(out / failed.id / ERROR, to_json({"id": failed.id, "error": failed.error}))
     longest_first = [task for _, task in sorted(tasks, key=lambda item: -item[0])]
     return longest_first, [*skipped, *unreadable]
+
+
+def _expected_cpu_s(result: Mapping[str, Any], figure_id: str) -> float:
+    """CPU time (s) of the last run, or else of the committed one, which may be of another size."""
+    if not result:
+        result, _ = read_result(paths.figures_dir() / figure_id)
+    return float(result.get("cpu_s") or result.get("wall_s") or 0.0)
 
 
 def _check_parameters(
@@ -92,6 +97,8 @@ def _check_parameters(
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
     """Make a temporary folder for a batch; remove the folders of killed batches."""
+    import psutil
+
     base = Path(tempfile.gettempdir())
     for leftover in base.glob(f"{_SCRATCH}*"):
         pid = leftover.name.removeprefix(_SCRATCH).split("-")[0]
@@ -106,6 +113,8 @@ def scratch_folder() -> Iterator[Path]:
 
 def kill_children() -> None:
     """Kill all descendants of this process: kernels and dask workers."""
+    import psutil
+
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
             process.kill()

@@ -1,15 +1,16 @@
 """The gallery of results: an overview, a card per figure, a page per paper."""
 
+from __future__ import annotations
+
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
-
-import jinja2
+from typing import TYPE_CHECKING, Any
 
 from repro.base import paths
+from repro.base.extras import needed_for
 from repro.batch.card import Card, distance_text, farthest, in_order, percent
 from repro.batch.check import (
     INDEX,
@@ -27,12 +28,18 @@ from repro.figures.saved import RESULT, SUFFIXES, paper_name, shown_values, verd
 from repro.figures.tolerance import flat, show
 from repro.files.whole import write_whole
 
+if TYPE_CHECKING:
+    import jinja2
+
 #: Labels of figures without a verdict on a claim of the paper. Tallies list them last.
 _OTHERS = (OWN_CHECKS, "no claims", "failed", "damaged")
 
 
 def templates() -> jinja2.Environment:
     """Jinja environment of the pages, with the functions that templates call."""
+    with needed_for("the gallery"):
+        import jinja2
+
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(paths.PACKAGE / "batch" / "templates"),
         autoescape=True,

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from repro.base import paths
 from repro.base.errors import ParamError, refuse_unknown
+from repro.base.extras import require
 from repro.batch import check, plan
 from repro.batch.report import write_report
 from repro.batch.task import FAILED, Outcome, StartTimes, Task, Watch
@@ -58,6 +59,9 @@ def run_figures(
     require_data: RequireData = False,
 ) -> None:
     """Regenerate figures and tables; write the gallery page; exit 1 if a notebook failed."""
+    require("figures", "repro run")
+    if backend == "dask":
+        require("dask", "--backend dask")
     if not ids and not everything and paper is None:
         raise ParamError("nothing to run; name figures (`repro list`), or give --paper P or --all")
     if ids and everything:

@@ -20,6 +20,7 @@ import pandas as pd
 from repro.base import paths
 from repro.base.errors import CacheWarning, ReproError
 from repro.base.release import STARTED, VERSION
+from repro.figures.costs import COSTS
 from repro.files.whole import write_whole
 from repro.model.records import Result
 
@@ -29,7 +30,7 @@ PACKAGE = Path(__file__).resolve().parent.parent
 #: Packages and modules that a simulation's records depend on. They import no others of `repro`.
 SIMULATION_SOURCES = (
     *("base", "engine", "files", "model", "perf", "placement", "policies", "solve", "trace"),
-    *(f"figures/{name}.py" for name in ("cache", "data", "progress", "sweep")),
+    *(f"figures/{name}.py" for name in ("cache", "costs", "data", "progress", "sweep")),
 )
 #: Libraries whose version can change a number or a line of a picture.
 RECORDED = (
@@ -162,10 +163,22 @@ def _qualified_name(named: Any) -> bytes:
     return name.encode()
 
 
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """A stored result, and the CPU time (s) of its computation."""
+
+    result: Result | dict[str, Any]
+    cpu_s: float
+
+
 def recall(digest: str) -> Any:
     """Stored result of a key; None if there is none."""
     folder = _folder()
-    return None if folder is None else _read(folder / f"{digest}.pkl")
+    entry = None if folder is None else _read(folder / f"{digest}.pkl")
+    if entry is None:
+        return None
+    COSTS.use(digest, entry.cpu_s)
+    return entry.result
 
 
 def remembered(digest: str, compute: Callable[[], T]) -> T:
@@ -174,19 +187,40 @@ def remembered(digest: str, compute: Callable[[], T]) -> T:
     A damaged entry is computed again. Nothing is stored without a folder, on a full disk, or after
     a change of the package since this process began. Each of these cases gives a warning.
     """
+    return entry_of(digest, compute).result  # type: ignore[return-value]
+
+
+def entry_of(digest: str, compute: Callable[[], Any]) -> Entry:
+    """Entry of a key, as `remembered`."""
     folder = _folder()
-    if folder is None:
-        return compute()
-    path = folder / f"{digest}.pkl"
-    result = _read(path)
-    if result is None:
-        with _compute_lock(folder, digest):
-            # Another process may have stored it in the meantime.
-            result = _read(path)
-            if result is None:
-                result = compute()
-                _write(path, result)
-    return result  # type: ignore[no-any-return]
+    path = None if folder is None else folder / f"{digest}.pkl"
+    entry = None if path is None else _read(path)
+    if entry is None:
+        if folder is None or path is None:
+            entry = _computed(compute)
+        else:
+            with _compute_lock(folder, digest):
+                # Another process may have stored it in the meantime.
+                entry = _read(path)
+                if entry is None:
+                    entry = _computed(compute)
+                    _write(path, entry)
+    COSTS.use(digest, entry.cpu_s)
+    return entry
+
+
+def store(digest: str, entry: Entry) -> None:
+    """Store the entry of a key that was computed elsewhere."""
+    folder = _folder()
+    if folder is not None:
+        _write(folder / f"{digest}.pkl", entry)
+
+
+def _computed(compute: Callable[[], Any]) -> Entry:
+    """Compute a result, and measure the computation."""
+    with COSTS.computing() as spent:
+        result = compute()
+    return Entry(result, spent.cpu_s)
 
 
 def _folder() -> Path | None:
@@ -213,13 +247,13 @@ def _is_edited() -> bool:
     return edited is not None
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path) -> Entry | None:
     """Read a stored result; a damaged one is removed and gives None."""
     try:
-        result = pickle.loads(zlib.decompress(path.read_bytes()))
-        if isinstance(result, Result | dict):
-            return result
-        reason = f"holds a {type(result).__name__}"
+        entry = pickle.loads(zlib.decompress(path.read_bytes()))
+        if isinstance(entry, Entry):
+            return entry
+        reason = f"holds a {type(entry).__name__}"
     except FileNotFoundError:
         return None
     # Unpickling damaged bytes may raise anything.
@@ -231,13 +265,13 @@ def _read(path: Path) -> Any:
     return None
 
 
-def _write(path: Path, result: Any) -> None:
+def _write(path: Path, entry: Entry) -> None:
     """Store a result as a whole; if that fails, warn."""
     if _is_edited():
         return
     try:
         # zlib's checksum reveals a flipped bit.
-        write_whole(path, zlib.compress(pickle.dumps(result, pickle.HIGHEST_PROTOCOL), 1))
+        write_whole(path, zlib.compress(pickle.dumps(entry, pickle.HIGHEST_PROTOCOL), 1))
     except ReproError as error:
         _warn(f"result not stored: {error}")
 

@@ -26,6 +26,7 @@ from repro.figures.claims import (
     judge_all,
     points_of,
 )
+from repro.figures.costs import Meter
 from repro.figures.extra import policy_entries, read_extra, with_extra
 from repro.figures.fingerprint import fingerprint
 from repro.figures.notebook import Kernel
@@ -95,6 +96,7 @@ class FigureRun:
         kernel: Kernel,
     ) -> None:
         self._started = time.perf_counter()
+        self._meter = Meter()
         self._spec = entry.load()
         self._used: dict[tuple[str, str, int | None], data.Provenance] = {}
         self._notes: list[str] = []
@@ -407,6 +409,7 @@ class FigureRun:
         if self._kernel.is_faithful():
             result["fingerprint"] = self._fingerprint
         result["wall_s"] = round(time.perf_counter() - self._started, 3)
+        result["cpu_s"] = round(self._meter.cpu_s(), 3)
         self._write(files, result)
         if os.environ.get(saved.ENV_PNG):
             write_whole(self.folder / f"{self._stem}.png", render(plot, "png"))

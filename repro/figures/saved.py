@@ -14,7 +14,6 @@ from typing import Annotated, Any, Literal
 import pandas as pd
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
-from pandas.io.formats.style import Styler
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from repro.base import paths
@@ -45,7 +44,7 @@ ENV_PNG = "REPRO_PNG"
 #: File that confirms a result: a later run with another fingerprint gave the same. Git ignores it.
 CONFIRMED = ".confirmed.json"
 #: Fields of ``result.json`` about the run that wrote it.
-_OF_THE_RUN = ("versions", "lock", "fingerprint", "wall_s")
+_OF_THE_RUN = frozenset({"versions", "lock", "fingerprint", "wall_s", "cpu_s"})
 ERROR = "error.json"
 MAX_BYTES = 64 << 20
 #: File with the exact versions of the libraries that made the committed results.
@@ -109,7 +108,10 @@ class _Result(_Saved):
     variation: dict[str, list[Any]] = {}
     claims: list[_Row]
     points: list[_Point]
+    #: wall time (s) of the run, with simulations read from the cache
     wall_s: float | None = None
+    #: CPU time (s) of the run from nothing: simulations count where they ran first
+    cpu_s: float | None = None
     fingerprint: str | None = None
 
 
@@ -289,6 +291,9 @@ class Verdicts(pd.DataFrame):
         sentence = f"<p>{html.escape(self.attrs['sentence'])}</p>"
         if self.empty:
             return sentence
+        # needs jinja2, an extra
+        from pandas.io.formats.style import Styler
+
         shown = Styler(self.astype(str), uuid="verdicts", cell_ids=False).hide()
         shown = shown.format(escape="html").map(_tone, subset=["verdict"])
         shown = shown.set_table_styles([{"selector": "th, td", "props": "text-align: left"}])
@@ -382,16 +387,18 @@ def damaged(folder: Path, stem: str, result: Mapping[str, Any]) -> list[str]:
 
 
 def is_same(folder: Path, stem: str, result: Mapping[str, Any]) -> bool:
-    """Whether a folder has this result already, undamaged.
+    """Whether a folder has this result already, undamaged and with all fields.
 
-    Versions of libraries, fingerprint and wall time may differ.
+    Versions of libraries, fingerprint and times may differ.
     """
     before, _ = read_result(folder)
     if not before or damaged(folder, stem, before):
         return False
     now = json.loads(to_json(result))
-    names = (before.keys() | now.keys()) - {*_OF_THE_RUN}
-    return all(name in before and name in now and before[name] == now[name] for name in names)
+    if not now.keys() - {"fingerprint"} <= before.keys():
+        return False
+    names = (before.keys() | now.keys()) - _OF_THE_RUN
+    return all(name in now and before[name] == now[name] for name in names)
 
 
 def confirm(folder: Path, fingerprint: str) -> None:

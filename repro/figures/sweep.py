@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import functools
 import inspect
+import itertools
 import math
 import os
 import time
@@ -24,8 +25,10 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from repro.base.errors import InputWarning, ReproError, refuse_unknown
+from repro.base.extras import needed_for
 from repro.engine.simulate import simulate
 from repro.figures import cache, data
+from repro.figures.costs import COSTS
 from repro.figures.progress import ENV_SCHEDULER, show_progress
 from repro.files import public
 from repro.model.cluster.spec import Cluster
@@ -44,6 +47,8 @@ SETTINGS = tuple(
 )
 
 Outcome = Result | dict[str, Any]
+#: Keys of cases that are not cacheable.
+_uncacheable = itertools.count()
 
 
 def opened(case: Case) -> pd.DataFrame:
@@ -206,7 +211,17 @@ def _sources(module: str) -> tuple[str | None, str]:
 def outcome(case: Case, digest: str | None = None) -> Any:
     """Outcome of a resolved case, read from the cache or computed."""
     key = digest or digests([case])[0]
-    return _computed(case) if key is None else cache.remembered(key, lambda: _computed(case))
+    return _entry(next(_uncacheable) if key is None else key, case).result
+
+
+def _entry(key: str | int, case: Case) -> cache.Entry:
+    """Outcome of a case and its cost; a number as key says that the case is not cacheable."""
+    if isinstance(key, str):
+        return cache.entry_of(key, lambda: _computed(case))
+    with COSTS.computing() as spent:
+        computed = _computed(case)
+    COSTS.use(key, spent.cpu_s)
+    return cache.Entry(computed, spent.cpu_s)
 
 
 def _computed(case: Case) -> Outcome:
@@ -223,8 +238,7 @@ def run(cases: Sequence[Case], workers: int | None = None, before: int = 0) -> l
 
     ``before`` is the number of simulations that this notebook has done already.
     """
-    # a case that is not cacheable has its number as a key
-    keys = [digest or number for number, digest in enumerate(digests(cases))]
+    keys = [next(_uncacheable) if digest is None else digest for digest in digests(cases)]
     # Equal cases have equal keys and are simulated once.
     to_run = dict(zip(keys, cases, strict=True))
     done: dict[str | int, Outcome] = {}
@@ -250,12 +264,13 @@ def _run_missing(
         try:
             with _pool(len(missing), workers) as (settings, on_dask):
                 parallel = joblib.Parallel(return_as="generator_unordered", **settings)
-                calls = (joblib.delayed(_keyed_outcome)(key, cases[key]) for key in missing)
-                for key, computed in parallel(calls):
-                    done[key] = computed
+                calls = (joblib.delayed(_keyed_entry)(key, cases[key]) for key in missing)
+                for key, entry in parallel(calls):
+                    done[key] = entry.result
+                    COSTS.use(key, entry.cpu_s)
                     # Workers on other machines have caches of their own.
                     if on_dask and isinstance(key, str):
-                        cache.remembered(key, functools.partial(done.get, key))
+                        cache.store(key, entry)
                     show()
         except TerminatedWorkerError:
             deaths = deaths + 1 if len(done) == done_before else 1
@@ -281,9 +296,9 @@ def _spread(cases: Mapping[str | int, Case]) -> list[str | int]:
     return sorted(turn, key=turn.__getitem__)
 
 
-def _keyed_outcome(key: str | int, case: Case) -> tuple[str | int, Outcome]:
-    """Cache key and outcome of a case; a number as key says that the case is not cacheable."""
-    return key, outcome(case, key) if isinstance(key, str) else _computed(case)
+def _keyed_entry(key: str | int, case: Case) -> tuple[str | int, cache.Entry]:
+    """Key of a case, and its outcome with the cost."""
+    return key, _entry(key, case)
 
 
 @contextlib.contextmanager
@@ -291,7 +306,8 @@ def _pool(tasks: int, workers: int | None) -> Iterator[tuple[dict[str, Any], boo
     """Yield settings of `joblib.Parallel`, and whether dask runs it; then end its processes."""
     address = os.environ.get(ENV_SCHEDULER)
     if address and tasks:
-        import distributed
+        with needed_for("a sweep on dask workers"):
+            import distributed
 
         client = distributed.Client(address, timeout="10s")
         with client, joblib.parallel_config(backend="dask"):

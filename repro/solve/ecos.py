@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from repro.base.errors import ParamError
+from repro.base.extras import needed_for
 from repro.base.typing import Floats, Ints
 from repro.solve.counted import SOLVED
 
@@ -214,12 +214,8 @@ def _solve(
     A scalar ``goal`` is the coefficient of the first unknown. ``entries`` are the values of G at
     the pattern ``matrix``, column by column. The rows of the second-order ``cones`` come last.
     """
-    if not is_installed():
-        raise ParamError(
-            "lp_backend='ecos' needs the package ecos, which is not installed; "
-            "run pip install ecos, or use lp_backend=centre"
-        )
-    import ecos
+    with needed_for("the solver ecos", otherwise="use the solver centre"):
+        import ecos
 
     matrix.data = np.concatenate([block.ravel() for block in entries])
     if not keep_zeros and not matrix.data.all():

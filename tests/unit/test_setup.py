@@ -19,6 +19,8 @@ from typer.testing import CliRunner
 from repro.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]
+#: Extras of the extra `all`.
+IN_ALL = ("figures", "search", "estimate", "dask")
 pytestmark = pytest.mark.skipif(
     not (ROOT / "pyproject.toml").exists(), reason="not run from a checkout"
 )
@@ -34,7 +36,7 @@ def course() -> dict:
 
 def course_dependencies() -> list[str]:
     """Requirements of the course but for the package itself."""
-    own = f"{pyproject()['project']['name']}=="
+    own = f"{pyproject()['project']['name']}["
     return [line for line in course()["project"]["dependencies"] if not line.startswith(own)]
 
 
@@ -51,13 +53,40 @@ def conda() -> dict[str, str]:
 def test_environment_has_the_same_names_and_bounds_as_pyproject():
     project = pyproject()["project"]
     extras = project["optional-dependencies"]
-    extra = [*extras["dask"], *extras["ecos"], *extras["test"]]
+    extra = [line for name in (*IN_ALL, "ecos", "test") for line in extras[name]]
     wanted = bounds([*project["dependencies"], *extra, *course_dependencies()])
     found = conda()
     assert found.pop("python") == project["requires-python"]
     found.pop("pip")
     assert found.pop("make") == ""
     assert found == wanted
+
+
+def test_all_is_every_extra_with_wheels_and_the_course_takes_a_part_of_it():
+    project = pyproject()["project"]
+    extras = project["optional-dependencies"]
+    assert extras["all"] == [f"{project['name']}[{','.join(IN_ALL)}]"]
+    assert extras.keys() - set(IN_ALL) == {"all", "course", "ecos", "test"}
+    (students,) = map(Requirement, extras["course"])
+    assert students.name == project["name"] and students.extras <= set(IN_ALL)
+
+
+def test_a_full_install_has_the_packages_that_the_project_stands_on():
+    names = [
+        "jupyterlab",
+        "papermill",
+        "numpy",
+        "pandas",
+        "scipy",
+        "simpy",
+        "networkx",
+        "seaborn",
+        "pymoo",
+    ]
+    project = pyproject()["project"]
+    extras = project["optional-dependencies"]
+    full = bounds([*project["dependencies"], *(line for extra in IN_ALL for line in extras[extra])])
+    assert set(names) <= full.keys() and set(names) <= conda().keys()
 
 
 def locked(python: str, platform: str = "linux") -> dict[str, Requirement]:
@@ -89,7 +118,7 @@ def test_the_lock_pins_every_dependency_within_its_bounds(python, platform):
     pins = locked(python, platform)
     for pin in pins.values():
         assert pin.url is None and re.fullmatch(r"==[0-9.]+", str(pin.specifier)), pin
-    wanted = {canonicalize_name(r.name): r for r in asked("dask", "ecos", "test")}
+    wanted = {canonicalize_name(r.name): r for r in asked(*IN_ALL, "ecos", "test")}
     if python == "3.13":
         assert "ecos" not in pins, "no wheel of it: the Makefile tries, and says so"
         del wanted["ecos"]
@@ -111,7 +140,7 @@ def test_the_lock_names_the_versions_the_committed_figures_were_made_with():
 def test_the_lock_pins_all_that_the_dependencies_bring():
     """Where the environment is the locked one; newer versions may bring other packages."""
     pins = locked(".".join(map(str, sys.version_info[:2])), sys.platform)
-    todo = asked("dask", "ecos", "test")
+    todo = asked(*IN_ALL, "ecos", "test")
     seen = {}
     while todo:
         requirement = todo.pop()
@@ -142,7 +171,10 @@ def test_version_is_the_same_everywhere():
     assert repro.__version__ == pyproject()["project"]["version"] == citation["version"]
     assert f"## {repro.__version__}" in (ROOT / "CHANGELOG.md").read_text()
     assert course()["project"]["version"] == repro.__version__
-    assert course()["project"]["dependencies"][0] == f"repro-gpu-scheduling=={repro.__version__}"
+    assert (
+        course()["project"]["dependencies"][0]
+        == f"repro-gpu-scheduling[course]=={repro.__version__}"
+    )
 
 
 def test_the_distribution_has_a_name_of_its_own_and_no_hint_installs_a_strangers():
@@ -208,6 +240,7 @@ needs_make = pytest.mark.skipif(not shutil.which("make"), reason="no make")
 def test_make_installs_the_locked_versions_once(fake, tmp_path):
     calls, said = fake(".venv/.core")
     assert [call.split()[1] for call in calls] == ["venv", "pip", "pip", "compileall"]
+    assert calls[1].endswith("-e .[all]") and calls[2].endswith("-e .[ecos]")
     assert all("-c constraints.txt" in call for call in calls[1:3])
     assert "no wheel of ecos" in said and "constraints.txt" in said
     assert fake(".venv/.core")[0] == []

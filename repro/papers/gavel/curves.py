@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from repro.base import paths
 from repro.base.errors import refuse_unknown
 from repro.figures.points import as_points, with_counted
 from repro.perf.throughput_files import is_stand_in
 from repro.plot import line_chart
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _CURVES = "gavel_curves.csv"
 _CDFS = "gavel_cdfs.csv"

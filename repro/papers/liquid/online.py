@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from repro.base.extras import needed_for
+
 
 class OnlineForest:
     """An adaptive random forest per label, updated with one row at a time (river).
@@ -21,7 +23,8 @@ class OnlineForest:
 
     def __init__(self, labels: Sequence[str], trees: int = 10, seed: int = 0) -> None:
         # takes a second to import
-        from river.forest import ARFRegressor
+        with needed_for("an online forest"):
+            from river.forest import ARFRegressor
 
         # there are few rows, so splits are sought often and over all features, as in the artifact;
         # leaves hold means because features may be text

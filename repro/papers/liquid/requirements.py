@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from repro.base.errors import TraceError, refuse_unknown
+from repro.base.extras import needed_for
 from repro.base.typing import Floats, Ints
 from repro.files.checks import Origin, numbers, refuse, shown
 from repro.papers.liquid.training_rows import ENOUGH, FEATURES, LABELS
@@ -66,7 +67,8 @@ def regressor(name: str, features: int, seed: int = 0) -> Any:
     >>> regressor("random_forest", 6).n_estimators
     70
     """
-    from sklearn import ensemble, linear_model, tree
+    with needed_for("a requirement estimator"):
+        from sklearn import ensemble, linear_model, tree
 
     ensemble_settings = {
         "n_estimators": 70,

@@ -1,15 +1,19 @@
 """Picture of one configuration of PCS: its position on a front, its jobs, its classes."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from repro.base.typing import Floats
 from repro.plot import bar_chart, cdf_chart, line_chart, new_figure
 from repro.policies.pcs.pcs import Pcs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: Lowest prediction error on a logarithmic axis (%).
 _LEAST_ERROR = 0.001

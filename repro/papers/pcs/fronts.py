@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import norm, rankdata
 
 from repro.base.errors import ParamError
+from repro.base.extras import needed_for
 from repro.base.typing import Flags, Floats
 
 #: Points (rows) to objectives (rows), all minimised; infinite for an impossible point. The second
@@ -182,7 +183,8 @@ def hypervolume(values: Floats, reference: Floats) -> float:
     >>> hypervolume(np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([2.0, 2.0]))
     3.0
     """
-    from pymoo.indicators.hv import HV
+    with needed_for("the hypervolume of a front"):
+        from pymoo.indicators.hv import HV
 
     values = np.asarray(values, float)
     inside = values[(values < reference).all(axis=1)]
@@ -202,12 +204,13 @@ def _random_points(
 def _evolution(low: Floats, high: Floats, method: Method, rng: np.random.Generator) -> Proposals:
     """Propose generations of pymoo's SPEA2 or NSGA-II."""
     # pymoo takes half a second to import
-    from pymoo.algorithms.moo.nsga2 import NSGA2
-    from pymoo.algorithms.moo.spea2 import SPEA2, SPEA2Survival
-    from pymoo.core.problem import Problem
-    from pymoo.core.termination import NoTermination
-    from pymoo.operators.crossover.sbx import SBX
-    from pymoo.operators.mutation.pm import PM
+    with needed_for(f"a search by {method.name}", otherwise="search by the method random"):
+        from pymoo.algorithms.moo.nsga2 import NSGA2
+        from pymoo.algorithms.moo.spea2 import SPEA2, SPEA2Survival
+        from pymoo.core.problem import Problem
+        from pymoo.core.termination import NoTermination
+        from pymoo.operators.crossover.sbx import SBX
+        from pymoo.operators.mutation.pm import PM
 
     points = rng.uniform(low, high, (method.population, len(low)))
     values = yield points
@@ -243,9 +246,10 @@ def _gaussian_process(
     The process learns normal scores of ranks, so that neither unit nor outliers matter. Each
     proposal minimises a different random weighting of the objectives.
     """
-    from sklearn.gaussian_process import GaussianProcessRegressor
-    from sklearn.gaussian_process.kernels import Matern, WhiteKernel
-    from threadpoolctl import threadpool_limits
+    with needed_for(f"a search by {method.name}", otherwise="search by the method random"):
+        from sklearn.gaussian_process import GaussianProcessRegressor
+        from sklearn.gaussian_process.kernels import Matern, WhiteKernel
+        from threadpoolctl import threadpool_limits
 
     points = rng.uniform(size=(method.population, len(low)))
     values = yield low + points * (high - low)

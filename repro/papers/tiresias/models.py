@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from repro.base.errors import ParamError
+from repro.base.extras import needed_for
 from repro.base.typing import Flags, Floats
 from repro.files.tables import ModelTable
 
@@ -48,7 +49,8 @@ def pack_limit(skews: npt.ArrayLike, loses: npt.ArrayLike) -> float:
     0.4
     """
     # slow to load, and no other part of the paper needs it
-    from sklearn.svm import SVC
+    with needed_for("the linear classifier of PACKLIMIT"):
+        from sklearn.svm import SVC
 
     classifier = SVC(kernel="linear", C=1e9).fit(np.reshape(skews, (-1, 1)), np.asarray(loses))
     return float(-classifier.intercept_[0] / classifier.coef_[0, 0])

@@ -28,6 +28,7 @@ import numpy as np
 from repro.base.assign import assign
 from repro.base.compiled import njit
 from repro.base.errors import ParamError
+from repro.base.extras import needed_for
 from repro.base.typing import Flags, Floats, Ints
 from repro.placement.network import Gang, NodeResources, Scoring
 
@@ -205,9 +206,10 @@ def _evolve(
 ) -> Solution | None:
     """Run the genetic algorithm of pymoo from initial plans, shape (plans, containers)."""
     # Imported here, as pymoo takes half a second to import.
-    from pymoo.algorithms.soo.nonconvex.ga import GA, FitnessSurvival
-    from pymoo.core.problem import Problem
-    from pymoo.core.termination import NoTermination
+    with needed_for("the genetic algorithm of liquid-batch", otherwise="use policy liquid"):
+        from pymoo.algorithms.soo.nonconvex.ga import GA, FitnessSurvival
+        from pymoo.core.problem import Problem
+        from pymoo.core.termination import NoTermination
 
     class Plans(Problem):  # type: ignore[misc]
         def _evaluate(self, x: Ints, out: dict[str, Any], *args: Any, **named: Any) -> None:
@@ -410,7 +412,7 @@ def _reinsert(
     return _insert(plan, np.arange(len(plan)), nodes, remaining, instance, near)
 
 
-@njit(allocates=True)
+@njit(allocates=True, exact=False)
 def _move_job(plan: Ints, job: int, instance: Instance) -> None:
     """Move a job to the first node that fits all its containers; nodes in use come first."""
     without_job = np.where(instance.job == job, _NONE, plan)
@@ -473,7 +475,7 @@ def _crossover(
     return children
 
 
-@njit(allocates=True)
+@njit(allocates=True, exact=False)
 def _mutation(instance: Instance, plans: Ints, near: float, uniform: Floats) -> Ints:
     """Children of plans, each with one node in use emptied into the other nodes.
 

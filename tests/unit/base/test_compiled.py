@@ -57,7 +57,8 @@ def pack(tmp_path):
 
 def shown(pack, code=SHOW, **env):
     """Run code in a process of its own: what it printed, and its warnings."""
-    env = {**os.environ, "NUMBA_CACHE_DIR": str(pack.parent / "kept"), **env}
+    kept = str(pack.parent / "kept")
+    env = {**os.environ, "NUMBA_CACHE_DIR": kept, "REPRO_PYTHON_S": "0", **env}
     env["PYTHONPATH"] = os.pathsep.join([str(pack.parent), *sys.path])
     done = subprocess.run(
         [sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=120
@@ -167,8 +168,9 @@ def test_a_function_that_owns_arrays_must_say_so(pack):
     assert said == ["0.0", *(f"{name} True" for name in owners)]
 
 
-def test_small_functions_of_event_loops_count_no_references():
+def test_small_functions_of_event_loops_count_no_references(monkeypatch):
     """Counting took six sevenths of the time of a loop over the jobs of Philly."""
+    monkeypatch.setenv("REPRO_PYTHON_S", "0")
     trace = pd.DataFrame({"job_id": [0, 1], "submit_time": 0.0, "duration": 5.0, "num_gpus": 1})
     repro.simulate(trace, "1x1", "srtf")
     for function in (queues._precedes, queues._merged, queues.insert, queues.remove):

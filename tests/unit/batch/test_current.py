@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from repro.base.errors import ParamError
+from repro.base.errors import ExtraMissingError, ParamError
 from repro.batch import execute, plan
 from repro.batch.task import Task
 from repro.figures import data, params, saved
@@ -191,7 +191,7 @@ def test_a_file_that_is_no_notebook(entry):
 def test_dask_that_is_not_installed_is_named_with_its_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     task = Task(params.FigureEntry("a/b", Path()), {}, "", Path())
-    with pytest.raises(ParamError, match=r'-m pip install -e "\.\[dask\]"$'):
+    with pytest.raises(ExtraMissingError, match=r'-m pip install -e ".*\[dask\]"$'):
         list(execute.run([task], jobs=1, backend="dask"))
 
 

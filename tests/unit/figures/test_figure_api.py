@@ -284,6 +284,14 @@ def test_a_damaged_file_is_written_again(fig):
     assert (fig.folder / "fig01_one.svg").read_bytes() == first["fig01_one.svg"]
 
 
+def test_a_result_without_a_field_of_this_version_is_written_again(fig):
+    _, record = saved(fig)
+    record.pop("cpu_s")
+    (fig.folder / "result.json").write_text(json.dumps(record))
+    _, again = saved(fig)
+    assert again["cpu_s"] > 0
+
+
 def test_a_png_is_written_only_on_demand(fig, monkeypatch):
     monkeypatch.setenv("REPRO_PNG", "1")
     _, record = saved(fig)

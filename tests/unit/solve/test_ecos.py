@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
-from repro.base.errors import ParamError
+from repro.base.errors import ExtraMissingError
 from repro.model.typed_shares import Kinds
 from repro.policies.gavel.las import GavelLas
 from repro.solve.ecos import (
@@ -110,8 +112,8 @@ def test_order_of_operations_changes_no_more_than_rounding():
 
 
 def test_a_missing_package_is_named(monkeypatch):
-    monkeypatch.setattr("repro.solve.ecos.is_installed", lambda: False)
-    with pytest.raises(ParamError, match=r"needs the package ecos.*pip install ecos"):
+    monkeypatch.setitem(sys.modules, "ecos", None)
+    with pytest.raises(ExtraMissingError, match=r'needs ecos.*pip install .*\[ecos\]"$'):
         GavelLas(lp_backend="ecos").shares(JOBS)
 
 

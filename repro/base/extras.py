@@ -1,0 +1,93 @@
+"""Extras: packages beyond those of a light install, and the line that asks for a missing one."""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+from repro.base.errors import ExtraMissingError
+from repro.base.paths import PACKAGE
+
+#: Name under which pip knows the package.
+DISTRIBUTION = "repro-gpu-scheduling"
+#: Extra of pyproject.toml -> modules that the package imports from it, where they are used.
+MODULES = {
+    "figures": (
+        "matplotlib",
+        "seaborn",
+        "jinja2",
+        "psutil",
+        "papermill",
+        "nbformat",
+        "nbconvert",
+        "jupyter_client",
+        "ipykernel",
+        "IPython",
+    ),
+    "search": ("pymoo",),
+    "estimate": ("sklearn", "river", "threadpoolctl"),
+    "dask": ("distributed",),
+    "ecos": ("ecos",),
+}
+
+
+def install_command(extra: str) -> str:
+    """Command that adds an extra to the environment of this process.
+
+    >>> install_command("search").endswith('[search]"')
+    True
+    """
+    pip = f"{sys.executable} -m pip install"
+    root = PACKAGE.parent
+    if (root / "pyproject.toml").is_file() and (root / "params").is_dir():
+        folder = "." if root == Path.cwd().resolve() else root
+        return f'{pip} -e "{folder}[{extra}]"'
+    return f'{pip} "{DISTRIBUTION}[{extra}]"'
+
+
+def is_installed(module: str) -> bool:
+    """Whether a module can be found; it is not imported."""
+    return sys.modules.get(module) is not None or find_spec(module) is not None
+
+
+def require(extra: str, purpose: str) -> None:
+    """Refuse to start what needs an extra of which a module is missing; nothing is imported.
+
+    Raises
+    ------
+    ExtraMissingError
+        The line has the purpose, the first missing module and the command that installs it.
+    """
+    for module in MODULES[extra]:
+        if not is_installed(module):
+            raise _missing(extra, module, purpose)
+
+
+@contextlib.contextmanager
+def needed_for(purpose: str, otherwise: str = "") -> Iterator[None]:
+    """Turn the failed import of a module of an extra into a line with the command to install it.
+
+    Other failed imports pass through. ``otherwise`` says what to do without the extra.
+
+    >>> with needed_for("a matching"):
+    ...     import rustworkx
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        extras = [extra for extra, modules in MODULES.items() if module in modules]
+        # an installed package without the part that was asked for is another fault
+        if not extras or is_installed(module):
+            raise
+        raise _missing(extras[0], module, purpose, otherwise) from None
+
+
+def _missing(extra: str, module: str, purpose: str, otherwise: str = "") -> ExtraMissingError:
+    """Error for a missing module of an extra."""
+    remedy = f"{otherwise}, or run" if otherwise else "run"
+    return ExtraMissingError(
+        f"{purpose} needs {module}, which is not installed; {remedy}: {install_command(extra)}",
+        name=module,
+    )

@@ -1,0 +1,179 @@
+"""Short work in Python: loops whose machine code is not there yet are interpreted at first.
+
+To compile an event loop takes 2 to 15 s. To interpret it for sixty jobs takes a tenth of a second.
+So a compiled function without machine code first runs as the Python function that it is. If it
+takes longer than `seconds_allowed`, its arrays are restored, it is compiled, and it runs again.
+Results are the same to the last bit. Functions compiled with fast-math flags are never interpreted,
+since these flags change the order of sums.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ENV_SECONDS = "REPRO_PYTHON_S"
+DEFAULT_S = 2.0
+#: Seconds of interpretation after which the file of a function is written again.
+_NOTED_EVERY_S = 0.1
+
+
+class _Thread(threading.local):
+    """State of a thread.
+
+    Attributes
+    ----------
+    deadline : float or None
+        Instant at which interpretation ends (s); None while there is none.
+    is_compiled_only : bool
+        Whether nothing is interpreted, see `compiled_only`.
+    """
+
+    deadline: float | None = None
+    is_compiled_only: bool = False
+
+
+THREAD = _Thread()
+
+
+class NotInterpreted(Exception):
+    """An interpretation that has to stop: it took too long, or it would change the last bits."""
+
+
+@contextlib.contextmanager
+def compiled_only() -> Iterator[None]:
+    """Interpret nothing inside the block, for measurements of time.
+
+    Examples
+    --------
+    >>> with compiled_only():
+    ...     THREAD.is_compiled_only
+    True
+    """
+    before = THREAD.is_compiled_only
+    THREAD.is_compiled_only = True
+    try:
+        yield
+    finally:
+        THREAD.is_compiled_only = before
+
+
+def seconds_allowed() -> float:
+    """Seconds for which a function is interpreted in all, ``$REPRO_PYTHON_S``; 0: not at all."""
+    try:
+        return float(os.environ.get(ENV_SECONDS, DEFAULT_S))
+    except ValueError:
+        return DEFAULT_S
+
+
+class Interpretation:
+    """Interpretation of one function, and the seconds that it took so far in all processes.
+
+    Parameters
+    ----------
+    function : callable
+        The function in Python.
+    note : Path or None
+        File of the seconds so far, beside the machine code; None: this process alone counts.
+    """
+
+    def __init__(self, function: Callable[..., Any], note: Path | None) -> None:
+        self._function = function
+        self._note = note
+        self._spent_s = _noted_s(note)
+        self._noted_s = self._spent_s
+
+    def try_once(self, values: Sequence[Any], named: Mapping[str, Any]) -> tuple[bool, Any]:
+        """Interpret a call; the first value is False if the function has to be compiled.
+
+        Arrays then have the values from before the call.
+        """
+        if THREAD.is_compiled_only:
+            return False, None
+        left_s = seconds_allowed() - self._spent_s
+        if left_s <= 0.0:
+            if self._spent_s < math.inf:
+                self._note_seconds(math.inf)
+            return False, None
+        arrays = list(_arrays((*values, *named.values())))
+        if not all(isinstance(array, np.ndarray) for array in arrays):
+            return False, None
+        before = [array.copy() for array in arrays]
+        is_done = False
+        began = time.perf_counter()
+        THREAD.deadline = began + left_s
+        try:
+            with np.errstate(all="ignore"):
+                result = _as_compiled(self._function(*values, **named))
+            is_done = True
+        except Exception:
+            # Whatever it is, the compiled function tells.
+            return False, None
+        finally:
+            THREAD.deadline = None
+            spent_s = self._spent_s + time.perf_counter() - began
+            if not is_done:
+                spent_s = math.inf
+                for array, old in zip(arrays, before, strict=True):
+                    if array.flags.writeable:
+                        array[...] = old
+            self._note_seconds(spent_s)
+        return True, result
+
+    def _note_seconds(self, spent_s: float) -> None:
+        """Count the seconds so far, and write them for other processes from time to time.
+
+        Infinite seconds say that the function is compiled from now on.
+        """
+        self._spent_s = spent_s
+        if self._note is not None and spent_s > self._noted_s + _NOTED_EVERY_S:
+            self._noted_s = spent_s
+            with contextlib.suppress(OSError):
+                self._note.write_text(repr(spent_s))
+
+
+def _noted_s(note: Path | None) -> float:
+    """Seconds in the file of a function; 0 without a file or with a damaged one."""
+    if note is None:
+        return 0.0
+    try:
+        return float(note.read_text())
+    except (OSError, ValueError):
+        return 0.0
+
+
+def check_nested(is_exact: bool) -> None:
+    """Stop the interpretation if it took too long, or if a function would change the last bits."""
+    deadline = THREAD.deadline
+    assert deadline is not None, "only called during an interpretation"
+    if not is_exact or time.perf_counter() > deadline:
+        raise NotInterpreted
+
+
+def _arrays(values: Sequence[Any]) -> Iterator[Any]:
+    """Yield the arrays of nested tuples, and None for a value that is neither array nor number."""
+    for value in values:
+        if isinstance(value, tuple):
+            yield from _arrays(value)
+        elif isinstance(value, np.ndarray):
+            yield value
+        elif not (value is None or isinstance(value, bool | int | float | np.generic)):
+            yield None
+
+
+def _as_compiled(value: Any) -> Any:
+    """Result as a compiled function returns it: numbers of Python instead of NumPy."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, tuple):
+        items = [_as_compiled(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    return value

@@ -1,0 +1,77 @@
+"""CPU time of the simulations that a process used, counted where each ran first."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Spent:
+    """CPU time (s) of one computation; filled when it ends."""
+
+    cpu_s: float = 0.0
+
+
+@dataclass
+class Costs:
+    """CPU times of results by key, and of the results that this process computed itself.
+
+    A result within the computation of another is part of that other result.
+    """
+
+    #: key and CPU time (s) of each result in the order of use, wherever it was computed
+    used: list[tuple[str | int, float]] = field(default_factory=list)
+    #: CPU time (s) of the results that were computed in this process
+    here_s: float = 0.0
+    #: ``parts``: results used within the computation that this thread is at
+    _thread: threading.local = field(default_factory=threading.local)
+
+    @contextlib.contextmanager
+    def computing(self) -> Iterator[Spent]:
+        """Measure a computation. Results that it reads from the cache count with their own cost."""
+        outer = getattr(self._thread, "parts", None)
+        parts: list[tuple[str | int, float]] = []
+        self._thread.parts = parts
+        spent = Spent()
+        here_before = self.here_s
+        began = time.process_time()
+        try:
+            yield spent
+        finally:
+            own_s = time.process_time() - began
+            # parts that were computed here are in the measured time already
+            computed_parts_s = self.here_s - here_before
+            spent.cpu_s = own_s - computed_parts_s + sum(dict(parts).values())
+            self.here_s = here_before + own_s
+            self._thread.parts = outer
+
+    def use(self, key: str | int, cpu_s: float) -> None:
+        """Note that a result was used, and what it cost."""
+        parts = getattr(self._thread, "parts", None)
+        (self.used if parts is None else parts).append((key, cpu_s))
+
+
+#: Costs of this process.
+COSTS = Costs()
+
+
+class Meter:
+    """CPU time (s) of a piece of work from nothing, with the results that it found in the cache."""
+
+    def __init__(self) -> None:
+        self._began = time.process_time()
+        self._here_s = COSTS.here_s
+        self._num_used = len(COSTS.used)
+
+    def cpu_s(self) -> float:
+        """CPU time of this process since the meter was made, and of all results used since then.
+
+        A result that was used several times counts once.
+        """
+        own_s = time.process_time() - self._began - (COSTS.here_s - self._here_s)
+        used = dict(COSTS.used[self._num_used :])
+        return own_s + sum(used.values())
