@@ -1,77 +1,60 @@
 """Contact sheets of all committed pictures: as they were at a commit, next to the present ones.
 
 `make sheet` writes one page per paper into `build/sheet/`; `make sheet BEFORE=commit` compares with
-another commit. A picture that the commit does not have is alone.
+another commit. A picture that the commit does not have is alone. Any browser shows the pages.
 """
 
-import io
+import html
+import os
 import subprocess
 import sys
 from pathlib import Path
-
-from PIL import Image, ImageDraw, ImageFont
 
 from repro.figures.params import FigureEntry, discover
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "build" / "sheet"
-#: Width of a picture, margin and height of a line of text (pixels), and pairs side by side.
-WIDE = 700
-MARGIN = 14
-LINE = 26
-ACROSS = 2
+PAGE = """\
+<!doctype html>
+<meta charset="utf-8"><title>{paper}</title>
+<style>
+body {{ font: 14px sans-serif; columns: 2; }}
+figure {{ break-inside: avoid; display: flex; flex-wrap: wrap; margin: 0 0 1rem; }}
+figcaption {{ width: 100%; }}
+img {{ width: 50%; }}
+</style>
+{figures}
+"""
 
 
 def main(before: str) -> None:
     """Write the pages."""
-    OUT.mkdir(parents=True, exist_ok=True)
-    papers: dict[str, list[Image.Image]] = {}
+    papers: dict[str, list[str]] = {}
     for entry in discover(ROOT):
-        path = f"figures/{entry.id}/{entry.stem}.png"
-        if (ROOT / path).is_file():
-            papers.setdefault(entry.paper, []).append(pair(entry, path, before))
-    for paper, pairs in papers.items():
-        page(pairs).save(OUT / f"{paper}.png")
-        print(OUT / f"{paper}.png")
+        path = ROOT / "figures" / entry.id / f"{entry.stem}.svg"
+        if path.is_file():
+            papers.setdefault(entry.paper, []).append(figure(entry, path, before))
+    for paper, figures in papers.items():
+        page = OUT / f"{paper}.html"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(PAGE.format(paper=paper, figures="\n".join(figures)), encoding="utf-8")
+        print(page)
 
 
-def pair(entry: FigureEntry, path: str, before: str) -> Image.Image:
+def figure(entry: FigureEntry, path: Path, before: str) -> str:
     """Name of a figure, and below it the picture at the commit and the present picture."""
-    old = subprocess.run(
-        ["git", "show", f"{before}:{path}"], cwd=ROOT, capture_output=True, check=False
-    )
-    sources = [io.BytesIO(old.stdout)] if old.returncode == 0 else []
-    pictures = [scaled(Image.open(source)) for source in [*sources, ROOT / path]]
-    tall = max(picture.height for picture in pictures)
-    sheet = Image.new("RGB", (2 * WIDE + MARGIN, LINE + tall), "white")
-    state = "before, now" if sources else "new"
-    font = ImageFont.load_default(size=17)
-    ImageDraw.Draw(sheet).text((0, 2), f"{entry.id} ({state})", fill="black", font=font)
-    for number, picture in enumerate(pictures):
-        sheet.paste(picture, (number * (WIDE + MARGIN), LINE))
-    return sheet
-
-
-def scaled(picture: Image.Image) -> Image.Image:
-    """Picture at most `WIDE` pixels wide."""
-    width = min(WIDE, picture.width)
-    height = round(picture.height * width / picture.width)
-    return picture.convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
-
-
-def page(pairs: list[Image.Image]) -> Image.Image:
-    """Pairs of a paper in columns of about equal height."""
-    heights = [MARGIN] * ACROSS
-    corners = []
-    for pair_image in pairs:
-        column = heights.index(min(heights))
-        corners.append((MARGIN + column * (pair_image.width + 2 * MARGIN), heights[column]))
-        heights[column] += pair_image.height + 2 * MARGIN
-    width = MARGIN + ACROSS * (2 * WIDE + 3 * MARGIN)
-    sheet = Image.new("RGB", (width, max(heights)), "white")
-    for pair_image, corner in zip(pairs, corners, strict=True):
-        sheet.paste(pair_image, corner)
-    return sheet
+    source = f"{before}:{path.relative_to(ROOT).as_posix()}"
+    old = subprocess.run(["git", "show", source], cwd=ROOT, capture_output=True, check=False)
+    pictures = [path]
+    if old.returncode == 0:
+        copy = OUT / "before" / entry.id / path.name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(old.stdout)
+        pictures.insert(0, copy)
+    addresses = [Path(os.path.relpath(picture, OUT)).as_posix() for picture in pictures]
+    images = "".join(f'<img src="{html.escape(address)}">' for address in addresses)
+    state = "before, now" if old.returncode == 0 else "new"
+    return f"<figure><figcaption>{html.escape(entry.id)} ({state})</figcaption>{images}</figure>"
 
 
 if __name__ == "__main__":

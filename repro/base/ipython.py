@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -26,6 +27,16 @@ def shorten_errors() -> None:
     # A handler of the user's own stays.
     if running is not None and not running.custom_exceptions:
         running.set_custom_exc((ReproError,), _show_error)
+
+
+def after_failed_cell(action: Callable[[], object]) -> None:
+    """Call ``action`` after each cell of this process's notebook that raises."""
+
+    def act(result: Any) -> None:
+        if not result.success:
+            action()
+
+    shell().events.register("post_run_cell", act)
 
 
 def _show_error(

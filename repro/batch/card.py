@@ -1,7 +1,6 @@
 """Cards of the gallery: short name, kinds, data, seeds and numbers of each figure."""
 
 import re
-import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +22,10 @@ _BEYOND = "beyond the paper"
 #: Words in a reference of a figure that the paper does not have.
 _NOT_PRINTED = re.compile(rf"no figure|{_BEYOND}")
 _DATA = {data.PUBLIC: "public", data.OWN: "own file", data.STAND_IN: "stand-in"}
-_PNG = b"\x89PNG\r\n\x1a\n"
+#: Size of an SVG of matplotlib, typographic points.
+_SVG_SIZE = re.compile(rb'<svg [^>]*width="([\d.]+)pt" height="([\d.]+)pt"')
+#: Pixels per typographic point on a page; a page shows a picture at most as large.
+_PIXELS_PER_POINT = 200 / 72
 #: Fields that all points of a table share.
 _COMMON = ("quantity", "unit", "certainty", "data", "rules", *FLAGS, *NOTES)
 
@@ -122,14 +124,16 @@ class Card:
 
     @property
     def size(self) -> tuple[int, int] | None:
-        """Width and height of the picture in pixels."""
+        """Width and height of the picture on a page that has the room, pixels."""
         try:
-            with (self.stored.folder / f"{self.stored.entry.stem}.png").open("rb") as stream:
-                head = stream.read(24)
+            with (self.stored.folder / f"{self.stored.entry.stem}.svg").open("rb") as stream:
+                found = _SVG_SIZE.search(stream.read(1000))
         except OSError:
             return None
-        is_png = head.startswith(_PNG) and len(head) == 24
-        return struct.unpack(">II", head[16:]) if is_png else None
+        if found is None:
+            return None
+        width, height = (round(_PIXELS_PER_POINT * float(points)) for points in found.groups())
+        return width, height
 
     @property
     def claims(self) -> list[dict[str, Any]]:

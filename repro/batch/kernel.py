@@ -30,7 +30,16 @@ from repro.figures.cache import PACKAGE
 from repro.figures.notebook import FIGURE_ID
 from repro.figures.params import FigureEntry
 from repro.figures.progress import ENV_PROGRESS, ENV_SCHEDULER
-from repro.figures.saved import ERROR, RESULT, read_json, to_json, verdict_counts
+from repro.figures.saved import (
+    ENV_PNG,
+    ERROR,
+    RESULT,
+    checksum,
+    confirm,
+    read_json,
+    to_json,
+    verdict_counts,
+)
 from repro.files.whole import write_whole
 
 EXECUTED = "executed.ipynb"
@@ -53,6 +62,7 @@ def execute(task: Task) -> Outcome:
     papermill_log.setLevel(logging.ERROR)
     folder = task.folder
     before = _stamp(folder / RESULT)
+    digest = checksum((folder / RESULT).read_bytes()) if before else None
     # On another machine the batch's own scratch folder does not exist.
     base = task.scratch if task.scratch.is_dir() else None
     with tempfile.TemporaryDirectory(prefix="nb-", dir=base, ignore_cleanup_errors=True) as name:
@@ -76,7 +86,11 @@ def execute(task: Task) -> Outcome:
         write_whole(folder / ERROR, to_json({**record, "traceback": failure.traceback}))
         return Outcome(task.id, FAILED, wall, "", failure.summary, failure.cell, warnings)
     result = read_json(folder / RESULT)
-    write_whole(folder / RESULT, to_json({**result, "fingerprint": task.fingerprint}))
+    if checksum((folder / RESULT).read_bytes()) == digest:
+        # the same result as before, whose files stay as they are
+        confirm(folder, task.fingerprint)
+    else:
+        write_whole(folder / RESULT, to_json({**result, "fingerprint": task.fingerprint}))
     (folder / ERROR).unlink(missing_ok=True)
     summary = "; ".join(verdict_counts(result.get("claims", [])))
     changed = variation.text(task.changed)
@@ -210,6 +224,7 @@ def _environment(task: Task, scratch: Path) -> dict[str, str]:
     return {
         **os.environ,
         **({ENV_SCHEDULER: task.scheduler} if task.scheduler else {}),
+        **({ENV_PNG: "1"} if task.png else {}),
         **({"LOKY_MAX_CPU_COUNT": str(task.cpus)} if task.cpus else {}),
         "MPLBACKEND": "Agg",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",

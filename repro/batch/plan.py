@@ -31,11 +31,13 @@ def plan(
     user_parameters: Mapping[str, Any],
     force: bool,
     scratch: Path,
+    png: bool = False,
     raise_unreadable: bool = False,
 ) -> tuple[list[Task], list[Outcome]]:
     """Check figures; return the tasks, the longest first, and the outcomes of all other figures.
 
-    The other figures are current or cannot be read. Figures that cannot be read get an
+    The other figures are current or cannot be read. With ``png`` a figure without a PNG is not
+    current. Figures that cannot be read get an
     ``error.json``. With ``raise_unreadable`` the first figure that cannot be read raises.
     """
     tasks: list[tuple[float, Task]] = []
@@ -56,12 +58,13 @@ def plan(
         parameters = {**user_parameters, "profile": profile, "out": str(out)}
         if FIGURE_ID in parameters_of_notebook:
             parameters[FIGURE_ID] = entry.id
-        task = Task(entry, parameters, expected, scratch, changed)
+        task = Task(entry, parameters, expected, scratch, changed, png)
         folder = task.folder
         remove_unfinished(folder)
         result, damage = read_result(folder)
         broken = bool(damage) or (folder / ERROR).exists()
-        if not force and not broken and is_current(folder, entry.stem, expected):
+        lacks_png = png and not (folder / f"{entry.stem}.png").is_file()
+        if not (force or broken or lacks_png) and is_current(folder, entry.stem, expected):
             summary = "; ".join(verdict_counts(result.get("claims", [])))
             difference = variation.text(changed)
             skipped.append(Outcome(entry.id, SKIPPED, summary=summary, variation=difference))

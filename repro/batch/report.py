@@ -24,7 +24,7 @@ from repro.batch.check import (
 from repro.figures.claims import OUTCOMES, OWN_CHECKS
 from repro.figures.params import judged_rules
 from repro.figures.points import within_distances
-from repro.figures.saved import RESULT, paper_name, shown_values, verdict_word
+from repro.figures.saved import RESULT, SUFFIXES, paper_name, shown_values, verdict_word
 from repro.figures.tolerance import flat, show
 from repro.files.whole import write_whole
 
@@ -128,15 +128,16 @@ def _links(figure: StoredFigure, out: Path) -> list[tuple[str, str]]:
     entry = figure.entry
     files = list[tuple[str, Path]]()
     if figure.result:
-        names = [f"{entry.stem}.{suffix}" for suffix in ("svg", "png", "csv")]
+        names = [f"{entry.stem}.{suffix}" for suffix in SUFFIXES]
         names = list(dict.fromkeys([*names, *(figure.result.get("files") or {}), RESULT]))
         files += [(name.removeprefix(f"{entry.stem}."), figure.folder / name) for name in names]
     # The committed gallery must be the same in a clone that has run no notebook.
     if out.resolve() != paths.figures_dir():
-        executed = {
+        by_run = {
+            "png": figure.folder / f"{entry.stem}.png",
             "notebook with its output": entry.executed.with_suffix(".html"),
             "executed notebook": entry.executed,
         }
-        files += [(name, path) for name, path in executed.items() if path.is_file()]
+        files += [(name, path) for name, path in by_run.items() if path.is_file()]
     files += [("notebook", entry.notebook), ("parameters and claims", entry.params)]
     return [(name, Path(os.path.relpath(path, out)).as_posix()) for name, path in files]

@@ -26,6 +26,8 @@ class Task:
     scratch: Path
     #: inputs that differ from the parameter file's, see `repro.figures.variation.differences`
     changed: Mapping[str, list[Any]] = field(default_factory=dict)
+    #: whether the run writes a PNG beside the SVG
+    png: bool = False
     #: address of the dask scheduler that runs the simulations, or empty
     scheduler: str = ""
     #: processes for simulations without a scheduler; 0: one per CPU

@@ -53,6 +53,9 @@ def run_figures(
     force: Annotated[
         bool, typer.Option("--force", help="Also run figures that are current.")
     ] = False,
+    png: Annotated[
+        bool, typer.Option("--png", help="Also write each picture as PNG, beside its SVG.")
+    ] = False,
     require_data: RequireData = False,
 ) -> None:
     """Regenerate figures and tables; write the gallery page; exit 1 if a notebook failed."""
@@ -88,6 +91,7 @@ def run_figures(
             user_parameters=parameters,
             force=force,
             scratch=scratch,
+            png=png,
             raise_unreadable=bool(ids),
         )
         cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -14,7 +15,7 @@ import pandas as pd
 
 from repro.base import paths
 from repro.base.errors import ParamError
-from repro.base.ipython import shell, shorten_errors
+from repro.base.ipython import after_failed_cell, shell, shorten_errors
 from repro.figures import data, params, saved, sweep, variation
 from repro.figures.claims import (
     DATA_NOT_AVAILABLE,
@@ -121,6 +122,10 @@ class FigureRun:
         setting = variation.setting_text(self.variation)
         # Cells show the picture before it is saved.
         Chart.before_shown = partial(fade_published, setting=setting) if setting else None
+        # Charts of a figure that was opened before may wait already.
+        if in_batch() and shell() is not None and Chart.waiting is None:
+            Chart.waiting = []
+            after_failed_cell(Chart.show_waiting)
         self.folder = variation.folder(out, entry.id, self.variation, profile, seed)
         self._stem = entry.stem
 
@@ -327,10 +332,13 @@ class FigureRun:
     ) -> pd.DataFrame:
         """Judge the claims, write picture, table, points and ``result.json``; return the verdicts.
 
+        If the folder has the same picture, values and verdicts already, its files stay as they are.
+
         Parameters
         ----------
         plot : Figure
-            The picture. It gets its caption here and is shown if no cell has shown it.
+            The picture. It gets its caption here and is shown if no cell has shown it. If the
+            variable ``REPRO_PNG`` is set, a PNG is written beside the SVG.
         table : DataFrame or sequence of DataFrame
             The plotted values, written without index. Several tables are written below each other.
         values : mapping, optional
@@ -387,12 +395,11 @@ class FigureRun:
                 fade_published(plot, setting)
         seeds = self._seeds | {used.seed for used in self._used.values() if used.seed is not None}
         caption(plot, saved.title_line(self._spec, run, verdicts, seeds))
-        files = {f"{self._stem}.{suffix}": render(plot, suffix) for suffix in ("png", "svg")}
-        files[f"{self._stem}.csv"] = saved.table_bytes(table, run)
-        points_file = f"{self._stem}.points.csv"
+        svg = render(plot, "svg")
+        files = {f"{self._stem}.svg": svg, f"{self._stem}.csv": saved.table_bytes(table, run)}
         if all_points:
             rows = point_table(point.row() for point in all_points)
-            files[points_file] = saved.table_bytes(rows, run)
+            files[f"{self._stem}.points.csv"] = saved.table_bytes(rows, run)
         by_name = sorted(
             self._used.values(), key=lambda used: (used.name, used.kind, used.seed or 0)
         )
@@ -403,17 +410,36 @@ class FigureRun:
             result["fingerprint"] = self._fingerprint
         result["wall_s"] = round(time.perf_counter() - self._started, 3)
         result["cpu_s"] = round(self._meter.cpu_s(), 3)
-        saved.remove_unfinished(self.folder)
-        if not all_points:
-            (self.folder / points_file).unlink(missing_ok=True)
-        for name, content in files.items():
-            write_whole(self.folder / name, content)
-        write_whole(self.folder / saved.RESULT, saved.to_json(result))
-        if isinstance(plot, Chart) and not plot.shown and shell() is not None:
-            plot._ipython_display_()
+        self._write(files, result)
+        if os.environ.get(saved.ENV_PNG):
+            write_whole(self.folder / f"{self._stem}.png", render(plot, "png"))
+        if shell() is not None:
+            if isinstance(plot, Chart) and (Chart.waiting is not None or not plot.shown):
+                plot.display_svg(svg)
+            Chart.show_waiting(without=plot)
         if self.variation:
             return saved.Verdicts.of_variation(self.variation, self.folder, saved.remarks(run))
         return saved.Verdicts.of(verdicts, all_points, saved.remarks(run))
+
+    def _write(self, files: Mapping[str, bytes], result: Mapping[str, Any]) -> None:
+        """Write the files of a result, unless the folder has the same result already."""
+        saved.remove_unfinished(self.folder)
+        # A PNG of an earlier run may show another picture.
+        (self.folder / f"{self._stem}.png").unlink(missing_ok=True)
+        record = self.folder / saved.RESULT
+        if saved.is_same(self.folder, self._stem, result):
+            # The time of the file tells the batch that the notebook has saved.
+            os.utime(record)
+            if "fingerprint" in result:
+                saved.confirm(self.folder, result["fingerprint"])
+            return
+        (self.folder / saved.CONFIRMED).unlink(missing_ok=True)
+        points_file = f"{self._stem}.points.csv"
+        if points_file not in files:
+            (self.folder / points_file).unlink(missing_ok=True)
+        for name, content in files.items():
+            write_whole(self.folder / name, content)
+        write_whole(record, saved.to_json(result))
 
     def _record(self, used: data.Provenance) -> None:
         """Record the provenance of a data set."""

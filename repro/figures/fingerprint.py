@@ -10,7 +10,7 @@ from repro.figures.cache import PACKAGE, files_hash, key, tables_hash, versions
 from repro.figures.data import OWN, PUBLIC, STAND_IN, own_file
 from repro.figures.notebook import RUN_PARAMETERS, accepted_by, cells
 from repro.figures.params import FigureEntry
-from repro.figures.saved import damaged, read_result
+from repro.figures.saved import damaged, fingerprints, read_result
 from repro.files import public
 
 #: Files of the package that only start, watch or show runs; any other file may change a result.
@@ -44,7 +44,7 @@ def is_current(folder: Path, stem: str, expected: str) -> bool:
     The present data are the public and user's files that are available now.
     """
     result, _ = read_result(folder)
-    if result.get("fingerprint") != expected or "files" not in result:
+    if expected not in fingerprints(folder, result) or "files" not in result:
         return False
     return not damaged(folder, stem, result) and not _data_changed(result)
 

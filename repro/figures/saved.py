@@ -34,9 +34,17 @@ from repro.figures.params import FigureSpec, judged_rules
 from repro.figures.points import Point, within_distances
 from repro.figures.tolerance import show
 from repro.files.spreadsheet import safe_cells
-from repro.files.whole import read_small
+from repro.files.whole import read_small, write_whole
 
 RESULT = "result.json"
+#: Endings of the files that every result has beside ``result.json``.
+SUFFIXES = ("svg", "csv")
+#: Variable that asks for a PNG beside the SVG of each figure.
+ENV_PNG = "REPRO_PNG"
+#: File that confirms a result: a later run with another fingerprint gave the same. Git ignores it.
+CONFIRMED = ".confirmed.json"
+#: Fields of ``result.json`` about the run that wrote it.
+_OF_THE_RUN = frozenset({"versions", "lock", "fingerprint", "wall_s", "cpu_s"})
 ERROR = "error.json"
 MAX_BYTES = 64 << 20
 #: File with the exact versions of the libraries that made the committed results.
@@ -363,7 +371,7 @@ def damaged(folder: Path, stem: str, result: Mapping[str, Any]) -> list[str]:
     written = result.get("files")
     sums = written if isinstance(written, Mapping) else {}
     faults = []
-    names = [f"{stem}.{suffix}" for suffix in ("png", "svg", "csv")]
+    names = [f"{stem}.{suffix}" for suffix in SUFFIXES]
     for name in dict.fromkeys([*names, *sums]):
         try:
             content = (folder / name).read_bytes()
@@ -376,6 +384,38 @@ def damaged(folder: Path, stem: str, result: Mapping[str, Any]) -> list[str]:
         elif written is not None and checksum(content) != sums.get(name):
             faults.append(f"{name}: changed since it was written")
     return faults
+
+
+def is_same(folder: Path, stem: str, result: Mapping[str, Any]) -> bool:
+    """Whether a folder has this result already, undamaged and with all fields.
+
+    Versions of libraries, fingerprint and times may differ.
+    """
+    before, _ = read_result(folder)
+    if not before or damaged(folder, stem, before):
+        return False
+    now = json.loads(to_json(result))
+    if not now.keys() - {"fingerprint"} <= before.keys():
+        return False
+    names = (before.keys() | now.keys()) - _OF_THE_RUN
+    return all(name in now and before[name] == now[name] for name in names)
+
+
+def confirm(folder: Path, fingerprint: str) -> None:
+    """Note that a run with this fingerprint gave the result that the folder has already."""
+    if read_json(folder / RESULT).get("fingerprint") != fingerprint:
+        note = {"result": checksum((folder / RESULT).read_bytes()), "fingerprint": fingerprint}
+        write_whole(folder / CONFIRMED, to_json(note))
+
+
+def fingerprints(folder: Path, result: Mapping[str, Any]) -> list[Any]:
+    """Fingerprints of the runs that gave a folder's result: the one that wrote it, the last one."""
+    found = [result.get("fingerprint")]
+    note = read_json(folder / CONFIRMED)
+    with contextlib.suppress(OSError):
+        if note.get("result") == checksum((folder / RESULT).read_bytes()):
+            found.append(note.get("fingerprint"))
+    return found
 
 
 def checksum(content: bytes) -> str:

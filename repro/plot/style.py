@@ -1,7 +1,9 @@
 """The style of every figure, captions, and picture files with the same bytes on every machine."""
 
+import base64
 import functools
 import io
+import re
 import textwrap
 from collections.abc import Callable
 from typing import Any, ClassVar, ParamSpec, TypeVar
@@ -9,9 +11,12 @@ from typing import Any, ClassVar, ParamSpec, TypeVar
 import matplotlib as mpl
 import numpy as np
 import seaborn as sns
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.collections import Collection
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
 from matplotlib.transforms import Bbox
 
 #: Height of a line of a caption (inches) and its letters per inch.
@@ -19,6 +24,15 @@ _LINE_INCHES = 0.11
 _CHARS_PER_INCH = 24
 #: Digits of a panel's position: far below a pixel, far above rounding errors.
 _POSITION_DIGITS = 10
+
+#: An SVG with more marks has its large series as pixels. A mark is a symbol, or five points of a
+#: line or of an area's border, which take as many bytes.
+MOST_MARKS = 20_000
+_POINTS_PER_MARK = 5
+_LARGE_SERIES = 100
+#: Other fonts for readers without ours. Verdana has nearly the same widths.
+_FONT = re.compile(rb"font-family: 'DejaVu Sans'(?!,)")
+_FONTS = b"font-family: 'DejaVu Sans', Verdana, sans-serif"
 
 #: Lengths of ticks, typographic points.
 _TICKS = {"major": 3, "minor": 2}
@@ -57,7 +71,7 @@ R = TypeVar("R")
 
 
 class Chart(Figure):
-    """A figure that a notebook shows without pyplot, as the same picture as its file."""
+    """A figure that a notebook shows without pyplot, as an SVG."""
 
     #: whether a notebook has shown it
     shown = False
@@ -65,6 +79,11 @@ class Chart(Figure):
     completion: Callable[[Figure], object] | None = None
     #: changes a chart before a notebook shows it; set while a variation of a figure is open
     before_shown: ClassVar[Callable[[Figure], None] | None] = None
+    #: Charts whose cells wait for their picture. None: cells show a picture at once. A batch waits
+    #: for the saved file, so that each chart is drawn once.
+    waiting: ClassVar[list["Chart"] | None] = None
+    #: the cell's output that waits for the picture
+    _output: Any = None
 
     def complete(self) -> None:
         """Add what needs every panel, before the chart is shown or saved.
@@ -78,13 +97,45 @@ class Chart(Figure):
 
     # IPython calls this before any formatter that pyplot registers for figures.
     def _ipython_display_(self) -> None:
-        from IPython.display import Image, display
+        from IPython.display import display
 
         self.complete()
         if Chart.before_shown is not None:
             Chart.before_shown(self)
-        display(Image(render(self, "png")))  # type: ignore[no-untyped-call]
+        if Chart.waiting is None:
+            self.display_svg(render(self, "svg"))
+            return
+        name = self._output.display_id if self._output is not None else True
+        text = {"text/plain": "<picture, shown once the figure is saved>"}
+        self._output = display(text, raw=True, display_id=name)  # type: ignore[no-untyped-call]
+        if self not in Chart.waiting:
+            Chart.waiting.append(self)
+
+    def display_svg(self, svg: bytes) -> None:
+        """Show the chart's SVG, in the cell that waits for it or else in the running cell."""
+        from IPython.display import display
+
+        # JupyterLab shows no output of type image/svg+xml in a notebook that it does not trust,
+        # such as one that a batch has run.
+        address = f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
+        # as large as a PNG of the chart; pages show it at most as wide as their text
+        width = round(self.get_figwidth() * RC["savefig.dpi"])
+        image = f'<img src="{address}" width="{width}" alt="chart">'
+        picture = {"text/html": image, "text/plain": "<picture>"}
+        if self._output is None:
+            display(picture, raw=True)  # type: ignore[no-untyped-call]
+        else:
+            self._output.update(picture, raw=True)
         self.shown = True
+
+    @classmethod
+    def show_waiting(cls, without: Figure | None = None) -> None:
+        """Show the charts that cells wait for, except one; later charts are shown at once."""
+        charts = cls.waiting or []
+        cls.waiting = None
+        for chart in charts:
+            if chart is not without:
+                chart.display_svg(render(chart, "svg"))
 
 
 class SteadyLayout(ConstrainedLayoutEngine):
@@ -154,9 +205,39 @@ def render(figure: Figure, file_format: str) -> bytes:
         grid = axes.get_subplotspec()
         if grid is not None and axes.get_in_layout():
             _move(axes, grid.get_position(figure))
+    if file_format == "svg":
+        _rasterise(figure)
     with mpl.rc_context(RC):
         figure.savefig(buffer, format=file_format, metadata=metadata)
-    return buffer.getvalue()
+    return _FONT.sub(_FONTS, buffer.getvalue()) if file_format == "svg" else buffer.getvalue()
+
+
+def _rasterise(figure: Figure) -> None:
+    """Let an SVG with more than `MOST_MARKS` marks have its large series as pixels.
+
+    Pixels of fewer marks take more bytes than the marks.
+    """
+    series: list[tuple[float, Artist]] = []
+    for axes in figure.axes:
+        series += [(_marks_of_line(line), line) for line in axes.lines]
+        series += [(_marks_of_group(group), group) for group in axes.collections]
+    if sum(marks for marks, _ in series) > MOST_MARKS:
+        for marks, artist in series:
+            artist.set_rasterized(bool(marks > _LARGE_SERIES))
+
+
+def _marks_of_line(line: Line2D) -> float:
+    """Number of marks of a line."""
+    points = np.size(line.get_xdata())
+    has_symbol = line.get_marker() not in ("None", "none", " ", "", None)
+    each_point = has_symbol and line.get_markevery() is None
+    return points if each_point else points / _POINTS_PER_MARK
+
+
+def _marks_of_group(group: Collection) -> float:
+    """Number of marks of symbols, areas or cells that were plotted together."""
+    corners = sum(np.shape(path.vertices)[0] for path in group.get_paths())
+    return float(max(corners / _POINTS_PER_MARK, np.shape(group.get_offsets())[0]))
 
 
 def _move(axes: Axes, box: Bbox) -> None:

@@ -25,7 +25,7 @@ pytestmark = [
 @pytest.fixture
 def address(tmp_path):
     """Serve what one notebook needs of the checkout; return its address in JupyterLab."""
-    picture = "figures/tiresias/fig07_worked_example/fig07_worked_example.png"
+    picture = "figures/tiresias/fig07_worked_example/fig07_worked_example.svg"
     for name in ("Makefile", ".jupyter/jupyter_server_config.py", NOTEBOOK, picture):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)

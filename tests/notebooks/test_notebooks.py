@@ -23,7 +23,7 @@ COMMITTED = [entry for entry in ENTRIES if (ROOT / "figures" / entry.id).is_dir(
 NOTEBOOKS = sorted(
     path for path in (ROOT / "notebooks").rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts
 )
-KINDS = ("png", "svg", "csv")
+KINDS = ("svg", "csv")
 # Under xdist with --dist loadgroup, one worker runs the notebooks and all their checks.
 pytestmark = pytest.mark.xdist_group("notebooks")
 
@@ -75,12 +75,12 @@ def test_opens_with_its_picture_and_names_its_steps(entry):
         default = accepted(entry.notebook)[FIGURE_ID]
         (opened,) = (figure for figure in figures if figure.id == default)
         assert f"`{entry.id}`" in source(cells[0]), "the table of figures names each"
-        assert f"(../../figures/{entry.id}/{entry.stem}.png)" in source(cells[0])
+        assert f"(../../figures/{entry.id}/{entry.stem}.svg)" in source(cells[0])
     title, _, picture = cells[0]["source"][:3]
     assert title.startswith("# ")
     link = re.fullmatch(r"!\[.+\]\((.+)\)", picture.strip())
     shown = (entry.notebook.parent / link[1]).resolve()
-    assert shown == ROOT / "figures" / opened.id / f"{opened.stem}.png"
+    assert shown == ROOT / "figures" / opened.id / f"{opened.stem}.svg"
     assert shown.is_file()
     for before, cell in pairwise(cells):
         if cell["cell_type"] == "code" and "parameters" not in cell["metadata"].get("tags", []):
@@ -183,7 +183,8 @@ def check_document(executed):
     """One picture, a last output that says what came out, and no folder of this machine."""
     cells = code_cells(executed)
     outputs = [output for cell in cells for output in cell["outputs"]]
-    assert sum("image/png" in output.get("data", {}) for output in outputs) == 1
+    pages = ["".join(output.get("data", {}).get("text/html", "")) for output in outputs]
+    assert sum('src="data:image/svg+xml;base64,' in page for page in pages) == 1
     for kind in ("text/html", "text/plain"):
         said = "".join(outputs[-1]["data"][kind])
         assert re.match(r"(<p>)?(\d+ of \d+ (claims reproduced|own checks hold)|No claims)", said)

@@ -44,7 +44,9 @@ def test_it_runs_in_the_folder_of_the_notebook(notebook, tmp_path, monkeypatch):
     folder = {"metadata": {"path": str(tmp_path / "notebooks")}}
     nbclient.NotebookClient(notebook, kernel_name="python3", resources=folder).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
-    assert sum("image/png" in output.get("data", {}) for output in outputs) == 6
+    kinds = [output.get("data", {}) for output in outputs]
+    charts = sum("data:image/svg+xml" in kind.get("text/html", "") for kind in kinds)
+    assert charts + sum("image/svg+xml" in kind for kind in kinds) == 6
     text = "".join(output.get("text", "") for output in outputs)
     for line in (
         "variation, cluster 4x8 instead of 8x8",

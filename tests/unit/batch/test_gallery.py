@@ -4,7 +4,6 @@ import copy
 import html.parser
 import json
 import re
-import struct
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -23,7 +22,7 @@ from repro.figures.params import FigureEntry
 from repro.figures.saved import to_json
 
 ROOT = Path(__file__).resolve().parents[3]
-PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 700, 350)
+SVG = b'<?xml version="1.0"?>\n<svg xmlns="x" width="252pt" height="126.0pt" viewBox="0 0 252 126">'
 YAML = """\
 title: Testbed
 paper: {paper}
@@ -90,7 +89,7 @@ def put(root, result, out="figures"):
     folder = root / out / result["id"]
     folder.mkdir(parents=True, exist_ok=True)
     for suffix in ("png", "svg", "csv"):
-        (folder / f"{folder.name}.{suffix}").write_bytes(PNG)
+        (folder / f"{folder.name}.{suffix}").write_bytes(SVG)
     (folder / "result.json").write_bytes(to_json(result))
 
 
@@ -274,6 +273,22 @@ def test_a_notebook_becomes_a_page_of_its_own():
     assert not re.search(r"https?:|<script|@import|url\(", page)
     assert "Fig 8</h1>" in page and "data:image/png;base64,iVBORw0KGgo=" in page
     assert "red</span> &lt;i&gt;" in page and "<title>a/b</title>" in page
+
+
+def test_a_picture_without_a_size_is_shown_without_one(root):
+    for path in root.glob("figures/*/*/*.svg"):
+        path.write_text("<svg>")
+    assert not any(
+        "width" in picture for picture in Reader(written(root)[Path("index.html")]).pictures
+    )
+
+
+def test_a_png_is_linked_except_from_the_committed_gallery(root):
+    put(root, record(*SERIES[0]), out="build/figures")
+    for out in ("figures", "build/figures"):
+        (root / out / "tiresias/fig10_testbed/fig10_testbed.png").write_bytes(b"x")
+        pages = written(root, out)
+        assert (".png" in pages[Path("index.html")]) == (out != "figures")
 
 
 def results(root, **changes):

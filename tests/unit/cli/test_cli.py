@@ -98,7 +98,7 @@ def put(root, figure_id, verdict="reproduced", out="build/figures", deviation=No
         "claims": [claim],
     }
     (folder / "result.json").write_bytes(to_json(record))
-    for suffix in ("png", "svg", "csv"):
+    for suffix in ("svg", "csv"):
         (folder / f"{folder.name}.{suffix}").write_text(suffix)
     if error:
         (folder / "error.json").write_bytes(to_json({"error": error, "traceback": error}))
@@ -362,7 +362,7 @@ def test_report_is_the_same_bytes_and_asks_nothing_of_the_network(root, capsys):
     assert page.read_text() == first
     assert "http" not in first and str(root) not in first
     assert "&lt;b&gt;other&lt;/b&gt; trace" in first and "1 &lt; 2" in first
-    assert 'src="tiresias/fig10_testbed/fig10_testbed.png"' in first
+    assert 'src="tiresias/fig10_testbed/fig10_testbed.svg"' in first
     assert 'href="../../notebooks/tiresias/fig10_testbed.ipynb"' in first
     assert first.index("Gavel") < first.index("Tiresias")
 

@@ -35,7 +35,7 @@ def test_a_run_with_other_parameters_is_a_variation(project):
     result = json.loads(path.read_text())
     assert result["variation"] == {"seeds": [[0, 1], [0]]} and result["claims"] == []
     names = {file.name for file in path.parent.iterdir()}
-    assert {"fig01_one.png", "fig01_one.csv", "fig01_one.ipynb", "fig01_one.html"} <= names
+    assert {"fig01_one.svg", "fig01_one.csv", "fig01_one.ipynb", "fig01_one.html"} <= names
     listed = project.cli("check", "--variations").stdout
     assert listed == f"{FIGURE}: seeds 0, 1 instead of 0 ({path.parent})\n"
     assert "current" in project.cli("run", FIGURE, "-p", "seeds", "[0, 1]").stdout

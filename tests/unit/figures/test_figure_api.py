@@ -24,6 +24,7 @@ from repro.base.errors import (
 from repro.batch import check
 from repro.batch.report import write_report
 from repro.figures import data, params, sweep
+from repro.figures import saved as figures_saved
 from repro.figures.saved import damaged, title_line
 from repro.figures.sweep import Case, named_files
 from repro.files import public
@@ -244,10 +245,63 @@ def test_saved_files(fig):
 
 def test_a_second_save_replaces_the_first_and_sweeps_leftovers(fig):
     saved(fig)
-    (fig.folder / ".fig01_one.png-abc123").write_text("half")
+    (fig.folder / ".fig01_one.svg-abc123").write_text("half")
     _, record = saved(fig, {"jobs": 5, "big": 3.0})
     assert record["verdict"] == "missed"
     assert not list(fig.folder.glob(".*"))
+
+
+def contents(fig):
+    return {path.name: path.read_bytes() for path in fig.folder.iterdir()}
+
+
+def test_a_second_save_of_the_same_leaves_every_byte(fig, monkeypatch):
+    saved(fig)
+    first = contents(fig)
+    before = (fig.folder / "result.json").stat().st_mtime_ns
+    saved(fig)
+    assert contents(fig) == first
+    assert (fig.folder / "result.json").stat().st_mtime_ns > before, "a batch sees that it saved"
+    monkeypatch.setattr(figures_saved, "versions", lambda: {"numpy": "9"})
+    saved(fig)
+    assert contents(fig) == first, "other versions gave the same"
+
+
+def test_a_save_with_another_value_verdict_or_note_is_written(fig):
+    _, first = saved(fig)
+    fig.note("a remark")
+    _, second = saved(fig)
+    assert second["notes"] == ["a remark"] and second["files"] != first["files"]
+    _, third = saved(fig, {"jobs": 5, "big": 200})
+    assert third["claims"][0]["ours"] == 5
+
+
+def test_a_damaged_file_is_written_again(fig):
+    saved(fig)
+    first = contents(fig)
+    (fig.folder / "fig01_one.svg").write_text("edited")
+    saved(fig)
+    assert (fig.folder / "fig01_one.svg").read_bytes() == first["fig01_one.svg"]
+
+
+def test_a_result_without_a_field_of_this_version_is_written_again(fig):
+    _, record = saved(fig)
+    record.pop("cpu_s")
+    (fig.folder / "result.json").write_text(json.dumps(record))
+    _, again = saved(fig)
+    assert again["cpu_s"] > 0
+
+
+def test_a_png_is_written_only_on_demand(fig, monkeypatch):
+    monkeypatch.setenv("REPRO_PNG", "1")
+    _, record = saved(fig)
+    png = fig.folder / "fig01_one.png"
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert set(record["files"]) == {"fig01_one.svg", "fig01_one.csv"}
+    assert damaged(fig.folder, "fig01_one", record) == []
+    monkeypatch.delenv("REPRO_PNG")
+    saved(fig)
+    assert not png.exists(), "it may show an earlier picture"
 
 
 def test_values_must_match_the_claims(fig, project):

@@ -1,7 +1,9 @@
 """Charts: one look per policy, greyscale-safe, stable bytes, nothing global left behind."""
 
+import base64
 import hashlib
 import itertools
+import re
 import subprocess
 import sys
 
@@ -27,7 +29,7 @@ from repro.plot import (
 )
 from repro.plot.panel import COLUMN_INCHES
 from repro.plot.series_styles import looks
-from repro.plot.style import caption, render
+from repro.plot.style import Chart, caption, render
 
 TIRESIAS = [
     "yarn-cs",
@@ -209,13 +211,77 @@ def test_missing_observations_lower_the_curve():
     assert figure.axes[0].lines[0].get_ydata()[-1] == 0.5
 
 
-def test_notebooks_can_show_a_figure_without_pyplot(monkeypatch):
+class Cell:
+    """Output of a cell, as `IPython.display.display` returns it."""
+
+    def __init__(self, shown, display_id):
+        self.shown = shown
+        self.display_id = display_id
+
+    def update(self, bundle, raw):
+        self.shown.append(bundle["text/html"])
+
+
+@pytest.fixture
+def outputs(monkeypatch):
+    """Outputs of cells: HTML, or the text of a picture that is still to come."""
     shown = []
-    monkeypatch.setattr("IPython.display.display", shown.append)
+
+    def display(bundle, raw, display_id=None):
+        shown.append(bundle.get("text/html", bundle["text/plain"]))
+        return Cell(shown, "d1") if display_id else None
+
+    monkeypatch.setattr("IPython.display.display", display)
+    monkeypatch.setattr(Chart, "waiting", None)
+    return shown
+
+
+def as_html(svg, chart):
+    address = f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
+    return f'<img src="{address}" width="{chart.get_figwidth() * 200:.0f}" alt="chart">'
+
+
+def test_notebooks_can_show_a_figure_without_pyplot(outputs):
     figure = every_chart()["bars"]
     assert not figure.shown
     figure._ipython_display_()
-    assert shown[0].data.startswith(b"\x89PNG") and figure.shown
+    assert outputs == [as_html(render(figure, "svg"), figure)] and figure.shown
+
+
+def test_a_batch_shows_the_saved_picture_and_draws_all_others_once(outputs):
+    Chart.waiting = []
+    saved, other, late = (every_chart()[name] for name in ("bars", "cdf", "lines"))
+    for chart in (saved, saved, other):
+        chart._ipython_display_()
+        assert not chart.shown and outputs.pop().startswith("<picture, shown once")
+    saved.display_svg(b"saved bytes")
+    Chart.show_waiting(without=saved)
+    assert outputs == [as_html(b"saved bytes", saved), as_html(render(other, "svg"), other)]
+    late._ipython_display_()
+    assert outputs[2:] == [as_html(render(late, "svg"), late)]
+
+
+def test_large_series_of_an_svg_with_very_many_marks_are_pixels():
+    def plotted(symbols, points=0):
+        frame = pd.DataFrame({"x": range(symbols), "y": np.arange(symbols) % 97})
+        figure, (axes,) = new_figure()
+        axes.plot(frame["x"], frame["y"], "o", gid="symbols")
+        axes.plot(range(points), np.arange(points) % 89, gid="line")
+        axes.plot([0, 1, 2], [5, 5, 5], gid="short")
+        return figure
+
+    few = render(plotted(15_000, points=20_000), "svg")
+    assert b"<image" not in few and few.count(b"<use") > 15_000
+    many = render(plotted(20_001), "svg")
+    assert many.count(b"<image") == 1 and len(many) < 150_000
+    assert b'id="short"' in many and many.count(b"<use") < 100
+    assert many == render(plotted(20_001), "svg")
+
+
+def test_text_of_an_svg_has_fonts_of_readers_without_ours():
+    svg = render(every_chart()["cdf"], "svg").decode()
+    fonts = re.findall(r"font-family: ([^;\"]*)", svg)
+    assert fonts and all(font.endswith("sans-serif") for font in fonts)
 
 
 def test_pieces_of_a_part_are_ever_lighter_and_named_once():
