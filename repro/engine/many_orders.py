@@ -90,12 +90,12 @@ class LinearOrder:
 
     def fits(self, duration: Floats, gpus: Floats) -> Flags:
         """Whether the runs of traces pass the checks of `repro.engine.checks`, (traces,)."""
-        fits: Flags = (gpus <= self.num_gpus).all(axis=1)
+        widest: Floats = gpus.max(axis=1)
+        fits: Flags = widest <= self.num_gpus
         if self.quantum < np.inf:
-            busy_s = (duration * gpus).sum(axis=1) / self.num_gpus
+            busy_s: Floats = (duration * gpus).sum(axis=1) / self.num_gpus
             # sums of another order may differ in their last digits
-            has_few_decisions: Flags = busy_s / checks.MAX_DECISIONS < self.quantum * (1 - 1e-9)
-            fits &= has_few_decisions
+            fits &= busy_s < checks.MAX_DECISIONS * self.quantum * (1 - 1e-9)
         return fits
 
     def linear_key(self, gpus: Ints) -> LinearKey:
