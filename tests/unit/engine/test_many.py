@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass
 from unittest.mock import patch
 
@@ -142,6 +144,35 @@ def test_keys_that_a_batch_cannot_compute():
     policies = {"longest": LongestFirst(), "late": LateFirst(), "srtf": "srtf"}
     runs = simulate_many(TRACES, "2x8", policies, keep_jct=True, workers=1)
     assert_same(runs, TRACES, "2x8", policies)
+
+
+OWN = """
+import repro
+from repro.testing import small_trace
+
+@repro.register("narrowest")
+def narrowest(view, job):
+    return view.gpus(job)
+
+if __name__ == "__main__":
+    runs = repro.simulate_many(small_trace(), "1x4", "narrowest", loads=(1, 2), workers=2)
+    print(runs["avg_jct"].tolist())
+"""
+
+
+def test_a_key_function_of_a_script_reaches_the_processes(tmp_path):
+    script = tmp_path / "own.py"
+    script.write_text(OWN)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    expected = [
+        simulate(
+            small_trace().assign(submit_time=lambda trace, load=load: trace["submit_time"] / load),
+            "1x4",
+            "sf",
+        ).summary()["avg_jct"]
+        for load in (1, 2)
+    ]
+    assert done.stdout == f"{expected}\n", done.stderr
 
 
 def test_one_warning_has_the_notes_of_all_runs():
