@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -126,7 +126,7 @@ def simulate_many(
         raise ParamError(
             f"workers is {workers!r}; give a number of threads or processes, 1 or more"
         )
-    seeds = [seed] if isinstance(seed, int | np.integer) else list(seed)
+    seeds = list(seed) if isinstance(seed, Iterable) else [seed]
     for policy in named_policies.values():
         values = {**_SETTINGS, **settings, "cluster": cluster, "policy": policy, "rules": rules}
         for number in seeds:
@@ -259,7 +259,8 @@ def _named(policies: Any, rules: str) -> dict[str, Policy]:
     if isinstance(policies, Mapping):
         items = [(str(label), policy) for label, policy in policies.items()]
     else:
-        listed = [policies] if isinstance(policies, Policy | str) else list(policies)
+        is_list = isinstance(policies, Iterable) and not isinstance(policies, str)
+        listed = list(policies) if is_list else [policies]
         items = [(str(getattr(policy, "name", policy)), policy) for policy in listed]
     if not items:
         raise ParamError("policies: none; give a policy or a registered name")

@@ -14,10 +14,13 @@ import pandas as pd
 from repro.base.errors import ParamError, ReproError, TraceError, refuse_unknown
 from repro.base.typing import Flags, Floats
 from repro.engine import arguments, inputs
+from repro.files.checks import shown
 from repro.trace.schema import COLUMNS, are_sound
 
 #: Columns of traces that are passed as arrays.
 ARRAYS = ("submit_time", "duration", "num_gpus")
+#: Jobs of the traces that are checked together, and of the runs of one compiled call.
+JOBS_PER_CALL = 65_536
 _ACCEPTED = (
     "a DataFrame, a list of them or a mapping of labels to them, or the arrays "
     "submit_time, duration and num_gpus by name"
@@ -83,17 +86,20 @@ def workloads(traces: Any, loads: Floats) -> list[Workload]:
         raise TraceError(f"no traces; give {_ACCEPTED}")
     for rows in of_equal_length(found):
         submit, duration, gpus = columns_of([found[row] for row in rows])
-        for number in np.flatnonzero(~are_sound(submit / loads.min(), duration, gpus)):
+        for number in np.flatnonzero(~are_sound(submit / loads.min(), duration, gpus)).tolist():
             _refuse(found[rows[number]], loads)
     return found
 
 
-def of_equal_length(traces: Sequence[Workload]) -> list[list[int]]:
-    """Positions of the traces, in groups of equally many jobs."""
-    groups: dict[int, list[int]] = {}
+def of_equal_length(traces: Sequence[Workload]) -> Iterator[list[int]]:
+    """Yield positions of traces with equally many jobs, in groups of few jobs or a single trace."""
+    by_length: dict[int, list[int]] = {}
     for position, trace in enumerate(traces):
-        groups.setdefault(len(trace.submit), []).append(position)
-    return list(groups.values())
+        by_length.setdefault(len(trace.submit), []).append(position)
+    for num_jobs, positions in by_length.items():
+        size = max(1, JOBS_PER_CALL // num_jobs)
+        for first in range(0, len(positions), size):
+            yield positions[first : first + size]
 
 
 def columns_of(traces: Sequence[Workload]) -> tuple[Floats, Floats, Floats]:
@@ -174,12 +180,13 @@ def _refuse(trace: Workload, loads: Floats) -> None:
 
 def checked_loads(loads: Any) -> Floats:
     """Loads as an array; ParamError unless all are positive and finite."""
+    given = shown(repr(loads))
     accepted = "give positive numbers, such as (0.8, 1.0, 1.2)"
     try:
         values = np.array([float(load) for load in loads])
     except (TypeError, ValueError):
-        raise ParamError(f"loads are {loads!r}; {accepted}") from None
+        raise ParamError(f"loads are {given}; {accepted}") from None
     is_valid: Flags = (values > 0) & np.isfinite(values)
     if not len(values) or not is_valid.all():
-        raise ParamError(f"loads are {loads!r}; {accepted}")
+        raise ParamError(f"loads are {given}; {accepted}")
     return values

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from repro.base.errors import ReproError
 from repro.base.typing import Flags, Floats, Ints
 from repro.engine import checks
 from repro.engine.compiled_runs import linear_order
-from repro.engine.many_inputs import Workload, columns_of, of_equal_length
+from repro.engine.many_inputs import JOBS_PER_CALL, Workload, columns_of, of_equal_length
 from repro.engine.run_settings import RunSettings
 from repro.engine.select import order_batches
 from repro.engine.select.order_batches import OrderBatch
@@ -23,9 +22,6 @@ from repro.engine.setup import Setup
 from repro.model.cluster.spec import Cluster
 from repro.model.policy import LinearKey, Order, Policy
 from repro.placement import base as placement_base
-
-#: Jobs of the runs of one compiled call.
-_JOBS_PER_CALL = 65_536
 
 
 class ReadsView(Exception):
@@ -132,7 +128,7 @@ def simulate_orders(
     """
 
     def simulate(call: _Call) -> Outcome:
-        outcome = _outcome(order, call, loads)
+        outcome = _outcome(order, traces, loads, call)
         return outcome if keep_jct else outcome._replace(jct=None)
 
     calls = list(_calls(order, traces, loads))
@@ -151,40 +147,33 @@ def simulate_orders(
 
 @dataclass(frozen=True)
 class _Call:
-    """Runs of one compiled call, and columns of the traces from which they are taken."""
+    """Runs of one compiled call, which have equally many jobs."""
 
     #: position of the trace and of the load of each run
     trace: Ints
     load: Ints
-    #: row of the trace of each run in the columns
-    row: Ints
-    submit: Floats
-    duration: Floats
-    gpus: Ints
 
     def part(self, runs: slice) -> _Call:
         """Some of the runs."""
-        return dataclasses.replace(
-            self, trace=self.trace[runs], load=self.load[runs], row=self.row[runs]
-        )
+        return _Call(self.trace[runs], self.load[runs])
 
 
 def _calls(order: LinearOrder, traces: Sequence[Workload], loads: Floats) -> Iterator[_Call]:
-    """Divide the runs into compiled calls; the runs of a call have equally many jobs."""
+    """Divide the runs into compiled calls."""
     for positions in of_equal_length(traces):
         submit, duration, gpus = columns_of([traces[position] for position in positions])
-        rows = np.flatnonzero(order.fits(duration, gpus))
-        row = np.repeat(rows, len(loads))
-        load = np.tile(np.arange(len(loads)), len(rows))
-        call = _Call(np.array(positions)[row], load, row, submit, duration, gpus.astype(np.int64))
-        runs_per_call = max(1, _JOBS_PER_CALL // submit.shape[1])
-        for first in range(0, len(row), runs_per_call):
-            yield call.part(slice(first, first + runs_per_call))
+        fitting = np.array(positions)[order.fits(duration, gpus)]
+        load = np.tile(np.arange(len(loads)), len(fitting))
+        runs = _Call(np.repeat(fitting, len(loads)), load)
+        runs_per_call = max(1, JOBS_PER_CALL // submit.shape[1])
+        for first in range(0, len(load), runs_per_call):
+            yield runs.part(slice(first, first + runs_per_call))
 
 
-def _outcome(order: LinearOrder, call: _Call, loads: Floats) -> Outcome:
+def _outcome(order: LinearOrder, traces: Sequence[Workload], loads: Floats, call: _Call) -> Outcome:
     """Simulate the runs of a call."""
-    trace_submit = call.submit[call.row] / loads[call.load][:, None]
+    at_load_1, trace_duration, gpus = columns_of([traces[position] for position in call.trace])
+    trace_submit = at_load_1 / loads[call.load][:, None]
     by_submission: Ints | None = None
     if (np.diff(trace_submit) < 0).any():
         by_submission = np.argsort(trace_submit, axis=1, kind="stable")
@@ -203,8 +192,8 @@ def _outcome(order: LinearOrder, call: _Call, loads: Floats) -> Outcome:
 
     clock_start = trace_submit.min(axis=1)
     submit = sort(trace_submit) - clock_start[:, None]
-    duration = sort(call.duration[call.row])
-    batch = _batch(order, submit, duration, sort(call.gpus[call.row]), clock_start)
+    duration = sort(trace_duration)
+    batch = _batch(order, submit, duration, sort(gpus.astype(np.int64)), clock_start)
     records = order_batches.simulate_batch(batch)
     jct = in_trace_order(records.end - submit)
     # the same operations as in `repro.model.records`, so that the last digits agree

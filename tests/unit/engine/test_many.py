@@ -13,7 +13,7 @@ import pytest
 
 from repro import simulate, simulate_many
 from repro.base.errors import InputWarning, ParamError, PolicyError, ReproError, TraceError
-from repro.engine import many
+from repro.engine import many, many_orders
 from repro.engine.select import order_batches
 from repro.model.policy import LinearKey, Order, make
 from repro.policies.baselines.known_durations import SRTF
@@ -79,7 +79,7 @@ def test_runs_longer_than_the_arrays_are_repeated():
 def test_any_number_of_workers_gives_the_same():
     def runs(workers):
         policies = ["srtf", "tiresias-l", "yarn-cs"]
-        with patch("repro.engine.many_orders._JOBS_PER_CALL", 200):
+        with patch.object(many_orders, "JOBS_PER_CALL", 200):
             return simulate_many(TRACES, "2x8", policies, loads=LOADS, workers=workers)
 
     pd.testing.assert_frame_equal(runs(1), runs(2), check_exact=True)
@@ -226,6 +226,11 @@ ARRAYS = {"submit_time": [[0.0, 1.0]], "duration": [[2.0, 3.0]], "num_gpus": [[1
         (broken(), {"policies": []}, ParamError, "policies: none; give a policy"),
         (broken(), {"policies": ["srtx"]}, PolicyError, "unknown policy 'srtx'"),
         (broken(), {"policies": [SRTF]}, ParamError, "policy is"),
+        (broken(), {"policies": SRTF}, ParamError, "policy is"),
+        (broken(), {"policies": 3}, ParamError, "policy is 3; give a policy"),
+        (broken(), {"loads": 2}, ParamError, "loads are 2; give positive numbers"),
+        (broken(), {"loads": np.zeros(900)}, ParamError, "loads are array([0., 0., 0.,"),
+        (broken(), {"seed": 1.5}, ParamError, "seed is 1.5; give a whole number"),
         (broken(), {"workers": 0}, ParamError, "workers is 0; give a number of threads"),
         (broken(), {"seed": [1, 2, 3]}, ParamError, "seed: 3 seeds for 2 traces; give one, or"),
         (broken(), {"seed": [1, -2]}, ParamError, "seed is -2; give a whole number"),
