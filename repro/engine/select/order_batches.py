@@ -82,9 +82,8 @@ def simulate_batch(batch: OrderBatch) -> BatchRecords:
         held_gpu_s=np.empty(num_runs),
     )
     space = _space_for(batch)
-    # one event closes at most one interval per GPU; see `queues.simulate_events`
-    capacity = max(_INTERVALS_PER_JOB * num_jobs, 2 * batch.num_gpus)
-    spans = np.empty((3, capacity))
+    # a run has to leave half of `spans` empty; see `queues.simulate_events`
+    spans = np.empty((3, 2 * max(_INTERVALS_PER_JOB * num_jobs, batch.num_gpus)))
     held = np.empty(num_runs * _INTERVALS_PER_JOB * num_jobs)
     used = np.empty(num_runs, np.int64)
     first = 0
