@@ -28,4 +28,5 @@ __all__ = [
     "policies",
     "register",
     "simulate",
+    "simulate_many",
 ]

@@ -1,4 +1,5 @@
 from . import policies as policies
+from .engine.many import simulate_many as simulate_many
 from .engine.simulate import simulate as simulate
 from .figures.figure import figure as figure
 from .model.cluster.spec import Cluster as Cluster

@@ -114,11 +114,16 @@ class CompiledFunction:
         if THREAD.deadline is not None:
             check_nested(self._is_exact)
             return self.py_func(*values, **named)
-        if "kernel" not in self.__dict__ and self._is_exact:
+        if not self.is_compiled and self._is_exact:
             is_done, result = self._interpretation.try_once(values, named)
             if is_done:
                 return result
         return self.kernel(*values, **named)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether calls run machine code, not the function in Python."""
+        return "kernel" in self.__dict__
 
     @functools.cached_property
     def _interpretation(self) -> Interpretation:

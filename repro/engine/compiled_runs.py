@@ -14,7 +14,7 @@ from repro.engine.select.ranked import OrderDriver
 from repro.engine.setup import Setup
 from repro.model.elastic import Elastic
 from repro.model.performance import Curves, Renewing
-from repro.model.policy import defined_with
+from repro.model.policy import LinearKey, defined_with
 
 #: Methods by which a policy decides. `Policy.compiled_run` replaces them. If a subclass overrides
 #: one of them but not `compiled_run`, the compiled run is out of date and not used.
@@ -26,7 +26,7 @@ def simulate_compiled(setup: Setup) -> AddedRecords | None:
     if setup.settings.processes:
         return None
     if isinstance(setup.driver, OrderDriver):
-        return AddedRecords() if _simulate_order(setup, setup.driver) else None
+        return AddedRecords() if _simulate_order(setup) else None
     if _simulate_own_loops(setup):
         return AddedRecords()
     return _simulate_elastic(setup)
@@ -43,10 +43,22 @@ def _is_nominal(setup: Setup) -> bool:
     )
 
 
-def _simulate_order(setup: Setup, driver: OrderDriver) -> bool:
+def linear_order(setup: Setup) -> tuple[OrderDriver, LinearKey] | None:
+    """Driver and keys of an `Order` whose keys are linear in time; None: it needs the engine."""
+    driver = setup.driver
+    if not isinstance(driver, OrderDriver) or driver.linear_key is None:
+        return None
+    if setup.settings.processes or not _is_nominal(setup) or setup.policy.completions().tie_s:
+        return None
+    return driver, driver.linear_key
+
+
+def _simulate_order(setup: Setup) -> bool:
     """Simulate an `Order` whose keys are linear in time; False: it needs the engine."""
-    if driver.linear_key is None or not _is_nominal(setup) or setup.policy.completions().tie_s:
+    order = linear_order(setup)
+    if order is None:
         return False
+    driver, linear_key = order
     from repro.engine.select.whole_run import simulate_order
 
     # The placement rule only counts GPUs. The compiled loop obeys it without a call, so it counts
@@ -54,7 +66,7 @@ def _simulate_order(setup: Setup, driver: OrderDriver) -> bool:
     setup.holdings.gang_nodes.placement_used = True
     simulate_order(
         setup.table,
-        driver.linear_key,
+        linear_key,
         setup.cluster.num_gpus,
         driver.quantum,
         setup.holdings.intervals,

@@ -76,19 +76,24 @@ def notes(setup: Setup, trace: pd.DataFrame, rules: str) -> list[str]:
     """
     lines: list[str] = []
     policy = setup.policy
-    clock_start_s = setup.table.clock_start_s
     baseline = policy.baseline
     if baseline and baseline.equals(policy, trace, modelled=_has_model(setup)):
         lines.append(baseline.note(policy.name))
     lines += _note_on_history(policy, trace)
-    if clock_start_s > DAY_S:
-        lines.append(
-            f"the clock starts at the first submission, {clock_start_s:,.0f} s "
-            f"({clock_start_s / DAY_S:,.1f} days) after time 0 of the trace"
-        )
+    lines += note_on_clock(setup.table.clock_start_s)
     if setup.settings.rules.whole_seconds:
         lines += _note_on_zero_durations(trace, rules)
     return lines
+
+
+def note_on_clock(clock_start_s: float) -> list[str]:
+    """Note on a clock that starts (s) more than a day after time 0 of the trace."""
+    if clock_start_s <= DAY_S:
+        return []
+    return [
+        f"the clock starts at the first submission, {clock_start_s:,.0f} s "
+        f"({clock_start_s / DAY_S:,.1f} days) after time 0 of the trace"
+    ]
 
 
 def _note_on_history(policy: Policy, trace: pd.DataFrame) -> list[str]:
@@ -134,7 +139,7 @@ def _has_model(setup: Setup) -> bool:
     return perf is not None
 
 
-def stand_ins(trace: pd.DataFrame, perf: object, policy: Policy) -> list[str]:
+def stand_ins(trace: pd.DataFrame, perf: object, policy: Policy | None) -> list[str]:
     """Public data that a simulation replaces by stand-ins: kind of data and name.
 
     Parameters
@@ -143,7 +148,7 @@ def stand_ins(trace: pd.DataFrame, perf: object, policy: Policy) -> list[str]:
         The trace; its attributes name the source of its durations.
     perf : Performance or None
         The performance model of the simulation.
-    policy : Policy
+    policy : Policy or None
         The policy; Gittins policies read a history of service times.
     """
     names: list[str] = []

@@ -84,17 +84,30 @@ def register(name: str, needs: Iterable[str] = ()) -> Callable[[Definition], Def
 
 def _order_by(key: Callable[[View, int], Key], needs: frozenset[str]) -> type[Order]:
     """Class of an `Order` with this key function."""
+
+    def reduce(policy: Order) -> tuple[Any, ...]:
+        # The module has the key function under this name, not the class. So pickle finds the class
+        # by its registered name. Other processes do not register what a script or notebook does.
+        if key.__module__ == "__main__":
+            return _registered, (policy.name, key, needs)
+        return make, (policy.name,)
+
     members = {
         "__doc__": key.__doc__ or f"Order by `{key.__name__}`.",
         "__module__": key.__module__,
         "__qualname__": key.__qualname__,
         "needs": needs,
         "key": lambda policy, view, job: key(view, job),
-        # The module has the key function under this name, not the class. So pickle finds the class
-        # by its registered name.
-        "__reduce__": lambda policy: (make, (policy.name,)),
+        "__reduce__": reduce,
     }
     return dataclass(frozen=True)(type(key.__name__, (Order,), members))
+
+
+def _registered(name: str, key: Callable[[View, int], Key], needs: frozenset[str]) -> Policy:
+    """Policy of a key function, registered here if only another process has registered it."""
+    if name not in policies:
+        register(name, needs)(key)
+    return make(name)
 
 
 @dataclass(frozen=True)

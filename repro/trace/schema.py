@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from repro.base.errors import TraceError
-from repro.base.typing import Flags
+from repro.base.typing import Flags, Floats
 from repro.files.checks import Origin, numbers, refuse, refuse_strange, shown
 from repro.files.guess import epoch_unit
 from repro.model.jobs import MAX_GPUS_PER_JOB
@@ -135,6 +135,24 @@ def validate(
     checked = checked.reset_index(drop=True)
     checked.attrs = dict(frame.attrs)
     return checked
+
+
+def are_sound(submit: Floats, duration: Floats, gpus: Floats) -> Flags:
+    """Whether traces keep the rules of times and demands, (traces,); `validate` names the rule.
+
+    Parameters
+    ----------
+    submit, duration, gpus : array of float, shape (traces, jobs)
+        Columns submit_time and duration (s) and num_gpus of every trace.
+    """
+    is_sound = gpus == np.floor(gpus)
+    columns = {"submit_time": submit, "duration": duration, "num_gpus": gpus}
+    for name, values in columns.items():
+        is_sound &= (values >= COLUMNS[name].low) & (values <= COLUMNS[name].high)
+    is_sound &= duration >= MIN_DURATION_S
+    is_sound &= np.spacing(submit + duration) <= _RESOLUTION * duration
+    every_job: Flags = is_sound.all(axis=1)
+    return every_job
 
 
 def refuse_dates(frame: pd.DataFrame, name: str) -> None:

@@ -20,7 +20,8 @@ import pytest
 from costs import OUT, busy, measure, note
 from unit import bare_queue, cpu_of, unit
 
-from repro import simulate
+from repro import simulate, simulate_many
+from repro.trace import synth
 from repro.trace.load import load
 
 HERE = Path(__file__).resolve().parent
@@ -125,6 +126,30 @@ def test_help_answers_at_once(benchmark):
     cpu = statistics.median(costs)
     note("repro --help", U_s=pace, cpu_s=cpu, cost_U=cpu / pace)
     assert cpu <= 0.5 / 0.06 * pace
+
+
+@pytest.mark.parametrize(("policy", "limit"), [("srtf", 0.15), ("tiresias-l", 0.2)])
+def test_many_seeds(benchmark, policy, limit):
+    """A run of 1,000 jobs among many, next to `simulate` run by run in the same process."""
+    rng = np.random.default_rng(0)
+    traces = [synth.make("philly-like", rng, jobs=1000, load=0.9, num_gpus=64) for _ in range(25)]
+    loads = np.linspace(0.7, 1.6, 8)
+
+    def alone():
+        for trace in traces:
+            simulate(trace, "8x8", policy).summary()
+
+    simulate_many(traces[:2], "8x8", policy, workers=1)
+    name = f"many runs of 1,000 jobs, {policy}"
+    options = {"loads": loads, "workers": 1}
+    cost, runs = measure(benchmark, name, 3, simulate_many, traces, "8x8", policy, **options)
+    alone()
+    pace = unit()
+    single = cpu_of(alone)[0] / len(traces) / pace
+    cost /= len(runs)
+    note(name, cost_U=cost, cpu_s=cost * pace, ratio=cost / single)
+    assert (runs["n_finished"] == 1000).all()
+    assert cost <= limit * single
 
 
 # growth ----------------------------------------------------------------------------------------

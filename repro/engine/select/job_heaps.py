@@ -36,8 +36,10 @@ class JobHeaps:
         self._num_waiting_heaps = len(demands)
         #: slope of the key (per second) -> heap of the running jobs with this slope
         self._running_heap: dict[float, int] = {}
-        #: the heaps, and memory views of their keys and slopes; made with the first key
+        #: the heaps, their buffers, and memory views of their keys and slopes; made with the first
+        #: key
         self._heaps: queues.PairingHeaps
+        self._buffers: queues.Buffers
         self._keys: Any
         self._slopes: Any
         #: length of a key; 0: not known yet
@@ -83,8 +85,9 @@ class JobHeaps:
         A choice c >= 0 starts job c. A choice c < 0 stops job -1 - c.
         """
         jobs, heaps = self._changes()
-        idle, choices = queues.move_then_select(self._heaps, jobs, heaps, idle, now)
-        return idle, choices.tolist()
+        idle, count = queues.move_then_select(self._heaps, self._buffers, jobs, heaps, idle, now)
+        choices: list[int] = self._buffers.choices[:count].tolist()
+        return idle, choices
 
     def _changes(self) -> tuple[Ints, Ints]:
         """Jobs that change their heap, and their next heaps. Both lists are cleared."""
@@ -101,6 +104,7 @@ class JobHeaps:
             self._heaps = queues.empty(
                 self._gpus, self._key_length, self._num_waiting_heaps, FIRST_RUNNING_HEAPS
             )
+            self._buffers = queues.buffers_for(self._heaps)
             columns: tuple[Any, Any] = self._heaps.key, self._heaps.slope
             self._keys = memoryview(columns[0])
             self._slopes = memoryview(columns[1])

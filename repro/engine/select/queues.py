@@ -141,10 +141,30 @@ def remove(q: PairingHeaps, job: int) -> None:
     q.top[heap] = root
 
 
-@njit(allocates=True)
-def best_waiting(q: PairingHeaps) -> Ints:
-    """Best waiting job of each demand, best first."""
-    ranked = np.empty(q.num_waiting, np.int64)
+class Buffers(NamedTuple):
+    """Arrays that a selection writes into, so that it allocates none."""
+
+    #: best waiting job of each demand, best first
+    waiting: Ints
+    #: running jobs that are out of their heaps, or jobs that are demoted
+    removed: Ints
+    #: choices of a selection; see `select`
+    choices: Ints
+
+
+def buffers_for(q: PairingHeaps) -> Buffers:
+    """Buffers for the heaps of a simulation."""
+    num_jobs = len(q.gpus)
+    return Buffers(
+        waiting=np.empty(q.num_waiting, np.int64),
+        removed=np.empty(num_jobs, np.int64),
+        choices=np.empty(num_jobs, np.int64),
+    )
+
+
+@njit()
+def _rank_waiting(q: PairingHeaps, ranked: Ints) -> int:
+    """Write the best waiting job of each demand into ``ranked``, best first; count them."""
     count = 0
     for job in q.top[: q.num_waiting]:
         if job < 0:
@@ -155,7 +175,14 @@ def best_waiting(q: PairingHeaps) -> Ints:
             rank -= 1
         ranked[rank] = job
         count += 1
-    return ranked[:count]
+    return count
+
+
+@njit(allocates=True)
+def best_waiting(q: PairingHeaps) -> Ints:
+    """Best waiting job of each demand, best first."""
+    ranked = np.empty(q.num_waiting, np.int64)
+    return ranked[: _rank_waiting(q, ranked)]
 
 
 @njit()
@@ -168,21 +195,21 @@ def _worst_running(q: PairingHeaps, now: float) -> int:
     return worst
 
 
-@njit(allocates=True)
-def select(q: PairingHeaps, idle: int, now: float) -> tuple[int, Ints]:
-    """Idle GPUs after a selection, and its choices in order.
+@njit()
+def select(q: PairingHeaps, buffers: Buffers, idle: int, now: float) -> tuple[int, int]:
+    """Idle GPUs after a selection, and the number of its choices in ``buffers.choices``, in order.
 
     A choice c >= 0 starts job c. A choice c < 0 stops job -1 - c. A chosen job is in no heap
     afterwards. A choice is final, so keys that are equal up to rounding cannot make the selection
     cycle.
     """
-    # an empty list whose element type Numba infers
-    choices = [0 for _ in range(0)]
+    waiting, removed, choices = buffers
+    num_choices = 0
     # running jobs that are out of their heaps during the selection, worst first
-    removed = [0 for _ in range(0)]
+    num_removed = 0
     while True:
-        waiting = best_waiting(q)
-        best = waiting[0] if len(waiting) else -1
+        num_ranked = _rank_waiting(q, waiting)
+        best = waiting[0] if num_ranked else -1
         started = -1
         # best running job that no longer fits
         victim = -1
@@ -197,11 +224,12 @@ def select(q: PairingHeaps, idle: int, now: float) -> tuple[int, Ints]:
             is_short = released < -idle
             if not is_short and (best < 0 or released >= q.gpus[best] - idle):
                 break
-            if n == len(removed):
+            if n == num_removed:
                 job = _worst_running(q, now)
                 if job < 0:
                     break
-                removed.append(job)
+                removed[num_removed] = job
+                num_removed += 1
                 heap = q.heap[job]
                 remove(q, job)
                 # the number is kept for the insertion at the end
@@ -213,7 +241,7 @@ def select(q: PairingHeaps, idle: int, now: float) -> tuple[int, Ints]:
                 victim = job
             released += q.gpus[job]
             n += 1
-        for job in waiting:
+        for job in waiting[:num_ranked]:
             # the stop of the victim has the higher priority
             if victim >= 0 and _precedes(q, victim, job, now):
                 break
@@ -227,37 +255,56 @@ def select(q: PairingHeaps, idle: int, now: float) -> tuple[int, Ints]:
         if started >= 0:
             remove(q, started)
             idle -= q.gpus[started]
-            choices.append(started)
+            choices[num_choices] = started
+            num_choices += 1
         elif victim >= 0:
-            removed.remove(victim)
+            num_removed = _without(removed, num_removed, victim)
             q.heap[victim] = -1
             idle += q.gpus[victim]
-            choices.append(-1 - victim)
+            choices[num_choices] = -1 - victim
+            num_choices += 1
         else:
             break
-    for job in removed:
+    for job in removed[:num_removed]:
         insert(q, job, q.heap[job])
-    return idle, np.array(choices)
+    return idle, num_choices
 
 
-@njit(allocates=True)
-def move_then_best_waiting(q: PairingHeaps, jobs: Ints, heaps: Ints) -> Ints:
-    """Move jobs to other heaps in order (-1: to no heap), then list the best waiting jobs."""
+@njit()
+def _without(jobs: Ints, count: int, job: int) -> int:
+    """Remove a job from the first ``count`` jobs, whose order is kept; count the others."""
+    left = 0
+    for other in jobs[:count]:
+        if other != job:
+            jobs[left] = other
+            left += 1
+    return left
+
+
+@njit()
+def _move(q: PairingHeaps, jobs: Ints, heaps: Ints) -> None:
+    """Move jobs to other heaps in order (-1: to no heap)."""
     for n in range(len(jobs)):
         if q.heap[jobs[n]] >= 0:
             remove(q, jobs[n])
         if heaps[n] >= 0:
             insert(q, jobs[n], heaps[n])
-    return best_waiting(q)
 
 
 @njit(allocates=True)
+def move_then_best_waiting(q: PairingHeaps, jobs: Ints, heaps: Ints) -> Ints:
+    """Move jobs to other heaps in order (-1: to no heap), then list the best waiting jobs."""
+    _move(q, jobs, heaps)
+    return best_waiting(q)
+
+
+@njit()
 def move_then_select(
-    q: PairingHeaps, jobs: Ints, heaps: Ints, idle: int, now: float
-) -> tuple[int, Ints]:
+    q: PairingHeaps, buffers: Buffers, jobs: Ints, heaps: Ints, idle: int, now: float
+) -> tuple[int, int]:
     """Move jobs to other heaps in order (-1: to no heap), then `select`."""
-    move_then_best_waiting(q, jobs, heaps)
-    return select(q, idle, now)
+    _move(q, jobs, heaps)
+    return select(q, buffers, idle, now)
 
 
 class OrderConstants(NamedTuple):
@@ -348,11 +395,12 @@ def _give_back(
         remove(demotions, job)
 
 
-@njit(allocates=True)
+@njit()
 def simulate_events(
     q: PairingHeaps,
     ends: PairingHeaps,
     demotions: PairingHeaps,
+    buffers: Buffers,
     state: State,
     constants: OrderConstants,
     progress: Progress,
@@ -368,6 +416,8 @@ def simulate_events(
         One heap: running jobs by the instant of their completion.
     demotions : PairingHeaps
         One heap: running jobs by the instant of their demotion.
+    buffers : Buffers
+        Overwritten.
     state : State
         State of the jobs, written in place.
     constants : OrderConstants
@@ -423,11 +473,12 @@ def simulate_events(
             waiting += 1
             arrived += 1
         # demotions
-        demoted = [0 for _ in range(0)]
+        demoted = 0
         while demotions.top[0] >= 0 and demotions.key[demotions.top[0], 0] <= now:
-            demoted.append(demotions.top[0])
+            buffers.removed[demoted] = demotions.top[0]
+            demoted += 1
             remove(demotions, demotions.top[0])
-        for job in demoted:
+        for job in buffers.removed[:demoted]:
             remove(q, job)
             q.key[job, 0] += 1.0
             insert(q, job, constants.running_heap[job])
@@ -435,7 +486,8 @@ def simulate_events(
         # decision: all stops come before the first start
         if waiting == 0:
             continue
-        idle, choices = select(q, idle, now)
+        idle, num_choices = select(q, buffers, idle, now)
+        choices = buffers.choices[:num_choices]
         for choice in choices:
             if choice >= 0:
                 continue

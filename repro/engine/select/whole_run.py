@@ -69,13 +69,14 @@ def simulate_order(
     key_length = 2 if linear_key.limits else 1
     q = queues.empty(gpus, key_length, len(demands), len(slopes))
     ends, demotions = (queues.empty(gpus, 1, 1, 0) for _ in range(2))
+    buffers = queues.buffers_for(q)
     spans = np.empty((3, 2 * max(_INTERVALS_PER_CALL, num_gpus)))
     unfinished = int(is_awaited.sum())
     progress = Progress(now=0.0, arrived=0, unfinished=unfinished, idle=num_gpus, waiting=0)
     has_ended = False
     while not has_ended:
         progress, has_ended, count = queues.simulate_events(
-            q, ends, demotions, table.state, constants, progress, spans
+            q, ends, demotions, buffers, table.state, constants, progress, spans
         )
         if settings.keep_intervals:
             job, start, end = spans[:, :count]

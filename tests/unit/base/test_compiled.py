@@ -172,11 +172,14 @@ def test_small_functions_of_event_loops_count_no_references(monkeypatch):
     """Counting took six sevenths of the time of a loop over the jobs of Philly."""
     monkeypatch.setenv("REPRO_PYTHON_S", "0")
     trace = pd.DataFrame({"job_id": [0, 1], "submit_time": 0.0, "duration": 5.0, "num_gpus": 1})
-    repro.simulate(trace, "1x1", "srtf")
-    for function in (queues._precedes, queues._merged, queues.insert, queues.remove):
+    for policy in ("srtf", "yarn-cs"):
+        repro.simulate(trace, "1x1", policy)
+    leaves = (queues._precedes, queues._merged, queues.insert, queues.remove)
+    for function in (*leaves, queues.select, queues.simulate_events):
         for code in function.kernel.inspect_llvm().values():
             assert "NRT_incref" not in code and "NRT_decref" not in code
-    assert all("NRT" in code for code in queues.best_waiting.kernel.inspect_llvm().values())
+    codes = queues.best_waiting.kernel.inspect_llvm().values()
+    assert all("NRT" in code for code in codes)
 
 
 def test_a_loop_that_cannot_be_compiled_leaves_the_watch_sound(pack):

@@ -1,0 +1,337 @@
+"""`simulate_many`: many traces, loads and policies in, a row of metrics per run out."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+import pandas as pd
+from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+from repro.base.errors import InputWarning, ParamError, ReproError, refuse_unknown
+from repro.base.typing import Floats
+from repro.engine import arguments, inputs
+from repro.engine.many_inputs import Workload, checked_loads, naming, workloads
+from repro.engine.many_orders import LinearOrder, Outcome, ReadsView, simulate_orders
+from repro.engine.simulate import simulate
+from repro.model.cluster.spec import Cluster
+from repro.model.policy import Policy, make
+from repro.model.rules import Rules, rules_named
+
+#: Arguments of `simulate` that `simulate_many` passes on.
+_SETTINGS = {
+    name: parameter.default
+    for name, parameter in inspect.signature(simulate).parameters.items()
+    if name not in ("trace", "cluster", "policy", "rules", "seed")
+}
+#: Entries of `Result.summary` that are no metrics.
+_NO_METRICS = ("policy", "trace", "cluster", "wall_s", "ignored", "notes", "stand_in")
+_COUNTS = ("n_jobs", "n_finished", "preemptions")
+
+#: Positions of the trace, the load and the policy of a run.
+Place = tuple[int, int, int]
+Traces = (
+    pd.DataFrame
+    | str
+    | Path
+    | Sequence[pd.DataFrame | str | Path]
+    | Mapping[Any, pd.DataFrame | str | Path]
+    | Mapping[str, Any]
+)
+
+
+def simulate_many(
+    traces: Traces,
+    cluster: Cluster | str,
+    policies: Policy | str | Sequence[Policy | str] | Mapping[str, Policy | str],
+    *,
+    loads: Sequence[float] | Floats = (1.0,),
+    rules: str = "paper",
+    seed: int | Sequence[int] = 0,
+    workers: int | None = None,
+    keep_jct: bool = False,
+    **settings: Any,
+) -> pd.DataFrame:
+    """Simulate every policy on every trace at every load.
+
+    The metrics of a run are those of `repro.simulate`, to the last digit, with any number of
+    workers. Orders whose keys are linear in time (such as srtf, srsf, las-2d and tiresias-l under
+    rules ``paper``) run in compiled batches, on a thread per worker. All other runs are simulated
+    one by one, in a process per worker.
+
+    Parameters
+    ----------
+    traces : DataFrame, str, Path, sequence or mapping
+        One trace, a list of traces, or a mapping of labels (such as seeds) to traces. A trace is
+        one as for `repro.simulate`. The mapping may instead have the arrays submit_time,
+        duration and num_gpus, each of shape (traces, jobs), or (jobs,) for all traces.
+    cluster : Cluster or str
+        Cluster, or spec such as ``"8x8"``.
+    policies : Policy, str, sequence or mapping
+        One or several policies or registered names. A mapping gives them labels.
+    loads : sequence of float
+        Numbers by which the submit times of every trace are divided: 2 doubles the load.
+    rules : str
+        Rule set, as for `repro.simulate`.
+    seed : int or sequence of int
+        Seed of random placements, policies and rounds, for all traces or for each.
+    workers : int, optional
+        Number of threads or processes; by default the number of cores.
+    keep_jct : bool
+        Keep the JCT of every job.
+    **settings
+        Further arguments of `repro.simulate`. With any of them the runs are simulated one by one.
+
+    Returns
+    -------
+    DataFrame
+        A row per run, by trace, then load, then policy. Columns: trace (label, or position), load,
+        seed, policy (label, or name), the metrics of `Result.summary` (n_jobs, n_finished, avg_jct,
+        median_jct, p95_jct, p99_jct, makespan, avg_queueing (s), preemptions, utilisation, and more
+        for divisible GPUs), notes and stand_in (text, empty where there is none). With
+        ``keep_jct`` a column jct has an array per run, in order of the trace (s).
+
+    Raises
+    ------
+    TraceError, PolicyError, ParamError
+        As `repro.simulate` does. The message begins with trace, load and policy of the run.
+
+    Warns
+    -----
+    InputWarning
+        If runs have notes; there is one warning for all runs.
+
+    Examples
+    --------
+    >>> from repro.testing import small_trace
+    >>> runs = simulate_many(small_trace(), "1x4", ["srtf", "tiresias-l"], loads=(1, 2))
+    >>> runs[["load", "policy", "avg_jct"]].round(1)
+       load      policy  avg_jct
+    0   1.0        srtf     12.3
+    1   1.0  tiresias-l     13.3
+    2   2.0        srtf     11.8
+    3   2.0  tiresias-l     14.7
+    """
+    named_policies = _named(policies, rules)
+    divisors = checked_loads(loads)
+    refuse_unknown("simulate_many has no argument", settings, tuple(_SETTINGS))
+    if workers is not None and (not isinstance(workers, int) or workers < 1):
+        raise ParamError(
+            f"workers is {workers!r}; give a number of threads or processes, 1 or more"
+        )
+    seeds = list(seed) if isinstance(seed, Iterable) else [seed]
+    for policy in named_policies.values():
+        values = {**_SETTINGS, **settings, "cluster": cluster, "policy": policy, "rules": rules}
+        for number in seeds:
+            arguments.check({**values, "seed": number})
+    spec = Cluster.parse(cluster)
+    checked = workloads(traces, divisors)
+    if len(seeds) == 1:
+        seeds *= len(checked)
+    if len(seeds) != len(checked):
+        raise ParamError(
+            f"seed: {len(seeds)} seeds for {len(checked)} traces; give one, or one for each trace"
+        )
+    table = _Table(checked, divisors, seeds, list(named_policies))
+    num_workers = workers or joblib.cpu_count()
+    if rules_named(rules) == Rules() and not settings:
+        for column, policy in enumerate(named_policies.values()):
+            order = LinearOrder.of(policy, spec, checked[0])
+            if order is not None:
+                # without the views of single runs, some keys cannot be computed
+                with contextlib.suppress(ReadsView):
+                    for outcome in simulate_orders(
+                        order, checked, divisors, num_workers, keep_jct=keep_jct
+                    ):
+                        table.add_batch(column, outcome)
+    _simulate_others(
+        table,
+        list(named_policies.values()),
+        num_workers,
+        {"cluster": spec, "rules": rules, "keep_jct": keep_jct, **settings},
+    )
+    frame = table.frame(keep_jct=keep_jct)
+    _warn_of_notes(frame)
+    return frame
+
+
+class _Run(NamedTuple):
+    """Records of one run of `repro.simulate`."""
+
+    metrics: dict[str, float]
+    notes: Sequence[str]
+    stand_in: Sequence[str]
+    #: JCT of each job (s); None unless they are kept
+    jct: Floats | None
+
+
+class _Table:
+    """Records of all runs, by position of trace, load and policy."""
+
+    def __init__(
+        self, traces: Sequence[Workload], loads: Floats, seeds: Sequence[int], policies: list[str]
+    ) -> None:
+        self.traces = traces
+        self.loads = loads
+        self.seeds = seeds
+        self.policies = policies
+        self._shape = (len(traces), len(loads), len(policies))
+        self._is_done = np.zeros(self._shape, np.bool_)
+        self._metrics: dict[str, Floats] = {}
+        self._jct = np.empty(self._shape, object)
+        self._notes = np.full(self._shape, "", object)
+        self._stand_in = np.full(self._shape, "", object)
+
+    def name(self, place: Place) -> str:
+        """Name of a run for messages."""
+        trace, load, policy = place
+        return (
+            f"trace {self.traces[trace].label} at load {self.loads[load]:g} under "
+            f"{self.policies[policy]}"
+        )
+
+    def left(self) -> list[Place]:
+        """Runs without records, in order of the rows."""
+        return [(trace, load, policy) for trace, load, policy in np.argwhere(~self._is_done)]
+
+    def add_batch(self, policy: int, outcome: Outcome) -> None:
+        """Add the records of a compiled batch."""
+        places = (outcome.trace, outcome.load, policy)
+        for name, values in outcome.metrics.items():
+            self._column(name)[places] = values
+        if outcome.jct is not None:
+            for place, jct in zip(zip(*places[:2], strict=True), outcome.jct, strict=True):
+                self._jct[(*place, policy)] = jct
+        starts = outcome.clock_start.tolist()
+        for trace, load, start_s in zip(*places[:2], starts, strict=True):
+            workload = self.traces[trace]
+            notes = [*workload.attrs.get("notes", ()), *inputs.note_on_clock(start_s)]
+            self._notes[trace, load, policy] = "; ".join(notes)
+            if workload.frame is not None and workload.attrs:
+                names = inputs.stand_ins(workload.frame, None, None)
+                self._stand_in[trace, load, policy] = "; ".join(names)
+        self._is_done[places] = True
+
+    def add_run(self, place: Place, run: _Run) -> None:
+        """Add the records of one run."""
+        for name, value in run.metrics.items():
+            self._column(name)[place] = value
+        self._jct[place] = run.jct
+        self._notes[place] = "; ".join(run.notes)
+        self._stand_in[place] = "; ".join(run.stand_in)
+        self._is_done[place] = True
+
+    def _column(self, name: str) -> Floats:
+        """Values of a metric, NaN where a run lacks it."""
+        return self._metrics.setdefault(name, np.full(self._shape, np.nan))
+
+    def frame(self, *, keep_jct: bool) -> pd.DataFrame:
+        """Frame of `simulate_many`."""
+        rows = pd.MultiIndex.from_product(
+            [range(len(self.traces)), self.loads.tolist(), self.policies]
+        )
+        positions = rows.get_level_values(0)
+        labels = pd.Series([trace.label for trace in self.traces])
+        columns: dict[str, Any] = {
+            "trace": labels.iloc[positions].to_numpy(),
+            "load": rows.get_level_values(1).to_numpy(),
+            "seed": np.array(self.seeds)[positions],
+            "policy": rows.get_level_values(2).to_numpy(),
+        }
+        for name, values in self._metrics.items():
+            columns[name] = values.ravel().astype(np.int64 if name in _COUNTS else float)
+        columns["notes"] = self._notes.ravel()
+        columns["stand_in"] = self._stand_in.ravel()
+        if keep_jct:
+            columns["jct"] = self._jct.ravel()
+        return pd.DataFrame(columns)
+
+
+def _named(policies: Any, rules: str) -> dict[str, Policy]:
+    """Policies by label; the label is the name unless a mapping gives another."""
+    if isinstance(policies, Mapping):
+        items = [(str(label), policy) for label, policy in policies.items()]
+    else:
+        is_list = isinstance(policies, Iterable) and not isinstance(policies, str)
+        listed = list(policies) if is_list else [policies]
+        items = [(str(getattr(policy, "name", policy)), policy) for policy in listed]
+    if not items:
+        raise ParamError("policies: none; give a policy or a registered name")
+    named: dict[str, Policy] = {}
+    for label, policy in items:
+        if label in named:
+            raise ParamError(
+                f"policies: two are named {label!r}; give a mapping of labels to policies"
+            )
+        if isinstance(policy, str):
+            named[label] = make(policy, rules)
+        else:
+            named[label] = policy.under(rules) if isinstance(policy, Policy) else policy
+    return named
+
+
+def _simulate_others(
+    table: _Table, policies: list[Policy], workers: int, options: Mapping[str, Any]
+) -> None:
+    """Simulate the runs that the table lacks one by one, in processes if there are several."""
+    places = table.left()
+    calls = (
+        joblib.delayed(_simulate_one)(
+            table.traces[trace].at_load(table.loads[load]),
+            policy=policies[policy],
+            seed=int(table.seeds[trace]),
+            **options,
+        )
+        for trace, load, policy in places
+    )
+    in_this_process = len(places) < 2 or workers == 1
+    parallel = joblib.Parallel(n_jobs=1 if in_this_process else workers, return_as="generator")
+    try:
+        for place, run in zip(places, parallel(calls), strict=True):
+            if isinstance(run, ReproError):
+                with naming(table.name(place)):
+                    raise run
+            table.add_run(place, run)
+    except TerminatedWorkerError:
+        raise ReproError(
+            f"a worker process died, {len(table.left())} of {len(places)} simulations are left; "
+            "memory may be short, so use fewer workers"
+        ) from None
+    finally:
+        if not in_this_process:
+            get_reusable_executor().shutdown(wait=True)
+
+
+def _simulate_one(trace: pd.DataFrame, *, keep_jct: bool, **options: Any) -> _Run | ReproError:
+    """Simulate one run; an error is returned, so that the first run in order is the one named."""
+    with warnings.catch_warnings():
+        # the notes of all runs make one warning
+        warnings.simplefilter("ignore", InputWarning)
+        try:
+            result = simulate(trace, **options)
+        except ReproError as error:
+            return error
+    summary = result.summary()
+    metrics = {name: value for name, value in summary.items() if name not in _NO_METRICS}
+    jct = result.jobs["jct"].to_numpy() if keep_jct else None
+    return _Run(metrics, summary["notes"], summary["stand_in"], jct)
+
+
+def _warn_of_notes(frame: pd.DataFrame) -> None:
+    """Warn once if runs have notes."""
+    noted = frame[frame["notes"] != ""]
+    if len(noted):
+        first = noted.iloc[0]
+        warnings.warn(
+            f"{len(noted):,} of {len(frame):,} runs have notes (column notes), the first is trace "
+            f"{first['trace']} at load {first['load']:g} under {first['policy']}: {first['notes']}",
+            InputWarning,
+            stacklevel=3,
+        )
