@@ -1,4 +1,4 @@
-"""Extras: packages beyond those of a light install, and the line that asks for a missing one."""
+"""Extras: packages that a light install lacks, and the error for a missing one."""
 
 import contextlib
 import sys
@@ -11,7 +11,7 @@ from repro.base.paths import PACKAGE
 
 #: Name under which pip knows the package.
 DISTRIBUTION = "repro-gpu-scheduling"
-#: Extra of pyproject.toml -> modules that the package imports from it, where they are used.
+#: Extra of pyproject.toml -> its modules that the package imports.
 MODULES = {
     "figures": (
         "matplotlib",
@@ -52,12 +52,12 @@ def is_installed(module: str) -> bool:
 
 
 def require(extra: str, purpose: str) -> None:
-    """Refuse to start what needs an extra of which a module is missing; nothing is imported.
+    """Check that all modules of an extra can be found, without importing them.
 
     Raises
     ------
     ExtraMissingError
-        The line has the purpose, the first missing module and the command that installs it.
+        If a module is missing. The message has the purpose, the module and the install command.
     """
     for module in MODULES[extra]:
         if not is_installed(module):
@@ -66,7 +66,7 @@ def require(extra: str, purpose: str) -> None:
 
 @contextlib.contextmanager
 def needed_for(purpose: str, otherwise: str = "") -> Iterator[None]:
-    """Turn the failed import of a module of an extra into a line with the command to install it.
+    """Turn the failed import of an extra into an error with the command that installs it.
 
     Other failed imports pass through. ``otherwise`` says what to do without the extra.
 
@@ -78,7 +78,7 @@ def needed_for(purpose: str, otherwise: str = "") -> Iterator[None]:
     except ModuleNotFoundError as error:
         module = (error.name or "").partition(".")[0]
         extras = [extra for extra, modules in MODULES.items() if module in modules]
-        # an installed package without the part that was asked for is another fault
+        # an installed package that lacks a submodule is no missing extra
         if not extras or is_installed(module):
             raise
         raise _missing(extras[0], module, purpose, otherwise) from None

@@ -1,10 +1,10 @@
-"""Short work in Python: loops whose machine code is not there yet are interpreted at first.
+"""Interpretation of compiled functions that have no machine code yet.
 
-To compile an event loop takes 2 to 15 s. To interpret it for sixty jobs takes a tenth of a second.
-So a compiled function without machine code first runs as the Python function that it is. If it
-takes longer than `seconds_allowed`, its arrays are restored, it is compiled, and it runs again.
-Results are the same to the last bit. Functions compiled with fast-math flags are never interpreted,
-since these flags change the order of sums.
+Compiling an event loop takes 4 to 11 s. Interpreting it for a hundred jobs takes 0.1 s. So a
+compiled function without machine code first runs as a Python function. If it takes longer than
+`seconds_allowed`, its arrays are restored, it is compiled, and it runs again. Results are the same
+to the last bit. Functions with ``exact=False`` or fast-math flags are never interpreted, because
+their machine code adds in another order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 
 ENV_SECONDS = "REPRO_PYTHON_S"
 DEFAULT_S = 2.0
-#: Seconds of interpretation after which the file of a function is written again.
+#: Seconds of interpretation after which the note of a function is written again.
 _NOTED_EVERY_S = 0.1
 
 
@@ -45,7 +45,7 @@ THREAD = _Thread()
 
 
 class NotInterpreted(Exception):
-    """An interpretation that has to stop: it took too long, or it would change the last bits."""
+    """Stop of an interpretation that took too long or would change the last bits."""
 
 
 @contextlib.contextmanager
@@ -67,7 +67,7 @@ def compiled_only() -> Iterator[None]:
 
 
 def seconds_allowed() -> float:
-    """Seconds for which a function is interpreted in all, ``$REPRO_PYTHON_S``; 0: not at all."""
+    """Total seconds for which a function is interpreted, ``$REPRO_PYTHON_S``; 0: not at all."""
     try:
         return float(os.environ.get(ENV_SECONDS, DEFAULT_S))
     except ValueError:
@@ -92,9 +92,10 @@ class Interpretation:
         self._noted_s = self._spent_s
 
     def try_once(self, values: Sequence[Any], named: Mapping[str, Any]) -> tuple[bool, Any]:
-        """Interpret a call; the first value is False if the function has to be compiled.
+        """Interpret a call. The result is whether it was completed, and its value.
 
-        Arrays then have the values from before the call.
+        If it was not, arrays keep their values from before the call, and the function has to be
+        compiled.
         """
         if THREAD.is_compiled_only:
             return False, None
@@ -115,7 +116,7 @@ class Interpretation:
                 result = _as_compiled(self._function(*values, **named))
             is_done = True
         except Exception:
-            # Whatever it is, the compiled function tells.
+            # The call runs again in machine code, which raises errors of the call.
             return False, None
         finally:
             THREAD.deadline = None
@@ -129,9 +130,9 @@ class Interpretation:
         return True, result
 
     def _note_seconds(self, spent_s: float) -> None:
-        """Count the seconds so far, and write them for other processes from time to time.
+        """Set the seconds so far, and write them for other processes from time to time.
 
-        Infinite seconds say that the function is compiled from now on.
+        Infinity means that the function is compiled from now on.
         """
         self._spent_s = spent_s
         if self._note is not None and spent_s > self._noted_s + _NOTED_EVERY_S:
@@ -141,7 +142,7 @@ class Interpretation:
 
 
 def _noted_s(note: Path | None) -> float:
-    """Seconds in the file of a function; 0 without a file or with a damaged one."""
+    """Seconds in the note of a function; 0 if the file is missing or damaged."""
     if note is None:
         return 0.0
     try:

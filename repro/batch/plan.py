@@ -34,11 +34,11 @@ def plan(
     png: bool = False,
     raise_unreadable: bool = False,
 ) -> tuple[list[Task], list[Outcome]]:
-    """Check figures; return the tasks, the longest first, and the outcomes of all other figures.
+    """Check figures; return the tasks, most CPU time first, and the outcomes of other figures.
 
     The other figures are current or cannot be read. With ``png`` a figure without a PNG is not
-    current. Figures that cannot be read get an
-    ``error.json``. With ``raise_unreadable`` the first figure that cannot be read raises.
+    current. Figures that cannot be read get an ``error.json``. With ``raise_unreadable`` the first
+    figure that cannot be read raises.
     """
     tasks: list[tuple[float, Task]] = []
     skipped: list[Outcome] = []
@@ -72,12 +72,12 @@ def plan(
         tasks.append((_expected_cpu_s(result, entry.id), task))
     for failed in unreadable:
         write_whole(out / failed.id / ERROR, to_json({"id": failed.id, "error": failed.error}))
-    longest_first = [task for _, task in sorted(tasks, key=lambda item: -item[0])]
-    return longest_first, [*skipped, *unreadable]
+    most_cpu_first = [task for _, task in sorted(tasks, key=lambda item: -item[0])]
+    return most_cpu_first, [*skipped, *unreadable]
 
 
 def _expected_cpu_s(result: Mapping[str, Any], figure_id: str) -> float:
-    """CPU time (s) of the last run, or else of the committed one, which may be of another size."""
+    """CPU time (s) of the last run, or of the committed run, whose profile may be another."""
     if not result:
         result, _ = read_result(paths.figures_dir() / figure_id)
     return float(result.get("cpu_s") or result.get("wall_s") or 0.0)

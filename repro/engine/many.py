@@ -31,12 +31,12 @@ _SETTINGS = {
     for name, parameter in inspect.signature(simulate).parameters.items()
     if name not in ("trace", "cluster", "policy", "rules", "seed")
 }
-#: Entries of `Result.summary` that are no metrics.
+#: Entries of `Result.summary` that are not metrics.
 _NO_METRICS = ("policy", "trace", "cluster", "wall_s", "ignored", "notes", "stand_in")
 _COUNTS = ("n_jobs", "n_finished", "preemptions")
 
 #: Positions of the trace, the load and the policy of a run.
-Place = tuple[int, int, int]
+Position = tuple[int, int, int]
 Traces = (
     pd.DataFrame
     | str
@@ -69,9 +69,9 @@ def simulate_many(
     Parameters
     ----------
     traces : DataFrame, str, Path, sequence or mapping
-        One trace, a list of traces, or a mapping of labels (such as seeds) to traces. A trace is
-        one as for `repro.simulate`. The mapping may instead have the arrays submit_time,
-        duration and num_gpus, each of shape (traces, jobs), or (jobs,) for all traces.
+        One trace, a list of traces, or a mapping of labels (such as seeds) to traces. Each is a
+        frame, a path or a public name. Traces may also be passed as a mapping of arrays
+        submit_time, duration and num_gpus, each (traces, jobs), or (jobs,) for all traces.
     cluster : Cluster or str
         Cluster, or spec such as ``"8x8"``.
     policies : Policy, str, sequence or mapping
@@ -81,7 +81,7 @@ def simulate_many(
     rules : str
         Rule set, as for `repro.simulate`.
     seed : int or sequence of int
-        Seed of random placements, policies and rounds, for all traces or for each.
+        Seed of random placements, policies and rounds: one for all traces, or one per trace.
     workers : int, optional
         Number of threads or processes; by default the number of cores.
     keep_jct : bool
@@ -101,12 +101,12 @@ def simulate_many(
     Raises
     ------
     TraceError, PolicyError, ParamError
-        As `repro.simulate` does. The message begins with trace, load and policy of the run.
+        As from `repro.simulate`. The message begins with trace, load and policy of the run.
 
     Warns
     -----
     InputWarning
-        If runs have notes; there is one warning for all runs.
+        Once, if any runs have notes.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def simulate_many(
         for column, policy in enumerate(named_policies.values()):
             order = LinearOrder.of(policy, spec, checked[0])
             if order is not None:
-                # without the views of single runs, some keys cannot be computed
+                # keys that read a view need single runs, which follow below
                 with contextlib.suppress(ReadsView):
                     for outcome in simulate_orders(
                         order, checked, divisors, num_workers, keep_jct=keep_jct
@@ -189,60 +189,60 @@ class _Table:
         self._notes = np.full(self._shape, "", object)
         self._stand_in = np.full(self._shape, "", object)
 
-    def name(self, place: Place) -> str:
+    def name(self, position: Position) -> str:
         """Name of a run for messages."""
-        trace, load, policy = place
+        trace, load, policy = position
         return (
             f"trace {self.traces[trace].label} at load {self.loads[load]:g} under "
             f"{self.policies[policy]}"
         )
 
-    def left(self) -> list[Place]:
-        """Runs without records, in order of the rows."""
+    def missing(self) -> list[Position]:
+        """Positions of the runs without records, in order of the rows."""
         return [(trace, load, policy) for trace, load, policy in np.argwhere(~self._is_done)]
 
     def add_batch(self, policy: int, outcome: Outcome) -> None:
         """Add the records of a compiled batch."""
-        places = (outcome.trace, outcome.load, policy)
+        positions = (outcome.trace, outcome.load, policy)
         for name, values in outcome.metrics.items():
-            self._column(name)[places] = values
+            self._column(name)[positions] = values
         if outcome.jct is not None:
-            for place, jct in zip(zip(*places[:2], strict=True), outcome.jct, strict=True):
-                self._jct[(*place, policy)] = jct
+            for trace, load, jct in zip(*positions[:2], outcome.jct, strict=True):
+                self._jct[trace, load, policy] = jct
         starts = outcome.clock_start.tolist()
-        for trace, load, start_s in zip(*places[:2], starts, strict=True):
+        for trace, load, start_s in zip(*positions[:2], starts, strict=True):
             workload = self.traces[trace]
             notes = [*workload.attrs.get("notes", ()), *inputs.note_on_clock(start_s)]
             self._notes[trace, load, policy] = "; ".join(notes)
             if workload.frame is not None and workload.attrs:
                 names = inputs.stand_ins(workload.frame, None, None)
                 self._stand_in[trace, load, policy] = "; ".join(names)
-        self._is_done[places] = True
+        self._is_done[positions] = True
 
-    def add_run(self, place: Place, run: _Run) -> None:
+    def add_run(self, position: Position, run: _Run) -> None:
         """Add the records of one run."""
         for name, value in run.metrics.items():
-            self._column(name)[place] = value
-        self._jct[place] = run.jct
-        self._notes[place] = "; ".join(run.notes)
-        self._stand_in[place] = "; ".join(run.stand_in)
-        self._is_done[place] = True
+            self._column(name)[position] = value
+        self._jct[position] = run.jct
+        self._notes[position] = "; ".join(run.notes)
+        self._stand_in[position] = "; ".join(run.stand_in)
+        self._is_done[position] = True
 
     def _column(self, name: str) -> Floats:
         """Values of a metric, NaN where a run lacks it."""
         return self._metrics.setdefault(name, np.full(self._shape, np.nan))
 
     def frame(self, *, keep_jct: bool) -> pd.DataFrame:
-        """Frame of `simulate_many`."""
+        """Frame that `simulate_many` returns."""
         rows = pd.MultiIndex.from_product(
             [range(len(self.traces)), self.loads.tolist(), self.policies]
         )
-        positions = rows.get_level_values(0)
+        trace_of_row = rows.get_level_values(0)
         labels = pd.Series([trace.label for trace in self.traces])
         columns: dict[str, Any] = {
-            "trace": labels.iloc[positions].to_numpy(),
+            "trace": labels.iloc[trace_of_row].to_numpy(),
             "load": rows.get_level_values(1).to_numpy(),
-            "seed": np.array(self.seeds)[positions],
+            "seed": np.array(self.seeds)[trace_of_row],
             "policy": rows.get_level_values(2).to_numpy(),
         }
         for name, values in self._metrics.items():
@@ -280,8 +280,8 @@ def _named(policies: Any, rules: str) -> dict[str, Policy]:
 def _simulate_others(
     table: _Table, policies: list[Policy], workers: int, options: Mapping[str, Any]
 ) -> None:
-    """Simulate the runs that the table lacks one by one, in processes if there are several."""
-    places = table.left()
+    """Simulate the missing runs of the table one by one, in processes if there are several."""
+    positions = table.missing()
     calls = (
         joblib.delayed(_simulate_one)(
             table.traces[trace].at_load(table.loads[load]),
@@ -289,20 +289,20 @@ def _simulate_others(
             seed=int(table.seeds[trace]),
             **options,
         )
-        for trace, load, policy in places
+        for trace, load, policy in positions
     )
-    in_this_process = len(places) < 2 or workers == 1
+    in_this_process = len(positions) < 2 or workers == 1
     parallel = joblib.Parallel(n_jobs=1 if in_this_process else workers, return_as="generator")
     try:
-        for place, run in zip(places, parallel(calls), strict=True):
+        for position, run in zip(positions, parallel(calls), strict=True):
             if isinstance(run, ReproError):
-                with naming(table.name(place)):
+                with naming(table.name(position)):
                     raise run
-            table.add_run(place, run)
+            table.add_run(position, run)
     except TerminatedWorkerError:
         raise ReproError(
-            f"a worker process died, {len(table.left())} of {len(places)} simulations are left; "
-            "memory may be short, so use fewer workers"
+            f"a worker process died with {len(table.missing())} of {len(positions)} simulations "
+            "left; memory may be short, so use fewer workers"
         ) from None
     finally:
         if not in_this_process:
@@ -310,9 +310,9 @@ def _simulate_others(
 
 
 def _simulate_one(trace: pd.DataFrame, *, keep_jct: bool, **options: Any) -> _Run | ReproError:
-    """Simulate one run; an error is returned, so that the first run in order is the one named."""
+    """Simulate one run. An error is returned, so that the first failed run by order is named."""
     with warnings.catch_warnings():
-        # the notes of all runs make one warning
+        # `_warn_of_notes` warns once for all runs
         warnings.simplefilter("ignore", InputWarning)
         try:
             result = simulate(trace, **options)

@@ -19,7 +19,7 @@ from repro.trace.schema import COLUMNS, are_sound
 
 #: Columns of traces that are passed as arrays.
 ARRAYS = ("submit_time", "duration", "num_gpus")
-#: Jobs of the traces that are checked together, and of the runs of one compiled call.
+#: Most jobs that are checked together, or simulated in one compiled call. A longer trace is alone.
 JOBS_PER_CALL = 65_536
 _ACCEPTED = (
     "a DataFrame, a list of them or a mapping of labels to them, or the arrays "
@@ -32,7 +32,7 @@ class Workload:
     """One trace: its label and columns, and the frame if it was passed as one."""
 
     label: Hashable
-    #: submission and duration (s), and demand (GPUs), in order of the trace
+    #: submit times and durations (s), and demands (GPUs), in order of the trace
     submit: Floats
     duration: Floats
     gpus: Floats
@@ -63,7 +63,7 @@ def naming(run: str) -> Iterator[None]:
 
 
 def workloads(traces: Any, loads: Floats) -> list[Workload]:
-    """Validated traces; the first broken rule raises and names trace and column.
+    """Validated traces. An error names the trace and column that break a rule first.
 
     Parameters
     ----------
@@ -73,26 +73,26 @@ def workloads(traces: Any, loads: Floats) -> list[Workload]:
         Numbers by which submit times are divided. The rules also hold for the quotients.
     """
     if isinstance(traces, pd.DataFrame | str | Path):
-        found = [_of_frame(0, traces)]
+        checked = [_of_frame(0, traces)]
     elif isinstance(traces, Mapping) and set(traces) & set(ARRAYS):
-        found = _of_arrays(traces)
+        checked = _of_arrays(traces)
     elif isinstance(traces, Mapping):
-        found = [_of_frame(label, frame) for label, frame in traces.items()]
+        checked = [_of_frame(label, frame) for label, frame in traces.items()]
     elif isinstance(traces, Sequence):
-        found = [_of_frame(number, frame) for number, frame in enumerate(traces)]
+        checked = [_of_frame(number, frame) for number, frame in enumerate(traces)]
     else:
         raise TraceError(f"the traces are a {type(traces).__name__}; give {_ACCEPTED}")
-    if not found:
+    if not checked:
         raise TraceError(f"no traces; give {_ACCEPTED}")
-    for rows in of_equal_length(found):
-        submit, duration, gpus = columns_of([found[row] for row in rows])
+    for rows in of_equal_length(checked):
+        submit, duration, gpus = columns_of([checked[row] for row in rows])
         for number in np.flatnonzero(~are_sound(submit / loads.min(), duration, gpus)).tolist():
-            _refuse(found[rows[number]], loads)
-    return found
+            _refuse(checked[rows[number]], loads)
+    return checked
 
 
 def of_equal_length(traces: Sequence[Workload]) -> Iterator[list[int]]:
-    """Yield positions of traces with equally many jobs, in groups of few jobs or a single trace."""
+    """Yield positions of traces of one length, up to `JOBS_PER_CALL` jobs or a single trace."""
     by_length: dict[int, list[int]] = {}
     for position, trace in enumerate(traces):
         by_length.setdefault(len(trace.submit), []).append(position)
@@ -103,7 +103,7 @@ def of_equal_length(traces: Sequence[Workload]) -> Iterator[list[int]]:
 
 
 def columns_of(traces: Sequence[Workload]) -> tuple[Floats, Floats, Floats]:
-    """Submissions and durations (s), and demands (GPUs), (traces, jobs)."""
+    """Submit times and durations (s), and demands (GPUs), each (traces, jobs)."""
     submit = np.array([trace.submit for trace in traces])
     duration = np.array([trace.duration for trace in traces])
     gpus = np.array([trace.gpus for trace in traces])
@@ -126,8 +126,8 @@ def _has_numbers_only(frame: pd.DataFrame) -> bool:
     """Whether a frame has numbers in the required columns, unique ids, and no optional column."""
     if not frame.columns.is_unique:
         return False
-    known = [name for name in frame.columns if name in COLUMNS]
-    if set(known) != {"job_id", *ARRAYS} or frame["job_id"].dtype != np.int64:
+    trace_columns = [name for name in frame.columns if name in COLUMNS]
+    if set(trace_columns) != {"job_id", *ARRAYS} or frame["job_id"].dtype != np.int64:
         return False
     numeric = all(
         isinstance(frame[name].dtype, np.dtype) and frame[name].dtype.kind in "iuf"
@@ -160,17 +160,17 @@ def _of_arrays(columns: Mapping[str, Any]) -> list[Workload]:
             f"all traces"
         ) from None
     rows = zip(*(np.atleast_2d(values) for values in (submit, duration, gpus)), strict=True)
-    found = [
+    from_arrays = [
         Workload(number, *(values.astype(float) for values in row))
         for number, row in enumerate(rows)
     ]
-    if found and not len(found[0].submit):
+    if from_arrays and not len(from_arrays[0].submit):
         raise TraceError("traces: no jobs; a trace holds at least one")
-    return found
+    return from_arrays
 
 
 def _refuse(trace: Workload, loads: Floats) -> None:
-    """Raise for the first broken rule of a trace, or of the trace at a load."""
+    """Raise for the first rule that a trace breaks, as passed or at a load."""
     with naming(f"trace {trace.label}"):
         inputs.checked(trace.at_load(1.0) if trace.frame is None else trace.frame)
     for load in loads.tolist():

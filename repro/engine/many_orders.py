@@ -1,4 +1,4 @@
-"""Many runs of an order whose keys are linear in time: compiled, and without a frame per run."""
+"""Many compiled runs of an order whose keys are linear in time, without a frame per run."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from repro.placement import base as placement_base
 
 
 class ReadsView(Exception):
-    """An order whose linear keys read more of a view than the demands."""
+    """The linear keys of an order read more of a view than the demands."""
 
 
 class _Demands:
-    """Part of a `View` that linear keys may read in a compiled batch."""
+    """The part of a `View` that linear keys may read in a compiled batch: demands (GPUs)."""
 
     def __init__(self, widths: Floats) -> None:
         self.widths = widths
@@ -77,7 +77,7 @@ class LinearOrder:
         try:
             order = linear_order(Setup(frame, cluster, policy, settings))
         except ReproError:
-            # the run of this trace tells
+            # `repro.simulate` raises the error of this trace
             return None
         if order is None:
             return None
@@ -90,7 +90,7 @@ class LinearOrder:
         fits: Flags = widest <= self.num_gpus
         if self.quantum < np.inf:
             busy_s: Floats = (duration * gpus).sum(axis=1) / self.num_gpus
-            # sums of another order may differ in their last digits
+            # the check adds in another order, so the last digits may differ
             fits &= busy_s < checks.MAX_DECISIONS * self.quantum * (1 - 1e-9)
         return fits
 
@@ -111,7 +111,7 @@ def simulate_orders(
     *,
     keep_jct: bool,
 ) -> Iterator[Outcome]:
-    """Simulate all traces at all loads, but those whose runs `repro.simulate` has to refuse.
+    """Simulate all traces at all loads, except runs that `repro.simulate` refuses.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def simulate_orders(
     kernel = order_batches.simulate_runs
     with ThreadPoolExecutor(workers) as pool:
         while calls and isinstance(kernel, CompiledFunction) and not kernel.is_compiled:
-            # few runs may be interpreted; see `repro.base.interpreted`
+            # interpretation may end between runs; see `repro.base.interpreted`
             call = calls.pop(0)
             for run in range(len(call.trace)):
                 if kernel.is_compiled:
@@ -154,7 +154,7 @@ class _Call:
     load: Ints
 
     def part(self, runs: slice) -> _Call:
-        """Some of the runs."""
+        """Call of some of the runs."""
         return _Call(self.trace[runs], self.load[runs])
 
 
@@ -172,13 +172,15 @@ def _calls(order: LinearOrder, traces: Sequence[Workload], loads: Floats) -> Ite
 
 def _outcome(order: LinearOrder, traces: Sequence[Workload], loads: Floats, call: _Call) -> Outcome:
     """Simulate the runs of a call."""
-    at_load_1, trace_duration, gpus = columns_of([traces[position] for position in call.trace])
-    trace_submit = at_load_1 / loads[call.load][:, None]
+    submit_at_load_1, trace_duration, gpus = columns_of(
+        [traces[position] for position in call.trace]
+    )
+    trace_submit = submit_at_load_1 / loads[call.load][:, None]
     by_submission: Ints | None = None
     if (np.diff(trace_submit) < 0).any():
         by_submission = np.argsort(trace_submit, axis=1, kind="stable")
 
-    def sort(values: Any) -> Any:
+    def in_submission_order(values: Any) -> Any:
         if by_submission is None:
             return values
         return np.take_along_axis(values, by_submission, axis=1)
@@ -191,9 +193,10 @@ def _outcome(order: LinearOrder, traces: Sequence[Workload], loads: Floats, call
         return original
 
     clock_start = trace_submit.min(axis=1)
-    submit = sort(trace_submit) - clock_start[:, None]
-    duration = sort(trace_duration)
-    batch = _batch(order, submit, duration, sort(gpus.astype(np.int64)), clock_start)
+    submit = in_submission_order(trace_submit) - clock_start[:, None]
+    duration = in_submission_order(trace_duration)
+    demands = in_submission_order(gpus.astype(np.int64))
+    batch = _batch(order, submit, duration, demands, clock_start)
     records = order_batches.simulate_batch(batch)
     jct = in_trace_order(records.end - submit)
     # the same operations as in `repro.model.records`, so that the last digits agree
@@ -220,7 +223,7 @@ def _outcome(order: LinearOrder, traces: Sequence[Workload], loads: Floats, call
 def _batch(
     order: LinearOrder, submit: Floats, duration: Floats, gpus: Ints, clock_start: Floats
 ) -> OrderBatch:
-    """Batch of runs; rows of the arrays are runs, jobs are in order of submission."""
+    """Batch of runs. A row of each array is a run, with its jobs in order of submission."""
     per_second = np.empty(submit.shape)
     per_service = np.empty(submit.shape)
     for run, demands in enumerate(gpus):

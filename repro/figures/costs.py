@@ -1,4 +1,4 @@
-"""CPU time of the simulations that a process used, counted where each ran first."""
+"""CPU time of results. A cached result counts with the time of its first computation."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class Spent:
 class Costs:
     """CPU times of results by key, and of the results that this process computed itself.
 
-    A result within the computation of another is part of that other result.
+    A result that is used to compute another one counts as part of it.
     """
 
     #: key and CPU time (s) of each result in the order of use, wherever it was computed
     used: list[tuple[str | int, float]] = field(default_factory=list)
     #: CPU time (s) of the results that were computed in this process
     here_s: float = 0.0
-    #: ``parts``: results used within the computation that this thread is at
+    #: ``parts``: results used in the present computation of a thread, as in ``used``
     _thread: threading.local = field(default_factory=threading.local)
 
     @contextlib.contextmanager
     def computing(self) -> Iterator[Spent]:
-        """Measure a computation. Results that it reads from the cache count with their own cost."""
+        """Measure a computation, as if none of the results that it uses had been cached."""
         outer = getattr(self._thread, "parts", None)
         parts: list[tuple[str | int, float]] = []
         self._thread.parts = parts
@@ -50,7 +50,7 @@ class Costs:
             self._thread.parts = outer
 
     def use(self, key: str | int, cpu_s: float) -> None:
-        """Note that a result was used, and what it cost."""
+        """Note the use of a result, and the CPU time (s) of its first computation."""
         parts = getattr(self._thread, "parts", None)
         (self.used if parts is None else parts).append((key, cpu_s))
 
@@ -60,7 +60,7 @@ COSTS = Costs()
 
 
 class Meter:
-    """CPU time (s) of a piece of work from nothing, with the results that it found in the cache."""
+    """CPU time of work, as if none of the results that it uses had been cached."""
 
     def __init__(self) -> None:
         self._began = time.process_time()
@@ -68,7 +68,7 @@ class Meter:
         self._num_used = len(COSTS.used)
 
     def cpu_s(self) -> float:
-        """CPU time of this process since the meter was made, and of all results used since then.
+        """CPU time (s) of this process since the meter was made, and of all results used since.
 
         A result that was used several times counts once.
         """

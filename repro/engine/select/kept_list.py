@@ -1,7 +1,7 @@
 """Compiled list of unfinished jobs that keeps its order from event to event.
 
-Every event sorts the list in place by a stable sort, then scans it once. The list is nearly in
-order after the previous event, so the sort merges the few runs that already ascend.
+An event may sort the list stably, then scans it once. The list is nearly in order after the
+previous event. So the sort merges the few ascending stretches that it finds.
 """
 
 from typing import NamedTuple
@@ -15,8 +15,8 @@ from repro.base.typing import Flags, Floats, Ints
 class KeptList(NamedTuple):
     """Jobs in the order of the list, with what the scan reads of each.
 
-    An entry is void if `position` of its job is another entry. Void entries remain of jobs that
-    left the list or moved to its end, until the next event.
+    An entry is void if `position` of its job is another entry. A job that leaves the list or moves
+    to its end leaves a void entry until the next event.
     """
 
     #: (entries,): jobs in the order of the list, and space for a merge
@@ -30,7 +30,7 @@ class KeptList(NamedTuple):
     gpus: Ints
     #: (jobs,): whether each job holds GPUs
     holds: Flags
-    #: (jobs,): jobs that stop, and jobs that start, of the last scan
+    #: (jobs,): jobs that the last scan stops, and jobs that it starts
     stops: Ints
     starts: Ints
 
@@ -47,7 +47,7 @@ def empty(gpus: Ints, key_length: int) -> KeptList:
 
 @njit()
 def _precedes(k: KeptList, job: int, other: int) -> bool:
-    """Whether the key of ``job`` is smaller."""
+    """Whether the key of ``job`` is smaller than the key of ``other``."""
     for column in range(k.key.shape[1]):
         if k.key[job, column] != k.key[other, column]:
             return bool(k.key[job, column] < k.key[other, column])
@@ -68,8 +68,8 @@ def drop_void(k: KeptList, length: int) -> int:
 
 
 @njit()
-def _run_end(k: KeptList, begin: int, count: int) -> int:
-    """End of the run of ascending keys that begins at an entry."""
+def _stretch_end(k: KeptList, begin: int, count: int) -> int:
+    """End of the stretch of ascending keys that begins at an entry."""
     end = begin + 1
     while end < count and not _precedes(k, k.entries[end], k.entries[end - 1]):
         end += 1
@@ -78,7 +78,7 @@ def _run_end(k: KeptList, begin: int, count: int) -> int:
 
 @njit()
 def _merge(k: KeptList, begin: int, middle: int, end: int) -> None:
-    """Merge two neighbouring runs into `KeptList.spare`; of equal keys the first run goes first."""
+    """Merge two neighbouring stretches into `KeptList.spare`, at equal keys the first one first."""
     left = begin
     right = middle
     for entry in range(begin, end):
@@ -94,7 +94,7 @@ def _merge(k: KeptList, begin: int, middle: int, end: int) -> None:
 
 
 @njit()
-def _number(k: KeptList, count: int) -> None:
+def _write_positions(k: KeptList, count: int) -> None:
     """Write the position of each of the first ``count`` jobs."""
     for entry in range(count):
         k.position[k.entries[entry]] = entry
@@ -104,16 +104,16 @@ def _number(k: KeptList, count: int) -> None:
 def sort(k: KeptList, length: int) -> int:
     """Remove void entries and sort the list stably. The result is the number of jobs."""
     count = drop_void(k, length)
-    while _run_end(k, 0, count) < count:
+    while _stretch_end(k, 0, count) < count:
         begin = 0
         while begin < count:
-            middle = _run_end(k, begin, count)
-            end = _run_end(k, middle, count)
+            middle = _stretch_end(k, begin, count)
+            end = _stretch_end(k, middle, count)
             _merge(k, begin, middle, end)
             begin = end
         for entry in range(count):
             k.entries[entry] = k.spare[entry]
-    _number(k, count)
+    _write_positions(k, count)
     return count
 
 
@@ -146,7 +146,7 @@ def _scan(k: KeptList, count: int, num_gpus: int, holders: int) -> tuple[int, in
 
 
 @njit()
-def _part(k: KeptList, count: int) -> None:
+def _move_holders_ahead(k: KeptList, count: int) -> None:
     """Move jobs that hold GPUs ahead of the others. Both keep their order."""
     ahead = 0
     behind = 0
@@ -160,7 +160,7 @@ def _part(k: KeptList, count: int) -> None:
             behind += 1
     for entry in range(behind):
         k.entries[ahead + entry] = k.spare[entry]
-    _number(k, count)
+    _write_positions(k, count)
 
 
 @njit()
@@ -186,9 +186,10 @@ def select(
     holders : int
         Number of jobs that hold GPUs.
     sorts : bool
-        Whether the list is sorted.
+        Whether to sort the list first.
     partition : bool
-        Whether jobs that hold GPUs then move ahead, if a job starts, stops or has ``moved``.
+        Whether to move jobs that hold GPUs ahead afterwards, if a job starts, stops or has
+        ``moved``.
     moved : bool
         Whether a job was moved to the end of the list since the last event.
 
@@ -205,5 +206,5 @@ def select(
         k.holds[k.starts[choice]] = True
     if partition and (moved or num_stops + num_starts > 0):
         # the next stable sort restores the order of unequal keys
-        _part(k, count)
+        _move_holders_ahead(k, count)
     return count, num_stops, num_starts

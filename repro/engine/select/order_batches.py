@@ -10,7 +10,7 @@ from repro.engine.select import queues
 from repro.engine.select.queues import Buffers, OrderConstants, PairingHeaps, Progress
 from repro.model.jobs import State
 
-#: Intervals per job for which arrays have space at first.
+#: Intervals per job that the arrays have space for at first.
 _INTERVALS_PER_JOB = 4
 
 
@@ -65,7 +65,7 @@ class _Space(NamedTuple):
     demotions: PairingHeaps
     buffers: Buffers
     state: State
-    #: units of work take a second; all jobs are awaited
+    #: work per second of each job, 1; whether each job is awaited, True
     solo: Floats
     awaited: np.ndarray[tuple[int], np.dtype[np.bool_]]
 
@@ -84,21 +84,21 @@ def simulate_batch(batch: OrderBatch) -> BatchRecords:
     space = _space_for(batch)
     # a run has to leave half of `spans` empty; see `queues.simulate_events`
     spans = np.empty((3, 2 * max(_INTERVALS_PER_JOB * num_jobs, batch.num_gpus)))
-    held = np.empty(num_runs * _INTERVALS_PER_JOB * num_jobs)
-    used = np.empty(num_runs, np.int64)
+    gpu_seconds = np.empty(num_runs * _INTERVALS_PER_JOB * num_jobs)
+    num_intervals = np.empty(num_runs, np.int64)
     first = 0
     while first < num_runs:
         after = simulate_runs(
-            batch, space, first, spans, held, used, records.end, records.preemptions
+            batch, space, first, spans, gpu_seconds, num_intervals, records.end, records.preemptions
         )
         start = 0
         for run in range(first, after):
             # NumPy adds in pairs, as pandas does for the records of a single run
-            records.held_gpu_s[run] = held[start : start + used[run]].sum()
-            start += used[run]
+            records.held_gpu_s[run] = gpu_seconds[start : start + num_intervals[run]].sum()
+            start += num_intervals[run]
         if after == first:
             spans = np.empty((3, 2 * spans.shape[1]))
-            held = np.empty(max(len(held), spans.shape[1]))
+            gpu_seconds = np.empty(max(len(gpu_seconds), spans.shape[1]))
         first = after
     return records
 
@@ -135,26 +135,26 @@ def simulate_runs(
     space: _Space,
     first: int,
     spans: Floats,
-    held: Floats,
-    used: Ints,
+    gpu_seconds: Floats,
+    num_intervals: Ints,
     end: Floats,
     preemptions: Ints,
 ) -> int:
-    """Simulate runs until the last one is done, or until an array has no space for a run.
+    """Simulate runs in order until all are done, or until an array lacks space for a run.
 
     Parameters
     ----------
     batch : OrderBatch
         The runs.
     space : _Space
-        Overwritten.
+        Arrays for one run at a time, overwritten.
     first : int
-        First run.
+        Number of the first run to simulate.
     spans : array of float, shape (3, intervals)
         Overwritten by the intervals of a run.
-    held : array of float
+    gpu_seconds : array of float
         Filled with the GPU-seconds of every interval, run after run.
-    used : array of int, shape (runs,)
+    num_intervals : array of int, shape (runs,)
         Filled with the number of intervals of each run.
     end, preemptions : array, shape (runs, jobs)
         Filled with the records of each run.
@@ -162,7 +162,7 @@ def simulate_runs(
     Returns
     -------
     int
-        Number of the first run that is not done.
+        Number of the first run that is not done; the number of runs if all are done.
     """
     state = space.state
     num_jobs = batch.submit.shape[1]
@@ -202,15 +202,15 @@ def simulate_runs(
             Progress(0.0, 0, num_jobs, batch.num_gpus, 0),
             spans,
         )
-        if not has_ended or start + count > len(held):
+        if not has_ended or start + count > len(gpu_seconds):
             return run
         clock_start = batch.clock_start[run]
         for n in range(count):
-            # intervals of a `Result` are in time of the trace, and rounded so
+            # a `Result` stores clock times, and their difference has this rounding error
             duration = (spans[2, n] + clock_start) - (spans[1, n] + clock_start)
-            held[start + n] = batch.gpus[run, int(spans[0, n])] * duration
+            gpu_seconds[start + n] = batch.gpus[run, int(spans[0, n])] * duration
         start += count
-        used[run] = count
+        num_intervals[run] = count
         end[run] = state.end
         preemptions[run] = state.preemptions
     return num_runs

@@ -1,7 +1,8 @@
 """Queues and clocks of the jobs of `TiresiasL`, and compiled loops over the demotable jobs.
 
 Tiresias' and Muri's public simulators compare every demotable job with its limit at every event.
-The order of the floating-point operations is theirs: a rounding error moves a demotion.
+The loops keep the order of their floating-point operations, since a rounding error moves a
+demotion.
 """
 
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from repro.model.view import View
 class QueueState(NamedTuple):
     """Queue, executed time and waiting time of each job, (jobs,)."""
 
-    #: queue, 0 the first
+    #: queue; 0: the first
     queue: Ints
     #: whether the job runs
     runs: Flags
@@ -24,8 +25,9 @@ class QueueState(NamedTuple):
     since: Floats
     #: executed time t_J (s) until the present start, or until now if the job waits
     executed: Floats
-    #: waiting time (s) before the present wait, or before the last one
+    #: waiting time (s) before the present wait; before the last wait if the job runs
     waited: Floats
+    #: first start (s); infinity: not started yet
     first_start: Floats
     #: version of the job's entry in the calendar; entries of other versions are void
     stamp: Ints
@@ -78,8 +80,8 @@ def demote(
     now : float
         Present time (s).
     rounds_up : bool
-        Whether the wake-up for a demotion is when t reaches limit / W rounded up. Executed times
-        are then summed event by event.
+        Whether the wake-up for a demotion is when t_J reaches limit / W_J, rounded up to a whole
+        second. Executed times are then summed event by event.
     skip_queues : bool
         Whether a job moves past all queues whose limits it has reached.
     demoted : array of int
