@@ -389,12 +389,15 @@ def damaged(folder: Path, stem: str, result: Mapping[str, Any]) -> list[str]:
 def is_same(folder: Path, stem: str, result: Mapping[str, Any]) -> bool:
     """Whether a folder has this result already, undamaged and with all fields.
 
-    Versions of libraries, fingerprint and times may differ.
+    Versions of libraries, fingerprint and times may differ. A result without a fingerprint, of
+    cells that differ from the notebook's file, is never the same as one with a fingerprint.
     """
     before, _ = read_result(folder)
     if not before or damaged(folder, stem, before):
         return False
     now = json.loads(to_json(result))
+    if "fingerprint" in before and "fingerprint" not in now:
+        return False
     if not now.keys() - {"fingerprint"} <= before.keys():
         return False
     names = (before.keys() | now.keys()) - _OF_THE_RUN
