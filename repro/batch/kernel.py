@@ -15,14 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import nbformat
-import papermill
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
-from papermill.exceptions import PapermillExecutionError
-from papermill.log import logger as papermill_log
 
 from repro.batch import warm
+from repro.batch.notebook_libraries import (
+    PapermillExecutionError,
+    nbformat,
+    papermill,
+    papermill_log,
+)
 from repro.batch.notebook_page import as_page
 from repro.batch.task import DONE, FAILED, Outcome, Task
 from repro.figures import variation

@@ -3,10 +3,9 @@
 import functools
 import threading
 
-import nbformat
-from nbconvert import HTMLExporter
 from pygments.formatters import HtmlFormatter
 
+from repro.batch.notebook_libraries import HTMLExporter, nbformat
 from repro.batch.report import templates
 
 _converting = threading.Lock()

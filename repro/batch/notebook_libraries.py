@@ -1,0 +1,26 @@
+"""Libraries that read, run and convert notebooks, imported without a grammar that they do not need.
+
+All of them import jsonschema. If ``rfc3987_syntax`` is installed, jsonschema imports that too, and
+it builds a parser for internationalised addresses. This takes a second of CPU in each process.
+Notebooks have no such addresses.
+"""
+
+import sys
+
+_GRAMMAR = "rfc3987_syntax"
+
+_hides_grammar = _GRAMMAR not in sys.modules
+if _hides_grammar:
+    # jsonschema then takes the package for missing, which it allows
+    sys.modules[_GRAMMAR] = None  # type: ignore[assignment]
+try:
+    import nbformat
+    import papermill
+    from nbconvert import HTMLExporter
+    from papermill.exceptions import PapermillExecutionError
+    from papermill.log import logger as papermill_log
+finally:
+    if _hides_grammar:
+        del sys.modules[_GRAMMAR]
+
+__all__ = ["HTMLExporter", "PapermillExecutionError", "nbformat", "papermill", "papermill_log"]
