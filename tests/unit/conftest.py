@@ -1,13 +1,18 @@
 """A tiny project folder with real notebooks, run by real kernels."""
 
+import contextlib
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
+
+from repro.cli.app import main
 
 HERE = Path(__file__).resolve().parents[2]
 
@@ -120,15 +125,22 @@ class Project:
         return [sys.executable, "-m", "repro.cli", *map(str, words)]
 
     def cli(self, *words, code=0, **env):
-        done = subprocess.run(
-            self.command(*words),
-            env={**self.env, **env},
-            cwd=self.root,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        """Call the command line in this process, which a new process for each call would slow."""
+        out, err = io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch:
+            for name in os.environ.keys() - self.env.keys():
+                patch.delenv(name)
+            for name, value in {**self.env, **env}.items():
+                patch.setenv(name, value)
+            patch.chdir(self.root)
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                try:
+                    returned = main([str(word) for word in words])
+                except Exception:
+                    # as Python ends a process
+                    traceback.print_exc()
+                    returned = 1
+        done = subprocess.CompletedProcess(words, returned, out.getvalue(), err.getvalue())
         assert done.returncode == code, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
 
