@@ -6,6 +6,8 @@ from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import ClassVar
 
 from repro.base.errors import ParamError, TraceError, refuse_unknown
@@ -187,18 +189,28 @@ def named(name: str) -> PlanTimes:
     >>> round(named("t4").run_s("vgg16", (0, 0, 1), batch=12, iterations=260))
     458
     """
+    return _named(name, _PLANS.path, _MODELS.path)
+
+
+# The generator of a batch and its policy each ask for a model in every run of a sweep.
+@lru_cache(maxsize=16)
+def _named(name: str, plans: Path, models: Path) -> PlanTimes:
+    """Performance model of `named`, from the tables at these paths; callers must not change it."""
     if name == "measured":
         # Rows without a plan are jobs of a single task.
-        plans = _PLANS.frame.dropna(subset="plan").astype({"duration_s": float}).groupby("model")
+        rows = _PLANS.frame.dropna(subset="plan").astype({"duration_s": float})
         return MeasuredPlans(
-            {str(model): dict(rows[["mode", "duration_s"]].to_numpy()) for model, rows in plans}
+            {
+                str(model): dict(plan[["mode", "duration_s"]].to_numpy())
+                for model, plan in rows.groupby("model")
+            }
         )
     table = _MODELS.frame
     refuse_unknown("unknown run times", [name], TIMES)
     table = table[table["gpu"] == name].set_index("model")
     columns = table[list(_CONSTANTS)].astype(float).T
-    models = {str(model): TrainedModel(*constants) for model, constants in columns.items()}
-    return IterationModel(models, *table[list(_LINKS)].iloc[0].astype(float))
+    trained = {str(model): TrainedModel(*constants) for model, constants in columns.items()}
+    return IterationModel(trained, *table[list(_LINKS)].iloc[0].astype(float))
 
 
 def num_servers(gpus: int) -> int:

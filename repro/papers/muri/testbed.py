@@ -106,21 +106,26 @@ def blocking_index(result: Result, trace: pd.DataFrame, times: npt.ArrayLike) ->
     total = np.zeros(instants.size)
     waiting = np.zeros(instants.size)
     spans = result.intervals.sort_values("start")
-    spans_of: dict[Any, pd.DataFrame] = dict(iter(spans.groupby("job_id")))
+    spans_of: Any = spans.groupby("job_id").indices
+    bounds = spans[["start", "end"]].to_numpy(float)
+    rates = spans["rate"].to_numpy(float)
     rows_of = trace.set_index("job_id")[["iterations", "iteration_time"]].T.to_dict("list")
     for job in result.jobs.itertuples():
         rows = spans_of[job.job_id]
-        edges = rows[["start", "end"]].to_numpy(float).ravel()
+        edges = bounds[rows].ravel()
         length = edges[1::2] - edges[::2]
-        gpu_time = np.interp(instants, edges, _accumulated(length))
-        progress = _accumulated(length * rows["rate"].to_numpy(float))
-        share = np.interp(instants, edges, progress) / progress[-1]
+        # a job waits only between its submission and its end
+        present = np.flatnonzero((instants >= job.submit_time) & (instants < job.end_time))
         # an odd number of edges lies before an instant within an interval
-        is_running = np.searchsorted(edges, instants, side="right") % 2 == 1
-        waits = (instants >= job.submit_time) & (instants < job.end_time) & ~is_running
+        edges_before = np.searchsorted(edges, instants[present], side="right")
+        waits = present[edges_before % 2 == 0]
+        waited = instants[waits]
+        gpu_time = np.interp(waited, edges, _accumulated(length))
+        progress = _accumulated(length * rates[rows])
+        share = np.interp(waited, edges, progress) / progress[-1]
         iterations, iteration_s = rows_of[job.job_id]
-        left = np.maximum(1.0, np.ceil(iterations * (1 - share[waits]) - _ROUNDING))
-        total[waits] += (instants[waits] - job.submit_time - gpu_time[waits]) / (left * iteration_s)
+        left = np.maximum(1.0, np.ceil(iterations * (1 - share) - _ROUNDING))
+        total[waits] += (waited - job.submit_time - gpu_time) / (left * iteration_s)
         waiting[waits] += 1
     return np.divide(total, waiting, out=np.zeros(instants.size), where=waiting > 0)
 
@@ -139,17 +144,28 @@ def gpu_busy(result: Result, trace: pd.DataFrame, times: npt.ArrayLike) -> Float
     starts: list[float] = []
     ends: list[float] = []
     shares: list[float] = []
-    for _, members in spans.sort_values("end").groupby(["group", "start"], sort=False):
-        begin = float(members["start"].iloc[0])
-        used = float(members["used"].iloc[0]) / result.meta["num_gpus"]
-        jobs = members["job_id"].tolist()
+    spans = spans.sort_values("end")
+    numbers = spans.groupby(["group", "start"], sort=False).ngroup().to_numpy()
+    # spans of a group one after another, by end
+    spans = spans.iloc[np.argsort(numbers, kind="stable")]
+    job_of_span = spans["job_id"].tolist()
+    start_of_span = spans["start"].tolist()
+    used_of_span = (spans["used"].astype(float) / result.meta["num_gpus"]).tolist()
+    end_of_span = spans["end"].tolist()
+    pace_of_span = spans["pace"].tolist()
+    last = 0
+    for size in np.bincount(numbers).tolist():
+        first = last
+        last += size
+        begin = start_of_span[first]
         # if a member ends between two decisions, the others go on
-        for number, (end, pace) in enumerate(zip(members["end"], members["pace"], strict=True)):
-            group = tuple(sorted(stages[job] for job in jobs[number:]))
+        for span in range(first, last):
+            group = tuple(sorted(stages[job] for job in job_of_span[span:last]))
+            busy = min(1.0, busy_per_period(group) / pace_of_span[span])
             starts.append(begin)
-            ends.append(float(end))
-            shares.append(used * min(1.0, busy_per_period(group) / pace))
-            begin = float(end)
+            ends.append(end_of_span[span])
+            shares.append(used_of_span[first] * busy)
+            begin = end_of_span[span]
     return _level(times, pd.Series(starts), pd.Series(ends), shares)
 
 
