@@ -26,7 +26,7 @@ help:
 	@echo "make bench    speed in units U"
 	@echo "make lint     ruff, mypy and the floors of the package"
 	@echo "make architecture  draw the floors and count the lines for docs/architecture.md"
-	@echo "make peers    speed of other simulators on the same jobs; PEERS=folder with checkouts of Muri's"
+	@echo "make peers    speed of other simulators on the same jobs; PEERS=folder of checkouts"
 	@echo "make speed    write the tables of docs/speed.md from the last make bench and make peers"
 	@echo "make status   write README's summary and docs/status.md from the committed results"
 	@echo "make accuracy run the cases that compare each policy with its paper's simulator; write the docs' tables"

@@ -114,7 +114,7 @@ class Peer:
     """A simulator under one policy, and what repro runs next to it."""
 
     name: str
-    #: FILE is the input file, OUT a folder for the output, python that of build/peers.
+    #: FILE is the input file, OUT a folder for the output, python the one of build/peers.
     command: str
     write: Callable[[pd.DataFrame], str]
     jct: Callable[[str, Path], float]
@@ -144,7 +144,7 @@ class Peer:
 
 
 #: The simulators of Tiresias and Muri have the same options.
-OPTIONS = "run_sim.py --cluster_spec={} --scheme={} --schedule={} --trace_file=FILE --log_path=OUT"
+OPTIONS = "run_sim.py {} --scheme={} --schedule={} --trace_file=FILE --log_path=OUT"
 
 
 PEERS = [
@@ -167,8 +167,18 @@ PEERS = [
         jobs=one_gpu_each,
     ),
     Peer(
+        "tiresias dlas-gpu",
+        "python2.7 "
+        + OPTIONS.format("--num_node_p_switch=8 --num_gpu_p_node=8", "count", "dlas-gpu"),
+        tiresias_csv,
+        logged_jct,
+        "tiresias-l",
+        rules="tiresias",
+        checkout="Tiresias/simulator",
+    ),
+    Peer(
         "muri shortest",
-        "python " + OPTIONS.format("cluster_spec/n8g8.csv", "yarn", "shortest"),
+        "python " + OPTIONS.format("--cluster_spec=cluster_spec/n8g8.csv", "yarn", "shortest"),
         muri_csv,
         logged_jct,
         "srtf",
@@ -177,7 +187,7 @@ PEERS = [
     ),
     Peer(
         "muri dlas-gpu",
-        "python " + OPTIONS.format("cluster_spec/n8g8.csv", "yarn", "dlas-gpu"),
+        "python " + OPTIONS.format("--cluster_spec=cluster_spec/n8g8.csv", "yarn", "dlas-gpu"),
         muri_csv,
         logged_jct,
         "tiresias-l",
@@ -225,6 +235,16 @@ def our_cost(peer: Peer, jobs: pd.DataFrame) -> tuple[float, float]:
     return statistics.median(costs), float(result.jobs["jct"].mean())
 
 
+def source_of(folder: Path) -> str:
+    """Commit of the checkout that has a simulator's folder, or that it is a copy without one."""
+    root = folder.parent
+    if not (root / ".git").exists():
+        return "a copy, no checkout"
+    command = ["git", "-C", str(root), "rev-parse", "--short", "HEAD"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    return f"commit {done.stdout.strip()}"
+
+
 def measure(peer: Peer, jobs: pd.DataFrame, folder: Path) -> dict[str, object]:
     """Costs of a peer and of repro on the same jobs, in seconds and in U."""
     before = unit()
@@ -245,6 +265,7 @@ def measure(peer: Peer, jobs: pd.DataFrame, folder: Path) -> dict[str, object]:
         "jct": jct,
         "our_jct": our_jct,
         "date": date.today().isoformat(),
+        "source": source_of(folder) if peer.checkout else "",
         "command": f"cd {peer.checkout}; {peer.command}" if peer.checkout else peer.command,
     }
 
