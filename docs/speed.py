@@ -88,7 +88,7 @@ def peers(measured: pd.DataFrame, before: str) -> str:
     rows = [line for line in before.splitlines() if line.startswith("| ")]
     kept = {_first_cell(row): row for row in rows}
     lines = [
-        "| simulator | cost | repro | cost of repro | ratio | average JCT | U | measured | command |",
+        "| simulator | cost | repro | its cost | ratio | average JCT | U | measured | command |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for name, text in PEERS.items():

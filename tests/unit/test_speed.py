@@ -65,7 +65,8 @@ def test_a_measured_peer_becomes_a_row(speed):
     measured = pd.DataFrame([PEER], index=["muri shortest"])
     assert speed.peers(measured, "").splitlines()[2:] == [
         "| Muri's simulator, `shortest` | 101 U | `srtf`, `--rules muri` | 0.5 U | 203 | equal "
-        "| 0.080 s | 2026-11-26, commit 4e69a78 | `cd Muri/simulator; python run_sim.py --trace_file=FILE` |"
+        "| 0.080 s | 2026-11-26, commit 4e69a78 "
+        "| `cd Muri/simulator; python run_sim.py --trace_file=FILE` |"
     ]
 
 
