@@ -14,7 +14,7 @@ BYTECODE := @$(VENV)/bin/python -m compileall -qq -j 0 $(VENV)/lib || true
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
 	$(if $(LOCK),-c $(LOCK),--upgrade --upgrade-strategy eager)
 
-.PHONY: figures test check nightly paper lab lab-filter bench lint architecture speed status accuracy sheet clean help FORCE
+.PHONY: figures test check nightly paper lab lab-filter bench peers lint architecture speed status accuracy sheet clean help FORCE
 
 help:
 	@echo "make figures  every figure and table, quick profile, gallery under build/figures"
@@ -26,7 +26,8 @@ help:
 	@echo "make bench    speed in units U"
 	@echo "make lint     ruff, mypy and the floors of the package"
 	@echo "make architecture  draw the floors and count the lines for docs/architecture.md"
-	@echo "make speed    write the tables of docs/speed.md from the last make bench"
+	@echo "make peers    speed of other simulators on the same jobs; PEERS=folder of checkouts"
+	@echo "make speed    write the tables of docs/speed.md from the last make bench and make peers"
 	@echo "make status   write README's summary and docs/status.md from the committed results"
 	@echo "make accuracy run the cases that compare each policy with its paper's simulator; write the docs' tables"
 	@echo "make sheet    contact sheets of all pictures, before and now, in build/sheet"
@@ -51,6 +52,16 @@ nightly: $(TEST)
 
 bench: $(TEST)
 	$(BIN)/python -m pytest tests/bench --benchmark-only $(PYTEST_ARGS)
+
+# Other simulators have an environment of their own.
+peers: $(TEST) build/peers/.installed
+	$(BIN)/python tests/bench/peers.py $(if $(PEERS),"$(PEERS)")
+
+build/peers/.installed: tests/bench/peers.txt $(LOCK)
+	$(PYTHON) -m venv build/peers
+	build/peers/bin/python -m pip install --quiet --disable-pip-version-check $(if $(LOCK),-c $(LOCK)) \
+		-r tests/bench/peers.txt
+	@touch $@
 
 lint: $(TEST)
 	$(BIN)/ruff check .

@@ -1,7 +1,8 @@
-"""Write two tables of docs/speed.md from the last results of `make bench`: `make speed`."""
+"""Write the tables of docs/speed.md from the last `make bench` and `make peers`: `make speed`."""
 
 from pathlib import Path
 
+import marks
 import pandas as pd
 
 BENCH = Path(__file__).parents[1] / "build" / "bench"
@@ -39,6 +40,14 @@ ROWS = {
         8_192,
     ),
 }
+#: Name of a measured peer -> text of its row.
+PEERS = {
+    "accasim fifo": "AccaSim 1.1.3, first in first out, gangs spread over nodes",
+    "ciw fifo": "Ciw 3.2.7, first in first out, each job on one GPU for its GPU-seconds",
+    "tiresias dlas-gpu": "Tiresias' simulator, `dlas-gpu`",
+    "muri shortest": "Muri's simulator, `shortest`",
+    "muri dlas-gpu": "Muri's simulator, `dlas-gpu`",
+}
 
 
 def _rounded(number: float) -> str:
@@ -74,6 +83,48 @@ def growth(sizes: pd.DataFrame, exponent: float) -> str:
     return "\n".join(lines) + f"\n\nwhich is the number of jobs to the power {exponent:.2f}."
 
 
+def peers(measured: pd.DataFrame, before: str) -> str:
+    """Table of peers in Markdown; a peer that was not measured keeps its row of ``before``."""
+    rows = [line for line in before.splitlines() if line.startswith("| ")]
+    kept = {_first_cell(row): row for row in rows}
+    lines = [
+        "| simulator | cost | repro | its cost | ratio | average JCT | U | measured | command |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, text in PEERS.items():
+        if name in measured.index:
+            lines.append(_peer_row(text, measured.loc[name]))
+        elif text in kept:
+            lines.append(kept[text])
+    return "\n".join(lines)
+
+
+def _first_cell(row: str) -> str:
+    """Text of the first cell of a row in Markdown."""
+    return row.split("|")[1].strip()
+
+
+def _peer_row(text: str, row: pd.Series) -> str:
+    """One row of the table of peers."""
+    rules = "" if row["rules"] == "paper" else f", `--rules {row['rules']}`"
+    difference = row["jct"] / row["our_jct"] - 1
+    jct = "equal" if abs(difference) < 1e-9 else f"{100 * difference:+.2g} % of ours"
+    day = str(row["date"])
+    measured = f"{day}, {row['source']}" if pd.notna(row["source"]) and row["source"] else day
+    cells = [
+        text,
+        f"{_rounded(row['cost_U'])} U",
+        f"`{row['policy']}`{rules}",
+        f"{_rounded(row['our_cost_U'])} U",
+        _rounded(row["cost_U"] / row["our_cost_U"]),
+        jct,
+        f"{row['U_s']:.3f} s",
+        measured,
+        f"`{row['command']}`",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
 def filled(page: str, name: str, text: str) -> str:
     """Page with ``text`` between the marks ``name``."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
@@ -82,9 +133,23 @@ def filled(page: str, name: str, text: str) -> str:
     return f"{before}{begin}\n{text}\n{end}{after}"
 
 
+def written(page: str) -> str:
+    """The page, with a new table wherever there are measurements."""
+    if (BENCH / "costs.csv").is_file():
+        costs = pd.read_csv(BENCH / "costs.csv", index_col="name")
+        sizes = pd.read_csv(BENCH / "growth-jobs.csv")
+        exponent = costs["cost_U"]["exponent of cost against jobs"]
+        page = filled(page, "costs", table(costs))
+        page = filled(page, "growth", growth(sizes, exponent))
+    else:
+        print("no build/bench/costs.csv (make bench): the tables of costs stay")
+    if (BENCH / "peers.csv").is_file():
+        measured = pd.read_csv(BENCH / "peers.csv", index_col="name")
+        page = filled(page, "peers", peers(measured, marks.read(PAGE, "peers")))
+    else:
+        print("no build/bench/peers.csv (make peers): the table of peers stays")
+    return page
+
+
 if __name__ == "__main__":
-    costs = pd.read_csv(BENCH / "costs.csv", index_col="name")
-    sizes = pd.read_csv(BENCH / "growth-jobs.csv")
-    exponent = costs["cost_U"]["exponent of cost against jobs"]
-    page = filled(PAGE.read_text(), "costs", table(costs))
-    PAGE.write_text(filled(page, "growth", growth(sizes, exponent)))
+    PAGE.write_text(written(PAGE.read_text()))

@@ -47,8 +47,62 @@ def test_growth_names_every_size_and_the_exponent(speed):
     ]
 
 
+PEER = {
+    "policy": "srtf",
+    "rules": "muri",
+    "U_s": 0.08,
+    "cost_U": 101.4,
+    "our_cost_U": 0.5,
+    "jct": 200.0,
+    "our_jct": 200.0,
+    "date": "2026-11-26",
+    "source": "commit 4e69a78",
+    "command": "cd Muri/simulator; python run_sim.py --trace_file=FILE",
+}
+
+
+def test_a_measured_peer_becomes_a_row(speed):
+    measured = pd.DataFrame([PEER], index=["muri shortest"])
+    assert speed.peers(measured, "").splitlines()[2:] == [
+        "| Muri's simulator, `shortest` | 101 U | `srtf`, `--rules muri` | 0.5 U | 203 | equal "
+        "| 0.080 s | 2026-11-26, commit 4e69a78 "
+        "| `cd Muri/simulator; python run_sim.py --trace_file=FILE` |"
+    ]
+
+
+def test_another_average_jct_is_stated(speed):
+    changed = PEER | {"jct": 201.0, "rules": "paper", "source": None}
+    measured = pd.DataFrame([changed], index=["accasim fifo"])
+    row = speed.peers(measured, "").splitlines()[-1]
+    assert "| `srtf` |" in row
+    assert "| 2026-11-26 |" in row
+    assert "| +0.5 % of ours |" in row
+
+
+def test_a_peer_that_was_not_measured_keeps_its_row(speed):
+    before = speed.peers(pd.DataFrame([PEER], index=["muri shortest"]), "")
+    later = PEER | {"date": "2026-12-01", "policy": "yarn-cs"}
+    rows = speed.peers(pd.DataFrame([later], index=["ciw fifo"]), before).splitlines()
+    assert len(rows) == 4
+    assert "2026-12-01" in rows[2]
+    assert rows[3] == before.splitlines()[-1]
+
+
+def test_tables_that_nobody_measured_stay(speed, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(speed, "BENCH", tmp_path)
+    page = speed.PAGE.read_text()
+    assert speed.written(page) == page
+    assert capsys.readouterr().out.count("stay") == 2
+    pd.DataFrame([PEER], index=pd.Index(["muri shortest"], name="name")).to_csv(
+        tmp_path / "peers.csv"
+    )
+    assert "| 101 U | `srtf`, `--rules muri` |" in speed.written(page)
+
+
 def test_text_between_marks_is_replaced(speed):
     page = "a\n<!-- growth: begin -->\nold\n<!-- growth: end -->\nb\n"
     assert speed.filled(page, "growth", "new") == page.replace("old", "new")
     committed = (DOCS / "speed.md").read_text()
-    assert all(committed.count(f"<!-- {name}: end -->") == 1 for name in ("costs", "growth"))
+    assert all(
+        committed.count(f"<!-- {name}: end -->") == 1 for name in ("costs", "growth", "peers")
+    )
