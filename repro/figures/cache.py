@@ -90,9 +90,28 @@ def simulated_tables_hash(readers: Iterable[Path] = ()) -> str:
     simulation code or in the files ``readers``. Tables of published values, which only figures
     read, do not change the hash.
     """
-    code = "".join(path.read_text() for path in (*_sources(), *readers))
     top = paths.traces_dir()
-    return files_hash([path for path in _tables() if path.parent == top or path.name in code])
+    read_by = "".join(path.read_text() for path in readers)
+    return files_hash(
+        [
+            path
+            for path in _tables()
+            if path.parent == top or _in_sources(path.name) or path.name in read_by
+        ]
+    )
+
+
+# Reading and searching the code again for every simulation took as long as a short simulation.
+@functools.cache
+def _in_sources(name: str) -> bool:
+    """Whether a name occurs in the files of `SIMULATION_SOURCES`."""
+    return name in _code()
+
+
+@functools.cache
+def _code() -> str:
+    """Text of the files of `SIMULATION_SOURCES`."""
+    return "".join(path.read_text() for path in _sources())
 
 
 def _tables() -> list[Path]:

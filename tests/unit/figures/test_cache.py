@@ -331,6 +331,12 @@ def test_a_simulation_is_filed_under_the_versions_it_was_made_with(monkeypatch):
     assert again.meta["policy"] == "sf"
 
 
+def test_code_that_may_name_a_table_is_read_once(monkeypatch):
+    first = cache.simulated_tables_hash()
+    monkeypatch.setattr(cache, "_sources", list)
+    assert cache.simulated_tables_hash() == first
+
+
 def test_published_values_make_no_simulation_old(tmp_path, monkeypatch):
     read = tmp_path / "muri_profiles.csv"
     published = tmp_path / "only_published.csv"
