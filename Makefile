@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 CORE := $(if $(filter $(VENV)/bin,$(BIN)),$(VENV)/.core)
 TEST := $(CORE:%.core=%.test)
 # pip would compile one file after the other, on one CPU
-BYTECODE := @$(VENV)/bin/python -m compileall -qq -j 0 $(VENV)/lib || true
+BYTECODE := @$(VENV)/bin/python -m compileall -qq -j 0 -x "/tests?/" $(VENV)/lib || true
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
 	$(if $(LOCK),-c $(LOCK),--upgrade --upgrade-strategy eager)
 

@@ -14,10 +14,15 @@ import joblib
 
 from repro.base.errors import ParamError
 from repro.base.extras import needed_for
+from repro.base.interpreted import ENV_SECONDS
 from repro.batch.kernel import execute, execute_on_worker
 from repro.batch.task import FAILED, Outcome, StartTimes, Task, Watch
 
 _REPORT_EVERY_S = 10.0
+#: Notebooks of a batch that needs nearly all compiled loops, and seconds for which it interprets
+#: each of them.
+_MANY_NOTEBOOKS = 20
+_BRIEF_S = 0.3
 
 
 def run(
@@ -42,13 +47,15 @@ def run(
         # Notebooks divide the CPUs among their simulation processes. More processes would not pay:
         # a start takes longer than most simulations, and each process compiles for itself.
         cpus = max(1, joblib.cpu_count() // max(1, min(slots, len(tasks))))
+        python_s = _seconds_of_interpretation(len(tasks))
         while True:
             # On dask a notebook gives its thread back to the worker (`execute_on_worker`), so that
             # simulations can run there. Dask takes such a worker for idle. Without the limit
             # ``slots`` it would begin all notebooks at once.
             for task in itertools.islice(waiting, slots - len(running)):
                 started_at[task] = time.monotonic()
-                running[pool.submit(execute_task, dataclasses.replace(task, cpus=cpus))] = task
+                task_here = dataclasses.replace(task, cpus=cpus, python_s=python_s)
+                running[pool.submit(execute_task, task_here)] = task
             if not running:
                 return
             if watch is not None:
@@ -67,6 +74,12 @@ def run(
                     reason = f"{type(error).__name__}: {error}".splitlines()[0]
                     outcome = Outcome(task.id, FAILED, error=f"no worker could run it: {reason}")
                 yield outcome
+
+
+def _seconds_of_interpretation(num_notebooks: int) -> float | None:
+    """Seconds for which loops are interpreted before they are compiled; None: not set here."""
+    is_set_by_user = ENV_SECONDS in os.environ
+    return _BRIEF_S if num_notebooks >= _MANY_NOTEBOOKS and not is_set_by_user else None
 
 
 def progress_lines(tasks: Sequence[Task], every_s: float = _REPORT_EVERY_S) -> Iterator[list[str]]:

@@ -5,7 +5,9 @@ import contextvars
 import dataclasses
 import json
 import logging
+import math
 import os
+import queue
 import re
 import sys
 import tempfile
@@ -15,9 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jupyter_client.asynchronous.client import AsyncKernelClient
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 
+from repro.base.interpreted import ENV_SECONDS
 from repro.batch import warm
 from repro.batch.notebook_libraries import (
     PapermillExecutionError,
@@ -47,6 +51,8 @@ from repro.files.whole import write_whole
 EXECUTED = "executed.ipynb"
 KERNEL_LOG = "kernel.log"
 _START_TIMEOUT_S = 60
+#: Time after which a kernel that has answered, but was not heard to be idle, is asked again.
+_IDLE_TIMEOUT_S = 0.05
 #: Longest path of a connection file; systems allow 104 to 108 letters, a socket adds its number.
 _LONGEST_SOCKET_PATH = 90
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -120,6 +126,46 @@ class Failure:
     cell: int | None = None
 
 
+class PromptClient(AsyncKernelClient):
+    """Client that uses a kernel as soon as it has answered.
+
+    The client of the library waits for another 0.2 s, in case more messages come.
+    """
+
+    async def wait_for_ready(self, timeout: float | None = None) -> None:
+        """Wait for the first answer of the kernel.
+
+        Raises
+        ------
+        RuntimeError
+            If the kernel dies, or does not answer within ``timeout`` seconds.
+        """
+        ends_at = math.inf if timeout is None else time.monotonic() + timeout
+        while not await self._answers():
+            if not await self.is_alive():
+                raise RuntimeError("the kernel died before it answered")
+            if time.monotonic() > ends_at:
+                raise RuntimeError(f"the kernel did not answer within {timeout} s")
+
+    async def _answers(self) -> bool:
+        """Whether the kernel answers a request in a second, and tells all that it is idle again."""
+        request = self.kernel_info()
+        try:
+            reply = await self.get_shell_msg(timeout=1)
+            while reply["parent_header"].get("msg_id") != request:
+                reply = await self.get_shell_msg(timeout=1)
+            # without this message the channel on which outputs come is not connected yet
+            state = ""
+            while state != "idle":
+                message = await self.get_iopub_msg(timeout=_IDLE_TIMEOUT_S)
+                if message["parent_header"].get("msg_id") == request:
+                    state = message["content"].get("execution_state", "")
+        except queue.Empty:
+            return False
+        self._handle_kernel_info_reply(reply)
+        return True
+
+
 def _run_notebook(task: Task, scratch: Path) -> Failure | None:
     """Run a notebook; return its failure, or None.
 
@@ -148,6 +194,8 @@ def _papermill(task: Task, scratch: Path) -> None:
 
         class Manager(AsyncKernelManager):
             """Kernels of this Python, with the sockets, environment and log of the task."""
+
+            client_factory = PromptClient
 
             async def start_kernel(self, **kwargs: Any) -> None:  # type: ignore[override]
                 self.connection_file = str(scratch / "k.json")
@@ -228,6 +276,7 @@ def _environment(task: Task, scratch: Path) -> dict[str, str]:
         **({ENV_SCHEDULER: task.scheduler} if task.scheduler else {}),
         **({ENV_PNG: "1"} if task.png else {}),
         **({"LOKY_MAX_CPU_COUNT": str(task.cpus)} if task.cpus else {}),
+        **({ENV_SECONDS: str(task.python_s)} if task.python_s is not None else {}),
         "MPLBACKEND": "Agg",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
         **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),

@@ -32,6 +32,8 @@ class Task:
     scheduler: str = ""
     #: processes for simulations without a scheduler; 0: one per CPU
     cpus: int = 0
+    #: seconds for which loops are interpreted before they are compiled; None: the default
+    python_s: float | None = None
 
     @property
     def id(self) -> str:

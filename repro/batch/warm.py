@@ -4,11 +4,13 @@ Imports take most of the time of a small notebook. Forking is safe on Linux only
 each kernel is a new Python process.
 """
 
+import asyncio
 import multiprocessing
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
@@ -17,8 +19,10 @@ from typing import Any, cast
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
-#: Modules that notebooks import, and modules that these import later, at a first call.
+#: Modules that notebooks import, and modules that these import later, at a first call. The script
+#: that runs the batch is among them, since multiprocessing imports it in each process.
 _PRELOADED = (
+    "__main__",
     "ipykernel.kernelapp",
     "ipykernel.zmqshell",
     "matplotlib_inline.backend_inline",
@@ -33,6 +37,8 @@ _PRELOADED = (
     "scipy.stats",
     "matplotlib.backends.backend_svg",
 )
+_POLL_S = 0.005
+_KILL_TIMEOUT_S = 1.0
 _starting = threading.Lock()
 
 
@@ -59,6 +65,17 @@ class ForkedProvisioner(LocalProvisioner):
         self.pid = self.pgid = process.pid
         self.cwd = kwargs["cwd"]
         return self.connection_info
+
+    async def kill(self, restart: bool = False) -> None:
+        """Kill the kernel, and wait for its end.
+
+        A killed process takes a hundredth of a second to end. The manager of kernels would look
+        after a tenth.
+        """
+        await super().kill(restart)
+        gives_up_at = time.monotonic() + _KILL_TIMEOUT_S
+        while await self.poll() is None and time.monotonic() < gives_up_at:
+            await asyncio.sleep(_POLL_S)
 
 
 class _Popen:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import math
+import sys
 import time
 from typing import NamedTuple
 
@@ -57,10 +59,16 @@ SETTINGS = [
 ]
 
 
+@functools.cache
+def compiled_functions(num_modules):
+    """All compiled functions; a new search after an import, since each takes a second."""
+    return [found for found in gc.get_objects() if type(found) is CompiledFunction]
+
+
 @contextlib.contextmanager
 def code_forgotten(*, interpret):
     """Let no function have machine code, and interpret all of them or none."""
-    functions = [found for found in gc.get_objects() if type(found) is CompiledFunction]
+    functions = compiled_functions(len(sys.modules))
     before = [dict(function.__dict__) for function in functions]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(ENV_SECONDS, "inf" if interpret else "0")
