@@ -118,9 +118,9 @@ def test_the_solution_has_all_points(name, graded):
 
 @pytest.mark.slow
 @each
-@pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("every", [12, pytest.param(1, marks=pytest.mark.nightly)])
 def test_wrong_answers_fail_and_the_message_names_the_mistake(name, every, graded):
-    """A sixth of the wrong answers here, all of them at night."""
+    """A twelfth of the wrong answers here, all of them at night."""
     file = HERE / "wrong" / f"{name}.yaml"
     if not file.is_file():
         pytest.skip(f"no {file.name} yet")
