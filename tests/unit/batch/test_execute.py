@@ -1,33 +1,24 @@
-"""How a batch shares the machine among its notebooks."""
+"""What a batch tells each of its notebooks."""
 
-import joblib
 import pytest
 
-from repro.batch import execute, kernel
-from repro.batch.task import DONE, Outcome, Task
-from repro.figures.params import FigureEntry
+from repro.base.interpreted import ENV_SECONDS
+from repro.batch.execute import _seconds_of_interpretation
 
 
 @pytest.mark.parametrize(
-    ("notebooks", "at_a_time", "each"), [(1, 4, 8), (3, 4, 2), (9, 4, 2), (9, 3, 2), (9, 16, 1)]
+    ("num_notebooks", "set_by_user", "seconds"),
+    [
+        (159, None, 0.3),
+        (3, None, None),
+        (159, "5", None),
+    ],
 )
-def test_notebooks_side_by_side_share_the_cpus(tmp_path, monkeypatch, notebooks, at_a_time, each):
-    monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
-    allowed = []
-
-    def told(task):
-        allowed.append(kernel._environment(task, tmp_path)["LOKY_MAX_CPU_COUNT"])
-        return Outcome(task.id, DONE)
-
-    monkeypatch.setattr(execute, "execute", told)
-    tasks = [Task(FigureEntry(f"a/{n}", tmp_path), {}, "", tmp_path) for n in range(notebooks)]
-    list(execute.run(tasks, jobs=at_a_time))
-    assert allowed == [str(each)] * notebooks
-
-
-def test_a_sweep_starts_no_more_processes_than_it_may(monkeypatch):
-    from repro.figures import sweep
-
-    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
-    with sweep._pool(5, None) as (settings, _):
-        assert settings == {"n_jobs": 1}
+def test_large_batches_interpret_loops_briefly_unless_the_user_has_a_say(
+    monkeypatch, num_notebooks, set_by_user, seconds
+):
+    if set_by_user is None:
+        monkeypatch.delenv(ENV_SECONDS, raising=False)
+    else:
+        monkeypatch.setenv(ENV_SECONDS, set_by_user)
+    assert _seconds_of_interpretation(num_notebooks) == seconds
