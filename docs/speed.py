@@ -40,7 +40,7 @@ ROWS = {
         8_192,
     ),
 }
-#: Name of a measured peer -> text of its row.
+#: Name of a peer (another simulator) in peers.csv -> first cell of its row.
 PEERS = {
     "accasim fifo": "AccaSim 1.1.3, first in first out, gangs spread over nodes",
     "ciw fifo": "Ciw 3.2.7, first in first out, each job on one GPU for its GPU-seconds",
@@ -84,9 +84,9 @@ def growth(sizes: pd.DataFrame, exponent: float) -> str:
 
 
 def peers(measured: pd.DataFrame, before: str) -> str:
-    """Table of peers in Markdown; a peer that was not measured keeps its row of ``before``."""
-    rows = [line for line in before.splitlines() if line.startswith("| ")]
-    kept = {_first_cell(row): row for row in rows}
+    """Table of peers in Markdown; a peer without a measurement keeps its row of ``before``."""
+    old_rows = [line for line in before.splitlines() if line.startswith("| ")]
+    row_of = {_first_cell(row): row for row in old_rows}
     lines = [
         "| simulator | cost | repro | its cost | ratio | average JCT | U | measured | command |",
         "|---|---|---|---|---|---|---|---|---|",
@@ -94,8 +94,8 @@ def peers(measured: pd.DataFrame, before: str) -> str:
     for name, text in PEERS.items():
         if name in measured.index:
             lines.append(_peer_row(text, measured.loc[name]))
-        elif text in kept:
-            lines.append(kept[text])
+        elif text in row_of:
+            lines.append(row_of[text])
     return "\n".join(lines)
 
 
@@ -105,7 +105,7 @@ def _first_cell(row: str) -> str:
 
 
 def _peer_row(text: str, row: pd.Series) -> str:
-    """One row of the table of peers."""
+    """Row of a peer in the table of peers; ``text`` is its first cell."""
     rules = "" if row["rules"] == "paper" else f", `--rules {row['rules']}`"
     difference = row["jct"] / row["our_jct"] - 1
     jct = "equal" if abs(difference) < 1e-9 else f"{100 * difference:+.2g} % of ours"
@@ -134,7 +134,7 @@ def filled(page: str, name: str, text: str) -> str:
 
 
 def written(page: str) -> str:
-    """The page, with a new table wherever there are measurements."""
+    """Page with new tables from the files of measurements in build/bench."""
     if (BENCH / "costs.csv").is_file():
         costs = pd.read_csv(BENCH / "costs.csv", index_col="name")
         sizes = pd.read_csv(BENCH / "growth-jobs.csv")
@@ -142,7 +142,7 @@ def written(page: str) -> str:
         page = filled(page, "costs", table(costs))
         page = filled(page, "growth", growth(sizes, exponent))
     else:
-        print("no build/bench/costs.csv (make bench): the tables of costs stay")
+        print("no build/bench/costs.csv (make bench): the tables of costs and growth stay")
     if (BENCH / "peers.csv").is_file():
         measured = pd.read_csv(BENCH / "peers.csv", index_col="name")
         page = filled(page, "peers", peers(measured, marks.read(PAGE, "peers")))

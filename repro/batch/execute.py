@@ -19,9 +19,9 @@ from repro.batch.kernel import execute, execute_on_worker
 from repro.batch.task import FAILED, Outcome, StartTimes, Task, Watch
 
 _REPORT_EVERY_S = 10.0
-#: Notebooks of a batch that needs nearly all compiled loops, and seconds for which it interprets
-#: each of them.
+#: A batch of this many notebooks or more needs nearly all loops compiled.
 _MANY_NOTEBOOKS = 20
+#: Time for which such a batch interprets each loop before it is compiled.
 _BRIEF_S = 0.3
 
 
@@ -54,8 +54,8 @@ def run(
             # ``slots`` it would begin all notebooks at once.
             for task in itertools.islice(waiting, slots - len(running)):
                 started_at[task] = time.monotonic()
-                task_here = dataclasses.replace(task, cpus=cpus, python_s=python_s)
-                running[pool.submit(execute_task, task_here)] = task
+                limited_task = dataclasses.replace(task, cpus=cpus, python_s=python_s)
+                running[pool.submit(execute_task, limited_task)] = task
             if not running:
                 return
             if watch is not None:
@@ -77,7 +77,7 @@ def run(
 
 
 def _seconds_of_interpretation(num_notebooks: int) -> float | None:
-    """Seconds for which loops are interpreted before they are compiled; None: not set here."""
+    """Seconds for which a batch interprets each loop; None for the default or the user's value."""
     is_set_by_user = ENV_SECONDS in os.environ
     return _BRIEF_S if num_notebooks >= _MANY_NOTEBOOKS and not is_set_by_user else None
 

@@ -51,7 +51,7 @@ from repro.files.whole import write_whole
 EXECUTED = "executed.ipynb"
 KERNEL_LOG = "kernel.log"
 _START_TIMEOUT_S = 60
-#: Time after which a kernel that has answered, but was not heard to be idle, is asked again.
+#: Time to wait for each message about a kernel's state; then the kernel is asked again.
 _IDLE_TIMEOUT_S = 0.05
 #: Longest path of a connection file; systems allow 104 to 108 letters, a socket adds its number.
 _LONGEST_SOCKET_PATH = 90
@@ -127,13 +127,13 @@ class Failure:
 
 
 class PromptClient(AsyncKernelClient):
-    """Client that uses a kernel as soon as it has answered.
+    """Client that takes a kernel for ready as soon as it has answered and is idle.
 
-    The client of the library waits for another 0.2 s, in case more messages come.
+    The client of jupyter_client waits another 0.2 s for further messages.
     """
 
     async def wait_for_ready(self, timeout: float | None = None) -> None:
-        """Wait for the first answer of the kernel.
+        """Wait until the kernel has answered and reported that it is idle.
 
         Raises
         ------
@@ -148,13 +148,13 @@ class PromptClient(AsyncKernelClient):
                 raise RuntimeError(f"the kernel did not answer within {timeout} s")
 
     async def _answers(self) -> bool:
-        """Whether the kernel answers a request in a second, and tells all that it is idle again."""
+        """Whether the kernel answers a request within a second and then reports that it is idle."""
         request = self.kernel_info()
         try:
             reply = await self.get_shell_msg(timeout=1)
             while reply["parent_header"].get("msg_id") != request:
                 reply = await self.get_shell_msg(timeout=1)
-            # without this message the channel on which outputs come is not connected yet
+            # the idle message comes on the channel of outputs, and shows that it is connected
             state = ""
             while state != "idle":
                 message = await self.get_iopub_msg(timeout=_IDLE_TIMEOUT_S)

@@ -1,8 +1,8 @@
 """Libraries that read, run and convert notebooks, imported without a grammar that they do not need.
 
-All of them import jsonschema. If ``rfc3987_syntax`` is installed, jsonschema imports that too, and
-it builds a parser for internationalised addresses. This takes a second of CPU in each process.
-Notebooks have no such addresses.
+All of them import jsonschema. If ``rfc3987_syntax`` is installed, jsonschema imports this package,
+which builds a parser for internationalised addresses. The parser takes a second of CPU in each
+process. Notebooks have no such addresses.
 """
 
 import sys
@@ -11,7 +11,7 @@ _GRAMMAR = "rfc3987_syntax"
 
 _hides_grammar = _GRAMMAR not in sys.modules
 if _hides_grammar:
-    # jsonschema then takes the package for missing, which it allows
+    # None makes the import fail; jsonschema then works without the package
     sys.modules[_GRAMMAR] = None  # type: ignore[assignment]
 try:
     import nbformat

@@ -32,7 +32,7 @@ class Task:
     scheduler: str = ""
     #: processes for simulations without a scheduler; 0: one per CPU
     cpus: int = 0
-    #: seconds for which loops are interpreted before they are compiled; None: the default
+    #: seconds for which each loop is interpreted before it is compiled; None: the default
     python_s: float | None = None
 
     @property

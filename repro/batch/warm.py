@@ -19,8 +19,8 @@ from typing import Any, cast
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
-#: Modules that notebooks import, and modules that these import later, at a first call. The script
-#: that runs the batch is among them, since multiprocessing imports it in each process.
+#: Modules that notebooks import, and modules that these import later, at a first call. `__main__`
+#: is the script that runs the batch: multiprocessing would import it in each process.
 _PRELOADED = (
     "__main__",
     "ipykernel.kernelapp",
@@ -69,8 +69,7 @@ class ForkedProvisioner(LocalProvisioner):
     async def kill(self, restart: bool = False) -> None:
         """Kill the kernel, and wait for its end.
 
-        A killed process takes a hundredth of a second to end. The manager of kernels would look
-        after a tenth.
+        A killed process takes 0.01 s to end. The kernel manager alone would check only after 0.1 s.
         """
         await super().kill(restart)
         gives_up_at = time.monotonic() + _KILL_TIMEOUT_S

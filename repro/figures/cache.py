@@ -91,20 +91,20 @@ def simulated_tables_hash(readers: Iterable[Path] = ()) -> str:
     read, do not change the hash.
     """
     top = paths.traces_dir()
-    read_by = "".join(path.read_text() for path in readers)
+    reader_code = "".join(path.read_text() for path in readers)
     return files_hash(
         [
             path
             for path in _tables()
-            if path.parent == top or _in_sources(path.name) or path.name in read_by
+            if path.parent == top or _in_sources(path.name) or path.name in reader_code
         ]
     )
 
 
-# Reading and searching the code again for every simulation took as long as a short simulation.
+# Without this cache, reading and searching the code takes as long as a short simulation.
 @functools.cache
 def _in_sources(name: str) -> bool:
-    """Whether a name occurs in the files of `SIMULATION_SOURCES`."""
+    """Whether the name of a table occurs in the files of `SIMULATION_SOURCES`."""
     return name in _code()
 
 

@@ -192,10 +192,10 @@ def named(name: str) -> PlanTimes:
     return _named(name, _PLANS.path, _MODELS.path)
 
 
-# The generator of a batch and its policy each ask for a model in every run of a sweep.
+# Cached, since the generator of a batch and its policy ask for a model in every run of a sweep.
 @lru_cache(maxsize=16)
 def _named(name: str, plans: Path, models: Path) -> PlanTimes:
-    """Performance model of `named`, from the tables at these paths; callers must not change it."""
+    """Performance model from the tables ``plans`` and ``models``; callers must not change it."""
     if name == "measured":
         # Rows without a plan are jobs of a single task.
         rows = _PLANS.frame.dropna(subset="plan").astype({"duration_s": float})

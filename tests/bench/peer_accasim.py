@@ -1,6 +1,7 @@
 """AccaSim on an SWF file, first in first out on 64 processors: `peer_accasim.py FILE FOLDER`.
 
-`peers.py` runs it with the Python of build/peers. It prints the average JCT in seconds.
+`peers.py` runs this script with the Python of build/peers. The script prints the average JCT in
+seconds.
 """
 
 from __future__ import annotations

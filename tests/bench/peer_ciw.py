@@ -1,7 +1,7 @@
 """Ciw on jobs of one GPU, first in first out on 64 servers: `peer_ciw.py FILE`.
 
-`peers.py` runs it with the Python of build/peers. It prints the average JCT in seconds. A line of
-the file is a job: submission, duration.
+`peers.py` runs this script with the Python of build/peers. The script prints the average JCT in
+seconds. A line of the file is a job: its submission and duration in seconds.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ SERVERS = 64
 
 
 def read(path):
-    """Gaps between submissions and durations, in order of submission."""
+    """Gap before each submission and duration of each job (s), in order of submission."""
     with open(path, newline="") as handle:
         jobs = [(float(submit), float(duration)) for submit, duration in csv.reader(handle)]
     submits = [submit for submit, _ in jobs]
@@ -26,7 +26,7 @@ def average_jct(gaps, durations):
     import ciw
 
     network = ciw.create_network(
-        # nobody arrives after the last job
+        # no job arrives after the last
         arrival_distributions=[ciw.dists.Sequential([*gaps, float("inf")])],
         service_distributions=[ciw.dists.Sequential(durations)],
         number_of_servers=[SERVERS],

@@ -1,11 +1,12 @@
 """Other simulators and repro on the same jobs, one after the other: `make peers`.
 
-AccaSim and Ciw are installed into build/peers. `make peers PEERS=folder` also runs the simulators
-of Muri and Tiresias, whose checkouts lie in the folder as Muri and Tiresias. The costs are kept in
-build/bench/peers.csv. `make speed` writes the table of docs/speed.md from it.
+A peer is another simulator under one policy. AccaSim and Ciw are installed into build/peers.
+`make peers PEERS=folder` also runs the simulators of Muri and Tiresias. The folder contains their
+checkouts as Muri and Tiresias. Costs are written to build/bench/peers.csv. `make speed` makes the
+table of docs/speed.md from this file.
 
-A peer runs as a process of its own. Its cost is the CPU time of the process, less that of the same
-command on the first job alone. Ours is the CPU time of `repro.simulate`, after a first run.
+The cost of a peer is the CPU time of its process, minus that of the same command on the first job
+alone. The cost of repro is the CPU time of `repro.simulate` after a first run.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TABLE = OUT / "peers.csv"
 PYTHON = ROOT / "build" / "peers" / "bin" / "python"
 TRACE = "muri-trace4"
-#: Runs of a peer, and of repro.
+#: Number of runs of a peer, and of repro.
 RUNS = 3
 OUR_RUNS = 9
 
@@ -43,7 +44,7 @@ OUR_RUNS = 9
 
 
 def whole_seconds(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Submission, duration and GPUs of each job in whole numbers."""
+    """Submission (s), duration (s) and demand of each job in whole numbers, (jobs, 3)."""
     numbers = jobs[["submit_time", "duration", "num_gpus"]]
     whole = numbers.astype(int)
     if (whole != numbers).any(axis=None):
@@ -52,7 +53,7 @@ def whole_seconds(jobs: pd.DataFrame) -> pd.DataFrame:
 
 
 def swf(jobs: pd.DataFrame) -> str:
-    """Jobs in the standard workload format, 18 fields a job, with GPUs as processors."""
+    """Jobs in the Standard Workload Format, 18 fields a job, with GPUs as processors."""
     lines = [
         f"{number} {submit} -1 {duration} {gpus} -1 -1 {gpus} {duration} -1 1 1 1 1 1 1 -1 -1\n"
         for number, submit, duration, gpus in whole_seconds(jobs).itertuples(name=None)
@@ -61,13 +62,13 @@ def swf(jobs: pd.DataFrame) -> str:
 
 
 def one_gpu_each(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Jobs of the same GPU-seconds on one GPU each."""
+    """Jobs with a demand of one GPU and the same GPU-seconds."""
     service = jobs["duration"] * jobs["num_gpus"]
     return jobs[["job_id", "submit_time"]].assign(duration=service, num_gpus=1)
 
 
 def services(jobs: pd.DataFrame) -> str:
-    """Submission and GPU-seconds of each job."""
+    """Submission (s) and GPU-seconds of each job, a line a job."""
     lines = [
         f"{submit},{duration * gpus}\n"
         for submit, duration, gpus in whole_seconds(jobs).itertuples(index=False, name=None)
@@ -76,7 +77,7 @@ def services(jobs: pd.DataFrame) -> str:
 
 
 def tiresias_csv(jobs: pd.DataFrame) -> str:
-    """Jobs for the simulator of Tiresias. Its count placement never looks at the model."""
+    """Jobs for the simulator of Tiresias. Its placement `count` ignores the model of a job."""
     lines = ["job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n"]
     lines += [
         f"{number},{gpus},{submit},1,resnet50,{duration},0\n"
@@ -86,7 +87,7 @@ def tiresias_csv(jobs: pd.DataFrame) -> str:
 
 
 def muri_csv(jobs: pd.DataFrame) -> str:
-    """The first lines of the public file: its simulator reads what repro reads."""
+    """First lines of the public file of the trace, which Muri's simulator reads unchanged."""
     lines = public.fetch(TRACE).read_text().splitlines(keepends=True)
     return "".join(lines[: len(jobs) + 1])
 
@@ -95,26 +96,26 @@ def muri_csv(jobs: pd.DataFrame) -> str:
 
 
 def printed_jct(output: str, folder: Path) -> float:
-    """Average JCT that our own programs print last."""
+    """Average JCT (s) in the last line that `peer_accasim.py` or `peer_ciw.py` prints."""
     return float(output.splitlines()[-1])
 
 
 def logged_jct(output: str, folder: Path) -> float:
-    """Average JCT in the log of the simulators of Tiresias and Muri."""
+    """Average JCT (s) in the log of the simulators of Tiresias and Muri."""
     return float(pd.read_csv(folder / "job.csv")["JCT"].mean())
 
 
 def as_they_are(jobs: pd.DataFrame) -> pd.DataFrame:
-    """The same jobs."""
+    """Jobs unchanged."""
     return jobs
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A simulator under one policy, and what repro runs next to it."""
+    """Another simulator under one policy, and the policy and cluster of repro compared with it."""
 
     name: str
-    #: FILE is the input file, OUT a folder for the output, python the one of build/peers.
+    #: FILE is the input file, OUT a folder for the output, `python` the Python of build/peers.
     command: str
     write: Callable[[pd.DataFrame], str]
     jct: Callable[[str, Path], float]
@@ -122,21 +123,21 @@ class Peer:
     rules: str = "paper"
     jobs: Callable[[pd.DataFrame], pd.DataFrame] = as_they_are
     cluster: str = "8x8"
-    #: Folder below PEERS that the command runs in. Our own programs run in the repository.
+    #: Folder below PEERS where the command runs; empty for the repository.
     checkout: str = ""
     suffix: str = ".csv"
 
     def words(self, source: Path, out: Path) -> list[str]:
-        """The command with its paths."""
-        places = {"FILE": str(source), "OUT": str(out)}
+        """Words of the command, with the paths of FILE, OUT and python."""
+        paths = {"FILE": str(source), "OUT": str(out)}
         words = []
         for word in self.command.split():
             option, equals, value = word.rpartition("=")
-            words.append(option + equals + places.get(value, value))
+            words.append(option + equals + paths.get(value, value))
         return [str(PYTHON) if words[0] == "python" else words[0], *words[1:]]
 
     def why_not(self, checkouts: Path | None) -> str:
-        """What the peer lacks, or nothing."""
+        """Reason why the peer cannot run; empty if it can."""
         if self.checkout and not (checkouts and (checkouts / self.checkout).is_dir()):
             return f"no {self.checkout} in PEERS"
         program = self.words(Path(), Path())[0]
@@ -154,7 +155,7 @@ PEERS = [
         swf,
         printed_jct,
         "yarn-cs",
-        # its gangs may spread over nodes
+        # AccaSim lets a gang spread over nodes
         cluster="1x64",
         suffix=".swf",
     ),
@@ -201,7 +202,7 @@ PEERS = [
 
 
 def process_cpu(command: list[str], folder: Path) -> tuple[float, str]:
-    """CPU seconds of a process with its children, and what it printed."""
+    """CPU seconds of a process with its children, and its output."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True)
     if done.returncode:
@@ -212,7 +213,7 @@ def process_cpu(command: list[str], folder: Path) -> tuple[float, str]:
 
 
 def peer_cost(peer: Peer, jobs: pd.DataFrame, folder: Path) -> tuple[float, float]:
-    """CPU seconds of a peer's process, the median of its runs, and its average JCT."""
+    """Median CPU seconds of the runs of a peer's process, and its average JCT (s)."""
     out = OUT / "peers" / peer.name.replace(" ", "-")
     out.mkdir(parents=True, exist_ok=True)
     source = out / f"jobs{peer.suffix}"
@@ -225,7 +226,7 @@ def peer_cost(peer: Peer, jobs: pd.DataFrame, folder: Path) -> tuple[float, floa
 
 
 def our_cost(peer: Peer, jobs: pd.DataFrame) -> tuple[float, float]:
-    """CPU seconds of `repro.simulate`, the median of its runs, and its average JCT."""
+    """Median CPU seconds of the runs of `repro.simulate`, and its average JCT (s)."""
     ours = peer.jobs(jobs)
     result = repro.simulate(ours, peer.cluster, peer.policy, rules=peer.rules)
     costs = [
@@ -236,7 +237,7 @@ def our_cost(peer: Peer, jobs: pd.DataFrame) -> tuple[float, float]:
 
 
 def source_of(folder: Path) -> str:
-    """Commit of the checkout that has a simulator's folder, or that it is a copy without one."""
+    """Commit of the checkout around a simulator's folder; a remark if there is no checkout."""
     root = folder.parent
     if not (root / ".git").exists():
         return "a copy, no checkout"
@@ -271,7 +272,7 @@ def measure(peer: Peer, jobs: pd.DataFrame, folder: Path) -> dict[str, object]:
 
 
 def keep(name: str, row: dict[str, object]) -> None:
-    """Put a row into build/bench/peers.csv in the place of the one before."""
+    """Write the row of a peer to build/bench/peers.csv; it replaces the peer's earlier row."""
     OUT.mkdir(parents=True, exist_ok=True)
     rows = pd.DataFrame([row], index=pd.Index([name], name="name"))
     if TABLE.is_file():
@@ -283,12 +284,12 @@ def keep(name: str, row: dict[str, object]) -> None:
 
 
 def main(checkouts: Path | None) -> None:
-    """Measure the peers that are there."""
+    """Measure each peer that can run."""
     jobs = repro.load(TRACE)
     for peer in PEERS:
-        lack = peer.why_not(checkouts)
-        if lack:
-            print(f"{peer.name}: {lack}, not measured")
+        reason = peer.why_not(checkouts)
+        if reason:
+            print(f"{peer.name}: {reason}, not measured")
             continue
         folder = checkouts / peer.checkout if checkouts and peer.checkout else ROOT
         row = measure(peer, jobs, folder)
@@ -301,10 +302,10 @@ def main(checkouts: Path | None) -> None:
 
 if __name__ == "__main__":
     try:
-        given = Path(sys.argv[1]).expanduser().resolve() if len(sys.argv) > 1 else None
-        if given and not given.is_dir():
-            raise ReproError(f"PEERS: {given} is no folder")
-        main(given)
+        checkouts = Path(sys.argv[1]).expanduser().resolve() if len(sys.argv) > 1 else None
+        if checkouts and not checkouts.is_dir():
+            raise ReproError(f"PEERS: {checkouts} is not a folder")
+        main(checkouts)
     except ReproError as error:
         print(error, file=sys.stderr)
         sys.exit(2)

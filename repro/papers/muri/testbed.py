@@ -106,12 +106,12 @@ def blocking_index(result: Result, trace: pd.DataFrame, times: npt.ArrayLike) ->
     total = np.zeros(instants.size)
     waiting = np.zeros(instants.size)
     spans = result.intervals.sort_values("start")
-    spans_of: Any = spans.groupby("job_id").indices
+    rows_of_job: Any = spans.groupby("job_id").indices
     bounds = spans[["start", "end"]].to_numpy(float)
     rates = spans["rate"].to_numpy(float)
-    rows_of = trace.set_index("job_id")[["iterations", "iteration_time"]].T.to_dict("list")
+    iterations_of = trace.set_index("job_id")[["iterations", "iteration_time"]].T.to_dict("list")
     for job in result.jobs.itertuples():
-        rows = spans_of[job.job_id]
+        rows = rows_of_job[job.job_id]
         edges = bounds[rows].ravel()
         length = edges[1::2] - edges[::2]
         # a job waits only between its submission and its end
@@ -123,7 +123,7 @@ def blocking_index(result: Result, trace: pd.DataFrame, times: npt.ArrayLike) ->
         gpu_time = np.interp(waited, edges, _accumulated(length))
         progress = _accumulated(length * rates[rows])
         share = np.interp(waited, edges, progress) / progress[-1]
-        iterations, iteration_s = rows_of[job.job_id]
+        iterations, iteration_s = iterations_of[job.job_id]
         left = np.maximum(1.0, np.ceil(iterations * (1 - share) - _ROUNDING))
         total[waits] += (waited - job.submit_time - gpu_time) / (left * iteration_s)
         waiting[waits] += 1
@@ -145,16 +145,16 @@ def gpu_busy(result: Result, trace: pd.DataFrame, times: npt.ArrayLike) -> Float
     ends: list[float] = []
     shares: list[float] = []
     spans = spans.sort_values("end")
-    numbers = spans.groupby(["group", "start"], sort=False).ngroup().to_numpy()
-    # spans of a group one after another, by end
-    spans = spans.iloc[np.argsort(numbers, kind="stable")]
+    group_numbers = spans.groupby(["group", "start"], sort=False).ngroup().to_numpy()
+    # the spans of a group follow one another, sorted by end
+    spans = spans.iloc[np.argsort(group_numbers, kind="stable")]
     job_of_span = spans["job_id"].tolist()
     start_of_span = spans["start"].tolist()
     used_of_span = (spans["used"].astype(float) / result.meta["num_gpus"]).tolist()
     end_of_span = spans["end"].tolist()
     pace_of_span = spans["pace"].tolist()
     last = 0
-    for size in np.bincount(numbers).tolist():
+    for size in np.bincount(group_numbers).tolist():
         first = last
         last += size
         begin = start_of_span[first]
