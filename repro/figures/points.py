@@ -79,7 +79,7 @@ class Point(Strict):
 
 
 def read_points(frame: pd.DataFrame, **default: str | None) -> list[Point]:
-    """Read points, one per row of a frame; ``default`` replaces absent columns."""
+    """Read points, one per row of a frame; ``default`` replaces absent columns and notes."""
     points = []
     rows = frame.drop(columns="distance", errors="ignore").to_dict("records")
     for number, row in enumerate(rows):
@@ -87,7 +87,7 @@ def read_points(frame: pd.DataFrame, **default: str | None) -> list[Point]:
         for name in ("published", "ours", "x"):
             if is_number(values.get(name)):
                 values[name] = float(values[name])
-        for name in FLAGS:
+        for name in (*FLAGS, *NOTES):
             if values.get(name) is None:
                 values.pop(name, None)
         try:

@@ -221,3 +221,11 @@ def test_random_traces(name, trace):
     if name in ONE_GPU:
         trace = trace.assign(num_gpus=1)
     check_policy(instance(name), traces=[trace])
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", QUICK)
+@given(trace=traces())
+@settings(max_examples=10, deadline=None)
+def test_random_traces_as_it_comes(name, trace):
+    check_policy(make(name), traces=[trace])

@@ -178,3 +178,12 @@ def test_shares_count_what_was_judged():
 def test_a_claim_has_a_kind_and_published_values_or_a_series(change, message):
     with pytest.raises(ValueError, match=message):
         claim(**{"accept": {"rel": 0.1}, **change})
+
+
+def test_a_row_without_a_note_has_the_note_of_the_figure():
+    facts = {"quantity": "average JCT", "certainty": "paper", "data": "model", "rules": "paper"}
+    rows = [{"series": series, "published": 2.0, "ours": 2.0, **facts} for series in ("a", "b")]
+    frame = pd.DataFrame(rows).assign(fitted_on=["a prototype", None])
+    first, second = read_points(frame, fitted_on="a row of a table", unknown="workload")
+    assert (first.fitted_on, second.fitted_on) == ("a prototype", "a row of a table")
+    assert first.unknown == second.unknown == "workload"
