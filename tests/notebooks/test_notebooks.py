@@ -1,6 +1,7 @@
 """Every notebook of the project: its shape as committed, and its results at the quick profile."""
 
 import ast
+import html
 import json
 import os
 import re
@@ -16,6 +17,7 @@ from repro.figures import params
 from repro.figures.claims import MISSED, NOT_PUBLISHED, figure_verdict, judge_all, points_of
 from repro.figures.notebook import FIGURE_ID, accepted
 from repro.figures.points import read_points
+from repro.figures.saved import verdict_counts
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRIES = params.discover(ROOT)
@@ -196,6 +198,16 @@ def check_document(executed):
 @pytest.mark.parametrize("entry", COMMITTED, ids=lambda entry: entry.id)
 def test_committed_result(entry):
     check_result(entry, ROOT / "figures" / entry.id, "paper")
+
+
+@pytest.mark.parametrize("entry", COMMITTED, ids=lambda entry: entry.id)
+def test_committed_caption_has_the_verdicts_of_the_result(entry):
+    folder = ROOT / "figures" / entry.id
+    claims = json.loads((folder / "result.json").read_text(encoding="utf-8"))["claims"]
+    picture = (folder / f"{entry.stem}.svg").read_text(encoding="utf-8")
+    lines = html.unescape(" ".join(re.findall(r">([^<>]+)</text>", picture)))
+    caption = " ".join(lines.split())
+    assert [text for text in verdict_counts(claims) if text not in caption] == []
 
 
 def check_result(entry, folder, profile):
