@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from repro.base.errors import ParamError
+from repro.engine.failures import Failures
 from repro.files.checks import shown
 from repro.model.cluster.spec import Cluster
 from repro.model.policy import Policy
@@ -81,7 +82,14 @@ ARGUMENTS: Mapping[str, Accepted] = {
     ),
     "rules": Accepted(_instance(str), "the name of a rule set, such as 'paper'"),
     "perf": _optional(Accepted(_has("rates"), "a performance model (an instance with `rates`)")),
-    "overhead": _optional(Accepted(_has("start_s", "pause_s"), "an Overhead (an instance)")),
+    "overhead": _optional(
+        Accepted(
+            lambda value: (
+                isinstance(value, str) or _is_number(value) or _has("start_s", "pause_s")(value)
+            ),
+            "none, tiresias, h100, seconds that a resumed job loses, or an Overhead (an instance)",
+        )
+    ),
     "interval": _optional(Accepted(_within(Above(0, finite=True)), "a positive number of seconds")),
     "rounds": _optional(Accepted(_instance(Mapping), "settings by name, such as {'round_s': 60}")),
     "seed": Accepted(_is_count, "a whole number of 0 or more"),
@@ -100,6 +108,11 @@ ARGUMENTS: Mapping[str, Accepted] = {
             "a probability above 0 and below 1",
         )
     ),
+    "failures": _optional(
+        Accepted(_instance(Failures, str), "Failures, or a text such as 'mtbf=86400,repair=600'")
+    ),
+    "types": Accepted(lambda value: value in ("fastest", "wished"), "'fastest' or 'wished'"),
+    "require_speeds": Accepted(_instance(bool), "True or False"),
     "processes": Accepted(
         _are_functions, "a list of functions that take the Engine and return a SimPy process"
     ),

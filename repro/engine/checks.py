@@ -1,15 +1,17 @@
 """Checks before a simulation: demands, decisions and starts, and the ids of awaited jobs."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from repro.base.errors import ParamError, TraceError
+from repro.base.errors import ParamError, PolicyError, TraceError
 from repro.engine.run_settings import RunSettings
 from repro.model.cluster.spec import Cluster, gpus_by_type
 from repro.model.jobs import JobTable
 from repro.model.policy import Order, Policy
+from repro.model.speeds import Speeds
+from repro.model.view import View
 from repro.placement.base import Placer
 
 #: Largest number of decisions of one simulation, as estimated from the time between decisions.
@@ -33,27 +35,53 @@ def awaited_jobs(table: JobTable, until: Iterable[object] | None) -> set[int] | 
         raise ParamError(f"until names job {error}, which is not in the trace") from None
 
 
-def check_demands(table: JobTable, cluster: Cluster, policy: Policy, placer: Placer) -> None:
+def check_demands(
+    table: JobTable, cluster: Cluster, policy: Policy, placers: Sequence[Placer]
+) -> None:
     """Raise TraceError for the first job whose demand the cluster can never meet.
 
-    Under an elastic policy no demand is too large: a job may run on fewer GPUs. Any other policy
-    that is not an `Order` gives a gang GPUs of one type. For an `Order` without preemption, the
-    placement rule must find nodes for the gang on the empty cluster.
+    Under an elastic policy no demand is too large: a job may run on fewer GPUs. On a cluster with
+    GPU types a gang holds GPUs of one type. For an `Order` without preemption, the placement rule
+    must find nodes for the gang on the empty cluster; ``placers`` has the rule on the nodes of each
+    GPU type.
     """
     limit = cluster.num_gpus
-    if not isinstance(policy, Order) and not policy.elastic:
+    if not policy.elastic:
         limit = max(gpus_by_type(cluster).values(), default=limit)
     type_note = " of one type" if limit < cluster.num_gpus else ""
     must_be_placeable = isinstance(policy, Order) and not policy.preemptive
     for job, gpus in enumerate(table.gpus):
         is_too_large = gpus > limit and not policy.elastic
-        if is_too_large or (must_be_placeable and not placer.possible(gpus)):
+        has_nodes = not must_be_placeable or any(placer.possible(gpus) for placer in placers)
+        if is_too_large or not has_nodes:
             placement_note = ", under this placement" if gpus <= limit else ""
             raise TraceError(
                 f"job {table.ids[job]!r} asks for {gpus} GPUs and can never run on "
                 f"{cluster} ({limit} GPUs{type_note}{placement_note}); use a larger cluster "
                 f"or drop the job"
             )
+
+
+def check_speeds(table: JobTable, policy: Policy, speeds: Speeds) -> None:
+    """Raise for the first job that has no speed, or speed 0, on all GPU types of the cluster."""
+    if not speeds.has_throughputs:
+        return
+    kinds = set[tuple[str | None, int]]()
+    for job in range(table.count):
+        kind = speeds.kind(job)
+        if kind not in kinds:
+            kinds.add(kind)
+            speeds.speeds_of(job, whole_gang=not policy.elastic)
+
+
+def check_policy(table: JobTable, policy: Policy, view: View) -> None:
+    """Raise PolicyError for the first job that the policy could never run."""
+    reason_of = policy.never_runs(view)
+    if reason_of is None:
+        return
+    for job in range(table.count):
+        if reason := reason_of(job):
+            raise PolicyError(f"policy {policy.name!r}: job {table.ids[job]!r} {reason}")
 
 
 def check_decision_times(

@@ -33,13 +33,14 @@ def simulate_compiled(setup: Setup) -> AddedRecords | None:
 
 
 def _is_nominal(setup: Setup) -> bool:
-    """Whether jobs run at nominal speed without overheads, nodes or a decision interval."""
+    """Whether jobs run at nominal speed without overheads, nodes, GPU types or an interval."""
     settings = setup.settings
     return (
         settings.perf is None
         and settings.overhead is None
         and settings.interval is None
         and not setup.placer.tracks_nodes
+        and setup.type_choice is None
     )
 
 
@@ -120,6 +121,7 @@ def why_not_compiled(setup: Setup) -> str:
     reasons = {
         "processes are added": bool(settings.processes),
         "starts cost time": settings.overhead is not None,
+        "the run distinguishes GPU types": setup.type_choice is not None,
         "decisions are made at intervals": settings.interval is not None,
         "the placement rule chooses nodes": setup.placer.tracks_nodes,
         "the simulation may end before all jobs do": settings.ends_early,

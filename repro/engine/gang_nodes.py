@@ -49,6 +49,11 @@ class GangNodes:
         self._placer_by_type = placer_by_type
         self._nodes: dict[int, Nodes] = {}
 
+    @property
+    def num_nodes(self) -> int:
+        """Nodes of the cluster."""
+        return self._cluster.num_nodes
+
     def of(self, leader: int) -> Nodes:
         """(Node, number of GPUs on it) of the gang of a leader, by ascending node."""
         return self._nodes.get(leader, ())

@@ -128,9 +128,9 @@ class Holdings:
                 self.table.preemptions[job] += 1
         return [job for run in starts for job in self._start(run, now)]
 
-    def reserve_nodes(self, job: int) -> None:
+    def reserve_nodes(self, job: int, gpu_type: str | None) -> None:
         """Choose the nodes of a job before its start, so that later choices see them occupied."""
-        self.gang_nodes.place(Run((job,), self.table.gpus[job]))
+        self.gang_nodes.place(Run((job,), self.table.gpus[job], gpu_type))
 
     def complete(self, job: int, now: float) -> None:
         """End a job, which has no work left, and free its GPUs."""

@@ -3,13 +3,16 @@
 import math
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from repro.engine.rounds.settings import RoundSettings
 from repro.model.performance import Overhead, Performance
 from repro.model.rules import Rules
 from repro.placement.base import Placement
 
+#: Choice of GPU types for gangs whose policy names none: the fastest type, or the type that the job
+#: asks for in the trace column ``gpu_type``.
+TypeRule = Literal["fastest", "wished"]
 #: Function that takes an `Engine` and returns a SimPy process, which runs next to the scheduler.
 Process = Callable[[Any], Generator[Any, Any, Any]]
 
@@ -35,6 +38,10 @@ class RunSettings:
     #: number of jobs whose completion is predicted at their arrival; None: all jobs
     predict: int | None = 0
     processes: Sequence[Process] = ()
+    #: number of jobs that arrive, the first ones; the others never do. None: all jobs
+    arrivals: int | None = None
+    #: choice of GPU types for gangs whose policy names none
+    types: TypeRule = "fastest"
 
     @property
     def ends_early(self) -> bool:

@@ -1,6 +1,8 @@
 """Setup of a simulation: its jobs, cluster, policy and placement, checked and connected."""
 
 import dataclasses
+import math
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
@@ -9,15 +11,18 @@ import pandas as pd
 from repro.engine import checks
 from repro.engine.holdings import Holdings
 from repro.engine.make_rounds import make_rounds
+from repro.engine.partition import Partition
 from repro.engine.run_errors import naming_the_policy
 from repro.engine.run_settings import RunSettings
 from repro.engine.select.ranked import OrderDriver
+from repro.engine.type_choice import TypeChoice
 from repro.engine.whole_decisions import DecisionDriver
 from repro.model.cluster.spec import Cluster, gpus_by_type
 from repro.model.jobs import JobTable
 from repro.model.policy import Order, Policy
-from repro.model.speeds import Speeds
+from repro.model.speeds import ByType, Speeds
 from repro.model.view import View
+from repro.placement.base import Placer
 from repro.placement.by_type import by_type
 
 
@@ -45,37 +50,81 @@ class Setup:
         self, trace: pd.DataFrame, cluster: Cluster, policy: Policy, settings: RunSettings
     ) -> None:
         self.table = JobTable(trace, settings.rules)
+        if settings.arrivals is not None:
+            late = self.table.count - settings.arrivals
+            self.table.submit[settings.arrivals :] = [math.inf] * late
         stop_time = settings.stop_time - self.table.clock_start_s
         self.settings = dataclasses.replace(settings, stop_time=stop_time)
+        #: whether the run distinguishes GPU types; otherwise its GPUs are one pool
+        self.uses_types = bool(cluster.gpu_types) and (
+            not policy.pools_types
+            or isinstance(settings.perf, ByType)
+            or settings.types == "wished"
+        )
+        cluster = cluster if self.uses_types else cluster.without_types()
         self.cluster = cluster
         self.policy = policy
         self._rng = np.random.default_rng(settings.seed)
         self._initial_rng_state = self._rng.bit_generator.state
         self.placer = settings.placement.bind(cluster, self._rng)
-        is_order = isinstance(policy, Order)
-        placer_by_type = {} if is_order else by_type(settings.placement, cluster, self._rng)
+        placer_by_type = by_type(settings.placement, cluster, self._rng)
         self.speeds = Speeds(self.table, settings.perf, gpus_by_type(cluster))
+        #: GPU types of the jobs, if the engine chooses among several
+        self.type_choice: TypeChoice | None = None
+        if self.uses_types and not policy.names_types and len(cluster.gpu_types) > 1:
+            self.type_choice = TypeChoice(
+                self.table,
+                self.speeds,
+                follows_wishes=settings.types == "wished",
+                divides=policy.elastic,
+            )
         self.view = View(self.table, cluster, policy.needs, policy.name, self.speeds, settings.seed)
         self.holdings = Holdings(
             self.table, cluster, policy.name, self.placer, placer_by_type, self.settings
         )
         self.view.holdings = self.holdings
         with naming_the_policy(policy, self.view, self.table):
-            self.driver = self._driver()
+            self.driver = self._driver(placer_by_type)
         #: jobs that the simulation waits for; None: all jobs
         self.awaited = checks.awaited_jobs(self.table, settings.until)
-        checks.check_demands(self.table, cluster, policy, self.placer)
+        placers = [*placer_by_type.values()] or [self.placer]
+        checks.check_demands(self.table, cluster, policy, placers)
+        checks.check_speeds(self.table, policy, self.speeds)
+        if self.type_choice is None:
+            checks.check_policy(self.table, policy, self.view)
         checks.check_decision_times(self.table, cluster, policy, self.settings)
         checks.check_starts(self.table, policy, self.settings)
 
-    def _driver(self) -> OrderDriver | DecisionDriver:
+    def _driver(self, placer_by_type: Mapping[str | None, Placer]) -> OrderDriver | DecisionDriver:
         """Driver of the policy, which turns keys or decisions into starts and stops."""
         policy = self.policy
         holdings = self.holdings
         if isinstance(policy, Order):
-            return OrderDriver(self.table, policy, self.view, self.placer, holdings.reserve_nodes)
+            placers = dict(placer_by_type) or {None: self.placer}
+            return OrderDriver(
+                self.table,
+                policy,
+                self.view,
+                placers,
+                holdings.reserve_nodes,
+                self.type_choice,
+            )
         make = partial(make_rounds, self.table, policy, self.speeds, holdings, self.settings)
-        return DecisionDriver(self.table, policy, self.view, holdings, make)
+        decide = policy.session(self.view) if self.type_choice is None else self._partition()
+        return DecisionDriver(self.table, policy, self.view, holdings, make, decide)
+
+    def _partition(self) -> Partition:
+        """Decision function that asks the policy for each GPU type."""
+        assert self.type_choice is not None
+        return Partition(
+            self.policy,
+            self.table,
+            self.cluster,
+            self.type_choice,
+            self.settings.perf,
+            self.view,
+            at_intervals=self.settings.interval is not None,
+        )
 
     @property
     def used_seed(self) -> bool:

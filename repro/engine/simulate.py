@@ -5,6 +5,7 @@ import math
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +15,26 @@ import pandas as pd
 from repro.base.compiled import compile_watch
 from repro.base.errors import InputWarning, ParamError
 from repro.engine import arguments, inputs
-from repro.engine.compiled_runs import simulate_compiled, why_not_compiled
+from repro.engine.compiled_runs import sampled_jobs, simulate_compiled, why_not_compiled
 from repro.engine.conformal import bounds_at_arrival
+from repro.engine.failures import Failures
 from repro.engine.loop import Engine
+from repro.engine.overheads import named_overhead
+from repro.engine.rollouts import predicted_jcts
 from repro.engine.rounds.settings import RoundSettings
 from repro.engine.run_records import AddedRecords, records_of
-from repro.engine.run_settings import Process, RunSettings
+from repro.engine.run_settings import Process, RunSettings, TypeRule
 from repro.engine.setup import Setup
 from repro.model.cluster.spec import Cluster
 from repro.model.performance import Overhead, Performance
 from repro.model.policy import Policy, make
 from repro.model.records import Result
 from repro.model.rules import Rules, rules_named
+from repro.model.speeds import ByType
+from repro.perf.on_types import OnTypes
 from repro.perf.overhead import CheckpointOverhead, StartOverhead
 from repro.perf.speedup import pcs_speedups
+from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import throughputs_of
 from repro.placement import base as placement_base
 from repro.placement.base import Placement
@@ -41,7 +48,7 @@ def simulate(
     placement: Placement | str | None = None,
     rules: str = "paper",
     perf: Performance | None = None,
-    overhead: Overhead | None = None,
+    overhead: Overhead | str | float | None = None,
     interval: float | None = None,
     rounds: Mapping[str, Any] | None = None,
     seed: int = 0,
@@ -50,7 +57,10 @@ def simulate(
     keep_intervals: bool | None = None,
     predict: int | None = None,
     predict_interval: float | None = None,
+    failures: Failures | str | None = None,
     processes: Sequence[Process] = (),
+    types: TypeRule = "fastest",
+    require_speeds: bool = False,
 ) -> Result:
     """Simulate one policy on one trace.
 
@@ -68,12 +78,13 @@ def simulate(
     rules : {"paper", "tiresias", "muri", "gavel", "pcs"}
         Rule set: the event rules of the paper, or of the public simulator of a paper.
     perf : Performance, optional
-        Performance model. By default the first of these: the model of the policy, PCS's speed-up
-        curves under rules ``pcs``, the throughputs of the trace on a cluster with GPU types,
-        nominal speed.
-    overhead : Overhead, optional
-        Costs of starts and preemptions; by default those of the rules or of ``rounds``, else those
-        of the policy, else none.
+        Performance model. By default the model of the policy, under rules ``pcs`` PCS's speed-up
+        curves, else nominal speed. On a cluster with GPU types, the throughputs of the trace
+        multiply its rates (`repro.perf.OnTypes`); so does a ThroughputTable passed here.
+    overhead : Overhead, str or float, optional
+        Costs of starts and preemptions: ``"none"``, ``"tiresias"``, ``"h100"``, seconds that a
+        resumed job loses (`repro.engine.overheads`), or a model. By default those of the rules or
+        of ``rounds``, else those of the policy, else none.
     interval : float, optional
         Seconds between decisions; by default as the policy says, else a decision at every event.
     rounds : mapping, optional
@@ -87,15 +98,26 @@ def simulate(
     keep_intervals : bool, optional
         Record the intervals in which jobs hold GPUs; by default under all rules but ``pcs``.
     predict : int, optional
-        Number of jobs, sampled by ``seed``, whose completion is predicted at their arrival. By
-        default all jobs if the rules are ``pcs`` or ``predict_interval`` is passed, else none. Only
-        with elastic policies.
+        Number of jobs, sampled by ``seed``, whose completion is predicted at their arrival, as if
+        no further job arrived. By default all jobs if the rules are ``pcs`` or
+        ``predict_interval`` is passed, else none. Elastic policies with a compiled rule predict
+        inside the run. For all others each prediction is a run of its own (`engine.rollouts`).
     predict_interval : float, optional
         Give each predicted job an interval that holds its JCT with this probability (above 0, below
         1). It follows from the jobs of its class that ended before (`repro.engine.conformal`).
+    failures : Failures or str, optional
+        Random failures of nodes, such as ``"mtbf=86400,repair=600,checkpoint=3600"`` (s). The
+        default placement is then ``yarn``, which chooses nodes.
     processes : sequence of callables
         Functions that take the `Engine` and return a SimPy process, such as node failures. See
         `Engine.fail` and `Engine.poke`.
+    types : {"fastest", "wished"}
+        GPU type of a gang under a policy that names no types, on a cluster with several: the
+        fastest free type, or the type in the trace column ``gpu_type``. Policies that divide or
+        share GPUs decide on each type as on a cluster of its own (`repro.engine.partition`).
+    require_speeds : bool
+        Refuse a cluster with GPU types if the run has no speeds by GPU type. By default all types
+        then count as equally fast, as a line of the result says.
 
     Returns
     -------
@@ -141,14 +163,21 @@ def simulate(
         # Gavel's public simulator resets its timer only for traces that it reads
         round_options.setdefault("idle_reset", False)
     round_settings = _round_settings(rules, rule_set, round_options)
-    if perf is None:
-        perf = policy.performance()
-    if perf is None and is_pcs:
-        perf = pcs_speedups()
-    if perf is None and cluster.gpu_types:
-        perf = throughputs_of(trace)
+    perf = _performance(perf, policy, trace, cluster, is_pcs=is_pcs)
+    if require_speeds and cluster.gpu_types and not isinstance(perf, ByType):
+        raise ParamError(
+            f"require_speeds: {cluster} has the GPU types {', '.join(cluster.gpu_types)}, and the "
+            f"run has no speeds by type; give --throughputs (perf=load_throughputs(…)), or leave "
+            f"require_speeds out"
+        )
     if overhead is None:
         overhead = _overhead(rule_set, round_settings) or policy.overhead()
+    elif not isinstance(overhead, Overhead):
+        overhead = named_overhead(overhead)
+    if failures is not None:
+        failures = Failures.parse(failures) if isinstance(failures, str) else failures
+        placement = _placement_with_failures(placement, policy)
+        processes = (*processes, partial(failures.process, seed=seed))
     num_predicted = _number_predicted(len(trace), predict, predict_interval, is_pcs=is_pcs)
     settings = RunSettings(
         placement=_placement(placement, policy),
@@ -163,18 +192,18 @@ def simulate(
         keep_intervals=not is_pcs if keep_intervals is None else keep_intervals,
         predict=num_predicted,
         processes=processes,
+        types=types,
     )
     started = time.perf_counter()
     with compile_watch() as watch:
         setup = Setup(trace, cluster, policy, settings)
         reason = why_not_compiled(setup) if is_pcs or num_predicted else ""
-        if reason:
-            option = f"rules {rules}"
-            if not is_pcs:
-                option = _option_of_predictions(predict, predict_interval)
+        if reason and is_pcs:
+            raise ParamError(f"rules {rules}: {reason}; use rules other than pcs")
+        if reason and processes:
+            option = _option_of_predictions(predict, predict_interval)
             raise ParamError(
-                f"{option}: {reason}; use rules other than pcs, and leave out predict and "
-                f"predict_interval"
+                f"{option}: failures and added processes are not foreseen; leave them out"
             )
         notes = inputs.notes(setup, trace, rules)
         for note in notes:
@@ -182,17 +211,82 @@ def simulate(
         added = simulate_compiled(setup)
         if added is None:
             Engine(setup).run()
+        if reason:
+            added = _with_rollouts(setup, added, trace, cluster, policy, settings)
     wall_s = time.perf_counter() - started - watch.seconds
     result = records_of(
         setup,
         added or AddedRecords(),
         rules=rules,
-        ignored=_unused(setup, trace, rounds or (), placement_given=placement is not None),
+        ignored=_unused(
+            setup,
+            trace,
+            rounds or (),
+            placement_given=placement is not None,
+            has_types=bool(cluster.gpu_types),
+        ),
         notes=[*map(str, trace.attrs.get("notes", ())), *notes],
         stand_in=inputs.stand_ins(trace, perf, policy),
         wall_s=wall_s,
     )
     return result if predict_interval is None else _with_intervals(result, predict_interval)
+
+
+def _performance(
+    perf: Performance | None,
+    policy: Policy,
+    trace: pd.DataFrame,
+    cluster: Cluster,
+    *,
+    is_pcs: bool,
+) -> Performance | None:
+    """Performance model of a simulation; on GPU types a throughput table multiplies its rates."""
+    base = policy.performance()
+    if base is None and is_pcs:
+        base = pcs_speedups()
+    throughputs = perf if isinstance(perf, ThroughputTable) else None
+    # rules pcs know no GPU types
+    if perf is None and cluster.gpu_types and not is_pcs:
+        throughputs = throughputs_of(trace)
+    if throughputs is not None and base is not None and cluster.gpu_types:
+        return OnTypes(base, throughputs)
+    if perf is not None:
+        return perf
+    return base if throughputs is None else throughputs
+
+
+def _placement_with_failures(
+    placement: Placement | str | None, policy: Policy
+) -> Placement | str | None:
+    """Placement that chooses nodes, because nodes fail."""
+    if policy.elastic:
+        raise ParamError(
+            f"failures: policy {policy.name!r} divides GPUs into shares that lie on no node; take "
+            f"a policy of whole gangs, or leave failures out"
+        )
+    return "yarn" if placement is None and policy.placement == "count" else placement
+
+
+def _with_rollouts(
+    setup: Setup,
+    added: AddedRecords | None,
+    trace: pd.DataFrame,
+    cluster: Cluster,
+    policy: Policy,
+    settings: RunSettings,
+) -> AddedRecords:
+    """Records of a finished run with the predicted JCTs of its sampled jobs."""
+    wanted = sampled_jobs(setup.table.count, settings.predict, settings.seed)
+
+    def setup_of(arrivals: int, job_id: object) -> Setup:
+        of_rollout = dataclasses.replace(
+            settings, arrivals=arrivals, until=[job_id], keep_intervals=False, predict=0
+        )
+        return Setup(trace, cluster, policy, of_rollout)
+
+    records = added or AddedRecords()
+    predicted = predicted_jcts(setup, wanted, setup_of)
+    return records._replace(columns={**records.columns, "predicted_jct": predicted})
 
 
 def _placement(placement: Placement | str | None, policy: Policy) -> Placement:
@@ -251,7 +345,12 @@ def _overhead(rule_set: Rules, rounds: RoundSettings) -> Overhead | None:
 
 
 def _unused(
-    setup: Setup, trace: pd.DataFrame, rounds: Iterable[str], *, placement_given: bool
+    setup: Setup,
+    trace: pd.DataFrame,
+    rounds: Iterable[str],
+    *,
+    placement_given: bool,
+    has_types: bool,
 ) -> dict[str, Any]:
     """List the inputs that a finished simulation did not use: columns, rows, options.
 
@@ -265,6 +364,8 @@ def _unused(
         Names of the round settings that the caller passed.
     placement_given : bool
         Whether the caller passed a placement.
+    has_types : bool
+        Whether the cluster of the caller has GPU types.
     """
     mechanism = setup.driver.rounds
     unused_settings = set(rounds)
@@ -275,7 +376,7 @@ def _unused(
         options.insert(0, "placement")
     if setup.settings.seed and not setup.used_seed:
         options.insert(0, "seed")
-    if setup.cluster.gpu_types and not setup.speeds.has_throughputs:
+    if has_types and not setup.speeds.has_throughputs:
         options.append("GPU types of the cluster")
     unused = {
         "columns": [str(name) for name in trace.columns if name not in setup.table.read],

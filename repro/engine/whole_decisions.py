@@ -37,6 +37,8 @@ class DecisionDriver:
         Jobs that hold GPUs.
     make_rounds : callable
         Function that makes the round mechanism when the policy first returns `Shares`.
+    decide : callable
+        Decision function of the policy for this run.
     """
 
     def __init__(
@@ -46,13 +48,14 @@ class DecisionDriver:
         view: View,
         holdings: Holdings,
         make_rounds: Callable[[], RoundMechanism],
+        decide: Callable[[View], object],
     ) -> None:
         self.table = table
         self.policy = policy
         self.view = view
         #: round mechanism of a policy that has returned shares
         self.rounds: RoundMechanism | None = None
-        self._decide = policy.session(view)
+        self._decide = decide
         self._holdings = holdings
         self._make_rounds = make_rounds
         self._checks = DecisionChecks(table, policy)
@@ -63,6 +66,8 @@ class DecisionDriver:
         self._order: Iterable[int] = ()
         #: whether jobs arrived or finished since the last decision
         self._changed = True
+        #: jobs that had arrived at the last decision
+        self._seen = 0
         #: instant (s) at which the policy wants to decide even without an event
         self._wake = math.inf
 
@@ -160,7 +165,8 @@ class DecisionDriver:
         self._changed = False
         if self.rounds:
             view.new_pairs = self.rounds.new_pairs
-        view.fresh = range(view.fresh.stop, self.table.arrived)
+        view.fresh = range(self._seen, self.table.arrived)
+        self._seen = self.table.arrived
         decision = self._decide(view)
         view.finished.clear()
         view.new_pairs.clear()

@@ -267,6 +267,8 @@ class Elastic(Policy):
     )
 
     elastic: ClassVar[bool] = True
+    names_types: ClassVar[bool] = False
+    pools_types: ClassVar[bool] = True
     #: the compiled division rule; None: `grants` decides
     rule: ClassVar[DivisionRule | None] = None
     #: true: the numbers of `groups` are classes of jobs, and the records have a column of them
@@ -311,7 +313,7 @@ class Elastic(Policy):
 
     def decide(self, view: View) -> RunSet:
         """Gangs that hold the GPUs of `grants`."""
-        granted = self.grants(view, total_gpus(view))
+        granted = self.grants(view, view.cluster.num_gpus)
         return RunSet([Run((job,), gpus) for job, gpus in granted], "exact")
 
     def session(self, view: View) -> Callable[[View], Any]:
@@ -400,16 +402,6 @@ def change_demand(
     jobs.full_speed[job] = demand
 
 
-def total_gpus(view: View) -> int:
-    """GPUs of the cluster, which must be of one type."""
-    if len(view.capacity()) > 1:
-        raise PolicyError(
-            f"elastic policies divide GPUs of one type, the cluster has {dict(view.capacity())}; "
-            f"use a cluster of one type or a policy that returns Shares"
-        )
-    return view.cluster.num_gpus
-
-
 def jobs_of(
     policy: Elastic, view: View, *, ticks_per_second: float = 1.0, alone: bool = True
 ) -> ElasticJobs:
@@ -437,7 +429,7 @@ def jobs_of(
         curves=curves,
         group=np.zeros(n, np.int64),
         groups=1,
-        gpus=total_gpus(view),
+        gpus=view.cluster.num_gpus,
         by_arrival=policy.rule is None or policy.rule.by_arrival,
         ticks_per_second=ticks_per_second,
         pause=policy.resize_s * ticks_per_second,

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from repro.model.decision import RunSet
 from repro.model.policy import Policy
@@ -41,6 +42,8 @@ class Grouped(Policy):
     >>> simulate(trace, "1x4", TwoByTwo(), perf=turns).summary()["n_finished"]
     6
     """
+
+    names_types: ClassVar[bool] = False
 
     @abstractmethod
     def session(self, view: View) -> Callable[[View], RunSet]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import keyword
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
@@ -146,6 +146,11 @@ class Policy:
     elastic: ClassVar[bool] = False
     #: policy with the same decisions in a run that lacks certain inputs
     baseline: ClassVar[Baseline | None] = None
+    #: true: decisions may name GPU types. False: the engine chooses the type of each gang.
+    names_types: ClassVar[bool] = True
+    #: true: where speeds do not depend on GPU types, all GPUs of the cluster are one pool, and a
+    #: gang may hold GPUs of several types
+    pools_types: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_settings(f"policy {self.name!r}:", self)
@@ -165,6 +170,22 @@ class Policy:
         but not this method.
         """
         return None
+
+    def never_runs(self, view: View) -> Callable[[int], str] | None:
+        """Function with the reason why a job can never run on the empty cluster, empty if it can.
+
+        None: the policy can run every job that the cluster has room for. The engine asks for the
+        reasons of all jobs before the first event. A message has the id of the job in front of the
+        reason, such as "asks for 2 GPUs, …".
+        """
+        return None
+
+    def on_type(self: P, gpu_type: str, gpu_types: Sequence[str | None]) -> P:
+        """Policy on the GPUs of one of ``gpu_types``; by default the same on each.
+
+        The engine calls it for policies that divide or share GPUs and do not name types.
+        """
+        return self
 
     def performance(self) -> Performance | None:
         """Default performance model; None: the default of the rules, the trace and the cluster."""
@@ -290,6 +311,8 @@ class Order(Policy):
     6
     """
 
+    names_types: ClassVar[bool] = False
+    pools_types: ClassVar[bool] = True
     #: a running job may be stopped for a job with a smaller key
     preemptive: ClassVar[bool] = True
     #: the first job that does not fit blocks all jobs after it

@@ -40,6 +40,7 @@ class Speeds:
     """Throughput of jobs on the GPU types of a cluster (steps/s); 1 without a performance model.
 
     ``perf`` is used if it is `ByType` and the GPU types in ``capacity`` (GPUs of each) have names.
+    A model `perf.on_types.OnTypes` is split into its two parts.
     """
 
     def __init__(
@@ -53,8 +54,8 @@ class Speeds:
             self.throughputs = perf
         #: whether there are throughputs by GPU type
         self.has_throughputs = self.throughputs is not None
-        #: the performance model of the run, of any class
-        self.performance = perf
+        #: the performance model of the run, of any class; of a model on GPU types, its base
+        self.performance = getattr(perf, "base", perf)
         self._table = table
         #: number of each kind, filled by `codes`
         self._kinds: dict[tuple[str | None, int], int] = {}
@@ -108,18 +109,22 @@ class Speeds:
         speeds.setflags(write=False)
         return speeds
 
-    def speeds_of(self, job: int) -> Floats:
+    def speeds_of(self, job: int, *, whole_gang: bool = True) -> Floats:
         """Throughput of a job on each GPU type (steps/s), (GPU types,); 0 if it cannot run there.
+
+        With ``whole_gang`` a type needs as many GPUs as the job demands.
 
         Raises
         ------
         TraceError
             If the job can run on no GPU type of the cluster.
         """
+        if not whole_gang:
+            return self._look_up(job, whole_gang=False)
         speeds: Floats = self.single[self.codes[job]]
         return self._look_up(job) if np.isnan(speeds[0]) else speeds
 
-    def _look_up(self, job: int) -> Floats:
+    def _look_up(self, job: int, *, whole_gang: bool = True) -> Floats:
         """Throughput of a job by the performance model (steps/s), (GPU types,)."""
         model, gpus = self.kind(job)
         speeds = np.ones(len(self.gpu_types))
@@ -128,7 +133,8 @@ class Speeds:
                 speeds = np.array(self.throughputs.speeds(model, gpus, self.gpu_types), dtype=float)
             except ParamError as error:
                 raise ParamError(f"job {self._table.ids[job]!r}: {error}") from None
-        speeds = np.where(self.gpu_counts >= gpus, speeds, 0.0)
+        if whole_gang:
+            speeds = np.where(self.gpu_counts >= gpus, speeds, 0.0)
         if not (speeds > 0).any():
             raise self._never_fits(job)
         return speeds
@@ -170,7 +176,10 @@ class Speeds:
         They do without a performance model ``perf``, or if every job has a throughput above 0 on
         the reference type.
         """
-        return perf is None or (self.has_throughputs and bool((self.on_reference > 0).all()))
+        has_base = self.performance is not perf
+        if perf is None or has_base or not self.has_throughputs:
+            return perf is None
+        return bool((self.on_reference > 0).all())
 
     def _never_fits(self, job: int) -> TraceError:
         """Error for a job that can run on no GPU type of the cluster."""

@@ -111,7 +111,7 @@ class View:
         self.new_pairs: list[tuple[int, int, str | None]] = []
         #: jobs that finished, and jobs that arrived, since the last decision
         self.finished: list[int] = []
-        self.fresh = range(0)
+        self.fresh: Sequence[int] = range(0)
 
     def _require(self, need: str) -> None:
         """Raise PolicyError unless the policy declares the input ``need``."""

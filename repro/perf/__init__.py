@@ -1,5 +1,6 @@
 """Performance models: the rates of running jobs, and the cost of starts and preemptions."""
 
+from repro.perf.on_types import OnTypes
 from repro.perf.parameter_server import IterationModel, MeasuredPlans, TrainedModel
 from repro.perf.speedup import SpeedUp, load_speedups, pcs_speedups
 from repro.perf.stages import Interleaving
@@ -9,6 +10,7 @@ __all__ = [
     "Interleaving",
     "IterationModel",
     "MeasuredPlans",
+    "OnTypes",
     "SpeedUp",
     "ThroughputTable",
     "TrainedModel",

@@ -21,6 +21,14 @@ class TypePlacer(Placer):
         self._gpu_type = gpu_type
         self.reads_model = self._inner.reads_model
 
+    def fits(self, gpus: int) -> bool:
+        """Whether the rule can place a gang of this size on the nodes of the type now."""
+        return self._inner.fits(gpus)
+
+    def possible(self, gpus: int) -> bool:
+        """Whether the rule can place a gang of this size on the empty nodes of the type."""
+        return self._inner.possible(gpus)
+
     def _wished(self, job: int, tasks: tuple[int, ...]) -> Allocation:
         index_of = {node: index for index, node in enumerate(self._nodes)}
         if not set(tasks) <= set(index_of):

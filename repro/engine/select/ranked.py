@@ -1,9 +1,11 @@
 """Driver that turns the keys of an `Order` into starts and stops, event by event."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from heapq import heappop, heappush
 
+from repro.engine.select.typed import TypedSelection
+from repro.engine.type_choice import TypeChoice
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.policy import LinearKey, Order, Ordering, Selection, defined_with
@@ -27,10 +29,12 @@ class OrderDriver:
         Policy of the simulation.
     view : View
         View of the policy.
-    placer : Placer
-        Placement rule on the cluster.
+    placers : mapping of str to Placer
+        Placement rule on the nodes of each GPU type; the key None without types.
     reserve_nodes : callable
-        Reserves the nodes of a job at once (`Holdings.reserve_nodes`).
+        Reserves the nodes of a job on GPUs of a type at once (`Holdings.reserve_nodes`).
+    type_choice : TypeChoice, optional
+        GPU types of the jobs on a cluster with several; None: it has one type, or none.
     """
 
     rounds: None = None
@@ -40,8 +44,9 @@ class OrderDriver:
         table: JobTable,
         policy: Order,
         view: View,
-        placer: Placer,
-        reserve_nodes: Callable[[int], None],
+        placers: Mapping[str | None, Placer],
+        reserve_nodes: Callable[[int, str | None], None],
+        type_choice: TypeChoice | None = None,
     ) -> None:
         self.table = table
         self.ordering = policy.ordering(view)
@@ -56,11 +61,25 @@ class OrderDriver:
         ):
             self.linear_key = policy.linear_key(view)
         self.selection: Selection
-        if make_selection is not None:
+        #: GPU type of all jobs; None on a cluster with several types or none
+        self._only_type = view.gpu_types[0] if len(view.gpu_types) == 1 else None
+        self._typed: TypedSelection | None = None
+        if type_choice is not None:
+            self.selection = self._typed = TypedSelection(
+                table, self.ordering, type_choice, placers, reserve_nodes
+            )
+        elif make_selection is not None:
             self.selection = make_selection(table, self.ordering, view.cluster)
         else:
             capacity = view.cluster.num_gpus
-            self.selection = HeapSelection(table, self.ordering, placer, reserve_nodes, capacity)
+            only_type = self._only_type
+
+            def reserve(job: int) -> None:
+                reserve_nodes(job, only_type)
+
+            self.selection = HeapSelection(
+                table, self.ordering, placers[self._only_type], reserve, capacity
+            )
 
     @property
     def waits(self) -> bool:
@@ -83,7 +102,10 @@ class OrderDriver:
             self.selection.move(job, now)
         stops, starts = self.selection.select(now)
         gpus = self.table.gpus
-        return stops, [Run((job,), gpus[job]) for job in starts]
+        if self._typed is not None:
+            gpu_type = self._typed.gpu_type
+            return stops, [Run((job,), gpus[job], gpu_type(job)) for job in starts]
+        return stops, [Run((job,), gpus[job], self._only_type) for job in starts]
 
     def rate_changed(self, job: int, now: float) -> None:
         """Read the key of a running job again.

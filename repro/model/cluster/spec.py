@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -72,6 +72,17 @@ class Cluster:
         for index, node in enumerate(self.nodes):
             nodes.setdefault(node.switch, []).append(index)
         return {switch: tuple(nodes[switch]) for switch in sorted(nodes)}
+
+    def without_types(self) -> Cluster:
+        """The same nodes with GPUs of no type.
+
+        >>> Cluster.parse("2xv100,1xk80").without_types().gpu_types
+        {}
+        """
+        if not self.gpu_types:
+            return self
+        untyped = {node: replace(node, gpu_type=None) for node in set(self.nodes)}
+        return Cluster(tuple(untyped[node] for node in self.nodes), str(self))
 
     @classmethod
     def parse(cls, spec: str | os.PathLike[str] | Cluster) -> Cluster:

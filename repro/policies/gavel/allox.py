@@ -21,7 +21,6 @@ from typing import Annotated
 
 import numpy as np
 
-from repro.base.errors import PolicyError
 from repro.base.typing import Floats, Ints
 from repro.model.policy import register
 from repro.model.settings import Between
@@ -52,6 +51,19 @@ class Allox(TypedShares):
 
     needs = frozenset({"throughput", "duration"})
 
+    def never_runs(self, view: View) -> Callable[[int], str]:
+        """Reason why a job never runs: it asks for several GPUs."""
+
+        def reason(job: int) -> str:
+            if view.gpus(job) == 1:
+                return ""
+            return (
+                f"asks for {view.gpus(job)} GPUs; AlloX places jobs of one GPU only: give a trace "
+                f"of such jobs, or take another policy (gavel-las, gandiva-ss)"
+            )
+
+        return reason
+
     def formula(self, view: View) -> Callable[[Kinds], Floats]:
         """Allocation X as a function of the jobs, which keeps the GPU type of each started job."""
         started: dict[int, int] = {}
@@ -71,14 +83,7 @@ class Allox(TypedShares):
 
 
 def _matched(view: View, jobs: Kinds, rows: list[int], idle_gpus: Ints) -> dict[int, int]:
-    """Column of the GPU type of each row that starts now. PolicyError for a gang."""
-    gangs = [row for row in rows if jobs.widths[row] != 1]
-    if gangs:
-        raise PolicyError(
-            f"policy 'allox': job {view.job_id(jobs.jobs[gangs[0]])!r} asks for "
-            f"{jobs.widths[gangs[0]]:g} GPUs; AlloX places jobs of one GPU only: give a trace of "
-            "such jobs, or take another policy (gavel-las, gandiva-ss)"
-        )
+    """Column of the GPU type of each row that starts now."""
     steps_left = view.work_left([jobs.jobs[row] for row in rows])
     durations = remaining_durations(steps_left, jobs.speeds[rows])
     waited_s = np.array([view.now - view.submit(jobs.jobs[row]) for row in rows])

@@ -63,6 +63,7 @@ class Containers(Policy):
 
     needs: ClassVar[frozenset[str]] = frozenset({"num_ps", "gpu_mem_mb", "bandwidth_mb_s"})
     placement: ClassVar[str] = "wished"
+    names_types: ClassVar[bool] = False
     baseline: ClassVar[Baseline | None] = PACK
     #: whether plans depend on the seed
     is_random: ClassVar[bool] = False
@@ -108,6 +109,20 @@ class Containers(Policy):
         choose = self.chooser(view)
         return lambda view: choose(view, _idle_resources(view, gang_of), gang_of, rng)
 
+    def never_runs(self, view: View) -> Callable[[int], str]:
+        """Reason why a job fits no domain of the empty cluster."""
+        gang_of = _GangsOfTrace(view)
+        site = NodeResources(view.cluster)
+
+        def reason(job: int) -> str:
+            gang = gang_of(job)
+            capacity = site.capacity(gang, self.per_node())
+            if gang.size <= capacity:
+                return ""
+            return f"can never be placed by {self.name!r}: {_too_large(gang, capacity)}"
+
+        return reason
+
     def chooser(self, view: View) -> Chooser:
         """Function that chooses the starts of a decision, by default `choose`.
 
@@ -146,10 +161,17 @@ class Containers(Policy):
             if plan is not None:
                 return plan
         raise PolicyError(
-            f"job {view.job_id(job)!r} can never be placed by {self.name!r}: {gang.size} "
-            f"containers of {gang.gpu_mem_mb:g} MB of GPU memory and {gang.bandwidth_mb_s:g} MB/s; "
-            f"the nodes of one domain take at most {site.capacity(gang, self.per_node())}"
+            f"job {view.job_id(job)!r} can never be placed by {self.name!r}: "
+            f"{_too_large(gang, site.capacity(gang, self.per_node()))}"
         )
+
+
+def _too_large(gang: Gang, capacity: int) -> str:
+    """Why a gang fits no domain that takes ``capacity`` of its containers."""
+    return (
+        f"{gang.size} containers of {gang.gpu_mem_mb:g} MB of GPU memory and "
+        f"{gang.bandwidth_mb_s:g} MB/s; the nodes of one domain take at most {capacity}"
+    )
 
 
 class _GangsOfTrace:

@@ -9,6 +9,7 @@ times as long as alone.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from repro.base.errors import TraceError
 from repro.model.decision import Run
@@ -36,6 +37,8 @@ class ByUtilisation:
 
     offset: float = DEFAULT_OFFSET
     capacity: float = 100.0
+    #: measured throughputs of a pair take the place of this model (`repro.perf.OnTypes`)
+    yields_to_pairs: ClassVar[bool] = True
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
         """Rate of every member, relative to running alone."""

@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from repro.base.errors import PolicyError, TraceError
+from repro.base.errors import TraceError
 from repro.model.baseline import Baseline
 from repro.model.decision import Run, RunSet
 from repro.model.grouped import Grouped
@@ -91,20 +91,43 @@ class AntMan(Grouped):
         """Speed of opportunistic jobs on the GPUs of guaranteed jobs."""
         return Sharing()
 
+    def never_runs(self, view: View) -> Callable[[int], str]:
+        """Reason why a guaranteed job does not fit the nodes of the empty cluster."""
+        opportunistic = _is_opportunistic(view)
+        node_gpus = [node.gpus for node in view.cluster.nodes]
+        largest = max(node_gpus)
+
+        def reason(job: int) -> str:
+            whole_nodes, remainder = _shape(view.gpus(job), largest)
+            num_large_enough = sum(gpus >= remainder for gpus in node_gpus)
+            # the whole nodes are among the nodes that are large enough for the remainder
+            lacks_last_node = remainder > 0 and num_large_enough == whole_nodes
+            if opportunistic[job] or not (
+                whole_nodes > node_gpus.count(largest) or lacks_last_node
+            ):
+                return ""
+            return (
+                f"asks for {view.gpus(job)} GPUs, as a guaranteed job {whole_nodes} whole nodes of "
+                f"{largest} GPUs and {remainder} GPUs of another; {view.cluster} has fewer: use a "
+                f"larger cluster"
+            )
+
+        return reason
+
     def session(self, view: View) -> Callable[[View], RunSet]:
         """Decision function of one simulation."""
         return _Session(view, RESIDUE if self.residue else EXACT)
+
+
+def _shape(gpus: int, largest_node_gpus: int) -> tuple[int, int]:
+    """Whole nodes that a gang takes, and its GPUs of one more node."""
+    return divmod(gpus, largest_node_gpus) if gpus > largest_node_gpus else (0, gpus)
 
 
 class _Session:
     """State of one simulation: owners, jobs and utilisations of GPUs, numbered node by node."""
 
     def __init__(self, view: View, utilisation: _Utilisation) -> None:
-        if len(view.capacity()) > 1:
-            raise PolicyError(
-                f"antman shares GPUs of one type, the cluster has {dict(view.capacity())}; use a "
-                f"cluster of one type"
-            )
         self.opportunistic = _is_opportunistic(view)
         self.utilisation = utilisation
         #: GPUs of each node
@@ -141,7 +164,6 @@ class _Session:
             if self.opportunistic[job]:
                 self.waiting_opportunistic[job] = None
             else:
-                self._check_possible(view, job)
                 self.waiting_guaranteed[job] = None
         guaranteed_started = self._start_guaranteed(view)
         started = self._start_opportunistic(view)
@@ -171,23 +193,9 @@ class _Session:
                 self.unowned_on[self.node_of[gpu]] += 1
         return guaranteed_ended
 
-    def _check_possible(self, view: View, job: int) -> None:
-        """Raise for a guaranteed job that does not fit the empty cluster."""
-        whole_nodes, remainder = self._shape(view.gpus(job))
-        num_largest = sum(len(gpus) == self.largest_node_gpus for gpus in self.nodes)
-        num_large_enough = sum(len(gpus) >= remainder for gpus in self.nodes)
-        # the whole nodes are among the nodes that are large enough for the remainder
-        lacks_last_node = remainder > 0 and num_large_enough == whole_nodes
-        if whole_nodes > num_largest or lacks_last_node:
-            raise TraceError(
-                f"a guaranteed job of {view.gpus(job)} GPUs takes {whole_nodes} whole nodes of "
-                f"{self.largest_node_gpus} GPUs and {remainder} GPUs of another; {view.cluster} "
-                f"has fewer; use a larger cluster"
-            )
-
     def _shape(self, gpus: int) -> tuple[int, int]:
         """Whole nodes that a gang takes, and its GPUs of one more node."""
-        return divmod(gpus, self.largest_node_gpus) if gpus > self.largest_node_gpus else (0, gpus)
+        return _shape(gpus, self.largest_node_gpus)
 
     def _start_guaranteed(self, view: View) -> bool:
         """Start the guaranteed jobs that have collected their GPUs. True if one started."""

@@ -157,6 +157,21 @@ class Muri(Grouped):
             factors = MEASURED if self.blossom else MEASURED_BLOCKS
         return Interleaving(None, self.ordering, factors)
 
+    def never_runs(self, view: View) -> Callable[[int], str]:
+        """Reason why first fit finds no nodes for a job on the empty cluster."""
+        nodes = FirstFit(view.cluster)
+
+        def reason(job: int) -> str:
+            nodes.clear()
+            if nodes.take(view.gpus(job)):
+                return ""
+            return (
+                f"asks for {view.gpus(job)} GPUs, and the nodes under one switch of "
+                f"{view.cluster} do not take them together; use a larger cluster or drop the job"
+            )
+
+        return reason
+
     def session(self, view: View) -> Callable[[View], RunSet]:
         """Decision function of one simulation."""
         # Merging by waste can treat all jobs of a kind alike. Merging in list order needs each

@@ -30,7 +30,6 @@ import numpy as np
 from repro.base.errors import TraceError
 from repro.base.typing import Array, Ints
 from repro.model.decision import RunSet
-from repro.model.elastic import total_gpus
 from repro.model.view import View
 from repro.placement.first_fit import FirstFit
 
@@ -104,7 +103,7 @@ class FairShares:
         self.in_iterations = in_iterations
         self.initial_service = initial_service
         self.count_starts = count_starts
-        self.total_gpus = total_gpus(view)
+        self.total_gpus = view.cluster.num_gpus
         self.nodes = FirstFit(view.cluster)
         #: unfinished jobs, the list whose order breaks ties
         self.order: Ints = np.empty(0, dtype=np.int64)

@@ -15,13 +15,14 @@ Ties: equal arrivals of a class in the order of the trace. A size equal to t_k b
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from repro.base.compiled import njit
-from repro.base.errors import ParamError
+from repro.base.errors import ParamError, refuse_unknown
 from repro.base.typing import Floats, Ints
 from repro.engine.elastic import compiled_rule
 from repro.model.baseline import Baseline
@@ -46,6 +47,8 @@ _RESIDUAL_GPUS = 1e-3
 _MAX_ROUNDS = 100
 #: Cap above every demand (GPUs).
 _UNCAPPED = 1 << 40
+#: Name in ``type_weights`` of the GPU type on which a copy of the policy decides.
+_THIS_TYPE = ""
 #: Largest number of levels of the cap.
 _MAX_LEVELS = 1_000_000
 
@@ -299,6 +302,9 @@ class Pcs(Elastic):
         Efficiency below which a job gets no further GPU at first, 0 to 1.
     delta : float
         Step by which ``zeta_min`` is lowered, above 0.
+    type_weights : tuple of str
+        Weights of the classes on a GPU type, in place of those on the other types (W_1 to W_k of
+        section 4), such as ``v100:3:1``. Only on a cluster with several GPU types.
     turn : float
         Jobs hold whole GPUs, and pooled fractions go from job to job. The turn of a job lasts its
         fraction times this many seconds (600 in the artifact's testbed). 0: jobs hold fractions.
@@ -311,6 +317,7 @@ class Pcs(Elastic):
     zeta_min: Annotated[float, Between(0, 1)] = 0.01
     delta: Annotated[float, AtLeast(1 / _MAX_LEVELS, finite=True)] = 0.01
     turn: Annotated[float, AtLeast(0, "seconds", finite=True)] = 0.0
+    type_weights: tuple[str, ...] = ()
 
     time_fields = ("turn",)
     needs = frozenset({"duration"})
@@ -343,6 +350,38 @@ class Pcs(Elastic):
                 f"policy 'pcs': {weights.size} weights for {thresholds.size} thresholds; give one "
                 f"weight more than thresholds"
             )
+        self._weights_by_type()
+
+    def _type_words(self) -> tuple[str, ...]:
+        """``type_weights`` as a tuple; a single text counts as a tuple of one."""
+        return (self.type_weights,) if isinstance(self.type_weights, str) else self.type_weights
+
+    def _weights_by_type(self) -> dict[str, tuple[float, ...]]:
+        """Weights of the classes by GPU type, as ``type_weights`` names them."""
+        weights: dict[str, tuple[float, ...]] = {}
+        for word in self._type_words():
+            name, *numbers = word.split(":")
+            try:
+                values = tuple(float(number) for number in numbers)
+            except ValueError:
+                values = ()
+            if not values or not all(0 < value < math.inf for value in values):
+                raise ParamError(
+                    f"policy 'pcs': type_weights has {word!r}; give a GPU type and a weight above "
+                    f"0 for each class, such as v100:3:1"
+                )
+            weights[name] = values
+        return weights
+
+    def on_type(self, gpu_type: str, gpu_types: Sequence[str | None]) -> "Pcs":
+        """Policy on the GPUs of one type, with the weights of this type."""
+        weights = self._weights_by_type()
+        names = [str(name) for name in gpu_types]
+        refuse_unknown("policy 'pcs': type_weights names no GPU type", weights, names)
+        if gpu_type not in weights:
+            return replace(self, type_weights=())
+        own_weights = (_THIS_TYPE, *map(repr, weights[gpu_type]))
+        return replace(self, type_weights=(":".join(own_weights),))
 
     def bounds(self, work: Floats) -> Floats:
         """Thresholds t_k (seconds on one GPU) for jobs of these sizes (PCS, section 3.3).
@@ -385,6 +424,20 @@ class Pcs(Elastic):
         >>> Pcs(thresholds=(10.0,), weights=(3.0, 1.0)).class_weights(2).tolist()
         [0.75, 0.25]
         """
+        by_type = self._weights_by_type()
+        if _THIS_TYPE in by_type:
+            own_weights = np.array(by_type[_THIS_TYPE])
+            if len(own_weights) != classes:
+                raise ParamError(
+                    f"policy 'pcs': type_weights has {len(own_weights)} weights for {classes} "
+                    f"classes; give one for each class"
+                )
+            return np.asarray(own_weights / own_weights.sum())
+        if by_type:
+            raise ParamError(
+                "policy 'pcs': type_weights needs a cluster with several GPU types and speeds by "
+                "type; leave it out, or give such a cluster and --throughputs"
+            )
         if self.decay is not None:
             return decaying_weights(classes, self.decay)
         weights = np.atleast_1d(self.weights) if np.size(self.weights) else np.ones(classes)

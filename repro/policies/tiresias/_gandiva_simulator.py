@@ -448,7 +448,8 @@ def stepper(slice_s: float, step_s: float, view: View) -> Callable[[View], RunSe
         some_finished = bool(view.finished)
         finished[view.finished] = True
         rotates = ends_slice(now, slice_s)
-        step(s, finished, some_finished, rotates, view.fresh.start, view.fresh.stop)
+        first_fresh = view.arrived - len(view.fresh)
+        step(s, finished, some_finished, rotates, first_fresh, view.arrived)
         is_unchanged = not view.changed and not s.tally[MOVED] and s.tally[OPENED] == opened_before
         wake = _next_change(s, now, slice_s, step_s) if is_unchanged else now + step_s
         return RunSet(heads[: set_heads(s, heads)].tolist(), "exact", wake)

@@ -59,6 +59,7 @@ class Gandiva(Policy):
     step_s: Annotated[float, Above(0, "seconds")] | None = None
     form: Literal["paper", "simulator"] | None = None
 
+    names_types: ClassVar[bool] = False
     time_fields = ("slice_s", "step_s")
     rule_values: ClassVar = {
         "paper": {"step_s": math.inf, "form": "paper"},
@@ -78,11 +79,31 @@ class Gandiva(Policy):
         """Decision function of one simulation, with its node sets."""
         if self.form != "simulator":
             return _Slicer(self, view)
+        if view.gpu_types != (None,):
+            raise ParamError(
+                "gandiva: form=simulator knows no GPU types; give form=paper, or a cluster without "
+                "types"
+            )
         if not self.poll_s:
             raise ParamError(
                 "gandiva: form=simulator decides at fixed steps; give step_s, 10 in the simulator"
             )
         return stepper(self.slice_s, self.poll_s, view)
+
+    def never_runs(self, view: View) -> Callable[[int], str]:
+        """Reason why a job finds no node set: the cluster has too few nodes."""
+        node_gpus = _smallest_node(view.cluster)
+        num_gpus = node_gpus * view.cluster.num_nodes
+
+        def reason(job: int) -> str:
+            if view.gpus(job) <= num_gpus:
+                return ""
+            return (
+                f"asks for {view.gpus(job)} GPUs, and a set of all nodes has {num_gpus}, "
+                f"{node_gpus} on each node"
+            )
+
+        return reason
 
     def compiled_run(self, cluster: Cluster) -> CompiledRun | None:
         """Compiled steps of the public simulator, for equal nodes without GPU types."""
@@ -111,12 +132,17 @@ def _least_used(sets: list[_NodeSet]) -> _NodeSet:
     return min(sets, key=lambda node_set: len(node_set.jobs))
 
 
+def _smallest_node(cluster: Cluster) -> int:
+    """GPUs of the smallest node: a set holds this many GPUs on each of its nodes."""
+    return min(node.gpus for node in cluster.nodes)
+
+
 class _Slicer:
     """Node sets in form ``paper``."""
 
     def __init__(self, policy: Gandiva, view: View) -> None:
         self.policy = policy
-        self.node_gpus = view.cluster.gpus_per_node
+        self.node_gpus = _smallest_node(view.cluster)
         self.num_gpus = view.cluster.num_gpus
         self.free_nodes = view.cluster.num_nodes
         #: gang size (GPUs) -> its node sets

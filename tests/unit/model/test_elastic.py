@@ -91,7 +91,7 @@ def test_a_policy_without_a_rule_is_refused():
         jct(Elastic(), 4)
 
 
-def test_gpus_of_two_types_are_not_divided():
-    jobs = pd.DataFrame({"job_id": [0], "submit_time": 0.0, "duration": 1.0, "num_gpus": 1})
-    with pytest.raises(PolicyError, match="elastic policies divide GPUs of one type"):
-        simulate(jobs, "1xv100,1xk80", Ranked())
+def test_gpus_of_two_types_without_speeds_are_divided_as_one_pool():
+    jobs = pd.DataFrame({"job_id": [0], "submit_time": 0.0, "duration": 1.0, "num_gpus": 2})
+    result = simulate(jobs, "1xv100,1xk80", Ranked())
+    assert result.intervals["gpus"].tolist() == [2.0]

@@ -11,7 +11,7 @@ arrived just now come last.
 import heapq
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -101,7 +101,9 @@ class Candidates:
         self._rank[rows] = ranks
         return ranks
 
-    def choose(self, running: Mapping[int, list[Entry]], fresh: range) -> dict[int, list[Entry]]:
+    def choose(
+        self, running: Mapping[int, list[Entry]], fresh: Container[int]
+    ) -> dict[int, list[Entry]]:
         """Candidates among running and waiting jobs, by width, best first.
 
         ``fresh`` has the rows of the jobs that arrived just now.
@@ -122,7 +124,7 @@ class Candidates:
         reservations = Counter([width_of[job] for _, _, job in placed])
         return {width: buckets[width][: size * count] for width, count in reservations.items()}
 
-    def _sort_key(self, fresh: range) -> Callable[[Entry], Any] | None:
+    def _sort_key(self, fresh: Container[int]) -> Callable[[Entry], Any] | None:
         """Sort key of entries of all widths; None: the entry itself."""
         if not self._wide_first:
             return None

@@ -107,10 +107,9 @@ def test_jobs_that_share_no_gpus_need_no_stage_times():
         (
             trace((0, 1, 6, GUARANTEED)),
             "1x4,2x1",
-            TraceError,
+            PolicyError,
             "1 whole nodes of 4 GPUs and 2 GPUs of",
         ),
-        (trace((0, 1, 1, GUARANTEED)), "1xv100,1xp100", PolicyError, "GPUs of one type"),
     ],
 )
 def test_errors_are_one_line(jobs, cluster, error, message):

@@ -1,0 +1,84 @@
+"""Failures of nodes at random times, as a process beside the scheduler."""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+
+from repro.base.errors import ParamError
+from repro.model.settings import Above, AtLeast, check_settings
+
+#: Names of the settings in ``--failures``, and the fields of `Failures`.
+SETTINGS = {"mtbf": "mtbf_s", "repair": "repair_s", "checkpoint": "checkpoint_s"}
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Failures of single nodes at random times.
+
+    Every node fails after exponentially distributed times of mean ``mtbf_s``, each node by itself.
+    The jobs on a node that fails lose the work since their last checkpoint. They keep their GPUs
+    and stand still for ``repair_s``.
+
+    Parameters
+    ----------
+    mtbf_s : float
+        Mean time between failures of one node (s).
+    repair_s : float
+        Time from a failure until the jobs of the node progress again (s).
+    checkpoint_s : float
+        Time between checkpoints (s), counted from each start or restart of a job.
+
+    Examples
+    --------
+    >>> Failures.parse("mtbf=86400,repair=600")
+    Failures(mtbf_s=86400.0, repair_s=600.0, checkpoint_s=3600.0)
+    """
+
+    mtbf_s: Annotated[float, Above(0, "seconds", finite=True)]
+    repair_s: Annotated[float, AtLeast(0, "seconds", finite=True)] = 600.0
+    checkpoint_s: Annotated[float, Above(0, "seconds", finite=True)] = 3600.0
+
+    def __post_init__(self) -> None:
+        check_settings("failures:", self)
+
+    @classmethod
+    def parse(cls, text: str) -> "Failures":
+        """Failures from a text such as ``mtbf=86400,repair=600,checkpoint=3600``.
+
+        Raises
+        ------
+        ParamError
+            If a setting is unknown, missing, or no number in its range.
+        """
+        values: dict[str, float] = {}
+        for word in text.split(","):
+            name, _, number = word.partition("=")
+            field = SETTINGS.get(name.strip())
+            try:
+                value = float(number)
+            except ValueError:
+                field = None
+            if field is None or field in values:
+                raise ParamError(
+                    f"failures {word!r:.60}: give mtbf=SECONDS, and optionally repair=SECONDS and "
+                    f"checkpoint=SECONDS, joined by commas"
+                )
+            values[field] = value
+        if "mtbf_s" not in values:
+            raise ParamError(
+                f"failures {text!r:.60}: give mtbf=SECONDS, the mean time between failures of a "
+                f"node"
+            )
+        return cls(**values)
+
+    def process(self, engine: Any, seed: int) -> Generator[Any, Any, None]:
+        """SimPy process that lets nodes of an `Engine` fail until the simulation ends."""
+        num_nodes = engine.holdings.gang_nodes.num_nodes
+        rng = np.random.default_rng([seed, num_nodes, 0xFA11])
+        while True:
+            # the first of the nodes to fail
+            yield engine.env.timeout(rng.exponential(self.mtbf_s / num_nodes))
+            node = int(rng.integers(num_nodes))
+            engine.fail(node, self.checkpoint_s, self.repair_s)

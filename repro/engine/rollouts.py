@@ -1,0 +1,49 @@
+"""Predicted JCTs by rollouts: what a job would take if no further job arrived.
+
+The prediction of job j is its JCT in a run of the same policy in which the jobs after j never
+arrive (PCS, section 4). Up to the arrival of j this run is the run itself, so that it continues
+from the state of the cluster at that instant. Jobs submitted together arrive in the order of the
+trace.
+
+If no job arrives between the arrival of j and its end, the JCT of the run is the prediction.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from repro.base.typing import Flags, Floats
+from repro.engine.compiled_runs import simulate_compiled
+from repro.engine.loop import Engine
+from repro.engine.setup import Setup
+
+
+def predicted_jcts(
+    setup: Setup, wants_prediction: Flags, setup_of: Callable[[int, object], Setup]
+) -> Floats:
+    """Predicted JCT of each job (s), (jobs,); NaN where none is wanted.
+
+    Parameters
+    ----------
+    setup : Setup
+        The finished run.
+    wants_prediction : array of bool
+        Jobs to predict, in order of submission.
+    setup_of : callable
+        Function of a number of jobs and a job id: setup of the run in which only the first jobs
+        arrive, and which ends with this job.
+    """
+    table = setup.table
+    submit = np.array(table.submit)
+    end = np.array(table.state.end)
+    predicted = np.full(table.count, np.nan)
+    for job in np.flatnonzero(wants_prediction).tolist():
+        is_last = job + 1 == table.count
+        if is_last or end[job] <= submit[job + 1]:
+            predicted[job] = end[job] - submit[job]
+            continue
+        rollout = setup_of(job + 1, table.ids[job])
+        if simulate_compiled(rollout) is None:
+            Engine(rollout).run()
+        predicted[job] = rollout.table.end[job] - submit[job]
+    return predicted

@@ -1,0 +1,194 @@
+"""Selection on a cluster with several GPU types: each gang holds GPUs of one type.
+
+At every event jobs are taken in order of their keys. A job that runs keeps its GPU type while the
+jobs before it leave it enough GPUs. Another job takes the fastest type with enough idle GPUs. If no
+type has enough, it takes the fastest type where the jobs behind it hold enough; these lose them.
+
+Ties: order of submission, then order in the trace. Equally fast types: alphabetical.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from heapq import merge
+
+from sortedcontainers import SortedList
+
+from repro.engine.select.key_errors import bad_key
+from repro.engine.type_choice import TypeChoice
+from repro.model.jobs import JobTable
+from repro.model.policy import Key, Ordering
+from repro.placement.base import Placer
+
+#: Key of a job and its row number.
+Entry = tuple[Key, int]
+
+
+class TypedSelection:
+    """Selection of jobs and of their GPU types, by key.
+
+    Parameters
+    ----------
+    table : JobTable
+        Jobs of the simulation.
+    ordering : Ordering
+        Keys of the jobs.
+    choice : TypeChoice
+        GPU types of each job.
+    placers : mapping of str to Placer
+        Placement rule on the nodes of each GPU type.
+    reserve_nodes : callable
+        Reserves the nodes of a job on GPUs of a type, before the next job is tried.
+    """
+
+    def __init__(
+        self,
+        table: JobTable,
+        ordering: Ordering,
+        choice: TypeChoice,
+        placers: Mapping[str | None, Placer],
+        reserve_nodes: Callable[[int, str | None], None],
+    ) -> None:
+        self._table = table
+        self._gpus = table.gpus
+        self._ordering = ordering
+        self._choice = choice
+        self._preemptive = ordering.policy.preemptive
+        self._blocking = ordering.policy.blocking
+        self._placers = [placers[gpu_type] for gpu_type in choice.gpu_types]
+        self._reserve_nodes = reserve_nodes
+        self._capacity = [int(count) for count in choice.gpu_counts]
+        self._waiting: SortedList[Entry] = SortedList()
+        self._entry_of: dict[int, Entry] = {}
+        #: running job -> column of its GPU type
+        self._column_of: dict[int, int] = {}
+
+    @property
+    def waits(self) -> bool:
+        """Whether a job waits."""
+        return bool(self._waiting)
+
+    @property
+    def running(self) -> Iterable[int]:
+        """Jobs that hold GPUs, in order of their last start."""
+        return self._column_of
+
+    def gpu_type(self, job: int) -> str | None:
+        """GPU type of a job that runs."""
+        return self._choice.gpu_types[self._column_of[job]]
+
+    def arrive(self, job: int, now: float) -> None:
+        """Add a waiting job."""
+        entry = (self._key(job, now), job)
+        self._entry_of[job] = entry
+        self._waiting.add(entry)
+
+    def finish(self, job: int) -> None:
+        """Remove a finished job."""
+        del self._column_of[job]
+
+    def move(self, job: int, now: float) -> None:
+        """Read the key of a waiting job again; `select` reads the keys of running jobs."""
+        if job in self._entry_of:
+            self._waiting.remove(self._entry_of.pop(job))
+            self.arrive(job, now)
+
+    def select(self, now: float) -> tuple[list[int], list[int]]:
+        """Jobs that stop, and jobs that start; a job in both moves to another GPU type."""
+        if not self._waiting:
+            return [], []
+        if not self._preemptive:
+            return [], self._start_fitting(now)
+        before = dict(self._column_of)
+        chosen = self._chosen(now)
+        stops = [job for job, column in before.items() if chosen.get(job) != column]
+        starts = [job for job, column in chosen.items() if before.get(job) != column]
+        for job in stops:
+            del self._column_of[job]
+            if job not in chosen:
+                self._ordering.stop(job, now)
+                self.arrive(job, now)
+        for job in starts:
+            self._column_of[job] = chosen[job]
+            if job not in before:
+                self._waiting.remove(self._entry_of.pop(job))
+                self._ordering.start(job, now)
+        return stops, starts
+
+    def _start_fitting(self, now: float) -> list[int]:
+        """Start waiting jobs for which nodes are idle, by key; running jobs keep their GPUs."""
+        starts: list[int] = []
+        #: demands that found no nodes, by the types on which the job can run
+        refused: set[tuple[int, tuple[int, ...]]] = set()
+        for _, job in list(self._waiting):
+            demand = self._gpus[job]
+            columns = self._choice.fastest(job)
+            if (demand, columns) in refused:
+                continue
+            fitting = (c for c in columns if self._placers[c].fits(demand))
+            taken = next(fitting, None)
+            if taken is None:
+                if self._blocking:
+                    break
+                refused.add((demand, columns))
+                continue
+            self._column_of[job] = taken
+            self._waiting.remove(self._entry_of.pop(job))
+            self._ordering.start(job, now)
+            self._reserve_nodes(job, self._choice.gpu_types[taken])
+            starts.append(job)
+        return starts
+
+    def _chosen(self, now: float) -> dict[int, int]:
+        """Column of the GPU type of each job that runs from now on, in the order of choice."""
+        gpus = self._gpus
+        # GPUs that the jobs taken so far leave, and GPUs that also no running job holds
+        left = self._capacity.copy()
+        idle = self._capacity.copy()
+        for job, column in self._column_of.items():
+            idle[column] -= gpus[job]
+        chosen: dict[int, int] = {}
+        refused: set[tuple[int, tuple[int, ...]]] = set()
+        present = sorted((self._key(job, now), job) for job in self._column_of)
+        for _, job in merge(present, self._waiting):
+            if not any(left):
+                break
+            demand = gpus[job]
+            held = self._column_of.get(job)
+            if held is not None:
+                idle[held] += demand
+            taken = held
+            if held is None or left[held] < demand:
+                columns = self._choice.fastest(job)
+                if (demand, columns) in refused:
+                    continue
+                taken = _first_with(demand, columns, idle, left)
+            if taken is None:
+                refused.add((demand, columns))
+                continue
+            chosen[job] = taken
+            left[taken] -= demand
+            idle[taken] -= demand
+        return chosen
+
+    def _key(self, job: int, now: float) -> Key:
+        """Key of a job, after a check that it is a number or a tuple of numbers."""
+        key = self._ordering.key(job, now)
+        numbers = key if isinstance(key, tuple) else (key,)
+        try:
+            is_comparable = all(float(number) == number for number in numbers)
+        except (TypeError, ValueError):
+            is_comparable = False
+        if not is_comparable:
+            raise bad_key(self._ordering.policy.name, self._table.ids[job], key)
+        return key
+
+
+def _first_with(
+    demand: int, columns: tuple[int, ...], idle: list[int], left: list[int]
+) -> int | None:
+    """First type with enough idle GPUs; else the first where other running jobs hold enough."""
+    for gpus in (idle, left):
+        for column in columns:
+            # jobs taken before may hold more than is idle
+            if min(gpus[column], left[column]) >= demand:
+                return column
+    return None

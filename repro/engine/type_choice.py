@@ -1,0 +1,89 @@
+"""Choice of a GPU type for gangs whose policy does not name types."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from repro.base.errors import TraceError
+from repro.base.typing import Floats
+from repro.model.jobs import JobTable
+from repro.model.speeds import Speeds
+
+#: Trace column with the GPU type that a job asks for.
+WISH = "gpu_type"
+
+
+class TypeChoice:
+    """GPU types on which each job can run, fastest first.
+
+    Parameters
+    ----------
+    table : JobTable
+        Jobs of the simulation.
+    speeds : Speeds
+        Speed of each job on each GPU type.
+    follows_wishes : bool
+        A job runs only on the type that it asks for in the column ``gpu_type``. A job without a
+        wish runs on any type.
+    divides : bool
+        Jobs may hold fewer GPUs than their demand, so that a type needs no room for the demand.
+    """
+
+    def __init__(
+        self, table: JobTable, speeds: Speeds, *, follows_wishes: bool, divides: bool
+    ) -> None:
+        self.gpu_types = speeds.gpu_types
+        self.gpu_counts = speeds.gpu_counts
+        self._table = table
+        self._speeds = speeds
+        self._divides = divides
+        self._wish_of: Sequence[str | None] | None = None
+        if follows_wishes and table.has(WISH):
+            self._wish_of = [
+                wish if isinstance(wish, str) else None for wish in table.column(WISH, gaps=True)
+            ]
+            self._refuse_unknown_wishes()
+        self._fastest: dict[int, tuple[int, ...]] = {}
+
+    def fastest(self, job: int) -> tuple[int, ...]:
+        """Columns of the GPU types on which a job can run, fastest first.
+
+        Equally fast types are in alphabetical order.
+        """
+        columns = self._fastest.get(job)
+        if columns is None:
+            speeds = self.speeds(job)
+            by_speed = np.argsort(-speeds, kind="stable").tolist()
+            columns = self._fastest[job] = tuple(c for c in by_speed if speeds[c] > 0)
+        return columns
+
+    def speeds(self, job: int) -> Floats:
+        """Speed of a job on each type, (GPU types,); 0 where it cannot run.
+
+        Raises
+        ------
+        TraceError
+            If the job can run on no type.
+        """
+        speeds = self._speeds.speeds_of(job, whole_gang=not self._divides)
+        wish = None if self._wish_of is None else self._wish_of[job]
+        if wish is None:
+            return speeds
+        wished: Floats = np.where([name == wish for name in self.gpu_types], speeds, 0.0)
+        if not wished.any():
+            raise TraceError(
+                f"job {self._table.ids[job]!r} asks for {self._table.gpus[job]} GPUs of type "
+                f"{wish!r} and can never run there; use a larger cluster, drop the job, or give "
+                f"types=fastest"
+            )
+        return wished
+
+    def _refuse_unknown_wishes(self) -> None:
+        """Raise TraceError for the first job that asks for a type which the cluster lacks."""
+        for job, wish in enumerate(self._wish_of or ()):
+            if wish is not None and wish not in self.gpu_types:
+                raise TraceError(
+                    f"job {self._table.ids[job]!r} asks for GPUs of type {wish!r}; the cluster has "
+                    f"{', '.join(map(str, self.gpu_types))}: use another cluster, or give "
+                    f"types=fastest"
+                )

@@ -1,0 +1,219 @@
+"""GPU types under policies that name none: typed orders, one cluster per type, wishes, refusals.
+
+Ends are worked out by hand. V100 does 2 steps/s of model m and K80 does 1, and durations refer to
+the V100, so that a job on a K80 takes twice its duration.
+"""
+
+import warnings
+from dataclasses import dataclass
+
+import pandas as pd
+import pytest
+
+from repro import make, simulate
+from repro.base.errors import InputWarning, ParamError, PolicyError, TraceError
+from repro.model.decision import Run, RunSet
+from repro.model.grouped import Grouped
+from repro.perf import Interleaving, OnTypes, ThroughputTable
+from repro.testing import small_trace
+
+GANGS = (1, 2, 3, 4)
+TABLE = ThroughputTable({("m", gpus): {"v100": 2.0, "k80": 1.0} for gpus in GANGS}, "v100")
+
+
+def trace(*jobs, **columns):
+    """Jobs of model m, as (submission, duration, GPUs)."""
+    submit, duration, gpus = zip(*jobs, strict=True)
+    frame = pd.DataFrame(
+        {"job_id": range(len(jobs)), "submit_time": submit, "duration": duration, "num_gpus": gpus}
+    ).astype({"submit_time": float, "duration": float})
+    return frame.assign(model="m", **columns)
+
+
+def run(jobs, cluster, policy, **options):
+    """Result of a run; throughputs of `TABLE` unless the options name others."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)
+        return simulate(jobs, cluster, policy, **{"perf": TABLE, **options})
+
+
+def ends(jobs, cluster, policy, **options):
+    """End of each job (s)."""
+    return run(jobs, cluster, policy, **options).jobs["end_time"].tolist()
+
+
+def types(result):
+    """GPU types of each job, in order of time."""
+    spans = result.intervals.sort_values("start", kind="stable")
+    return spans.groupby("job_id")["gpu_type"].agg(lambda names: "".join(n[0] for n in names))
+
+
+def test_the_shorter_job_takes_the_faster_gpu_and_nobody_moves_later():
+    # B (4 s) takes the V100. A runs at half speed to the end, also once the V100 is idle.
+    assert ends(trace((0, 10, 1), (0, 4, 1)), "1xv100,1xk80", "srtf") == [20.0, 4.0]
+
+
+def test_a_preempted_job_takes_the_type_that_is_left():
+    # At 2 s C takes the V100 of A, and A takes the K80 of B: 8 s are left of A, 11 s of B. At 3 s
+    # the V100 goes to B, to 14 s. A has 7.5 s left, for 15 s on the K80.
+    result = run(trace((0, 10, 1), (0, 12, 1), (2, 1, 1)), "1xv100,1xk80", "srtf")
+    assert result.jobs["end_time"].tolist() == [18.0, 14.0, 3.0]
+    assert types(result).tolist() == ["vk", "kv", "v"]
+    assert result.jobs["preemptions"].tolist() == [0, 1, 0]
+
+
+def test_idle_gpus_of_a_slower_type_come_before_a_preemption():
+    # C is the shortest, but the K80 is idle: it stops nobody.
+    result = run(trace((0, 10, 1), (2, 3, 1)), "1xv100,1xk80", "srtf")
+    assert result.jobs["end_time"].tolist() == [10.0, 8.0]
+
+
+def test_fifo_waits_for_a_type_with_room_for_the_gang():
+    # A holds both V100, B both K80 at half speed. C waits for the first type that is free.
+    jobs = trace((0, 4, 2), (0, 4, 2), (1, 2, 1))
+    assert ends(jobs, "1x2:v100,1x2:k80", "yarn-cs") == [4.0, 8.0, 6.0]
+
+
+def test_a_queue_of_tiresias_keeps_gangs_on_one_type():
+    # Limit 8 GPU-s: at 4 s A and B (2 GPUs each) fall to the second queue, and C goes before them.
+    jobs = trace((0, 10, 2), (0, 10, 2), (3, 2, 2))
+    policy = make("tiresias-l", thresholds=(8.0,))
+    result = run(jobs, "1x2:v100,1x2:k80", policy)
+    assert result.intervals.groupby(["job_id", "start"])["gpu_type"].nunique().eq(1).all()
+    # C takes the V100 of A, A the K80 of B: 6 s are left of A, to 16 s. B, which had 4 s at half
+    # speed, gets the V100 at 6 s for its last 8 s.
+    assert result.jobs["end_time"].tolist() == [16.0, 14.0, 6.0]
+
+
+@pytest.mark.parametrize("policy", ["srtf", "sf", "yarn-cs", "las-2d", "best-effort", "tiresias-l"])
+def test_one_type_is_taken(policy):
+    jobs = small_trace().assign(model="m")
+    slow = ends(jobs, "1x4:k80", policy)
+    twice_as_long = jobs.assign(duration=2 * jobs["duration"])
+    assert slow == pytest.approx(ends(twice_as_long, "1x4", policy, perf=None))
+
+
+@pytest.mark.parametrize(
+    "policy",
+    ["srtf", "yarn-cs", "pcs", "max-min", "themis", "srsf-elastic", "reservation", "tiresias-g"],
+)
+def test_types_without_speeds_are_one_pool(policy):
+    jobs = small_trace()
+    result = run(jobs, "1x2:v100,1x2:k80", policy, perf=None)
+    assert result.jobs["end_time"].equals(run(jobs, "2x2", policy, perf=None).jobs["end_time"])
+    assert "GPU types of the cluster" in result.summary()["ignored"]["options"]
+
+
+def test_speeds_can_be_required():
+    with pytest.raises(ParamError, match="has the GPU types v100, k80, and the run has no speeds"):
+        run(small_trace(), "2xv100,2xk80", "srtf", perf=None, require_speeds=True)
+    run(trace((0, 1, 1)), "2xv100,2xk80", "srtf", require_speeds=True)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    ["max-min", "fifo-elastic", "pcs", "afs", "antman", "gandiva", "liquid", "kubernetes"],
+)
+def test_a_policy_that_names_no_types_has_a_cluster_per_type(policy):
+    # A joins the V100 (2 steps/s). B finds a shared V100 as fast as an idle K80, and takes the K80,
+    # the first in the alphabet. C finds both busy: 2 / 2 on the V100 against 1 / 2 on the K80.
+    jobs = trace((0, 10, 1), (1, 10, 1), (2, 1, 1))
+    result = run(jobs, "1xv100,1xk80", policy)
+    assert types(result).str[0].tolist() == ["v", "k", "v"]
+    assert result.jobs["end_time"][1] == 21.0
+
+
+def test_pcs_has_weights_by_class_and_type():
+    # Jobs 0 (small) and 1 (large) join the 2 V100: 2 / 1.5 against 1 for job 1. Jobs 2 and 3 join
+    # the 8 K80: 1 / 2 against 2 / 5.5 for job 3. Weights 3 and 1 give 1.5 and 0.5 V100. Weights 1
+    # and 3 give 2 and 6 K80.
+    jobs = trace((0, 30, 2), (0, 120, 1), (0, 10, 8), (0, 40, 8))
+    policy = make(
+        "pcs", thresholds=(100.0,), weights=(1.0, 1.0), type_weights=("v100:3:1", "k80:1:3")
+    )
+    table = ThroughputTable({("m", n): {"v100": 2.0, "k80": 1.0} for n in (1, 2, 8)}, "v100")
+    result = run(jobs, "1x2:v100,1x8:k80", policy, perf=table)
+    first = result.intervals[result.intervals["start"] == 0].set_index("job_id").sort_index()
+    assert first["gpu_type"].tolist() == ["v100", "v100", "k80", "k80"]
+    assert first["gpus"].tolist() == [1.5, 0.5, 2.0, 6.0]
+    # job 0: 60 GPU-s at 1.5 GPUs, 40 s; then 100 of 120 GPU-s are left of job 1, for its 1 GPU
+    # job 2: 80 GPU-s on 2 GPUs at half speed, 80 s; by then job 3 has had 240 of 320 GPU-s, and
+    # goes on with 8 GPUs
+    assert result.jobs["end_time"].tolist() == pytest.approx([40.0, 140.0, 80.0, 100.0])
+
+
+@pytest.mark.parametrize(
+    ("words", "cluster", "message"),
+    [
+        (("v100:3",), "2xv100,2xk80", "1 weights for 2 classes"),
+        (("v100:x:1",), "2xv100,2xk80", "has 'v100:x:1'; give a GPU type and a weight above 0"),
+        (("a100:3:1",), "2xv100,2xk80", "names no GPU type 'a100'"),
+        (("v100:3:1",), "2xv100", "needs a cluster with several GPU types"),
+    ],
+)
+def test_bad_weights_by_type(words, cluster, message):
+    with pytest.raises(ParamError, match=message):
+        run(trace((0, 1, 1)), cluster, make("pcs", thresholds=(100.0,), type_weights=words))
+
+
+def test_groups_of_muri_hold_gpus_of_one_type():
+    # Two jobs with complementary stages, 1 s + 1 s, alone 2 s per iteration, period 2 s as a group:
+    # each runs as if alone. Six jobs of one GPU on one V100 and one K80.
+    stages = {"stage_storage": 0.0, "stage_cpu": [1.0, 0.0] * 3, "stage_gpu": [1.0, 1.0] * 3}
+    jobs = trace(*[(0, 20, 1)] * 6, **stages, stage_network=[0.0, 1.0] * 3)
+    jobs = jobs.assign(iteration_time=2.0, iterations=10)
+    result = run(jobs, "1xv100,1xk80", "muri-s")
+    per_group = result.intervals.groupby(["group", "start"])["gpu_type"].nunique()
+    assert per_group.eq(1).all()
+    assert (result.intervals.groupby(["start", "gpu_type"])["gpus"].sum() <= 1 + 1e-9).all()
+
+
+def test_the_rate_of_a_group_is_that_of_its_slowest_member():
+    by_model = {
+        ("a", 1): {"v100": 2.0, "k80": 1.0},
+        ("b", 1): {"v100": 4.0, "k80": 1.0},
+    }
+    stages = {"stage_cpu": [2.0, 2.0], "stage_gpu": [1.0, 1.0]}
+    jobs = trace((0, 9, 1), (0, 9, 1), **stages).assign(model=["a", "b"])
+
+    @dataclass(frozen=True)
+    class Pair(Grouped):
+        def session(self, view):
+            return lambda view: RunSet([Run(tuple(view.jobs), 1)] if view.jobs else [])
+
+    perf = OnTypes(Interleaving(("stage_cpu", "stage_gpu")), ThroughputTable(by_model, "v100"))
+    # period 4 s for 3 s alone; on the K80 the factors are 1/2 and 1/4: rate 3/4 * 1/4
+    assert ends(jobs, "1xk80", Pair(), perf=perf) == pytest.approx([48.0, 48.0])
+
+
+@pytest.mark.parametrize("policy", ["srtf", "max-min", "gandiva"])
+def test_a_job_may_wish_for_a_type(policy):
+    jobs = trace((0, 10, 1), (0, 4, 1), gpu_type=["v100", "k80"])
+    assert ends(jobs, "1xv100,1xk80", policy, types="wished") == [10.0, 8.0]
+    # without speeds both take their durations
+    assert ends(jobs, "1xv100,1xk80", policy, types="wished", perf=None) == [10.0, 4.0]
+    jobs.loc[1, "gpu_type"] = "a100"
+    with pytest.raises(TraceError, match="job 1 asks for GPUs of type 'a100'"):
+        run(jobs, "1xv100,1xk80", policy, types="wished")
+
+
+@pytest.mark.parametrize("policy", ["srtf", "gavel-las", "max-min", "gandiva", "liquid"])
+def test_a_model_without_speed_is_refused_before_the_run(policy):
+    jobs = trace((0, 10, 1), (500, 4, 1)).assign(model=["m", "n"])
+    with pytest.raises(ParamError, match="job 1: the throughput table has no model 'n'"):
+        run(jobs, "1xv100,1xk80", policy)
+
+
+@pytest.mark.parametrize(
+    ("policy", "cluster", "gpus", "message"),
+    [
+        ("allox", "1x4", 2, "job 1 asks for 2 GPUs; AlloX places jobs of one GPU only"),
+        ("gandiva", "1x4,1x2", 5, "job 1 asks for 5 GPUs, and a set of all nodes has 4, 2 on each"),
+        ("antman", "1x4,2x1", 6, "job 1 asks for 6 GPUs, as a guaranteed job 1 whole nodes"),
+        ("liquid", "1x2,1x1", 4, "job 1 asks for 4 GPUs and can never run on"),
+    ],
+)
+def test_a_job_that_the_policy_never_runs_is_refused_before_the_run(policy, cluster, gpus, message):
+    jobs = trace((0, 1, 1), (500, 1, gpus))
+    with pytest.raises((PolicyError, TraceError), match=message):
+        run(jobs, cluster, policy, perf=None)
