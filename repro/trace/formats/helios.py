@@ -17,8 +17,8 @@ _ATTEMPTS = ("refuse", "join")
 def read(document: Document, attempts: str = "refuse") -> Parsed:
     """Read ``cluster_log.csv`` of Helios, a Slurm record of GPU and CPU jobs.
 
-    Columns: job_id, gpu_num, submit_time, start_time, end_time; optional: duration, state, user,
-    vc.
+    Columns: job_id, gpu_num, submit_time, start_time, end_time; optional: cpu_num,
+    duration, state, user, vc.
 
     The run time is ``end_time`` - ``start_time``. Notes count the rows whose ``duration`` differs
     from it by more than a second, and the jobs that start before they are submitted. Dates may have
@@ -46,6 +46,7 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
     parsed = table.parsed(
         *("job_id", "submit_time", "user", "vc"),
         num_gpus="gpu_num",
+        num_cpus="cpu_num",
         duration="duration",
         also_read=("state", "start_time", "end_time"),
     )
