@@ -64,9 +64,10 @@ def _show(name: str, as_json: bool) -> None:
 
 
 def _paper_of(policy: type) -> str:
-    """Paper of the package that a policy is in, or else the name of that package."""
+    """Paper of the module or package that a policy is in, or else the name of that package."""
     package = policy.__module__.rpartition(".")[0] or policy.__module__
-    return str(getattr(importlib.import_module(package), "PAPER", package))
+    of_package = getattr(importlib.import_module(package), "PAPER", package)
+    return str(getattr(importlib.import_module(policy.__module__), "PAPER", of_package))
 
 
 def _policy_row(name: str) -> dict[str, Any]:

@@ -121,9 +121,10 @@ def alias_note(alias: str, policies: Mapping[str, type]) -> str:
 
 
 def _paper(policy: type) -> str:
-    """``PAPER`` of the package of a policy, or the name of the package."""
+    """``PAPER`` of the module of a policy or of its package, or the name of the package."""
     package = policy.__module__.rpartition(".")[0] or policy.__module__
-    return str(getattr(sys.modules.get(package), "PAPER", package))
+    of_package = getattr(sys.modules.get(package), "PAPER", package)
+    return str(getattr(sys.modules.get(policy.__module__), "PAPER", of_package))
 
 
 def _summary(policy: type) -> str:

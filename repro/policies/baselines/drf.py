@@ -33,6 +33,9 @@ from repro.model.policy import Policy, register
 from repro.model.settings import Above
 from repro.model.view import View
 
+#: The paper of the policy, which is none of the five.
+PAPER = "Ghodsi et al., NSDI'11"
+
 #: Relative excess of a sum of demands over the capacity that counts as rounding error.
 ROUNDING = 1e-9
 

@@ -20,6 +20,9 @@ from repro.base.typing import Floats, Ints
 from repro.model.policy import Key, Order, Ordering, register
 from repro.model.view import View
 
+#: The paper of the policy, which is none of the five.
+PAPER = "Liu and Layland, JACM'73"
+
 
 @register("edf")
 @dataclass(frozen=True)
