@@ -110,7 +110,7 @@ class Commands(LazyGroup):
         ),
         "front": (
             "front:search_front",
-            "Search for the Pareto front of PCS's configurations in the preferred metrics.",
+            "Search for the Pareto front of a policy's configurations in the preferred metrics.",
         ),
         "policies": ("policies:policies_", "List the scheduling policies with their parameters."),
         "new-policy": (

@@ -1,9 +1,10 @@
-"""``repro front``: Pareto front of PCS's configurations in the metrics an operator prefers."""
+"""``repro front``: Pareto front of a policy's configurations in the metrics an operator prefers."""
 
 import contextlib
 import io
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,9 +18,10 @@ from repro.figures.data import open_trace
 from repro.figures.saved import to_json
 from repro.files import public
 from repro.files.whole import write_whole
+from repro.model.policy import make, parameter_names, policies
 from repro.papers.pcs.fronts import Method
 from repro.papers.pcs.objectives import Objective, parse
-from repro.papers.pcs.preferences import CONFIGURATION, Preferences
+from repro.papers.pcs.preferences import CONFIGURATION, Preferences, default_rules
 from repro.perf.speedup import load_speedups
 from repro.trace.load import load
 
@@ -34,9 +36,26 @@ def search_front(
     prefer: Annotated[
         list[str],
         typer.Option(
-            metavar="M=HOW[:LIMIT]", help="jct, pred_err or unfairness; avg or a percentile."
+            metavar="M=HOW[:LIMIT]",
+            help="jct, pred_err, unfairness or preemptions; avg or a percentile.",
         ),
     ],
+    policy: Annotated[
+        str, typer.Option(metavar="NAME", help="Policy to configure; see `repro policies`.")
+    ] = "pcs",
+    ranges: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--search",
+            metavar="K=LOW:HIGH",
+            help="Parameter to search and its range; :log is a logarithmic scale, :1-3 a list of "
+            "one to three numbers; ranges by commas are a list. By default PCS's configuration.",
+        ),
+    ] = None,
+    rules: Annotated[
+        str | None,
+        typer.Option(help="Rule set; by default pcs for policy pcs, else paper."),
+    ] = None,
     format: Annotated[
         str | None, typer.Option(metavar="F", help="Format of the file (`repro trace formats`).")
     ] = None,
@@ -62,7 +81,9 @@ def search_front(
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="K=V", help="Option of the trace format."),
+        typer.Option(
+            "--set", metavar="K=V", help="Parameter of the policy, or option of the trace format."
+        ),
     ] = None,
     drop_bad_rows: DropOption = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of random numbers.")] = 0,
@@ -72,7 +93,7 @@ def search_front(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
     out: Annotated[Path | None, typer.Option(metavar="FRONT.csv", help="Write the front.")] = None,
 ) -> None:
-    """Search for the Pareto front of PCS's configurations in the preferred metrics."""
+    """Search for the Pareto front of a policy's configurations in the preferred metrics."""
     if seed < 0:
         raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
     if jobs is not None and jobs < 1:
@@ -80,13 +101,31 @@ def search_front(
     if out is not None and not out.parent.is_dir():
         # the search takes long, so this is checked before it
         raise ParamError(f"--out {out}: no folder {out.parent}; make it first")
+    if speedups is not None and not policies[policy].elastic:
+        raise ParamError(
+            f"--speedups {speedups}: policy {policy!r} gives a job the GPUs it asks for or none; "
+            "leave it out"
+        )
     objectives = parse([_objective(text) for text in prefer])
     search = Method(method, budget, population)
-    reader_options = parse_settings(settings or [], with_option=())
+    fixed, reader_options = _split(policy, parse_settings(settings or [], with_option=()))
+    parameters = parse_ranges(ranges or []) if ranges else None
+    if twice := set(fixed) & set(parameters or CONFIGURATION):
+        name = min(twice)
+        raise ParamError(f"--set {name}: the search chooses {name}; leave one of them out")
     reader_options |= {"drop_bad_rows": True} if drop_bad_rows else {}
     frame = _open_jobs(trace, format, speedups, seed, reader_options)
     curves = None if speedups is None else load_speedups(speedups)
-    pcs = Preferences(frame, cluster, train=train, perf=curves, workers=jobs)
+    pcs = Preferences(
+        frame,
+        cluster,
+        policy=make(policy, rules or default_rules(policy), **fixed) if fixed else policy,
+        parameters=parameters,
+        train=train,
+        perf=curves,
+        rules=rules,
+        workers=jobs,
+    )
     pcs.set_preference(objectives)
     names = [objective.name for objective in objectives]
     # progress goes to stderr, with --json nowhere
@@ -96,17 +135,44 @@ def search_front(
         )
         if len(pcs.test):
             tested = pcs.evaluate(points)[names].add_prefix("test_")
-            points = pd.concat([points[names], tested, points[list(CONFIGURATION)]], axis=1)
-    # a cell of the CSV file has all thresholds, or all weights, with blanks between
+            points = pd.concat([points[names], tested, points[list(pcs.parameters)]], axis=1)
+    # a cell of the CSV file has all numbers of a list, such as thresholds, with blanks between
     list_texts = {
-        name: [" ".join(map(repr, values)) for values in points[name]] for name in CONFIGURATION[:2]
+        name: [" ".join(map(repr, values)) for values in points[name]]
+        for name in pcs.parameters
+        if isinstance(points[name].iloc[0], tuple)
     }
     if out is not None:
         table = points.assign(**list_texts).to_csv(index=False, lineterminator="\n")
         write_whole(out, table.encode(), parents=False)
     rows = json.loads(points.to_json(orient="records", double_precision=15))
     report = {"objectives": names, "evaluations": budget, "front": rows}
-    typer.echo(to_json(report).decode().rstrip() if as_json else _front_lines(points))
+    lines = _front_lines(points, pcs.parameters)
+    typer.echo(to_json(report).decode().rstrip() if as_json else lines)
+
+
+def parse_ranges(pairs: list[str]) -> dict[str, Any]:
+    """Ranges by name from texts ``K=LOW:HIGH``, several joined by commas for a list.
+
+    >>> parse_ranges(["promote_knob=1:8", "thresholds=100:1e3,2e3:1e5"])
+    {'promote_knob': '1:8', 'thresholds': ['100:1e3', '2e3:1e5']}
+    """
+    ranges: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = (part.strip() for part in pair.partition("="))
+        if not equals or not name or not text:
+            raise ParamError(f"--search {pair}: expected K=LOW:HIGH, such as promote_knob=1:8")
+        if name in ranges:
+            raise ParamError(f"--search {pair}: {name} has a range already; give one")
+        ranges[name] = text.split(",") if "," in text else text
+    return ranges
+
+
+def _split(policy: str, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Split settings into parameters of the policy and options of the trace format."""
+    names = parameter_names(policies[policy])
+    fixed = {name: value for name, value in settings.items() if name in names}
+    return fixed, {name: value for name, value in settings.items() if name not in names}
 
 
 def _open_jobs(
@@ -151,14 +217,14 @@ def _progress(table: pd.DataFrame, names: list[str]) -> None:
     print(f"{len(table)} evaluated, {len(front)} on the front; least {least}", flush=True)
 
 
-def _front_lines(front: pd.DataFrame) -> str:
-    """Front as text: a line per point, with its settings for ``repro simulate --policy pcs``."""
+def _front_lines(front: pd.DataFrame, parameters: Sequence[str]) -> str:
+    """Front as text: a line per point, with its settings for ``repro simulate``."""
     lines = []
     for row in front.to_dict("records"):
-        metrics = {str(name): value for name, value in row.items() if name not in CONFIGURATION}
+        metrics = {str(name): value for name, value in row.items() if name not in parameters}
         values = [f"{name} {value:,.6g}" for name, value in metrics.items()]
         settings = []
-        for name in CONFIGURATION:
+        for name in parameters:
             text = ",".join(f"{number:.6g}" for number in np.atleast_1d(row[name]))
             # a configuration with one class has no threshold
             if text:

@@ -13,7 +13,9 @@ import typer
 
 from repro.base import paths
 from repro.base.errors import ParamError, refuse_unknown
+from repro.cli.lines import complain
 from repro.files.whole import write_whole
+from repro.model.families import ALIASES, alias_note
 from repro.model.policy import parameter_names, policies
 
 #: Folders of `repro.policies` for a new policy, the default first.
@@ -24,7 +26,7 @@ _TEMPLATES = Path(__file__).with_name("templates")
 
 def policies_(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="One policy, or a family such as fifo.")
+        str | None, typer.Argument(metavar="[NAME]", help="One policy, or a family such as las.")
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON document, nothing else.")
@@ -48,6 +50,9 @@ def policies_(
 
 def _show(name: str, as_json: bool) -> None:
     """Print one policy: its summary, its paper and a line for each parameter."""
+    if name not in policies and name in ALIASES:
+        complain(alias_note(name, {known: policies[known] for known in policies}))
+        name = ALIASES[name]
     row = _policy_row(name) | {"paper": _paper_of(policies[name])}
     if as_json:
         typer.echo(json.dumps(row, indent=2, ensure_ascii=False))
@@ -59,9 +64,10 @@ def _show(name: str, as_json: bool) -> None:
 
 
 def _paper_of(policy: type) -> str:
-    """Paper of the package that a policy is in, or else the name of that package."""
+    """Paper of the module or package that a policy is in, or else the name of that package."""
     package = policy.__module__.rpartition(".")[0] or policy.__module__
-    return str(getattr(importlib.import_module(package), "PAPER", package))
+    of_package = getattr(importlib.import_module(package), "PAPER", package)
+    return str(getattr(importlib.import_module(policy.__module__), "PAPER", of_package))
 
 
 def _policy_row(name: str) -> dict[str, Any]:

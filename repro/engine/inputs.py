@@ -7,7 +7,8 @@ import pandas as pd
 from repro.base.errors import TraceError
 from repro.engine.setup import Setup
 from repro.files import public
-from repro.model.policy import Policy
+from repro.model.families import alias_note
+from repro.model.policy import Policy, policies
 from repro.model.share_policy import share_traits
 from repro.perf.speedup import SpeedUp
 from repro.perf.throughput import ThroughputTable
@@ -76,6 +77,7 @@ def notes(setup: Setup, trace: pd.DataFrame, rules: str) -> list[str]:
     """
     lines: list[str] = []
     policy = setup.policy
+    lines += note_on_alias(policy)
     baseline = policy.baseline
     if baseline and baseline.equals(policy, trace, modelled=_has_model(setup)):
         lines.append(baseline.note(policy.name))
@@ -84,6 +86,13 @@ def notes(setup: Setup, trace: pd.DataFrame, rules: str) -> list[str]:
     if setup.settings.rules.whole_seconds:
         lines += _note_on_zero_durations(trace, rules)
     return lines
+
+
+def note_on_alias(policy: Policy) -> list[str]:
+    """Note on a policy that was asked for by an alias, such as fifo."""
+    if not policy.alias:
+        return []
+    return [alias_note(policy.alias, {name: policies[name] for name in policies})]
 
 
 def note_on_clock(clock_start_s: float) -> list[str]:

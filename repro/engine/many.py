@@ -150,7 +150,7 @@ def simulate_many(
                     for outcome in simulate_orders(
                         order, checked, divisors, num_workers, keep_jct=keep_jct
                     ):
-                        table.add_batch(column, outcome)
+                        table.add_batch(column, outcome, inputs.note_on_alias(policy))
     _simulate_others(
         table,
         list(named_policies.values()),
@@ -201,8 +201,8 @@ class _Table:
         """Positions of the runs without records, in order of the rows."""
         return [(trace, load, policy) for trace, load, policy in np.argwhere(~self._is_done)]
 
-    def add_batch(self, policy: int, outcome: Outcome) -> None:
-        """Add the records of a compiled batch."""
+    def add_batch(self, policy: int, outcome: Outcome, policy_notes: Sequence[str]) -> None:
+        """Add the records of a compiled batch; each run gets the notes on its policy."""
         positions = (outcome.trace, outcome.load, policy)
         for name, values in outcome.metrics.items():
             self._column(name)[positions] = values
@@ -212,7 +212,11 @@ class _Table:
         starts = outcome.clock_start.tolist()
         for trace, load, start_s in zip(*positions[:2], starts, strict=True):
             workload = self.traces[trace]
-            notes = [*workload.attrs.get("notes", ()), *inputs.note_on_clock(start_s)]
+            notes = [
+                *workload.attrs.get("notes", ()),
+                *policy_notes,
+                *inputs.note_on_clock(start_s),
+            ]
             self._notes[trace, load, policy] = "; ".join(notes)
             if workload.frame is not None and workload.attrs:
                 names = inputs.stand_ins(workload.frame, None, None)

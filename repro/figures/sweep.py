@@ -177,8 +177,11 @@ def digests(cases: Iterable[Case]) -> list[str | None]:
             texts += [case.trace, throughput_files.PUBLIC]
         files = [(text, state(text)) for text in texts if isinstance(text, str)]
         trace_name = getattr(case.trace, "attrs", {}).get("name")
+        code = sources(case.measure.__module__)
+        # the notes of the result name the alias, which is no field of the policy
+        alias = [name] if (name := getattr(case.policy, "alias", "")) else []
         try:
-            keys.append(cache.key(case, trace_name, files, *sources(case.measure.__module__)))
+            keys.append(cache.key(case, trace_name, files, *code, *alias))
         except cache.NotCacheable:
             keys.append(None)
     return keys

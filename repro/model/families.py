@@ -1,15 +1,35 @@
-"""Families of policies, such as ``fifo``: their members, and the papers of the members."""
+"""Names that people try: aliases such as ``fifo``, and families of policies such as ``las``."""
 
 import re
 import sys
 from collections.abc import Mapping
 
+#: Names of the field that mean one policy -> the policy. A registered policy of the name comes
+#: first. A word that several policies of this package could mean, such as ``las``, is no alias:
+#: `explain` lists them.
+ALIASES = {
+    "dominant-resource-fairness": "drf",
+    "earliest-deadline-first": "edf",
+    "fcfs": "yarn-cs",
+    "fifo": "yarn-cs",
+    "first-come-first-served": "yarn-cs",
+    "first-in-first-out": "yarn-cs",
+    "shortest-job-first": "sjf",
+    "shortest-remaining-time-first": "srtf",
+    "srpt": "srtf",
+}
+
 #: Synonyms of the field -> name of the family.
 _FAMILY_OF_SYNONYM = {
+    "earliest-deadline-first": "edf",
     "fairness": "max-min",
     "fcfs": "fifo",
     "finish-time-fairness": "ftf",
+    "first-come-first-served": "fifo",
+    "first-in-first-out": "fifo",
     "max-min-fairness": "max-min",
+    "shortest-job-first": "sjf",
+    "shortest-remaining-time-first": "srtf",
     "srpt": "srtf",
 }
 #: Shortest name of a family (letters). A single letter marks a variant of a policy.
@@ -75,10 +95,36 @@ def explain(word: str, policies: Mapping[str, type]) -> list[str]:
     ]
 
 
+def alias_note(alias: str, policies: Mapping[str, type]) -> str:
+    """Line that says which policy an alias runs, and names the other policies of the family.
+
+    Parameters
+    ----------
+    alias : str
+        A key of `ALIASES`.
+    policies : mapping
+        Name -> class.
+
+    Examples
+    --------
+    >>> class Blocking:
+    ...     "FIFO that blocks."
+    ...     families = ("fifo",)
+    >>> alias_note("fcfs", {"yarn-cs": Blocking, "gavel-fifo": object})
+    'fcfs: runs yarn-cs (FIFO that blocks); others of the family: gavel-fifo'
+    """
+    name = ALIASES[alias]
+    summary = _summary(policies[name]).rstrip(".")
+    others = [other for other in family(alias, policies) if other != name]
+    of_family = f"; others of the family: {', '.join(others)}" if others else ""
+    return f"{alias}: runs {name} ({summary}){of_family}"
+
+
 def _paper(policy: type) -> str:
-    """``PAPER`` of the package of a policy, or the name of the package."""
+    """``PAPER`` of the module of a policy or of its package, or the name of the package."""
     package = policy.__module__.rpartition(".")[0] or policy.__module__
-    return str(getattr(sys.modules.get(package), "PAPER", package))
+    of_package = getattr(sys.modules.get(package), "PAPER", package)
+    return str(getattr(sys.modules.get(policy.__module__), "PAPER", of_package))
 
 
 def _summary(policy: type) -> str:

@@ -14,7 +14,7 @@ from repro.base.typing import Floats, Ints
 from repro.model.baseline import Baseline
 from repro.model.cluster.spec import Cluster
 from repro.model.decision import Decision
-from repro.model.families import explain
+from repro.model.families import ALIASES, explain
 from repro.model.jobs import JobTable
 from repro.model.performance import Overhead, Performance
 from repro.model.records import Intervals
@@ -30,7 +30,12 @@ T = TypeVar("T")
 Definition = TypeVar("Definition", bound=Callable[..., Any])
 
 policies: Registry[type[Policy]] = Registry(
-    "policy", "repro.policies", PolicyError, group="repro.policies", explain=explain
+    "policy",
+    "repro.policies",
+    PolicyError,
+    group="repro.policies",
+    explain=explain,
+    aliases=ALIASES,
 )
 
 #: Compiled functions that simulate a whole run at nominal speed (durations as in the trace) and
@@ -134,7 +139,7 @@ class Policy:
     name: ClassVar[str] = "unnamed"
     #: inputs that the policy reads beyond the information-agnostic part of `View`
     needs: ClassVar[frozenset[str]] = frozenset()
-    #: families of the policy, such as fifo; ``--policy fifo`` lists the members of this family
+    #: families of the policy, such as las; ``--policy las`` lists the members of this family
     families: ClassVar[tuple[str, ...]] = ()
     #: default placement
     placement: ClassVar[str] = "count"
@@ -151,6 +156,9 @@ class Policy:
     #: true: where speeds do not depend on GPU types, all GPUs of the cluster are one pool, and a
     #: gang may hold GPUs of several types
     pools_types: ClassVar[bool] = False
+
+    #: name by which `make` was asked for the policy, if it was an alias such as fifo
+    alias = ""
 
     def __post_init__(self) -> None:
         check_settings(f"policy {self.name!r}:", self)
@@ -411,7 +419,8 @@ def make(name: str, rules: str = "paper", **settings: Any) -> Policy:
     Parameters
     ----------
     name : str
-        Registered name.
+        Registered name, or an alias such as ``fifo`` (`repro.model.families.ALIASES`). The notes of
+        a result name the policy that an alias runs.
     rules : str
         Rule set that fills the parameters without a value.
     **settings
@@ -436,4 +445,7 @@ def make(name: str, rules: str = "paper", **settings: Any) -> Policy:
         f"{key}_" if keyword.iskeyword(key) else key: value for key, value in settings.items()
     }
     check_values(f"policy {name!r}:", cls, values)
-    return cls(**values).under(rules)
+    policy = cls(**values).under(rules)
+    if name not in policies:
+        object.__setattr__(policy, "alias", name)
+    return policy

@@ -27,7 +27,8 @@ class Registry(Generic[T]):
 
     An unknown name raises ``error``, and ``kind`` is the noun of the message, such as "policy".
     ``explain`` maps an unknown name and all items to the lines of a better message. If it returns
-    an empty list, the usual message is raised.
+    an empty list, the usual message is raised. ``aliases`` maps further names to registered names.
+    A registered name comes before an alias.
 
     >>> shapes: Registry[type] = Registry("shape")
     >>> @shapes.register("square")
@@ -43,10 +44,12 @@ class Registry(Generic[T]):
         error: type[ReproError] = ParamError,
         group: str | None = None,
         explain: Callable[[str, Mapping[str, T]], list[str]] | None = None,
+        aliases: Mapping[str, str] | None = None,
     ) -> None:
         self.kind = kind
         self.error = error
         self._explain = explain
+        self._aliases = aliases or {}
         self._home = home
         self._group = group
         self._items: dict[str, T] = {}
@@ -136,6 +139,8 @@ class Registry(Generic[T]):
         self._fill()
         if name in self._items:
             return self._items[name]
+        if name in self._aliases:
+            return self[self._aliases[name]]
         if name in self._broken:
             raise self.error(f"{self.kind} {name!r} cannot be read: {self._broken[name]}")
         if self._explain is not None and (text := self._explain(name, self._items)):
@@ -149,7 +154,7 @@ class Registry(Generic[T]):
         return iter(sorted(self._items))
 
     def __contains__(self, name: object) -> bool:
-        """Whether ``name`` is registered."""
+        """Whether ``name`` is registered; an alias is not."""
         self._import_module_of(str(name))
         if name not in self._items:
             self._fill()

@@ -88,6 +88,8 @@ def check_policy(
     resolved = make(policy, rules) if isinstance(policy, str) else policy.under(rules)
     if traces is None:
         traces = stress_traces(widths_for(resolved, spec, options.get("placement")))
+        if "slo" in resolved.needs and resolved.baseline is None:
+            traces = {name: _with_deadlines(frame) for name, frame in traces.items()}
     elif not isinstance(traces, Mapping):
         frames = list(traces)
         traces = {
@@ -129,8 +131,13 @@ def stress_traces(widths: list[int], seed: int = 0) -> dict[str, pd.DataFrame]:
     }
 
 
+def _with_deadlines(trace: pd.DataFrame) -> pd.DataFrame:
+    """Trace in which every job has an SLO, for a policy that does not run without."""
+    return trace.assign(slo=np.array([1.5, 6.0, 3.0])[np.arange(len(trace)) % 3])
+
+
 def _trace(submit: Any, duration: Any, gpus: Any) -> pd.DataFrame:
-    """Trace with users, two models and their stages, from a value per job."""
+    """Trace with users, CPU cores, memory, two models and their stages, from a value per job."""
     rows = np.arange(len(submit))
     model = rows % 2
     return pd.DataFrame(
@@ -140,6 +147,8 @@ def _trace(submit: Any, duration: Any, gpus: Any) -> pd.DataFrame:
             "submit_time": np.asarray(submit, float),
             "duration": np.asarray(duration, float),
             "num_gpus": np.asarray(gpus, np.int64),
+            "num_cpus": np.asarray(gpus, np.float64) * np.array([1.0, 4.0, 3.0])[rows % 3],
+            "memory_mib": np.asarray(gpus, np.float64) * np.array([4096.0, 1024.0])[rows % 2],
             "user": np.array(["ada", "ben", "cy"])[rows % 3],
             "model": np.array(["vgg16", "resnet18"])[model],
             # vgg16 is bound by the network, resnet18 by its input data.

@@ -54,6 +54,8 @@ _DURATION = f"a duration is seconds above 0, at most {_LONGEST}"
 _SERVICE = "a service is work in single-GPU seconds: duration x speed-up at the job's demand"
 _ITERATION = f"an iteration takes above 0, at most {_MAX_S} s"
 _SLO = "an SLO is above 0, at most 1e9, in multiples of the duration"
+_CPUS = "a number of CPU cores is that of the whole job, 0 or more"
+_MEMORY = "memory is MiB of the whole job, 0 or more"
 _PS = f"a number of parameter servers is 0 to {_GPUS}"
 _STAGE = Column("float", f"a stage time is seconds per iteration, 0 to {_MAX_S}", 0, MAX_TIME_S)
 
@@ -74,6 +76,8 @@ COLUMNS: dict[str, Column] = {
     "iteration_time": Column("float", _ITERATION, 0, MAX_TIME_S, low_excluded=True),
     "service": Column("float", f"{_SERVICE}, above 0", 0, low_excluded=True),
     "num_ps": Column("int", _PS, 0, MAX_GPUS_PER_JOB),
+    "num_cpus": Column("float", _CPUS, 0, MAX_EXACT),
+    "memory_mib": Column("float", _MEMORY, 0, MAX_EXACT),
     "gpu_mem_mb": Column("float", "GPU memory of a container is MB above 0", 0, low_excluded=True),
     "bandwidth_mb_s": Column(
         "float", "the traffic of a container is MB/s above 0", 0, low_excluded=True

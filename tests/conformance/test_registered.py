@@ -43,11 +43,13 @@ SHARED = dataclasses.replace(
 
 #: Settings with which a policy decides quickly.
 QUICK = {"liquid-batch": {"generations": 10}}
+#: Settings without which a policy does not run on a cluster such as 2x4.
+REQUIRED = {"drf": {"cpus_per_gpu": 4.0, "memory_per_gpu": 4096.0}}
 
 
 def instance(name, **chosen):
     """Return a policy that needs no public data and decides quickly."""
-    chosen = QUICK.get(name, {}) | chosen
+    chosen = QUICK.get(name, {}) | REQUIRED.get(name, {}) | chosen
     if "history" in {field.name for field in dataclasses.fields(policies[name])}:
         chosen = {"history": HISTORY} | chosen
     return make(name, **chosen)
@@ -208,6 +210,9 @@ def traces(draw):
             "submit_time": np.sort(np.array(draw(whole), float)),
             "duration": np.array(draw(whole), float) + 1,
             "num_gpus": draw(st.lists(st.sampled_from([1, 2, 4, 8]), min_size=n, max_size=n)),
+            "user": draw(st.lists(st.sampled_from(["ada", "ben"]), min_size=n, max_size=n)),
+            "num_cpus": np.array(draw(st.lists(st.integers(0, 32), min_size=n, max_size=n)), float),
+            "memory_mib": 1024.0 * np.arange(n),
             "iteration_time": stages.sum(axis=1),
             **dict(zip(STAGE_COLUMNS, stages.T, strict=True)),
         }
@@ -220,6 +225,8 @@ def traces(draw):
 def test_random_traces(name, trace):
     if name in ONE_GPU:
         trace = trace.assign(num_gpus=1)
+    if name == "edf":
+        trace = trace.assign(slo=1.0 + np.arange(len(trace)) % 3)
     check_policy(instance(name), traces=[trace])
 
 

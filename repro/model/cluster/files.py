@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from repro.model.cluster.node import MAX_GPUS_PER_NODE, MAX_NODES, Node
 MAX_BYTES = 64 << 20
 MAX_NAME = 60
 MAX_NUMBER = 10**12 - 1
-#: Columns that are read, and columns that are accepted and ignored.
+#: Columns that are required, and further columns that are accepted. Those of Tiresias are ignored.
 TIRESIAS = ("num_switch", "num_node_p_switch", "num_gpu_p_node"), ("num_cpu_p_node", "mem_p_node")
 OPENB = ("sn", "gpu", "model"), ("cpu_milli", "memory_mib")
 #: Meaning of the columns of node lists, by name.
@@ -32,6 +33,8 @@ YAML_KEYS = (
     "used",
     "gpu_mem_mb",
     "bandwidth_mb_s",
+    "cpus",
+    "memory_mib",
 )
 YAML_EXAMPLE = "e.g. nodes: [{count: 4, gpus: 8, type: v100, switch: 0}]"
 
@@ -92,7 +95,9 @@ def _csv_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
             model = value["model"].strip()
             if gpus:
                 gpu_type = _type(model, f"{where}: column model") if model else None
-                yield where, 1, Node(gpus, gpu_type)
+                cpus = _openb_number(value, "cpu_milli", where) / 1000.0
+                memory_mib = _openb_number(value, "memory_mib", where)
+                yield where, 1, Node(gpus, gpu_type, cpus=cpus, memory_mib=memory_mib)
             continue
         switches, nodes, gpus = (
             _integer(_digits(value[key]), f"{where}: column {key}") for key in used
@@ -102,6 +107,12 @@ def _csv_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
         for switch in range(next_switch, next_switch + switches):
             yield where, nodes, Node(gpus, None, switch)
         next_switch += switches
+
+
+def _openb_number(value: dict[str, str], name: str, where: str) -> float:
+    """Number in an optional column of an openb list; infinity without a value."""
+    text = value.get(name, "").strip()
+    return float(_integer(_digits(text), f"{where}: column {name}")) if text else math.inf
 
 
 def _check_header(
@@ -172,7 +183,7 @@ def _yaml_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
             raise TraceError(f"{where}.used is {used}, but gpus is {gpus}; give at most {gpus}")
         limits = {
             key: float(_integer(entry[key], f"{where}.{key}"))
-            for key in ("gpu_mem_mb", "bandwidth_mb_s")
+            for key in ("gpu_mem_mb", "bandwidth_mb_s", "cpus", "memory_mib")
             if key in entry
         }
         yield where, count, Node(gpus - used, gpu_type, switch, domain, used, **limits)

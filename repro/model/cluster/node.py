@@ -13,6 +13,7 @@ class Node:
 
     Jobs of the trace can get ``gpus``. Other work holds ``used`` further GPUs. Memory of a GPU
     (``gpu_mem_mb``, MB) and link of the node (``bandwidth_mb_s``, MB/s) are infinite by default.
+    CPU cores (``cpus``) and memory of the node (``memory_mib``, MiB) are infinite where unknown.
     """
 
     gpus: int
@@ -22,6 +23,8 @@ class Node:
     used: int = 0
     gpu_mem_mb: float = math.inf
     bandwidth_mb_s: float = math.inf
+    cpus: float = math.inf
+    memory_mib: float = math.inf
 
     @property
     def total(self) -> int:

@@ -14,9 +14,12 @@ _METRICS: dict[str, tuple[Any, str]] = {
     "jct": (lambda jobs: jobs["jct"], "s"),
     "pred_err": (prediction_errors, "pct"),
     "unfairness": (finish_time_unfairness, "pct"),
+    "preemptions": (lambda jobs: jobs["preemptions"], ""),
 }
 #: The metric that needs predictions; its values are never negative.
 PREDICTED = "pred_err"
+#: The metric that needs fair JCTs.
+UNFAIRNESS = "unfairness"
 
 
 @dataclass(frozen=True)
@@ -25,8 +28,8 @@ class Objective:
 
     Parameters
     ----------
-    metric : {"jct", "pred_err", "unfairness"}
-        JCT (s), prediction error (%), JCT in excess of the fair JCT (%).
+    metric : {"jct", "pred_err", "unfairness", "preemptions"}
+        JCT (s), prediction error (%), JCT in excess of the fair JCT (%), preemptions of a job.
     measure : "avg" or float
         Average, or a percentile, 0 to 100.
     limit : float, optional
@@ -65,7 +68,8 @@ class Objective:
         """Name of a column, with the unit."""
         measure = "avg" if self.measure == "avg" else f"p{self.measure:g}"
         among = f"_{self.among}" if self.among else ""
-        return f"{measure}_{self.metric}{among}_{_METRICS[self.metric][1]}"
+        unit = _METRICS[self.metric][1]
+        return f"{measure}_{self.metric}{among}{f'_{unit}' if unit else ''}"
 
     def of(self, jobs: pd.DataFrame) -> float:
         """Compute the value; a job without a prediction counts as error 0.

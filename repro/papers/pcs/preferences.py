@@ -1,8 +1,10 @@
-"""Operator's preferences: search for configurations of PCS and choice among them."""
+"""Operator's preferences: search for configurations of PCS, or of any policy, and choice."""
 
 from __future__ import annotations
 
+import contextlib
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -10,15 +12,18 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from repro.base.errors import ParamError, TraceError
+from repro.base.errors import InputWarning, ParamError, TraceError
 from repro.base.typing import Floats
 from repro.figures import sweep
 from repro.figures.sweep import Case
 from repro.model.cluster.spec import Cluster
-from repro.model.policy import Policy, make
-from repro.papers.pcs.encodings import Configuration, encoding
+from repro.model.families import ALIASES, alias_note
+from repro.model.performance import Performance
+from repro.model.policy import Policy, make, policies
+from repro.papers.pcs.encodings import Configuration, Encoding, encoding
 from repro.papers.pcs.fronts import Method, Searched, nondominated, search_front
-from repro.papers.pcs.objectives import PREDICTED, Objective, parse
+from repro.papers.pcs.objectives import PREDICTED, UNFAIRNESS, Objective, parse
+from repro.papers.pcs.ranges import fields_of, no_ranges, ranges_encoding, ranges_of
 from repro.perf.speedup import SpeedUp, pcs_speedups
 
 #: Parameters of the policy ``pcs`` that are searched.
@@ -30,6 +35,11 @@ _BATCH = 2000
 
 #: Runs resolved cases and returns their results in order.
 Runner = Callable[[Sequence[Case]], list[Any]]
+
+
+def default_rules(policy: str) -> str:
+    """Rule set of a search without one: ``pcs`` for the policy ``pcs``, else ``paper``."""
+    return "pcs" if policy == "pcs" else "paper"
 
 
 @dataclass(frozen=True)
@@ -75,21 +85,28 @@ class Judged:
 
 
 class Preferences:
-    """Search and choice of configurations of PCS by an operator's preferences.
+    """Search and choice of configurations of PCS, or of any policy, by an operator's preferences.
 
     Parameters
     ----------
     trace : DataFrame
-        Trace of divisible jobs (`repro.load`).
+        Trace (`repro.load`); for PCS and other policies that divide GPUs, of divisible jobs.
     cluster : Cluster or str
         The cluster.
+    policy : Policy or str
+        Policy to configure. Parameters that are not searched keep the values of a `Policy`.
+    parameters : mapping, optional
+        Parameters to search and their ranges: name -> (low, high), `repro.papers.pcs.ranges.Range`
+        or its text, such as ``"100:1e5:log:1-3"``, or a list of them. By default the configuration
+        of PCS; any other policy needs them.
     train : int, optional
         Number of first jobs on which configurations are searched; the other jobs are for tests.
         By default all.
-    perf : SpeedUp, optional
-        Speed-up curves, by default those of the nine models of PCS.
-    rules : str
-        Event rules of the simulations.
+    perf : Performance, optional
+        Performance model, by default as in `repro.simulate`; for PCS, speed-up curves, by default
+        those of its nine models.
+    rules : str, optional
+        Event rules of the simulations, by default ``pcs`` for PCS and ``paper`` for other policies.
     workers : int, optional
         Processes, by default one per CPU.
     run : callable, optional
@@ -107,6 +124,15 @@ class Preferences:
     >>> front = pcs.pareto_front(Method("random", budget=8, population=4))
     >>> pcs.set_wfq_config(front.iloc[0]).name
     'pcs'
+
+    The promote knob and the thresholds, and so the number of queues, of Tiresias:
+
+    >>> ranges = {"promote_knob": (1, 8), "thresholds": "100:1e5:log:1-3"}
+    >>> tiresias = Preferences(trace, "1x16", policy="tiresias-l", parameters=ranges, workers=1)
+    >>> tiresias.set_preference([("jct", "avg"), ("preemptions", "avg")])
+    >>> front = tiresias.pareto_front(Method("random", budget=8, population=4))
+    >>> tiresias.set_wfq_config(front.iloc[0]).name
+    'tiresias-l'
     """
 
     def __init__(
@@ -114,9 +140,11 @@ class Preferences:
         trace: pd.DataFrame,
         cluster: Cluster | str,
         *,
+        policy: Policy | str = "pcs",
+        parameters: Mapping[str, Any] | None = None,
         train: int | None = None,
-        perf: SpeedUp | None = None,
-        rules: str = "pcs",
+        perf: Performance | None = None,
+        rules: str | None = None,
         workers: int | None = None,
         run: Runner | None = None,
     ) -> None:
@@ -129,11 +157,21 @@ class Preferences:
         self.train = trace.head(number)
         self.test = trace.iloc[number:]
         self.cluster = Cluster.parse(cluster)
-        self.rules = rules
+        self._base = policy
+        self._class = policies[policy] if isinstance(policy, str) else type(policy)
+        if isinstance(policy, str) and policy in ALIASES and policy not in policies:
+            known = {name: policies[name] for name in policies}
+            warnings.warn(alias_note(policy, known), InputWarning, stacklevel=2)
+        if parameters is None and self._class.name != "pcs":
+            raise no_ranges(self._class)
+        self._ranges = None if parameters is None else ranges_of(self._class, parameters)
+        #: names of the parameters that are searched
+        self.parameters = CONFIGURATION if self._ranges is None else tuple(self._ranges)
+        self.rules = rules or default_rules(self._class.name)
         self.objectives: tuple[Objective, ...] = ()
         self.policy: Policy | None = None
         self._settings = {} if perf is None else {"perf": perf}
-        self._curves = perf or pcs_speedups()
+        self._curves = perf if isinstance(perf, SpeedUp) else pcs_speedups()
         self._run = run or (lambda cases: sweep.run([case.resolved() for case in cases], workers))
 
     def set_preference(self, preferences: Sequence[Any]) -> None:
@@ -142,8 +180,9 @@ class Preferences:
         Parameters
         ----------
         preferences : sequence
-            Metric is jct, pred_err or unfairness. Statistic is avg or a percentile; see
-            `repro.papers.pcs.objectives.parse`.
+            Metric is jct, pred_err, unfairness or preemptions. Statistic is avg or a percentile;
+            see `repro.papers.pcs.objectives.parse`. Policies that predict no completions have
+            neither pred_err nor unfairness.
         """
         self.objectives = parse(preferences)
 
@@ -164,8 +203,8 @@ class Preferences:
         seed : int
             Seed of the search.
         heuristics : bool
-            Whether thresholds and weights follow from T and W (PCS, section 3.4), or are searched
-            one by one.
+            Whether thresholds and weights of PCS follow from T and W (PCS, section 3.4), or are
+            searched one by one.
         watch : callable, optional
             Called with all evaluations so far after each generation.
 
@@ -174,19 +213,18 @@ class Preferences:
         DataFrame
             One row per evaluation, in order: objectives (infinite where the configuration is not
             possible), whether they are complete (else a lower bound that the front dominates),
-            thresholds, weights, zeta_min, delta, and whether it is nondominated (``front``).
+            the parameters searched (for PCS thresholds, weights, zeta_min, delta), and whether it
+            is nondominated (``front``).
 
         Raises
         ------
         ParamError
-            If there is no preference yet.
+            If there is no preference yet, or runs of the policy do not have a preferred metric.
         """
         if not self.objectives:
             raise ParamError("no preference yet; call set_preference first")
-        work = self._work()
-        models = self.train.get("model")
-        linear = models is None or not models.isin(list(self._curves.curves)).any()
-        code = encoding(work, heuristics=heuristics, linear=linear)
+        code = self._encoding(heuristics)
+        self._check_metrics()
         rows: list[dict[str, Any]] = []
 
         def evaluate(points: Floats, front: Floats | None) -> Floats:
@@ -197,7 +235,7 @@ class Preferences:
             impossible = {"values": [np.inf] * len(self.objectives), "complete": True}
             results = [next(measured) if item else impossible for item in decoded]
             rows.extend(
-                {**_row(item), **result} for item, result in zip(decoded, results, strict=True)
+                {**self._row(item), **result} for item, result in zip(decoded, results, strict=True)
             )
             return np.array([result["values"] for result in results])
 
@@ -222,6 +260,11 @@ class Preferences:
             If there is no preference yet, or no configuration of the front is within all limits.
         """
         table = self.search(method, **options)
+        if not table["front"].any():
+            raise ParamError(
+                f"policy {self._class.name!r} accepts none of the {len(table)} configurations; "
+                "change the ranges"
+            )
         front = table[table["front"]].sort_values(self.objectives[0].name)
         allowed = pd.Series(True, index=front.index)
         for objective in self.objectives:
@@ -243,8 +286,8 @@ class Preferences:
 
     def set_wfq_config(self, configuration: Mapping[str, Any] | pd.Series[Any]) -> Policy:
         """Choose a configuration, a row of the front; return the policy to simulate or use."""
-        settings = {name: configuration[name] for name in CONFIGURATION if name in configuration}
-        self.policy = make("pcs", self.rules, **settings)
+        settings = {name: configuration[name] for name in self.parameters if name in configuration}
+        self.policy = self._configured(settings)
         return self.policy
 
     def evaluate(self, front: pd.DataFrame, jobs: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -253,7 +296,7 @@ class Preferences:
         Parameters
         ----------
         front : DataFrame
-            Rows with thresholds, weights, zeta_min and delta.
+            Rows with the parameters searched, for PCS thresholds, weights, zeta_min and delta.
         jobs : DataFrame, optional
             A trace.
         """
@@ -261,7 +304,7 @@ class Preferences:
         if not len(test_jobs):
             raise TraceError("no jobs are left to test on; give fewer to search on")
         configurations = [
-            {name: row[name] for name in CONFIGURATION} for _, row in front.iterrows()
+            {name: row[name] for name in self.parameters} for _, row in front.iterrows()
         ]
         results = self._measure(configurations, test_jobs)
         values = np.array([result["values"] for result in results])
@@ -274,7 +317,7 @@ class Preferences:
         Parameters
         ----------
         configurations : sequence of dict
-            Settings of the policy ``pcs``. They run in batches, and a batch stops early where the
+            Settings of the policy. They run in batches, and a batch stops early where the
             front so far dominates.
         """
         front = np.empty((0, len(self.objectives)))
@@ -299,7 +342,7 @@ class Preferences:
             Case(
                 jobs,
                 self.cluster,
-                make("pcs", self.rules, **configuration),
+                self._configured(configuration),
                 self.rules,
                 settings=self._settings,
                 measure=Judged(objectives, front),
@@ -307,6 +350,45 @@ class Preferences:
             for configuration in configurations
         ]
         return self._run(cases)
+
+    def _configured(self, configuration: Mapping[str, Any]) -> Policy:
+        """Policy with a configuration."""
+        if isinstance(self._base, str):
+            return make(self._base, self.rules, **configuration)
+        return replace(self._base, **fields_of(configuration)).under(self.rules)
+
+    def _encoding(self, heuristics: bool) -> Encoding:
+        """Encoding of the configurations; PCS's own unless ranges are given."""
+        if self._ranges is not None:
+            if not heuristics:
+                raise ParamError(
+                    "without heuristics, every threshold and weight of PCS is searched; leave it "
+                    "out, as the parameters have ranges"
+                )
+            return ranges_encoding(self._class, self._ranges)
+        models = self.train.get("model")
+        linear = models is None or not models.isin(list(self._curves.curves)).any()
+        return encoding(self._work(), heuristics=heuristics, linear=linear)
+
+    def _check_metrics(self) -> None:
+        """Refuse metrics that runs of the policy do not have, before the search."""
+        wanted = {objective.metric for objective in self.objectives} & {PREDICTED, UNFAIRNESS}
+        if self._class.name == "pcs" or not wanted:
+            return
+        jobs = self.train.head(2)
+        base = self._base
+        policy = make(base, self.rules) if isinstance(base, str) else base.under(self.rules)
+        case = Case(jobs, self.cluster, policy, self.rules, settings=self._settings).resolved()
+        sweep.simulated(case, jobs, predict=0, keep_intervals=False)
+        number = len(jobs) if PREDICTED in wanted else 0
+        with contextlib.suppress(ParamError):
+            records = sweep.simulated(case, jobs, predict=number, keep_intervals=False).jobs
+            if UNFAIRNESS not in wanted or "fair_jct" in records:
+                return
+        raise ParamError(
+            f"policy {self._class.name!r} predicts no completions in these runs, so "
+            f"{' and '.join(sorted(wanted))} cannot be measured; prefer jct or preemptions"
+        )
 
     def _work(self) -> Floats:
         """Sizes of the jobs to search on, (jobs,) s on one GPU."""
@@ -318,18 +400,17 @@ class Preferences:
         speeds = [self._curves.speed(cast(str | None, model), gpus) for model, gpus in pairs]
         return np.asarray(jobs["duration"].to_numpy(float) * np.array(speeds))
 
+    def _row(self, configuration: Configuration | None) -> Configuration:
+        """Columns of a configuration, None where it is not possible."""
+        return configuration or dict.fromkeys(self.parameters)
+
     def _table(self, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         """Table of the evaluations."""
         values = np.array([row["values"] for row in rows])
         names = [objective.name for objective in self.objectives]
-        columns = {name: [row[name] for row in rows] for name in ("complete", *CONFIGURATION)}
+        columns = {name: [row[name] for row in rows] for name in ("complete", *self.parameters)}
         table = pd.DataFrame(values, columns=names)
         return table.assign(**columns, front=nondominated(values))
-
-
-def _row(configuration: Configuration | None) -> Configuration:
-    """Columns of a configuration, None where it is not possible."""
-    return configuration or dict.fromkeys(CONFIGURATION)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Baselines: orders by arrival and by known duration, and scripted decisions."""
+"""Baselines: orders by arrival, known duration and deadline, dominant shares, and scripts."""
 
-#: The paper in which these policies are compared.
+#: The paper in which these policies are compared. A module of another paper has its own `PAPER`.
 PAPER = "Tiresias, NSDI'19"

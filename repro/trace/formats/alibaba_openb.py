@@ -12,6 +12,7 @@ from repro.trace.schema import MAX_TIME_S
 
 _REQUIRED = ("name", "num_gpu", "gpu_milli", "creation_time", "deletion_time", "scheduled_time")
 _SECONDS = f"a time is seconds from the start of the trace, 0 to {MAX_TIME_S:,.0f}"
+_CPUS = "thousandths of a CPU core, 0 or more"
 _TIMES = {"submitted": "creation_time", "started": "scheduled_time", "ended": "deletion_time"}
 _RUNNING = ("keep", "drop")
 
@@ -21,12 +22,13 @@ def read(document: Document, running: str = "keep") -> Parsed:
     """Read the pod list of Alibaba's GPU-sharing trace of 2023 (openb).
 
     Columns: name, num_gpu, gpu_milli, creation_time, deletion_time, scheduled_time; optional:
-    gpu_spec, pod_phase.
+    cpu_milli, memory_mib, gpu_spec, pod_phase.
 
     A pod is a job: it arrives at ``creation_time`` and runs from ``scheduled_time`` to
     ``deletion_time``. A pod that demands part of a GPU has ``num_gpus`` 1 and ``gpu_share`` =
-    ``gpu_milli`` / 1000. Dropped and counted: pods that have no GPU or submit time, were never
-    scheduled, still run (no end), end before they start, or ran for 0 s.
+    ``gpu_milli`` / 1000. Its ``num_cpus`` is ``cpu_milli`` / 1000. Dropped and
+    counted: pods that have no GPU or submit time, were never scheduled, still run (no end), end
+    before they start, or ran for 0 s.
 
     Options: ``running`` is the treatment of pods whose ``pod_phase`` is Running, in upper or lower
     case. Their deletion time is the end of the record, not their completion. ``keep`` makes them
@@ -48,8 +50,13 @@ def read(document: Document, running: str = "keep") -> Parsed:
         num_gpus="num_gpu",
         gpu_share="gpu_milli",
         gpu_type="gpu_spec",
+        num_cpus="cpu_milli",
+        memory_mib="memory_mib",
     )
     parsed.frame["gpu_share"] = share
+    if "cpu_milli" in table:
+        cpus = table.numbers("cpu_milli", _CPUS, low=0, required=False) / 1000.0
+        parsed.frame["num_cpus"] = cpus
     times = {
         name: table.numbers(column, _SECONDS, low=0, high=MAX_TIME_S, required=False)
         for name, column in _TIMES.items()

@@ -17,8 +17,8 @@ _ATTEMPTS = ("refuse", "join")
 def read(document: Document, attempts: str = "refuse") -> Parsed:
     """Read ``cluster_log.csv`` of Helios, a Slurm record of GPU and CPU jobs.
 
-    Columns: job_id, gpu_num, submit_time, start_time, end_time; optional: duration, state, user,
-    vc.
+    Columns: job_id, gpu_num, submit_time, start_time, end_time; optional: cpu_num,
+    duration, state, user, vc.
 
     The run time is ``end_time`` - ``start_time``. Notes count the rows whose ``duration`` differs
     from it by more than a second, and the jobs that start before they are submitted. Dates may have
@@ -32,8 +32,8 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
     Options: ``attempts`` is the treatment of a second record of an id: ``refuse`` (an error) or
     ``join`` (another attempt of a requeued job). A joined job arrives at its earliest submission,
     demands the number of GPUs held longest, and its duration is its GPU-seconds divided by that
-    number. Records that overlap in time are taken to hold the same GPUs, so each GPU-second counts
-    once.
+    number. Its CPU cores (``num_cpus``) are those of its first record. Records that overlap in time
+    are taken to hold the same GPUs, so each GPU-second counts once.
 
     Hu et al., "Characterization and Prediction of Deep Learning Workloads in Large-Scale GPU
     Datacenters", SC 2021.
@@ -46,6 +46,7 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
     parsed = table.parsed(
         *("job_id", "submit_time", "user", "vc"),
         num_gpus="gpu_num",
+        num_cpus="cpu_num",
         duration="duration",
         also_read=("state", "start_time", "end_time"),
     )

@@ -503,6 +503,9 @@ def test_a_policy_is_shown_alone(capsys):
     assert any("--set thresholds=" in line for line in settings)
     row = json.loads(run(capsys, "policies", "srtf", "--json").out)
     assert (row["name"], row["paper"]) == ("srtf", "Tiresias, NSDI'19")
+    # a baseline of another paper names that paper
+    for name, paper in {"edf": "Liu and Layland, JACM'73", "drf": "Ghodsi et al., NSDI'11"}.items():
+        assert run(capsys, "policies", name).out.splitlines()[1].strip() == paper
     assert "did you mean 'srtf'" in refused(capsys, "policies", "srft")
 
 

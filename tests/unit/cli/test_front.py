@@ -101,3 +101,57 @@ def test_bad_input_is_one_line(capsys, jobs, words, said):
     *progress, line = shown.err.splitlines()
     assert said in line and shown.out == ""
     assert all("evaluated" in one for one in progress)
+
+
+RANGES = ("--search", "promote_knob=1:8", "--search", "thresholds=100:1e5:log:1-3")
+OF_TIRESIAS = ("--policy", "tiresias-l", "--prefer", "jct=avg", "--prefer", "preemptions=avg")
+
+
+def test_parameters_of_another_policy(capsys, jobs, tmp_path):
+    out = tmp_path / "front.csv"
+    shown = front(capsys, jobs, *OF_TIRESIAS, *RANGES, *SMALL, "--train", 60, "--out", out)
+    rows = list(csv.DictReader(out.open()))
+    assert len(rows) == len(shown.out.splitlines())
+    assert {"avg_preemptions", "test_avg_jct_s", "promote_knob", "thresholds"} <= set(rows[0])
+    assert "weights" not in rows[0]
+    words = shown.out.splitlines()[0].split(" --set ")[1:]
+    words = [word for one in words for word in ("--set", one.strip())]
+    assert main(["simulate", *on(jobs), "--policy", "tiresias-l", *words]) == 0
+    capsys.readouterr()
+    told = json.loads(front(capsys, jobs, *OF_TIRESIAS, *RANGES, *SMALL, "--json").out)
+    for row in told["front"]:
+        policy = make(
+            "tiresias-l", promote_knob=row["promote_knob"], thresholds=tuple(row["thresholds"])
+        )
+        summary = simulate(load(jobs, "repro"), "1x16", policy).summary()
+        assert summary["avg_jct"] == pytest.approx(row["avg_jct_s"])
+
+
+def test_other_parameters_are_set_and_rules_chosen(capsys, jobs):
+    words = [*OF_TIRESIAS, "--search", "promote_knob=1:8", *SMALL, "--rules", "tiresias", "--json"]
+    told = json.loads(front(capsys, jobs, *words, "--set", "thresholds=500").out)
+    (row, *_) = told["front"]
+    assert "thresholds" not in row
+    policy = make("tiresias-l", "tiresias", promote_knob=row["promote_knob"], thresholds=(500,))
+    summary = simulate(load(jobs, "repro"), "1x16", policy, rules="tiresias").summary()
+    assert summary["avg_jct"] == pytest.approx(row["avg_jct_s"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (OF_TIRESIAS, "'tiresias-l': give the parameters to search and their ranges"),
+        ([*OF_TIRESIAS, "--search", "promote_knob"], "--search promote_knob: expected K=LOW:HIGH"),
+        ([*OF_TIRESIAS, *RANGES, *RANGES[:2]], "promote_knob has a range already"),
+        ([*OF_TIRESIAS, "--search", "promote_knob=8"], "promote_knob: a range is '8'; give LOW"),
+        ([*OF_TIRESIAS, "--search", "knob=1:8"], "has no parameter 'knob'"),
+        ([*OF_TIRESIAS, *RANGES, "--set", "promote_knob=3"], "the search chooses promote_knob"),
+        ([*OF_TIRESIAS, *RANGES, "--no-heuristics"], "without heuristics"),
+        ([*OF_TIRESIAS, *RANGES, "--prefer", "pred_err=99"], "pred_err cannot be measured"),
+        ([*OF_TIRESIAS, *RANGES, "--speedups", "x.csv"], "the GPUs it asks for or none; leave"),
+        ([*PREFER, "--policy", "las"], 'no policy "las"; policies of that family:'),
+    ],
+)
+def test_bad_searches_of_another_policy_are_refused(capsys, jobs, words, said):
+    shown = front(capsys, jobs, *words, code=2)
+    assert said in shown.err.splitlines()[0] and shown.out == ""

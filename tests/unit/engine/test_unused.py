@@ -63,13 +63,15 @@ def contended() -> pd.DataFrame:
             "num_gpus": np.array([1, 2, 4, 1, 2])[row % 5],
             "gpu_share": np.array([0.5, 1.0])[row % 2],
             "gpu_type": np.array(["v100", "k80"])[row % 2],
-            "user": np.array(["ada", "ben", "cy"])[row % 3],
+            "user": np.array(["ada", "ben", "cy"])[(row // 2) % 3],
             "vc": np.array(["one", "two"])[row % 2],
             "entity": np.array(["red", "blue", "green"])[(row // 2) % 3],
             "model": MODELS,
             "batch_size": np.array([16, 32])[row % 2],
             "iteration_time": np.array([0.5, 1.0, 0.25])[row % 3],
             "num_ps": 1 + row % 2,
+            "num_cpus": np.array([2.0, 9.0, 4.0])[row % 3],
+            "memory_mib": np.array([900.0, 100.0])[row % 2],
             "min_gpus": np.ones(N, int),
             "max_gpus": np.full(N, 4),
             "priority": row % 2,
@@ -98,6 +100,9 @@ def perturbed(jobs: pd.DataFrame, column: str) -> list[pd.DataFrame]:
 CASES = {
     "srtf": {},
     "yarn-cs": {},
+    "sjf": {},
+    "edf": {},
+    "drf": {"cpus_per_gpu": 6.5, "memory_per_gpu": 700.0},
     "las-2d": {},
     "tiresias-l": {},
     "tiresias-l, skew": {"placement": "skew", "cluster": "3x2"},
@@ -125,7 +130,8 @@ CASES = {
 def run(case: str, jobs: pd.DataFrame):
     given = dict(CASES[case])
     name = case.split(",")[0]
-    settings = {key: given.pop(key) for key in ("history",) if key in given}
+    own = ("history", "cpus_per_gpu", "memory_per_gpu")
+    settings = {key: given.pop(key) for key in own if key in given}
     cluster = given.pop("cluster", "1x4")
     if given.pop("types", False):
         given["perf"] = SPEEDS

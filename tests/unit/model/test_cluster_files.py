@@ -1,3 +1,4 @@
+import math
 import os
 from itertools import pairwise
 
@@ -32,8 +33,24 @@ def test_tiresias_rows_add_up(tmp_path):
 def test_openb_csv(tmp_path):
     rows = "a,64000,262144,2,P100\nb,1,1,0,\nc,1,1,8,V100M32\nd,1,1,1,\n"
     cluster = Cluster.parse(write(tmp_path, OPENB + rows))
-    assert cluster.nodes == (Node(2, "P100"), Node(8, "V100M32"), Node(1))
+    assert cluster.nodes == (
+        Node(2, "P100", cpus=64.0, memory_mib=262144.0),
+        Node(8, "V100M32", cpus=0.001, memory_mib=1.0),
+        Node(1, cpus=0.001, memory_mib=1.0),
+    )
     assert cluster.gpu_types == {"P100": 2, "V100M32": 8}
+
+
+def test_cpu_cores_and_memory_are_infinite_where_unknown(tmp_path):
+    path = write(tmp_path, "sn,cpu_milli,gpu,model\na,96000,2,P100\nb,,2,P100\n")
+    known, unknown = Cluster.parse(path).nodes
+    assert (known.cpus, known.memory_mib) == (96.0, math.inf)
+    assert (unknown.cpus, unknown.memory_mib) == (math.inf, math.inf)
+    path = write(tmp_path, "nodes: [{gpus: 4, cpus: 48, memory_mib: 1024}]", "c.yaml")
+    assert Cluster.parse(path).nodes == (Node(4, cpus=48.0, memory_mib=1024.0),)
+    path = write(tmp_path, "sn,cpu_milli,gpu,model\na,many,2,P100\n")
+    with pytest.raises(TraceError, match="column cpu_milli is 'many'; a whole number from 1"):
+        Cluster.parse(path)
 
 
 def test_byte_order_mark_crlf_and_blank_lines(tmp_path):

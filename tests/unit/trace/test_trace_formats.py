@@ -256,13 +256,13 @@ NATIVE = "job_id,submit_time,duration,num_gpus,user,comment\nj1,0,60,4,007,hello
 LEFT_OUT = {
     "alibaba-openb": (
         OPENB,
-        ["cpu_milli", "memory_mib", "qos"],
+        ["qos"],
         {"no GPU": 1, "never ran": 1, "still running": 1},
     ),
     "gavel": (GAVEL_LONG, ["command", "working_dir", "steps_arg", "needs_data_dir"], {}),
     "helios": (
         f"{HELIOS}10,uA,1,1,1,FAILED,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-10,,0\n",
-        ["cpu_num", "node_num", "queue"],
+        ["node_num", "queue"],
         {"no GPU": 1, "never ran": 1, "ran for 0 s": 1},
     ),
     "liquid": (
