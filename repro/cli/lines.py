@@ -84,7 +84,8 @@ def ignored_lines(ignored: dict[str, Any]) -> list[str]:
     """One line for each kind of input that a run did not use."""
     reasons = {
         "gpu_share": "every job holds whole GPUs",
-        "gpu_type": "a job runs on GPUs of any type",
+        "gpu_type": "a job runs on GPUs of any type; --types wished follows this column",
+        "types": "no job wishes for a GPU type, or the policy names the types itself",
         "GPU types of the cluster": "all GPUs are equally fast",
     }
 

@@ -28,8 +28,10 @@ from repro.files.checks import shown
 from repro.files.spreadsheet import safe_cells
 from repro.files.whole import write_whole
 from repro.model.cluster.spec import Cluster
+from repro.model.performance import Performance
 from repro.model.policy import Policy, make
 from repro.model.records import Result
+from repro.perf.on_types import OnTypes
 from repro.perf.speedup import SpeedUp, load_speedups
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import load_throughputs, throughputs_of
@@ -88,6 +90,34 @@ def simulate_trace(
     speedups: Annotated[
         str | None, typer.Option(metavar="FILE", help="Speed-up curves of divisible jobs.")
     ] = None,
+    types: Annotated[
+        str,
+        typer.Option(
+            metavar="fastest|wished",
+            help="GPU type of a job if the policy names none: the fastest free one, or that of the "
+            "column gpu_type.",
+        ),
+    ] = "fastest",
+    require_speeds: Annotated[
+        bool,
+        typer.Option(
+            "--require-speeds", help="Refuse a cluster of GPU types without speeds by type."
+        ),
+    ] = False,
+    overhead: Annotated[
+        str | None,
+        typer.Option(
+            metavar="none|tiresias|h100|S",
+            help="Cost of preemptions: none, measured by Tiresias or on an H100, or S seconds.",
+        ),
+    ] = None,
+    failures: Annotated[
+        str | None,
+        typer.Option(
+            metavar="mtbf=S,…",
+            help="Nodes fail: mtbf=S of a node, also repair=S (600) and checkpoint=S (3600).",
+        ),
+    ] = None,
     drop_bad_rows: DropOption = False,
     stand_in: Annotated[
         bool, typer.Option(help="Allow a simulator's rules on stand-ins for public data.")
@@ -115,7 +145,10 @@ def simulate_trace(
     # a job that divides GPUs may ask for more than the cluster has
     gpus = None if chosen.elastic else machines.num_gpus
     opened = _open_jobs(trace, format, gpus, seed, speed_options, reader_options)
-    perf = curves or _performance(opened, machines, speed_options, placement_sensitive, rules)
+    table = _performance(opened, machines, speed_options, placement_sensitive, rules)
+    perf: Performance | None = table
+    if curves is not None:
+        perf = _curves_on_types(curves, table or throughputs_of(opened.frame), machines)
     if not stand_in:
         _check_stand_ins(stand_ins(opened.frame, perf, chosen), rules)
     result = _simulated(
@@ -130,6 +163,10 @@ def simulate_trace(
         seed=seed,
         predict=predict,
         predict_interval=predict_interval,
+        overhead=overhead,
+        failures=failures,
+        types=types,
+        require_speeds=require_speeds,
     )
     if out is not None:
         write_whole(out, jobs_csv(result.jobs).encode(), parents=False)
@@ -256,6 +293,15 @@ def _curves(path: str | None, policy: Policy) -> SpeedUp | None:
             f"leave it out"
         )
     return None if path is None else load_speedups(path)
+
+
+def _curves_on_types(
+    curves: SpeedUp, throughputs: ThroughputTable | None, machines: Cluster
+) -> SpeedUp | OnTypes:
+    """Speed-up curves, multiplied by the speeds of the GPU types where there are some."""
+    if throughputs is None or not machines.gpu_types:
+        return curves
+    return OnTypes(curves, throughputs)
 
 
 def _performance(

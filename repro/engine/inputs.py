@@ -139,7 +139,7 @@ def _note_on_zero_durations(trace: pd.DataFrame, rules: str) -> list[str]:
 
 def _has_model(setup: Setup) -> bool:
     """Whether the performance model covers some job, or some pair under a policy of pairs."""
-    perf = setup.settings.perf
+    perf = setup.speeds.performance
     if share_traits(setup.policy).pairs_up and isinstance(perf, ThroughputTable):
         return bool(perf.pairs)
     models = setup.table.uncounted_models
@@ -163,7 +163,8 @@ def stand_ins(trace: pd.DataFrame, perf: object, policy: Policy | None) -> list[
     names: list[str] = []
     if "stand_in_for" in trace.attrs:
         names.append(f"trace {trace.attrs['stand_in_for']}")
-    if trace.attrs.get("stand_in") or (isinstance(perf, ThroughputTable) and perf.stand_in):
+    table = getattr(perf, "throughputs", perf)
+    if trace.attrs.get("stand_in") or (isinstance(table, ThroughputTable) and table.stand_in):
         names.append("throughputs gavel-throughputs")
     source = getattr(policy, "history", None)
     if isinstance(source, str) and is_stand_in(source):

@@ -376,6 +376,8 @@ def _unused(
         options.insert(0, "placement")
     if setup.settings.seed and not setup.used_seed:
         options.insert(0, "seed")
+    if setup.settings.types == "wished" and "gpu_type" not in setup.table.read:
+        options.append("types")
     if has_types and not setup.speeds.has_throughputs:
         options.append("GPU types of the cluster")
     unused = {

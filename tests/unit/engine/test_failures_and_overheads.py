@@ -1,0 +1,84 @@
+"""Random failures of nodes, and costs of preemptions by name."""
+
+import pandas as pd
+import pytest
+
+from repro import simulate
+from repro.base.errors import ParamError
+from repro.engine.failures import Failures
+from repro.engine.overheads import named_overhead
+from repro.testing import small_trace
+
+
+def test_failures_cost_time_and_follow_the_seed():
+    trace = small_trace()
+    plain = simulate(trace, "2x2", "srtf", placement="yarn")
+    failing = [
+        simulate(trace, "2x2", "srtf", failures="mtbf=5,repair=1", seed=s) for s in (1, 1, 2)
+    ]
+    ends = [result.jobs["end_time"].tolist() for result in failing]
+    assert ends[0] == ends[1] != ends[2]
+    assert failing[0].meta["overhead_s"] > 0
+    assert failing[0].summary()["avg_jct"] > plain.summary()["avg_jct"]
+
+
+def test_without_failures_in_its_time_a_run_is_as_before():
+    rare = simulate(small_trace(), "2x2", "srtf", failures=Failures(mtbf_s=1e15))
+    plain = simulate(small_trace(), "2x2", "srtf", placement="yarn")
+    assert rare.jobs["end_time"].equals(plain.jobs["end_time"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("repair=60", "give mtbf=SECONDS, the mean time between failures"),
+        ("mtbf=soon", "'mtbf=soon': give mtbf=SECONDS"),
+        ("mtbf=1,mtbf=2", "'mtbf=2': give mtbf=SECONDS"),
+        ("mtbf=-1", "mtbf_s is -1.0"),
+        ("mtbf=60,checkpoint=0", "checkpoint_s is 0.0"),
+    ],
+)
+def test_bad_failures_are_one_line(text, message):
+    with pytest.raises(ParamError, match=message) as caught:
+        Failures.parse(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_divided_gpus_lie_on_no_node():
+    with pytest.raises(ParamError, match="policy 'max-min' divides GPUs into shares"):
+        simulate(small_trace(), "1x4", "max-min", failures="mtbf=100")
+
+
+def test_seconds_are_lost_at_each_resumption():
+    trace = pd.DataFrame(
+        {"job_id": [0, 1], "submit_time": [0.0, 2.0], "duration": [10.0, 3.0], "num_gpus": 1}
+    )
+    # job 0 stops at 2 s, resumes at 5 s, progresses from 9 s on for 8 s
+    assert simulate(trace, "1x1", "srtf", overhead=4).jobs["end_time"].tolist() == [17.0, 5.0]
+    assert simulate(trace, "1x1", "srtf", overhead="4").jobs["end_time"].tolist() == [17.0, 5.0]
+    none = simulate(trace, "1x1", "srtf", overhead="none").jobs["end_time"]
+    assert none.tolist() == [13.0, 5.0]
+
+
+def test_measured_costs():
+    tiresias = named_overhead("tiresias")
+    h100 = named_overhead("h100")
+    assert tiresias.pause["vgg19"] == 2.7
+    assert tiresias.resume == 50.0
+    # medians of the measured table: 0.36 + 1.30 + 0.52 + 0.27 s, and about 12 s to resume
+    assert h100.pause["vgg16"] == pytest.approx(2.447, abs=1e-3)
+    assert h100.resume == pytest.approx(12.1, abs=0.1)
+
+
+def test_none_takes_the_costs_of_the_rules_away():
+    trace = small_trace()
+    free = simulate(
+        trace, "1x4", "gavel-las", overhead="none", rounds={"preemption_overhead_s": 9.0}
+    )
+    assert free.meta["overhead_s"] == 0
+
+
+@pytest.mark.parametrize("name", ["cheap", "-1", "inf", ""])
+def test_unknown_overheads_are_one_line(name):
+    with pytest.raises(ParamError, match="give none, tiresias, h100, or seconds"):
+        simulate(small_trace(), "1x4", "srtf", overhead=name)
