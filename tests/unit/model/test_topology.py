@@ -52,7 +52,7 @@ def test_arrays_are_those_of_the_tree(shapes):
     cluster = cluster_of(shapes)
     tree = cluster.topology
     racks = cluster.racks
-    kinds = {name: kind for name, kind in tree.nodes(data="kind")}
+    kinds = dict(tree.nodes(data="kind"))
     assert len(of_kind(tree, "rack")) == len(racks.members)
     assert sorted(node for members in racks.members for node in members) == list(range(len(shapes)))
     for node in range(len(shapes)):
