@@ -12,6 +12,7 @@ from repro.files.checks import shown
 from repro.model.cluster.spec import Cluster
 from repro.model.policy import Policy
 from repro.model.settings import Above, AtLeast, Bound
+from repro.perf.slowdown import Slowdown
 from repro.perf.throughput import ThroughputTable
 from repro.placement.base import Placement
 
@@ -81,6 +82,12 @@ ARGUMENTS: Mapping[str, Accepted] = {
     ),
     "rules": Accepted(_instance(str), "the name of a rule set, such as 'paper'"),
     "perf": _optional(Accepted(_has("rates"), "a performance model (an instance with `rates`)")),
+    "slowdown": _optional(
+        Accepted(
+            lambda value: isinstance(value, str | Slowdown) or _is_number(value),
+            "a factor such as 1.3, text such as 'node=1.2,rack=1.5' or 'tiresias', or a Slowdown",
+        )
+    ),
     "overhead": _optional(Accepted(_has("start_s", "pause_s"), "an Overhead (an instance)")),
     "interval": _optional(Accepted(_within(Above(0, finite=True)), "a positive number of seconds")),
     "rounds": _optional(Accepted(_instance(Mapping), "settings by name, such as {'round_s': 60}")),

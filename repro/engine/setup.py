@@ -18,6 +18,7 @@ from repro.model.jobs import JobTable
 from repro.model.policy import Order, Policy
 from repro.model.speeds import Speeds
 from repro.model.view import View
+from repro.perf.slowdown import base_of
 from repro.placement.by_type import by_type
 
 
@@ -54,7 +55,7 @@ class Setup:
         self.placer = settings.placement.bind(cluster, self._rng)
         is_order = isinstance(policy, Order)
         placer_by_type = {} if is_order else by_type(settings.placement, cluster, self._rng)
-        self.speeds = Speeds(self.table, settings.perf, gpus_by_type(cluster))
+        self.speeds = Speeds(self.table, base_of(settings.perf), gpus_by_type(cluster))
         self.view = View(self.table, cluster, policy.needs, policy.name, self.speeds, settings.seed)
         self.holdings = Holdings(
             self.table, cluster, policy.name, self.placer, placer_by_type, self.settings

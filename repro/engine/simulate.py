@@ -27,10 +27,12 @@ from repro.model.policy import Policy, make
 from repro.model.records import Result
 from repro.model.rules import Rules, rules_named
 from repro.perf.overhead import CheckpointOverhead, StartOverhead
+from repro.perf.slowdown import Slowdown, slowed
 from repro.perf.speedup import pcs_speedups
 from repro.perf.throughput_files import throughputs_of
 from repro.placement import base as placement_base
 from repro.placement.base import Placement
+from repro.placement.count import Count
 
 
 def simulate(
@@ -41,6 +43,7 @@ def simulate(
     placement: Placement | str | None = None,
     rules: str = "paper",
     perf: Performance | None = None,
+    slowdown: float | str | Slowdown | None = None,
     overhead: Overhead | None = None,
     interval: float | None = None,
     rounds: Mapping[str, Any] | None = None,
@@ -71,6 +74,10 @@ def simulate(
         Performance model. By default the first of these: the model of the policy, PCS's speed-up
         curves under rules ``pcs``, the throughputs of the trace on a cluster with GPU types,
         nominal speed.
+    slowdown : float, str or Slowdown, optional
+        A gang on more nodes than it needs takes so many times as long, on top of ``perf``. Text as
+        for ``--slowdown``: ``node=1.2,rack=1.5``, or ``tiresias``. The placement is then ``yarn``
+        by default, if that of the policy only counts GPUs.
     overhead : Overhead, optional
         Costs of starts and preemptions; by default those of the rules or of ``rounds``, else those
         of the policy, else none.
@@ -147,11 +154,15 @@ def simulate(
         perf = pcs_speedups()
     if perf is None and cluster.gpu_types:
         perf = throughputs_of(trace)
+    base = perf
+    rule = _placement(placement, policy, has_slowdown=slowdown is not None)
+    if slowdown is not None:
+        perf = slowed(base, Slowdown.of(slowdown), cluster)
     if overhead is None:
         overhead = _overhead(rule_set, round_settings) or policy.overhead()
     num_predicted = _number_predicted(len(trace), predict, predict_interval, is_pcs=is_pcs)
     settings = RunSettings(
-        placement=_placement(placement, policy),
+        placement=rule,
         rules=rule_set,
         rounds=round_settings,
         perf=perf,
@@ -182,6 +193,7 @@ def simulate(
         added = simulate_compiled(setup)
         if added is None:
             Engine(setup).run()
+    notes += inputs.notes_on_nodes(setup, placement_given=placement is not None)
     wall_s = time.perf_counter() - started - watch.seconds
     result = records_of(
         setup,
@@ -189,16 +201,29 @@ def simulate(
         rules=rules,
         ignored=_unused(setup, trace, rounds or (), placement_given=placement is not None),
         notes=[*map(str, trace.attrs.get("notes", ())), *notes],
-        stand_in=inputs.stand_ins(trace, perf, policy),
+        stand_in=inputs.stand_ins(trace, base, policy),
         wall_s=wall_s,
     )
     return result if predict_interval is None else _with_intervals(result, predict_interval)
 
 
-def _placement(placement: Placement | str | None, policy: Policy) -> Placement:
-    """Placement rule of a simulation, by default the rule of the policy."""
+def _placement(
+    placement: Placement | str | None, policy: Policy, *, has_slowdown: bool = False
+) -> Placement:
+    """Placement rule of a simulation, by default the rule of the policy.
+
+    Under a slow-down the rule chooses nodes, by default ``yarn`` in place of ``count``.
+    """
     rule = policy.placement if placement is None else placement
-    return placement_base.make(rule) if isinstance(rule, str) else rule
+    if has_slowdown and placement is None and rule == "count":
+        rule = "yarn"
+    made = placement_base.make(rule) if isinstance(rule, str) else rule
+    if has_slowdown and isinstance(made, Count):
+        raise ParamError(
+            "slowdown: placement 'count' chooses no nodes; give one that does, such as yarn, skew, "
+            "liquid or random"
+        )
+    return made
 
 
 def _number_predicted(

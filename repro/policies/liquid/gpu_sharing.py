@@ -9,6 +9,7 @@ times as long as alone.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from repro.base.errors import TraceError
 from repro.model.decision import Run
@@ -36,6 +37,9 @@ class ByUtilisation:
 
     offset: float = DEFAULT_OFFSET
     capacity: float = 100.0
+
+    #: rates are the same on any nodes
+    reads_nodes: ClassVar[bool] = False
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
         """Rate of every member, relative to running alone."""
