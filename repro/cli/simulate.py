@@ -16,6 +16,7 @@ from repro.base.errors import InputWarning, ParamError
 from repro.cli.lines import compiling_line, complain, ignored_lines
 from repro.cli.settings import (
     DropOption,
+    parse_placement,
     parse_settings,
     split_format_options,
     split_round_settings,
@@ -74,7 +75,10 @@ def simulate_trace(
         ),
     ] = None,
     settings: Annotated[list[str] | None, SetOption] = None,
-    placement: Annotated[str | None, typer.Option(metavar="NAME", help="Placement rule.")] = None,
+    placement: Annotated[
+        str | None,
+        typer.Option(metavar="NAME[:K=V,…]", help="Placement rule, such as yarn or liquid."),
+    ] = None,
     interval: Annotated[
         float | None, typer.Option(metavar="S", help="Decide only every S seconds.")
     ] = None,
@@ -138,7 +142,7 @@ def simulate_trace(
         opened.frame,
         machines,
         chosen,
-        placement=placement or ("yarn" if placement_sensitive else None),
+        placement=parse_placement(placement) or ("yarn" if placement_sensitive else None),
         rules=rules,
         perf=perf,
         slowdown=slowdown,
