@@ -95,16 +95,16 @@ class NodeResources:
     """
 
     def __init__(self, cluster: Cluster, idle: Sequence[int] | None = None) -> None:
-        nodes = cluster.nodes
-        self.total = np.array([node.total for node in nodes], dtype=float)
-        self.idle = np.array([node.gpus for node in nodes] if idle is None else idle, np.int64)
+        limits = cluster.limits
+        self.total = limits.total
+        self.idle = np.array(limits.gpus if idle is None else idle, np.int64)
         racks = cluster.racks
         self.domain = racks.domain
         self.rack = racks.rack
         self._domain_sizes = racks.domain_sizes
         self._rack_sizes = racks.rack_sizes
-        self.gpu_mem_mb = np.array([node.gpu_mem_mb for node in nodes])
-        self.link_mb_s = np.array([node.bandwidth_mb_s for node in nodes])
+        self.gpu_mem_mb = limits.gpu_mem_mb
+        self.link_mb_s = limits.bandwidth_mb_s.copy()
 
     @property
     def used(self) -> Floats:

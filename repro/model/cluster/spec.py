@@ -13,7 +13,15 @@ from typing import Any, NamedTuple
 from repro.base.errors import ParamError
 from repro.model.cluster.files import read_nodes
 from repro.model.cluster.node import MAX_GPUS_PER_NODE, MAX_NODES, Node
-from repro.model.cluster.topology import Racks, is_one_rack, one_rack, racks_of, tree_of
+from repro.model.cluster.topology import (
+    NodeLimits,
+    Racks,
+    is_one_rack,
+    limits_of,
+    one_rack,
+    racks_of,
+    tree_of,
+)
 
 MAX_TYPE_NAME = 100
 FILE_SUFFIXES = (".csv", ".yaml", ".yml")
@@ -83,6 +91,11 @@ class Cluster:
         if is_one_rack(self.nodes):
             return one_rack(self.num_nodes)
         return racks_of(self.topology)
+
+    @cached_property
+    def limits(self) -> NodeLimits:
+        """GPUs, memory of a GPU and link of each node, as arrays."""
+        return limits_of(self.nodes)
 
     @cached_property
     def switches(self) -> dict[int, tuple[int, ...]]:

@@ -27,6 +27,32 @@ class Racks(NamedTuple):
     members: tuple[tuple[int, ...], ...]
 
 
+class NodeLimits(NamedTuple):
+    """Limits of each node of a cluster; the arrays refuse changes."""
+
+    #: GPUs that jobs can get, (nodes,)
+    gpus: Ints
+    #: all GPUs, also those in use by other work, (nodes,)
+    total: Floats
+    #: memory of a GPU (MB), (nodes,)
+    gpu_mem_mb: Floats
+    #: link of the node (MB/s), (nodes,)
+    bandwidth_mb_s: Floats
+
+
+def limits_of(nodes: Sequence[Node]) -> NodeLimits:
+    """Limits of each node of a cluster."""
+    limits = NodeLimits(
+        np.array([node.gpus for node in nodes], np.int64),
+        np.array([node.total for node in nodes], float),
+        np.array([node.gpu_mem_mb for node in nodes], float),
+        np.array([node.bandwidth_mb_s for node in nodes], float),
+    )
+    for values in limits:
+        values.setflags(write=False)
+    return limits
+
+
 def tree_of(nodes: Sequence[Node]) -> Any:
     """Tree of a cluster as a directed networkx graph, from the root down to the nodes.
 

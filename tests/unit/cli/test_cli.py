@@ -590,6 +590,7 @@ NAMES = (
     "policies",
     "new-policy",
     "trace",
+    "cluster",
     "course",
 )
 
