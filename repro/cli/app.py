@@ -168,6 +168,17 @@ class TraceCommands(LazyGroup):
     }
 
 
+class ClusterCommands(LazyGroup):
+    """Commands after ``repro cluster``."""
+
+    targets: ClassVar = {
+        "show": (
+            "cluster:show",
+            "Print the topology of a cluster as a tree, with its totals; equal nodes are counted.",
+        ),
+    }
+
+
 app = typer.Typer(
     cls=Commands,
     epilog="Add --debug to any command to see the traceback of an error.",
@@ -177,6 +188,8 @@ app = typer.Typer(
 )
 trace = typer.Typer(cls=TraceCommands, context_settings=_HELP, rich_markup_mode=None)
 app.add_typer(trace, name="trace")
+cluster = typer.Typer(cls=ClusterCommands, context_settings=_HELP, rich_markup_mode=None)
+app.add_typer(cluster, name="cluster")
 
 
 def _print_version(is_set: bool) -> None:
@@ -200,6 +213,11 @@ def _repro_options(
 @trace.callback()
 def _trace_options() -> None:
     """List, fetch, describe and convert traces."""
+
+
+@cluster.callback()
+def _cluster_options() -> None:
+    """Show the topology of clusters."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -9,16 +9,25 @@ import numpy as np
 import typer
 
 from repro.base.errors import ParamError, TraceError, refuse_unknown
-from repro.cli.lines import complain
+from repro.cli.lines import complain, ignored_lines
 from repro.cli.settings import WITH_OPTION, parse_settings
+from repro.figures.data import open_trace
 from repro.figures.saved import to_json
 from repro.files.guess import renames
 from repro.files.table import Document, Table
 from repro.model.cluster.spec import Cluster
 from repro.model.policy import make, policies
-from repro.perf.parameter_server import PlanTimes, named
-from repro.placement.network import Gang, NodeResources, Scoring
+from repro.perf.parameter_server import PlanTimes, named, num_servers
+from repro.placement.network import (
+    DEFAULT_BANDWIDTH_MB_S,
+    DEFAULT_GPU_MEM_MB,
+    Gang,
+    NodeResources,
+    Scoring,
+)
 from repro.policies.liquid._containers import Containers, Plan
+from repro.trace import synth
+from repro.trace.load import has_format, load
 from repro.trace.synth.liquid import WARM_UP
 
 GIVEN = "given"
@@ -34,9 +43,9 @@ def place_jobs(
     jobs: Annotated[
         str,
         typer.Option(
-            metavar="FILE",
-            help="CSV with job_id, num_ps, num_workers; optional: gpu_mem_mb, bandwidth_mb_s; "
-            "tasks (for --policy given); model, batch_size, num_batches (for --times).",
+            metavar="FILE|NAME",
+            help="A trace, as for `repro simulate`, optionally with num_ps, gpu_mem_mb, "
+            "bandwidth_mb_s; or a CSV with job_id, num_ps, num_workers and tasks.",
         ),
     ],
     policy: Annotated[
@@ -45,6 +54,10 @@ def place_jobs(
             metavar="NAME", help="A policy of Liquid, or 'given' to score the column tasks."
         ),
     ],
+    trace_format: Annotated[
+        str | None,
+        typer.Option("--format", metavar="F", help="Format of the trace (`repro trace formats`)."),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="K=V", help="Parameter of the policy, such as lambda=0.5."),
@@ -63,7 +76,11 @@ def place_jobs(
     machines = Cluster.parse(cluster)
     site = NodeResources(machines)
     run_times = None if times is None else named(times)
-    rows = _JobRows(jobs, run_times)
+    rows: _Jobs
+    if _is_table(jobs, trace_format):
+        rows = _TableJobs(jobs, run_times)
+    else:
+        rows = _TraceJobs(jobs, trace_format, seed or 0, run_times)
     parameters = parse_settings(settings or [], (*WITH_OPTION, "times"))
     is_random = False
     if policy == GIVEN:
@@ -85,11 +102,13 @@ def place_jobs(
     unused = rows.unused(policy)
     _print_ignored(unused, list(machines.gpu_types))
     options = [_GPU_TYPES] if machines.gpu_types else []
-    if seed is not None and not is_random:
+    for line in [*rows.notes, *ignored_lines({"rows": rows.dropped})]:
+        complain(line)
+    if seed is not None and not is_random and not rows.seeded:
         complain(f"not used: --seed {seed} (policy {policy} uses no random numbers)")
         options.append("--seed")
-    ignored = {"file_columns": list(unused), "options": options}
-    ignored = {name: names for name, names in ignored.items() if names}
+    ignored = {"file_columns": list(unused), "rows": rows.dropped, "options": options}
+    ignored = {name: values for name, values in ignored.items() if values}
     facts = {"policy": policy, "cluster": str(machines), "ignored": ignored}
     typer.echo(to_json(facts | report).decode().rstrip() if as_json else _report_lines(report))
 
@@ -105,16 +124,161 @@ def _placer(policy: str, settings: dict[str, Any]) -> Containers:
     )
 
 
-class _JobRows:
-    """Rows of a file of jobs, with the batch sizes and numbers of batches for a run-time model."""
+def _is_table(jobs: str, trace_format: str | None) -> bool:
+    """Whether a file has a row per gang (num_ps, num_workers) rather than a format of traces."""
+    return trace_format is None and Path(jobs).is_file() and not has_format(jobs)
+
+
+class _Jobs:
+    """Jobs in order, with their gangs, and what a run-time model reads of them."""
+
+    def __init__(self, model: PlanTimes | None) -> None:
+        self.model = model
+        self.ids: list[Any] = []
+        self.gangs: list[Gang] = []
+        #: name, batch size and iterations of each job, for a run-time model
+        self.models: Sequence[Any] = ()
+        self.batch_sizes: Sequence[float] = ()
+        self.iterations: Sequence[float] = ()
+        #: rows that the reader left out, by reason
+        self.dropped: dict[str, int] = {}
+        self.notes: list[str] = []
+        #: whether a generator of the jobs used the seed
+        self.seeded = False
+
+    def where(self, row: int, column: str = "") -> str:
+        """Place of a value, for messages."""
+        raise NotImplementedError
+
+    def unused(self, policy: str) -> dict[str, str]:
+        """Columns that are neither used nor empty, each with a reason or an empty text."""
+        raise NotImplementedError
+
+    def column_plans(self, site: NodeResources) -> list[Plan | None]:
+        """Plans of the column ``tasks``; a job with an empty cell waits."""
+        raise NotImplementedError
+
+    def run_s(self, row: int, plan: Plan) -> float | None:
+        """Run time of a plan (s); None without a run-time model."""
+        if self.model is None:
+            return None
+        num_ps = self.gangs[row].num_ps
+        try:
+            return self.model.run_s(
+                str(self.models[row]), plan, self.batch_sizes[row], self.iterations[row], num_ps
+            )
+        except ParamError as error:
+            raise TraceError(f"{self.where(row, 'model')}: {error}") from None
+
+    def check_fits(self, site: NodeResources, max_per_node: float) -> None:
+        """Refuse a job that fits no domain of the empty cluster.
+
+        A node takes at most ``max_per_node`` containers of a job.
+        """
+        for row, gang in enumerate(self.gangs):
+            if gang.size > (capacity := site.capacity(gang, max_per_node)):
+                limit = f", at most {max_per_node:g} on a node" if max_per_node < np.inf else ""
+                raise TraceError(
+                    f"{self.where(row)}: job {self.ids[row]!r} has {gang.size} containers of one "
+                    f"GPU, {gang.gpu_mem_mb:g} MB and {gang.bandwidth_mb_s:g} MB/s each; no domain "
+                    f"takes more than {capacity} of them{limit}; use a larger cluster"
+                )
+
+
+class _TraceJobs(_Jobs):
+    """Jobs of a trace, in order of arrival; a job has num_gpus containers."""
+
+    def __init__(
+        self, name: str, trace_format: str | None, seed: int, model: PlanTimes | None
+    ) -> None:
+        super().__init__(model)
+        self._name = name
+        if not Path(name).exists() and name in synth.generators:
+            frame = open_trace(name, seed)[0]
+            self.seeded = True
+        else:
+            frame = load(name, trace_format)
+        self._frame = frame
+        self.notes = list(frame.attrs.get("notes", ()))
+        self.dropped = dict(frame.attrs.get("dropped", {}))
+        self.ids = frame["job_id"].tolist()
+        needs = self._column("gpu_mem_mb", DEFAULT_GPU_MEM_MB)
+        traffic = self._column("bandwidth_mb_s", DEFAULT_BANDWIDTH_MB_S)
+        widths = frame["num_gpus"].tolist()
+        servers = [num_servers(width) for width in widths]
+        if "num_ps" in frame:
+            servers = frame["num_ps"].tolist()
+        for row, (width, num_ps) in enumerate(zip(widths, servers, strict=True)):
+            if num_ps > width:
+                raise TraceError(
+                    f"{self.where(row, 'num_ps')}: job {self.ids[row]!r} has {num_ps} parameter "
+                    f"servers, but asks for {width} GPUs; give at most one per GPU"
+                )
+            self.gangs.append(Gang(num_ps, width - num_ps, needs[row], traffic[row]))
+        self._read = {"job_id", "submit_time", "num_gpus", "num_ps", "gpu_mem_mb", "bandwidth_mb_s"}
+        if model is None:
+            return
+        columns = ("model",) if model.sizeless else ("model", "batch_size", "iterations")
+        if absent := [column for column in columns if column not in frame]:
+            raise TraceError(
+                f"{name}: --times needs the column {', '.join(absent)}; name them, or leave "
+                "--times out"
+            )
+        self._read.update(columns)
+        self.models = frame["model"].tolist()
+        self.batch_sizes = self._column("batch_size", np.nan)
+        self.iterations = self._column("iterations", np.nan)
+
+    def _column(self, name: str, default: float) -> list[float]:
+        """Numbers of a column; ``default`` where the trace has none."""
+        if name not in self._frame:
+            return [default] * len(self.ids)
+        numbers: list[float] = self._frame[name].astype(float).fillna(default).tolist()
+        return numbers
+
+    def where(self, row: int, column: str = "") -> str:
+        """Name of the trace, and of the column."""
+        return f"{self._name}:{column}" if column else self._name
+
+    def unused(self, policy: str) -> dict[str, str]:
+        """Columns that are neither used nor empty, each with a reason or an empty text."""
+        reasons = {
+            "duration": "a plan has no duration without --times",
+            "gpu_type": "a container goes on a GPU of any type",
+        }
+        if self.model is None:
+            reasons |= dict.fromkeys(("model", "batch_size", "iterations"), "only --times reads it")
+        else:
+            reasons["duration"] = "--times has run times of its own"
+        if self.model is not None and self.model.sizeless:
+            reasons |= dict.fromkeys(
+                ("batch_size", "iterations"), "--times measured has one batch size only"
+            )
+        frame = self._frame
+        names = [str(name) for name in frame if frame[name].notna().any()]
+        unused = [name for name in names if name not in self._read]
+        unused += [str(name) for name in frame.attrs.get("unread", ())]
+        return {name: reasons.get(name, "") for name in unused}
+
+    def column_plans(self, site: NodeResources) -> list[Plan | None]:
+        """Refuse: a trace has no plans."""
+        raise TraceError(
+            f"{self._name}: a trace has no column tasks; for --policy {GIVEN!r} give a table with "
+            f"{', '.join(_REQUIRED)}, tasks"
+        )
+
+
+class _TableJobs(_Jobs):
+    """Rows of a table of gangs, in the order of the file."""
 
     def __init__(self, path: str, model: PlanTimes | None) -> None:
+        super().__init__(model)
         self.path = Path(path)
         text_columns = ("model", "tasks")
         table = Table(Document.read(path), _REQUIRED, text=text_columns, ids="job_id")
         self.table = table
         self._check_ids()
-        self.ids: list[Any] = table.frame["job_id"].tolist()
+        self.ids = table.frame["job_id"].tolist()
         servers, workers = (table.whole(name) for name in _REQUIRED[1:])
         table.refuse(servers + workers < 1, "num_workers", "no container", "a job has at least one")
         per_container = {
@@ -130,9 +294,8 @@ class _JobRows:
             )
             for row, (ps, count) in enumerate(zip(servers, workers, strict=True))
         ]
-        self.model = model
-        # batch sizes and numbers of batches, NaN if the run-time model does not read them
-        self.sizes = [np.full(len(self.ids), np.nan)] * 2
+        # NaN if the run-time model does not read them
+        self.batch_sizes = self.iterations = [np.nan] * len(self.ids)
         if model is None:
             return
         size_columns = () if model.sizeless else ("batch_size", "num_batches")
@@ -143,12 +306,16 @@ class _JobRows:
                 f"{path}:1: --times needs the column {', '.join(absent)}{hint}; name them, or "
                 f"leave --times out"
             )
+        self.models = table.frame["model"].tolist()
         if size_columns:
-            self.sizes = [table.whole(name, 1) for name in size_columns]
+            batch_sizes, num_batches = (table.whole(name, 1) for name in size_columns)
+            self.batch_sizes = batch_sizes.tolist()
+            self.iterations = (num_batches + WARM_UP).tolist()
 
-    def _line(self, row: int) -> int:
-        """Line number of a job in the file, which may have blank rows."""
-        return self.table.line(int(self.table.frame.index[row]))
+    def where(self, row: int, column: str = "") -> str:
+        """File, line and column; the file may have blank rows."""
+        line = self.table.line(int(self.table.frame.index[row]))
+        return f"{self.path}:{line}:{column}" if column else f"{self.path}:{line}"
 
     def _check_ids(self) -> None:
         """Refuse a missing id and a repeated id."""
@@ -182,34 +349,6 @@ class _JobRows:
         unused = [name for name in frame if name in reasons and frame[name].notna().any()]
         return {name: reasons[name] for name in unused}
 
-    def run_s(self, row: int, plan: Plan) -> float | None:
-        """Run time of a plan (s); None without a run-time model."""
-        if self.model is None:
-            return None
-        name = str(self.table.frame["model"].iloc[row])
-        batch_sizes, batch_counts = self.sizes
-        num_ps = self.gangs[row].num_ps
-        try:
-            num_batches = batch_counts[row] + WARM_UP
-            return self.model.run_s(name, plan, batch_sizes[row], num_batches, num_ps)
-        except ParamError as error:
-            raise TraceError(f"{self.path}:{self._line(row)}:model: {error}") from None
-
-    def check_fits(self, site: NodeResources, max_per_node: float) -> None:
-        """Refuse a job that fits no domain of the empty cluster.
-
-        A node takes at most ``max_per_node`` containers of a job.
-        """
-        for row, gang in enumerate(self.gangs):
-            if gang.size > (capacity := site.capacity(gang, max_per_node)):
-                limit = f", at most {max_per_node:g} on a node" if max_per_node < np.inf else ""
-                raise TraceError(
-                    f"{self.path}:{self._line(row)}: job {self.ids[row]!r} has {gang.size} "
-                    f"containers of one GPU, {gang.gpu_mem_mb:g} MB and {gang.bandwidth_mb_s:g} "
-                    f"MB/s each; no domain takes more than {capacity} of them{limit}; use a larger "
-                    "cluster"
-                )
-
     def column_plans(self, site: NodeResources) -> list[Plan | None]:
         """Plans of the column ``tasks``; a job with an empty cell waits."""
         if "tasks" not in self.table:
@@ -221,7 +360,7 @@ class _JobRows:
         for row, (text, gang) in enumerate(zip(self.table.frame["tasks"], self.gangs, strict=True)):
             words = text.split() if isinstance(text, str) else []
             nodes = [int(word) if word.isdecimal() and len(word) < 10 else -1 for word in words]
-            where = f"{self.path}:{self._line(row)}:tasks"
+            where = self.where(row, "tasks")
             if words and len(words) != gang.size:
                 raise TraceError(f"{where}: {len(words)} nodes for {gang.size} containers")
             for word, node in zip(words, nodes, strict=True):
@@ -248,7 +387,7 @@ def _print_ignored(columns: dict[str, str], types: Sequence[str]) -> None:
 
 
 def _report(
-    site: NodeResources, rows: _JobRows, plans: Sequence[Plan | None], scoring: Scoring
+    site: NodeResources, rows: _Jobs, plans: Sequence[Plan | None], scoring: Scoring
 ) -> dict[str, Any]:
     """Cost, score and run time (s) per job, and totals; jobs are placed in order."""
     jobs: list[dict[str, Any]] = []

@@ -10,6 +10,7 @@ import typer
 from repro.base.errors import ParamError, refuse_unknown
 from repro.engine.rounds.settings import RoundSettings
 from repro.model.policy import Order, parameter_names, policies
+from repro.placement.base import Placement, make
 from repro.trace.formats import FORMATS
 
 DropOption = Annotated[
@@ -54,6 +55,21 @@ def parse_settings(pairs: list[str], with_option: Collection[str] = WITH_OPTION)
         items = tuple(_scalar(text.strip(), pair) for text in texts)
         settings[name] = items if "," in value else items[0]
     return settings
+
+
+def parse_placement(text: str | None) -> Placement | str | None:
+    """Placement from its name, with settings behind a colon.
+
+    >>> parse_placement("skew:pack_limit=0.3")
+    Skew(pack_limit=0.3, skew=None)
+    """
+    if text is None or ":" not in text:
+        return text
+    name, _, settings = text.partition(":")
+    pairs = settings.split(",")
+    if not all(map(str.strip, pairs)) or not all("=" in pair for pair in pairs):
+        raise ParamError(f"--placement {text}: expected NAME:K=V,K=V, such as liquid:lambda=0.3")
+    return make(name.strip(), **parse_settings(pairs, with_option=()))
 
 
 def split_format_options(

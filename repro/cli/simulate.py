@@ -16,6 +16,7 @@ from repro.base.errors import InputWarning, ParamError
 from repro.cli.lines import compiling_line, complain, ignored_lines
 from repro.cli.settings import (
     DropOption,
+    parse_placement,
     parse_settings,
     split_format_options,
     split_round_settings,
@@ -68,8 +69,18 @@ def simulate_trace(
         bool,
         typer.Option(help="Slow down gangs that span nodes; the default placement is then yarn."),
     ] = False,
+    slowdown: Annotated[
+        str | None,
+        typer.Option(
+            metavar="X",
+            help="Spread gangs take X times as long; or node=X,rack=Y; or tiresias (by model).",
+        ),
+    ] = None,
     settings: Annotated[list[str] | None, SetOption] = None,
-    placement: Annotated[str | None, typer.Option(metavar="NAME", help="Placement rule.")] = None,
+    placement: Annotated[
+        str | None,
+        typer.Option(metavar="NAME[:K=V,…]", help="Placement rule, such as yarn or liquid."),
+    ] = None,
     interval: Annotated[
         float | None, typer.Option(metavar="S", help="Decide only every S seconds.")
     ] = None,
@@ -130,7 +141,16 @@ def simulate_trace(
     """Simulate a trace on a cluster under a policy and print the headline numbers."""
     _check_single(policy)
     _check_numbers({"seed": seed, "predict": predict}, out)
-    _refuse_empty({"placement": placement, "throughputs": throughputs, "speedups": speedups})
+    if slowdown is not None and placement_sensitive:
+        raise ParamError("--slowdown and --placement-sensitive both slow spread gangs; give one")
+    _refuse_empty(
+        {
+            "slowdown": slowdown,
+            "placement": placement,
+            "throughputs": throughputs,
+            "speedups": speedups,
+        }
+    )
     machines = Cluster.parse(cluster)
     parameters, reader_options = split_format_options(
         policy, _format(trace, format), parse_settings(settings or [])
@@ -155,9 +175,10 @@ def simulate_trace(
         opened.frame,
         machines,
         chosen,
-        placement=placement or ("yarn" if placement_sensitive else None),
+        placement=parse_placement(placement) or ("yarn" if placement_sensitive else None),
         rules=rules,
         perf=perf,
+        slowdown=slowdown,
         interval=interval,
         rounds=rounds,
         seed=seed,

@@ -13,6 +13,7 @@ from repro.files.checks import shown
 from repro.model.cluster.spec import Cluster
 from repro.model.policy import Policy
 from repro.model.settings import Above, AtLeast, Bound
+from repro.perf.slowdown import Slowdown
 from repro.perf.throughput import ThroughputTable
 from repro.placement.base import Placement
 
@@ -82,6 +83,12 @@ ARGUMENTS: Mapping[str, Accepted] = {
     ),
     "rules": Accepted(_instance(str), "the name of a rule set, such as 'paper'"),
     "perf": _optional(Accepted(_has("rates"), "a performance model (an instance with `rates`)")),
+    "slowdown": _optional(
+        Accepted(
+            lambda value: isinstance(value, str | Slowdown) or _is_number(value),
+            "a factor such as 1.3, text such as 'node=1.2,rack=1.5' or 'tiresias', or a Slowdown",
+        )
+    ),
     "overhead": _optional(
         Accepted(
             lambda value: (

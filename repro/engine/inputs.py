@@ -8,10 +8,13 @@ from repro.base.errors import TraceError
 from repro.engine.setup import Setup
 from repro.files import public
 from repro.model.families import alias_note
-from repro.model.policy import Policy, policies
+from repro.model.performance import reads_nodes
+from repro.model.policy import Order, Policy, policies
 from repro.model.share_policy import share_traits
+from repro.perf.slowdown import Slowed, note_on_models
 from repro.perf.speedup import SpeedUp
 from repro.perf.throughput import ThroughputTable
+from repro.placement.base import Placer
 from repro.trace.history import PUBLIC_SAMPLE, is_stand_in
 from repro.trace.load import load
 from repro.trace.schema import COLUMNS, REQUIRED, validate
@@ -83,6 +86,9 @@ def notes(setup: Setup, trace: pd.DataFrame, rules: str) -> list[str]:
         lines.append(baseline.note(policy.name))
     lines += _note_on_history(policy, trace)
     lines += note_on_clock(setup.table.clock_start_s)
+    perf = setup.settings.perf
+    if isinstance(perf, Slowed) and perf.slowdown.speed_by_model:
+        lines += note_on_models(perf.slowdown, setup.table.models)
     if setup.settings.rules.whole_seconds:
         lines += _note_on_zero_durations(trace, rules)
     return lines
@@ -93,6 +99,49 @@ def note_on_alias(policy: Policy) -> list[str]:
     if not policy.alias:
         return []
     return [alias_note(policy.alias, {name: policies[name] for name in policies})]
+
+
+def notes_on_nodes(setup: Setup, *, placement_given: bool) -> list[str]:
+    """Notes on a finished simulation in which the nodes of gangs had less effect than one expects.
+
+    Parameters
+    ----------
+    setup : Setup
+        The simulation.
+    placement_given : bool
+        Whether the caller passed a placement.
+    """
+    perf = setup.settings.perf
+    lines: list[str] = []
+    if isinstance(perf, Slowed) and perf.starts_without_nodes:
+        lines.append(
+            f"slowdown: {perf.starts_without_nodes:,} starts of jobs with a fraction of a GPU have "
+            f"no nodes and are not slowed down"
+        )
+    if placement_given and _nodes_have_no_effect(setup):
+        name = type(setup.settings.placement).__name__.lower()
+        lines.append(
+            f"placement {name!r} changes no speed and no start in this run, only the nodes of its "
+            f"intervals: give --slowdown (slowdown=...) or a performance model that reads nodes"
+        )
+    return lines
+
+
+def _nodes_have_no_effect(setup: Setup) -> bool:
+    """Whether the nodes that the placement chose changed no time of the simulation."""
+    settings = setup.settings
+    placer = setup.placer
+    if not placer.tracks_nodes or not setup.holdings.gang_nodes.placement_used:
+        return False
+    # a rule that refuses gangs although enough GPUs are idle decides when these start
+    decides_starts = (
+        isinstance(setup.policy, Order)
+        and not setup.policy.preemptive
+        and type(placer).fits is not Placer.fits
+    )
+    costs_by_node = settings.overhead is not None and settings.overhead.stays
+    reads = reads_nodes(settings.perf) or setup.view.nodes_read or bool(settings.processes)
+    return not (decides_starts or costs_by_node or reads)
 
 
 def note_on_clock(clock_start_s: float) -> list[str]:
@@ -139,7 +188,10 @@ def _note_on_zero_durations(trace: pd.DataFrame, rules: str) -> list[str]:
 
 def _has_model(setup: Setup) -> bool:
     """Whether the performance model covers some job, or some pair under a policy of pairs."""
-    perf = setup.speeds.performance
+    # a policy that names nodes itself also decides under a slow-down; to others it is unknown
+    perf: object = setup.settings.perf
+    if setup.policy.placement != "wished":
+        perf = setup.speeds.performance
     if share_traits(setup.policy).pairs_up and isinstance(perf, ThroughputTable):
         return bool(perf.pairs)
     models = setup.table.uncounted_models

@@ -12,6 +12,7 @@ from repro.model.jobs import JobTable
 from repro.model.performance import Renewing
 from repro.model.policy import Policy
 from repro.model.speeds import Speeds
+from repro.perf.slowdown import Slowed
 
 if TYPE_CHECKING:
     from repro.engine.rounds.mechanism import RoundMechanism
@@ -54,6 +55,12 @@ def make_rounds(
     perf = settings.perf
     if isinstance(perf, Renewing):
         raise renewals_refused()
+    if isinstance(perf, Slowed) and (rounds.ideal or rounds.whole_steps):
+        count = "ideal execution has no nodes" if rounds.ideal else "rounds count whole steps"
+        raise ParamError(
+            f"slowdown: {count}, the same under any placement; use rules other than gavel, and "
+            "leave out ideal and whole_steps"
+        )
     interval_blocks = holdings.intervals.blocks if settings.keep_intervals else None
     rates_from_speeds = speeds.rates_follow(perf)
     if rounds.ideal:

@@ -12,6 +12,7 @@ from repro.model.jobs import JobTable
 from repro.model.performance import Paced, Performance
 from repro.model.records import Nodes
 from repro.model.speeds import ByType
+from repro.perf.slowdown import base_of
 
 
 class RunRates:
@@ -45,7 +46,7 @@ class RunRates:
         self._policy = policy
         self._perf = perf
         self._paced = perf if needs_unit_s and isinstance(perf, Paced) else None
-        self._by_type = isinstance(perf, ByType)
+        self._by_type = isinstance(base_of(perf), ByType)
 
     def of(self, run: Run, nodes: Nodes) -> tuple[Sequence[float], Sequence[float]]:
         """Speed of every job of a gang relative to running alone, and seconds per unit of its work.

@@ -22,6 +22,7 @@ from repro.model.jobs import JobTable
 from repro.model.policy import Order, Policy
 from repro.model.speeds import ByType, Speeds
 from repro.model.view import View
+from repro.perf.slowdown import base_of
 from repro.placement.base import Placer
 from repro.placement.by_type import by_type
 
@@ -58,7 +59,7 @@ class Setup:
         #: whether the run distinguishes GPU types; otherwise its GPUs are one pool
         self.uses_types = bool(cluster.gpu_types) and (
             not policy.pools_types
-            or isinstance(settings.perf, ByType)
+            or isinstance(base_of(settings.perf), ByType)
             or settings.types == "wished"
         )
         cluster = cluster if self.uses_types else cluster.without_types()
@@ -68,7 +69,7 @@ class Setup:
         self._initial_rng_state = self._rng.bit_generator.state
         self.placer = settings.placement.bind(cluster, self._rng)
         placer_by_type = by_type(settings.placement, cluster, self._rng)
-        self.speeds = Speeds(self.table, settings.perf, gpus_by_type(cluster))
+        self.speeds = Speeds(self.table, base_of(settings.perf), gpus_by_type(cluster))
         #: GPU types of the jobs, if the engine chooses among several
         self.type_choice: TypeChoice | None = None
         if self.uses_types and not policy.names_types and len(cluster.gpu_types) > 1:
@@ -121,7 +122,7 @@ class Setup:
             self.table,
             self.cluster,
             self.type_choice,
-            self.settings.perf,
+            base_of(self.settings.perf),
             self.view,
             at_intervals=self.settings.interval is not None,
         )

@@ -33,11 +33,13 @@ from repro.model.rules import Rules, rules_named
 from repro.model.speeds import ByType
 from repro.perf.on_types import OnTypes
 from repro.perf.overhead import CheckpointOverhead, StartOverhead
+from repro.perf.slowdown import Slowdown, slowed
 from repro.perf.speedup import pcs_speedups
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import throughputs_of
 from repro.placement import base as placement_base
 from repro.placement.base import Placement
+from repro.placement.count import Count
 
 
 def simulate(
@@ -48,6 +50,7 @@ def simulate(
     placement: Placement | str | None = None,
     rules: str = "paper",
     perf: Performance | None = None,
+    slowdown: float | str | Slowdown | None = None,
     overhead: Overhead | str | float | None = None,
     interval: float | None = None,
     rounds: Mapping[str, Any] | None = None,
@@ -81,6 +84,10 @@ def simulate(
         Performance model. By default the model of the policy, under rules ``pcs`` PCS's speed-up
         curves, else nominal speed. On a cluster with GPU types, the throughputs of the trace
         multiply its rates (`repro.perf.OnTypes`); so does a ThroughputTable passed here.
+    slowdown : float, str or Slowdown, optional
+        A gang on more nodes than it needs takes so many times as long, on top of ``perf``. Text as
+        for ``--slowdown``: ``node=1.2,rack=1.5``, or ``tiresias``. The placement is then ``yarn``
+        by default, if that of the policy only counts GPUs.
     overhead : Overhead, str or float, optional
         Costs of starts and preemptions: ``"none"``, ``"tiresias"``, ``"h100"``, seconds that a
         resumed job loses (`repro.engine.overheads`), or a model. By default those of the rules or
@@ -163,24 +170,27 @@ def simulate(
         # Gavel's public simulator resets its timer only for traces that it reads
         round_options.setdefault("idle_reset", False)
     round_settings = _round_settings(rules, rule_set, round_options)
-    perf = _performance(perf, policy, trace, cluster, is_pcs=is_pcs)
-    if require_speeds and cluster.gpu_types and not isinstance(perf, ByType):
+    base = _performance(perf, policy, trace, cluster, is_pcs=is_pcs)
+    if require_speeds and cluster.gpu_types and not isinstance(base, ByType):
         raise ParamError(
             f"require_speeds: {cluster} has the GPU types {', '.join(cluster.gpu_types)}, and the "
             f"run has no speeds by type; give --throughputs (perf=load_throughputs(…)), or leave "
             f"require_speeds out"
         )
+    if failures is not None:
+        failures = Failures.parse(failures) if isinstance(failures, str) else failures
+        processes = (*processes, partial(failures.process, seed=seed))
+        _refuse_failures(policy)
+    needs_nodes = "slowdown" if slowdown is not None else "failures" if failures else ""
+    rule = _placement(placement, policy, needs_nodes)
+    perf = base if slowdown is None else slowed(base, Slowdown.of(slowdown), cluster)
     if overhead is None:
         overhead = _overhead(rule_set, round_settings) or policy.overhead()
     elif not isinstance(overhead, Overhead):
         overhead = named_overhead(overhead)
-    if failures is not None:
-        failures = Failures.parse(failures) if isinstance(failures, str) else failures
-        placement = _placement_with_failures(placement, policy)
-        processes = (*processes, partial(failures.process, seed=seed))
     num_predicted = _number_predicted(len(trace), predict, predict_interval, is_pcs=is_pcs)
     settings = RunSettings(
-        placement=_placement(placement, policy),
+        placement=rule,
         rules=rule_set,
         rounds=round_settings,
         perf=perf,
@@ -213,6 +223,7 @@ def simulate(
             Engine(setup).run()
         if reason:
             added = _with_rollouts(setup, added, trace, cluster, policy, settings)
+    notes += inputs.notes_on_nodes(setup, placement_given=placement is not None)
     wall_s = time.perf_counter() - started - watch.seconds
     result = records_of(
         setup,
@@ -226,7 +237,7 @@ def simulate(
             has_types=bool(cluster.gpu_types),
         ),
         notes=[*map(str, trace.attrs.get("notes", ())), *notes],
-        stand_in=inputs.stand_ins(trace, perf, policy),
+        stand_in=inputs.stand_ins(trace, base, policy),
         wall_s=wall_s,
     )
     return result if predict_interval is None else _with_intervals(result, predict_interval)
@@ -255,16 +266,13 @@ def _performance(
     return base if throughputs is None else throughputs
 
 
-def _placement_with_failures(
-    placement: Placement | str | None, policy: Policy
-) -> Placement | str | None:
-    """Placement that chooses nodes, because nodes fail."""
+def _refuse_failures(policy: Policy) -> None:
+    """Raise ParamError for a policy whose jobs lie on no node that could fail."""
     if policy.elastic:
         raise ParamError(
             f"failures: policy {policy.name!r} divides GPUs into shares that lie on no node; take "
             f"a policy of whole gangs, or leave failures out"
         )
-    return "yarn" if placement is None and policy.placement == "count" else placement
 
 
 def _with_rollouts(
@@ -289,10 +297,21 @@ def _with_rollouts(
     return records._replace(columns={**records.columns, "predicted_jct": predicted})
 
 
-def _placement(placement: Placement | str | None, policy: Policy) -> Placement:
-    """Placement rule of a simulation, by default the rule of the policy."""
+def _placement(placement: Placement | str | None, policy: Policy, needs_nodes: str) -> Placement:
+    """Placement rule of a simulation, by default the rule of the policy.
+
+    If an option ``needs_nodes``, the rule chooses nodes, by default ``yarn`` in place of ``count``.
+    """
     rule = policy.placement if placement is None else placement
-    return placement_base.make(rule) if isinstance(rule, str) else rule
+    if needs_nodes and placement is None and rule == "count":
+        rule = "yarn"
+    made = placement_base.make(rule) if isinstance(rule, str) else rule
+    if needs_nodes and isinstance(made, Count):
+        raise ParamError(
+            f"{needs_nodes}: placement 'count' chooses no nodes; give one that does, such as yarn, "
+            f"skew, liquid or random"
+        )
+    return made
 
 
 def _number_predicted(

@@ -10,10 +10,18 @@ from repro.model.records import Nodes
 
 
 class Performance(Protocol):
-    """A performance model: speed of jobs on the GPUs that they hold."""
+    """A performance model: speed of jobs on the GPUs that they hold.
+
+    A model whose rates do not depend on nodes may say so by an attribute ``reads_nodes = False``.
+    """
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
         """Speed of each member of ``run`` relative to running alone, (members,)."""
+
+
+def reads_nodes(perf: Performance | None) -> bool:
+    """Whether rates may depend on the nodes of a gang; a model denies it by ``reads_nodes``."""
+    return perf is not None and bool(getattr(perf, "reads_nodes", True))
 
 
 @runtime_checkable

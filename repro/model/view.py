@@ -104,6 +104,8 @@ class View:
         self.holdings: HeldGpus | None = None
         #: whether the policy has read the seed
         self.seed_read = False
+        #: whether the policy has asked for nodes of jobs or idle GPUs of nodes
+        self.nodes_read = False
         self.now = 0.0
         #: whether an event happened since the last decision
         self.changed = True
@@ -210,11 +212,13 @@ class View:
 
     def nodes(self, job: int) -> tuple[tuple[int, int], ...]:
         """Nodes of the job, as (node, GPUs there); empty if it waits or nodes are not tracked."""
+        self.nodes_read = True
         return self.holdings.nodes(job) if self.holdings else ()
 
     @property
     def idle_gpus(self) -> list[int]:
         """Idle GPUs of each node of `cluster`. The placement must track nodes."""
+        self.nodes_read = True
         idle = self.holdings.idle() if self.holdings else None
         if idle is None:
             raise PolicyError(

@@ -2,6 +2,7 @@
 
 from repro.perf.on_types import OnTypes
 from repro.perf.parameter_server import IterationModel, MeasuredPlans, TrainedModel
+from repro.perf.slowdown import Slowdown, slowed
 from repro.perf.speedup import SpeedUp, load_speedups, pcs_speedups
 from repro.perf.stages import Interleaving
 from repro.perf.throughput import ThroughputTable
@@ -11,9 +12,11 @@ __all__ = [
     "IterationModel",
     "MeasuredPlans",
     "OnTypes",
+    "Slowdown",
     "SpeedUp",
     "ThroughputTable",
     "TrainedModel",
     "load_speedups",
     "pcs_speedups",
+    "slowed",
 ]

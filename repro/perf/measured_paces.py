@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from repro.base.errors import ParamError, near
 from repro.model.decision import Run
@@ -30,6 +31,9 @@ class MeasuredPaces:
 
     ratios: Mapping[tuple[str, int], float]
     groups: Paced | None = None
+
+    #: rates are the same on any nodes
+    reads_nodes: ClassVar[bool] = False
 
     def ratio(self, model: str, gpus: int) -> float:
         """Measured iteration time of a model on these GPUs over that of the trace."""

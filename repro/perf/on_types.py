@@ -7,7 +7,7 @@ from repro.base.errors import ParamError
 from repro.base.typing import Floats
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
-from repro.model.performance import Paced, Performance, Renewing
+from repro.model.performance import Paced, Performance, Renewing, reads_nodes
 from repro.model.records import Nodes
 from repro.perf.throughput import ThroughputTable
 
@@ -51,6 +51,11 @@ class OnTypes:
                 f"{type(self.base).__name__} changes rates while jobs run, which does not go with "
                 f"a throughput table; leave out the table, or use a cluster without GPU types"
             )
+
+    @property
+    def reads_nodes(self) -> bool:
+        """Whether rates depend on the nodes of a gang."""
+        return reads_nodes(self.base) or reads_nodes(self.throughputs)
 
     @property
     def reference(self) -> str:

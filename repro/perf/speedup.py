@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -56,6 +57,9 @@ class SpeedUp:
     curves: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     strict: bool = False
     rounded: bool = False
+
+    #: rates are the same on any nodes
+    reads_nodes: ClassVar[bool] = False
 
     def speed(self, model: str | None, gpus: float) -> float:
         """S(gpus), the speed-up over one GPU."""

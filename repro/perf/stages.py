@@ -5,7 +5,7 @@ import math
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -135,6 +135,9 @@ class Interleaving:
     columns: tuple[str, ...] | None = None
     ordering: StageOrder = "best"
     factors: tuple[float, ...] = ()
+
+    #: rates are the same on any nodes
+    reads_nodes: ClassVar[bool] = False
 
     def period(self, members: Sequence[Stages], merged: bool = False) -> float:
         """Period (s) of a group, with its measured factor; ``merged``: storage includes CPU."""

@@ -62,6 +62,11 @@ class ThroughputTable:
         """Make a table of one-GPU jobs from model → GPU type → steps per second."""
         return cls({(model, 1): dict(row) for model, row in single.items()}, reference, pairs or {})
 
+    @property
+    def reads_nodes(self) -> bool:
+        """Whether rates depend on the nodes of a gang."""
+        return self.server_gpus > 0
+
     @cached_property
     def gpu_types(self) -> tuple[str, ...]:
         """GPU types of the table, alphabetical."""

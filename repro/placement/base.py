@@ -128,7 +128,7 @@ def make(name: str, **settings: Any) -> Placement:
     Parameters
     ----------
     name : str
-        Such as ``yarn``, ``count``, ``random``, ``skew``, ``ilp``.
+        Such as ``yarn``, ``count``, ``random``, ``skew``, ``ilp``, ``liquid``.
     **settings
         Fields of the rule's dataclass; a ParamError names an unknown field.
 
@@ -138,6 +138,8 @@ def make(name: str, **settings: Any) -> Placement:
     Yarn(fallback='least-fragmented')
     """
     rule = placements[name]
-    names = [field.name for field in fields(rule)]
-    refuse_unknown(f"placement {name!r} has no setting", settings, names)
-    return rule(**settings)
+    # ``lambda`` is a keyword of Python, so its field is ``lambda_``
+    field_of = {field.name.rstrip("_"): field.name for field in fields(rule)}
+    named = {setting.rstrip("_"): value for setting, value in settings.items()}
+    refuse_unknown(f"placement {name!r} has no setting", named, field_of)
+    return rule(**{field_of[setting]: value for setting, value in named.items()})

@@ -23,10 +23,10 @@ class FirstFit:
         #: whether all nodes have one size, a power of two
         self._even = len(sizes) == 1 and all(map(_is_power_of_two, sizes))
         #: largest gang (GPUs) that `surely_fits` accepts; with several switches, the largest node
-        self._largest_gang = cluster.num_gpus if len(cluster.switches) == 1 else max(sizes)
+        self._largest_gang = cluster.num_gpus if len(cluster.racks.members) == 1 else max(sizes)
         self._switches = [
             _Switch([cluster.nodes[node].gpus for node in members])
-            for members in cluster.switches.values()
+            for members in cluster.racks.members
         ]
         self._counts_only = gangs is not None and self.surely_fits(gangs, 0)
 

@@ -80,7 +80,7 @@ class NodeResources:
     Parameters
     ----------
     cluster : Cluster
-        Nodes under one switch are a rack. `Node.domain` gives the domain of a node's rack.
+        `Cluster.racks` has the rack and the domain of each node.
     idle : sequence of int, optional
         Idle GPUs of each node. Default: ``node.gpus``, the GPUs that jobs can get. ``node.total``
         also counts GPUs that jobs outside the trace use.
@@ -95,15 +95,16 @@ class NodeResources:
     """
 
     def __init__(self, cluster: Cluster, idle: Sequence[int] | None = None) -> None:
-        nodes = cluster.nodes
-        self.total = np.array([node.total for node in nodes], dtype=float)
-        self.idle = np.array([node.gpus for node in nodes] if idle is None else idle, np.int64)
-        racks = [(node.domain, node.switch) for node in nodes]
-        # Number of each node's domain and rack, and how many nodes these have.
-        self.domain, self._domain_sizes = _groups([domain for domain, _ in racks])
-        self.rack, self._rack_sizes = _groups(racks)
-        self.gpu_mem_mb = np.array([node.gpu_mem_mb for node in nodes])
-        self.link_mb_s = np.array([node.bandwidth_mb_s for node in nodes])
+        limits = cluster.limits
+        self.total = limits.total
+        self.idle = np.array(limits.gpus if idle is None else idle, np.int64)
+        racks = cluster.racks
+        self.domain = racks.domain
+        self.rack = racks.rack
+        self._domain_sizes = racks.domain_sizes
+        self._rack_sizes = racks.rack_sizes
+        self.gpu_mem_mb = limits.gpu_mem_mb
+        self.link_mb_s = limits.bandwidth_mb_s.copy()
 
     @property
     def used(self) -> Floats:
@@ -252,13 +253,6 @@ class NodeResources:
             self.allocate([node], gang)
         self.free(tasks, gang)
         return tuple(tasks)
-
-
-def _groups(keys: Sequence[object]) -> tuple[Ints, Floats]:
-    """Group of every node and number of nodes in it, both of shape (nodes,)."""
-    numbers: dict[object, int] = {}
-    group = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
-    return group, np.bincount(group)[group].astype(float)
 
 
 @njit(allocates=True)

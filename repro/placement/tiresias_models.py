@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean
 
 import pandas as pd
@@ -12,6 +13,7 @@ from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.records import Nodes
 from repro.perf.overhead import CheckpointOverhead
+from repro.perf.slowdown import Slowdown, tiresias_slowdown
 
 #: Mean seconds to resume a preempted job: the published 57.1 to 62.1 s per preemption (section
 #: 5.2.4) minus the mean pause of 10.4 s (Figure 4). Figure 5 plots the time to resume by model, but
@@ -39,9 +41,12 @@ class SpreadSlowdown:
     def speed(self, model: str | None, gpus: float, machines: int) -> float:
         """Rate of a gang on a number of machines."""
         needed = math.ceil(gpus / self.gpus_per_node)
-        if machines <= needed or model is None:
-            return 1.0
-        return self.relative_speed.get(model, 1.0)
+        return self._slowdown.speed(model, more_nodes=machines > needed, more_racks=False)
+
+    @cached_property
+    def _slowdown(self) -> Slowdown:
+        """The same rates for gangs on any cluster."""
+        return Slowdown(speed_by_model=self.relative_speed)
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
         """Rate of a single job."""
@@ -72,4 +77,4 @@ def checkpoint_overhead(resume_s: float = RESUME_S) -> CheckpointOverhead:
 
 def spread_slowdown(gpus_per_node: int) -> SpreadSlowdown:
     """Rates of the ten models for a gang on more machines than it needs."""
-    return SpreadSlowdown(MODELS.column("random_speed"), gpus_per_node)
+    return SpreadSlowdown(tiresias_slowdown().speed_by_model, gpus_per_node)

@@ -54,7 +54,7 @@ class YarnPlacer(Placer):
         self.idle = [node.gpus for node in cluster.nodes]
         self.groups: list[NodeSet] = []
         self._group_of: dict[int, NodeSet] = {}
-        for members in cluster.switches.values():
+        for members in cluster.racks.members:
             self.groups.append(NodeSet(members, self.idle))
             self._group_of.update(dict.fromkeys(members, self.groups[-1]))
         self._fallback = fallback

@@ -126,6 +126,13 @@ def load(
     return frame
 
 
+def has_format(path: str | Path) -> bool:
+    """Whether the columns of a file are those of a format of traces, whatever its values."""
+    document = Document.read(Path(path), is_trace=True)
+    header = header_of(document)[1]
+    return "num_gpus" in header or bool(_fitting_formats(document, header))
+
+
 def _format_of(document: Document) -> str:
     """``repro`` if the header has the columns of the package's own format.
 

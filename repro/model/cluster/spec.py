@@ -8,11 +8,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from repro.base.errors import ParamError
 from repro.model.cluster.files import read_nodes
 from repro.model.cluster.node import MAX_GPUS_PER_NODE, MAX_NODES, Node
+from repro.model.cluster.topology import (
+    NodeLimits,
+    Racks,
+    is_one_rack,
+    limits_of,
+    one_rack,
+    racks_of,
+    tree_of,
+)
 
 MAX_TYPE_NAME = 100
 FILE_SUFFIXES = (".csv", ".yaml", ".yml")
@@ -66,12 +75,39 @@ class Cluster:
         return counts
 
     @cached_property
+    def topology(self) -> Any:
+        """Tree of domains, racks and nodes, a `networkx.DiGraph`.
+
+        `repro.model.cluster.topology.tree_of` names its nodes and their attributes.
+        """
+        return tree_of(self.nodes)
+
+    @cached_property
+    def racks(self) -> Racks:
+        """Rack and domain of each node, as arrays read once from `topology`.
+
+        A cluster of one rack has no tree to read, so its `topology` is not made.
+        """
+        if is_one_rack(self.nodes):
+            return one_rack(self.num_nodes)
+        return racks_of(self.topology)
+
+    @cached_property
+    def limits(self) -> NodeLimits:
+        """GPUs, memory of a GPU and link of each node, as arrays."""
+        return limits_of(self.nodes)
+
+    @cached_property
     def switches(self) -> dict[int, tuple[int, ...]]:
-        """Indices of the nodes under each switch, both in ascending order."""
-        nodes: dict[int, list[int]] = {}
-        for index, node in enumerate(self.nodes):
-            nodes.setdefault(node.switch, []).append(index)
-        return {switch: tuple(nodes[switch]) for switch in sorted(nodes)}
+        """Indices of the nodes under switches of each number, both in ascending order.
+
+        Several domains may have a switch of one number. `racks` tells their racks apart.
+        """
+        nodes: dict[int, tuple[int, ...]] = {}
+        for members in self.racks.members:
+            switch = self.nodes[members[0]].switch
+            nodes[switch] = tuple(sorted(nodes.get(switch, ()) + members))
+        return nodes
 
     def without_types(self) -> Cluster:
         """The same nodes with GPUs of no type.

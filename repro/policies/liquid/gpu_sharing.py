@@ -40,6 +40,9 @@ class ByUtilisation:
     #: measured throughputs of a pair take the place of this model (`repro.perf.OnTypes`)
     yields_to_pairs: ClassVar[bool] = True
 
+    #: rates are the same on any nodes
+    reads_nodes: ClassVar[bool] = False
+
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
         """Rate of every member, relative to running alone."""
         if len(run.jobs) == 1:

@@ -21,6 +21,7 @@ stage that ends early does so for the network stage. The iteration time is
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 from repro.base.errors import PolicyError, TraceError
 from repro.model.decision import Run
@@ -67,6 +68,9 @@ class Sharing:
     An opportunistic job takes tau seconds per iteration, see the module. A job without hosts runs
     at nominal speed. Only hosts and jobs with hosts need stage times and ``iteration_time``.
     """
+
+    #: rates are the same on any nodes
+    reads_nodes: ClassVar[bool] = False
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
         """Rate of a single job."""

@@ -593,6 +593,7 @@ NAMES = (
     "policies",
     "new-policy",
     "trace",
+    "cluster",
     "course",
 )
 

@@ -276,3 +276,59 @@ def test_lambda_is_a_parameter_of_runs_and_listed(capsys):
     assert main(["policies", "--json"]) == 0
     rows = {row["name"]: row["parameters"] for row in json.loads(capsys.readouterr().out)}
     assert rows["liquid"]["lambda"] == "0.5"
+
+
+TRACE = "job_id,submit_time,duration,num_gpus,num_ps,model,batch_size,iterations,gpu_mem_mb"
+TRACE_JOBS = ["b,5,10,5,1,resnet50,12,260,", "a,0,10,3,1,vgg16,12,260,4000"]
+
+
+def test_a_trace_is_placed_in_order_of_arrival_like_a_table(place):
+    options = {"policy": "liquid"}
+    told = report(place, "--times", "t4", head=TRACE, jobs=TRACE_JOBS, **options)
+    table = ["a,1,2,,vgg16,12,250", "b,1,4,,resnet50,12,250"]
+    assert told["jobs"] == report(place, "--times", "t4", jobs=table, **options)["jobs"]
+    assert told["ignored"] == {"file_columns": ["duration"]}
+
+
+def test_a_trace_needs_no_number_of_servers(place):
+    head = "job_id,submit_time,duration,num_gpus"
+    told = report(place, head=head, jobs=["a,0,1,3", "b,0,1,1"], policy="liquid")
+    table = report(place, head=BARE, jobs=["a,1,2", "b,0,1"], policy="liquid")
+    assert told["jobs"] == table["jobs"]
+
+
+def test_formats_and_generators_of_traces(place, capsys, tmp_path):
+    head = "job_id,num_gpu,submit_time,duration"
+    told = report(place, "--format", "tiresias", head=head, jobs=["0,4,0,60"], policy="liquid")
+    assert len(told["jobs"][0]["tasks"]) == 4
+    words = ["place", "--cluster", "20x4", "--policy", "liquid", "--json"]
+    assert main([*words, "--jobs", "liquid-batch-jobs", "--times", "t4", "--seed", "2"]) == 0
+    out, err = capsys.readouterr()
+    assert all(job["run_s"] > 0 for job in json.loads(out)["jobs"])
+    assert "--seed" not in err
+
+
+@pytest.mark.parametrize(
+    ("head", "jobs", "options", "line"),
+    [
+        (TRACE, ["a,0,10,2,3,vgg16,12,260,"], (), "jobs.csv:num_ps: job 'a' has 3 parameter"),
+        ("job_id,num_gpus", ["a,2"], (), "submit_time"),
+        ("job_id,num_gpu,submit_time,duration", ["0,4,0,60"], (), "--format tiresias"),
+        ("job_id,submit_time,duration,num_gpus", ["a,0,1,99"], (), "has 99 containers"),
+        (
+            "job_id,submit_time,duration,num_gpus",
+            ["a,0,1,2"],
+            ("--times", "t4"),
+            "--times needs the column model, batch_size, iterations",
+        ),
+    ],
+)
+def test_a_trace_that_cannot_be_placed(place, head, jobs, options, line):
+    code, out, err = place(*options, head=head, jobs=jobs, policy="liquid")
+    assert (code, out) == (2, "")
+    assert line in err and err.count("\n") == 1
+
+
+def test_plans_are_columns_of_tables_only(place):
+    code, _, err = place(head=TRACE, jobs=TRACE_JOBS)
+    assert code == 2 and "a trace has no column tasks; for --policy 'given' give a table" in err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from repro.cli.app import main
@@ -172,3 +173,55 @@ def test_job_sizes_of_another_trace_are_said(simulated, policy):
     assert "history of job sizes: tiresias-history-1000, not this trace" in done.err
     own = simulated(HEAD + "1,0,10,1\n", "--set", "history=10,20", policy=policy)
     assert own.code == 0 and "history" not in own.err
+
+
+# slow-down and placement -------------------------------------------------------------------------
+
+
+def slowed(tmp_path, capsys, *options):
+    path = tmp_path / "spread.csv"
+    path.write_text(
+        "job_id,submit_time,duration,num_gpus,model\na,0,100,3,vgg16\nb,0,100,3,vgg16\n"
+        "c,1,73,2,vgg16\n"
+    )
+    words = ["simulate", "--trace", str(path), "--cluster", "2x4", "--policy", "srtf", "--json"]
+    code = main([*words, *options])
+    return code, *capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("options", "end"), [(["2"], 147), (["node=2,rack=3"], 147), (["tiresias"], 101), (["1"], 74)]
+)
+def test_slow_down_of_spread_gangs(tmp_path, capsys, options, end):
+    jobs = tmp_path / "out.csv"
+    code, _, _ = slowed(tmp_path, capsys, "--slowdown", *options, "--out", str(jobs))
+    assert code == 0
+    ends = pd.read_csv(jobs)["end_time"].tolist()
+    assert ends == pytest.approx([100, 100, end])
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (["--slowdown", ""], "--slowdown: is empty"),
+        (["--slowdown", "x"], "'x' is no number; give a factor such as 1.3"),
+        (["--slowdown", "2", "--placement", "count"], "placement 'count' chooses no nodes"),
+        (["--slowdown", "2", "--placement-sensitive"], "both slow spread gangs; give one"),
+        (["--placement", "liquid:lambda"], "expected NAME:K=V,K=V"),
+        (["--placement", "liquid:lambda=3"], "lambda is 3"),
+        (["--placement", "liquid:mu=3"], "placement 'liquid' has no setting 'mu'"),
+    ],
+)
+def test_bad_slow_downs_and_placements(tmp_path, capsys, options, line):
+    code, out, err = slowed(tmp_path, capsys, *options)
+    assert (code, out) == (2, "")
+    assert line in err and err.count("\n") == 1
+
+
+def test_settings_of_a_placement(tmp_path, capsys):
+    options = ["--placement", "liquid:lambda=0.3,drop=always", "--slowdown", "2"]
+    code, out, _ = slowed(tmp_path, capsys, *options)
+    assert code == 0
+    code, out, err = slowed(tmp_path, capsys, "--placement", "skew")
+    assert "placement 'skew' changes no speed and no start in this run" in err
+    assert err.count("\n") <= 2 and json.loads(out)["notes"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -11,7 +12,9 @@ import pytest
 import repro
 from repro.base.errors import ParamError, PolicyError, TraceError
 from repro.cli import app
+from repro.model.policy import Order
 from repro.perf.throughput import ThroughputTable
+from repro.testing import small_trace
 
 N = 14
 MODELS = np.array(["VGG16", "ResNet50", "AlexNet"])[np.arange(N) % 3]
@@ -301,3 +304,52 @@ def test_names_of_columns_cannot_steer_a_terminal(tmp_path, run_cli):
     words = ["--format", "repro", "--cluster", "2x4", "--policy", "srtf"]
     done = run_cli("simulate", "--trace", jobs, *words)
     assert "\x1b" not in done.err and r"a\x1b]0;b" in done.err
+
+
+# a placement without effect ----------------------------------------------------------------------
+
+NO_EFFECT = "changes no speed and no start in this run"
+
+
+def _sleep(engine):
+    yield engine.env.timeout(1.0)
+
+
+def notes_under(policy, *, cluster="2x4", **options):
+    return repro.simulate(small_trace(), cluster, policy, **options).summary()["notes"]
+
+
+@pytest.mark.parametrize("placement", ["yarn", "skew", "random", "ilp", "liquid"])
+@pytest.mark.parametrize("policy", ["srtf", "las-2d", "gavel-las", "max-min"])
+def test_a_placement_that_changes_no_speed_is_told(policy, placement):
+    notes = notes_under(policy, placement=placement)
+    assert [NO_EFFECT in note for note in notes].count(True) == 1
+    assert f"placement {placement!r}" in next(note for note in notes if NO_EFFECT in note)
+    plain = repro.simulate(small_trace(), "2x4", policy).jobs
+    placed = repro.simulate(small_trace(), "2x4", policy, placement=placement).jobs
+    # the compiled loop of max-min rounds differently, and adds columns
+    pd.testing.assert_frame_equal(plain[placed.columns], placed, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("policy", "options"),
+    [
+        ("srtf", {}),
+        ("srtf", {"placement": "count"}),
+        ("srtf", {"placement": "yarn", "slowdown": 1.3}),
+        # fragments can keep a gang waiting
+        ("yarn-cs", {"placement": "yarn"}),
+        ("srtf", {"placement": "yarn", "processes": [_sleep]}),
+    ],
+)
+def test_a_placement_with_an_effect_or_not_asked_for_is_not(policy, options):
+    assert not any(NO_EFFECT in note for note in notes_under(policy, **options))
+
+
+def test_a_policy_that_reads_nodes_is_not_told():
+    @dataclasses.dataclass(frozen=True)
+    class Emptiest(Order):
+        def key(self, view, job):
+            return view.idle_gpus[0], job
+
+    assert not any(NO_EFFECT in note for note in notes_under(Emptiest(), placement="yarn"))

@@ -17,6 +17,7 @@ SETTINGS = {
     "random": {},
     "skew": {"skew": SKEWS},
     "ilp": {"skew": SKEWS, "model_mb": MODELS},
+    "liquid": {"lambda": 0.3},
 }
 
 clusters = st.one_of(

@@ -72,12 +72,13 @@ def test_the_compiled_run_equals_that_of_the_engine(cluster, begin, slice_s, siz
     compiled = simulate(trace, cluster, policy, rules="tiresias")
     use_engine(monkeypatch)
     engine = simulate(trace, cluster, policy, rules="tiresias")
-    pd.testing.assert_frame_equal(compiled.jobs, engine.jobs)
+    pd.testing.assert_frame_equal(compiled.jobs, engine.jobs, check_exact=True)
     order = ["job_id", "start"]
     pd.testing.assert_frame_equal(
         compiled.intervals.sort_values(order, ignore_index=True),
         engine.intervals.sort_values(order, ignore_index=True),
         check_dtype=False,
+        check_exact=True,
     )
     assert compiled.jobs["end_time"].notna().all()
 

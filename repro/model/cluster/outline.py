@@ -1,0 +1,172 @@
+"""Outline of a cluster: its tree with equal nodes and equal racks counted instead of listed."""
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from repro.model.cluster.spec import Cluster
+from repro.model.cluster.topology import ROOT, of_kind
+
+#: Racks of a domain that are listed; of more racks, neighbours with equal nodes become one entry.
+MOST_RACKS = 16
+#: Entries that are listed under one entry; the last stands for all others.
+MOST_ENTRIES = 40
+
+
+class EqualNodes(NamedTuple):
+    """A number of equal nodes of a rack. Memory and link of a node may be infinite."""
+
+    number: int
+    gpus: int
+    gpu_type: str | None
+    used: int
+    gpu_mem_mb: float
+    bandwidth_mb_s: float
+
+    @property
+    def label(self) -> str:
+        """Such as ``8 nodes x 4 v100``."""
+        return f"{counted(self.number, 'node')} x {self.of_one}"
+
+    @property
+    def of_one(self) -> str:
+        """GPUs and limits of one node, such as ``4 v100, 16,000 MB per GPU``."""
+        unit = "GPU" if self.gpus == 1 else "GPUs"
+        text = f"{self.gpus} {self.gpu_type or unit}"
+        if self.used:
+            text += f" ({self.used} more in use)"
+        if self.gpu_mem_mb < math.inf:
+            text += f", {self.gpu_mem_mb:,.0f} MB per GPU"
+        if self.bandwidth_mb_s < math.inf:
+            text += f", {self.bandwidth_mb_s:,.0f} MB/s"
+        return text
+
+
+class Rack(NamedTuple):
+    """Nodes under one switch, with the number of the switch."""
+
+    switch: int
+    nodes: tuple[EqualNodes, ...]
+
+
+class Domain(NamedTuple):
+    """Racks of a domain."""
+
+    number: int
+    racks: tuple[Rack, ...]
+
+
+def domains_of(cluster: Cluster) -> tuple[Domain, ...]:
+    """Domains of a cluster with their racks and equal nodes, read from `Cluster.topology`."""
+    tree = cluster.topology
+    return tuple(
+        Domain(
+            tree.nodes[domain]["number"],
+            tuple(_rack(tree, rack) for rack in tree.successors(domain)),
+        )
+        for domain in of_kind(tree, "domain")
+    )
+
+
+def _rack(tree: Any, rack: Any) -> Rack:
+    """Switch of a rack and its nodes, equal nodes counted."""
+    counts = Counter(
+        tuple(tree.nodes[node][name] for name in EqualNodes._fields[1:])
+        for node in tree.successors(rack)
+    )
+    nodes = tuple(EqualNodes(number, *values) for values, number in counts.items())
+    return Rack(tree.nodes[rack]["switch"], nodes)
+
+
+def outline_of(cluster: Cluster, *, most_nodes: int = 0, merge_single: bool = False) -> Any:
+    """Outline of a cluster as a tree of a few labelled entries, a `networkx.DiGraph`.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The cluster.
+    most_nodes : int
+        Largest number of nodes that are listed one by one; more are counted by rack.
+    merge_single : bool
+        Give a rack of equal nodes one entry, such as ``rack 0: 8 nodes x 4 v100``.
+
+    Returns
+    -------
+    networkx.DiGraph
+        The root is `ROOT`, other entries are numbers. Attributes: ``label``, ``kind`` (root,
+        domain, rack, node) and ``gpu_type`` of nodes. Domains are left out if there is one.
+    """
+    tree = cluster.topology
+    outline = tree.__class__()
+    total = f"{cluster}: {counted(cluster.num_nodes, 'node')}, {counted(cluster.num_gpus, 'GPU')}"
+    outline.add_node(ROOT, kind="root", label=total, gpu_type=None)
+    numbers = itertools.count()
+
+    def add(parent: Any, kind: str, label: str, gpu_type: str | None = None) -> int:
+        number = next(numbers)
+        outline.add_node(number, kind=kind, label=label, gpu_type=gpu_type)
+        outline.add_edge(parent, number)
+        return number
+
+    def add_nodes(entry: int, nodes: Iterable[EqualNodes]) -> None:
+        for equal in nodes:
+            add(entry, "node", equal.label, equal.gpu_type)
+
+    one_by_one = cluster.num_nodes <= most_nodes
+    domains = domains_of(cluster)
+    for domain in domains:
+        parent: Any = ROOT
+        if len(domains) > 1:
+            size = counted(tree.nodes["domain", domain.number]["gpus"], "GPU")
+            parent = add(ROOT, "domain", f"domain {domain.number}: {size}")
+        runs = _runs(domain.racks)
+        for run in runs[:MOST_ENTRIES]:
+            name = f"rack {run[0].switch}"
+            each = ""
+            if len(run) > 1:
+                name = f"racks {run[0].switch} to {run[-1].switch}"
+                each = "each "
+            nodes = run[0].nodes
+            if merge_single and len(nodes) == 1:
+                add(parent, "rack", f"{name}: {each}{nodes[0].label}", nodes[0].gpu_type)
+                continue
+            size = f": {each}{counted(sum(equal.number for equal in nodes), 'node')}"
+            # the one entry below has the number of nodes
+            if len(nodes) == 1 and not one_by_one:
+                size = f", {each}".rstrip(" ,")
+            entry = add(parent, "rack", f"{name}{size}")
+            if not one_by_one:
+                add_nodes(entry, nodes[:MOST_ENTRIES])
+                continue
+            for index in tree.successors(("rack", domain.number, run[0].switch)):
+                values = (tree.nodes[index][field] for field in EqualNodes._fields[1:])
+                node = EqualNodes(1, *values)
+                add(entry, "node", f"node {index}: {node.of_one}", node.gpu_type)
+        if hidden := sum(map(len, runs[MOST_ENTRIES:])):
+            add(parent, "rack", f"{counted(hidden, 'rack')} more")
+    return outline
+
+
+def _runs(racks: Sequence[Rack]) -> list[list[Rack]]:
+    """Racks one by one, or runs of neighbours with equal nodes and successive switches if many."""
+    if len(racks) <= MOST_RACKS:
+        return [[rack] for rack in racks]
+    runs: list[list[Rack]] = []
+    for rack in racks:
+        last = runs[-1][-1] if runs else None
+        if last and last.nodes == rack.nodes and last.switch + 1 == rack.switch:
+            runs[-1].append(rack)
+        else:
+            runs.append([rack])
+    return runs
+
+
+def counted(count: int, noun: str) -> str:
+    """Number and noun.
+
+    >>> counted(1, "node"), counted(1200, "GPU")
+    ('1 node', '1,200 GPUs')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
