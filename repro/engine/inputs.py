@@ -9,6 +9,8 @@ from repro.engine.setup import Setup
 from repro.files import public
 from repro.model.policy import Policy
 from repro.model.share_policy import share_traits
+from repro.perf.model_names import stand_in_note
+from repro.perf.parameter_server import PlanTimes
 from repro.perf.speedup import SpeedUp
 from repro.perf.throughput import ThroughputTable
 from repro.trace.history import PUBLIC_SAMPLE, is_stand_in
@@ -79,11 +81,25 @@ def notes(setup: Setup, trace: pd.DataFrame, rules: str) -> list[str]:
     baseline = policy.baseline
     if baseline and baseline.equals(policy, trace, modelled=_has_model(setup)):
         lines.append(baseline.note(policy.name))
+    lines += _note_on_relatives(setup)
     lines += _note_on_history(policy, trace)
     lines += note_on_clock(setup.table.clock_start_s)
     if setup.settings.rules.whole_seconds:
         lines += _note_on_zero_durations(trace, rules)
     return lines
+
+
+def _note_on_relatives(setup: Setup) -> list[str]:
+    """Note on models of the trace whose values in the performance model are of a relative."""
+    perf = setup.settings.perf
+    models = setup.table.uncounted_models
+    if isinstance(perf, ThroughputTable) and setup.cluster.gpu_types:
+        return stand_in_note("gavel", models)
+    if isinstance(perf, SpeedUp) and perf.names:
+        return stand_in_note("pcs", models)
+    if isinstance(perf, PlanTimes):
+        return stand_in_note("liquid", models)
+    return []
 
 
 def note_on_clock(clock_start_s: float) -> list[str]:
@@ -135,7 +151,7 @@ def _has_model(setup: Setup) -> bool:
         return bool(perf.pairs)
     models = setup.table.uncounted_models
     if isinstance(perf, SpeedUp):
-        return any(model in perf.curves for model in models)
+        return any(map(perf.covers, models))
     return perf is not None
 
 

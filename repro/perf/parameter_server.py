@@ -15,6 +15,7 @@ from repro.files.tables import ModelTable
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.records import Nodes
+from repro.perf.model_names import name_in
 
 #: Names of the performance models of `named`.
 TIMES = ("measured", "k80", "t4")
@@ -34,7 +35,12 @@ def pattern(tasks: Sequence[int], num_ps: int = 1) -> str:
 
 
 class PlanTimes:
-    """Model of the run time of a placement plan. It replaces the duration in the trace."""
+    """Model of the run time of a placement plan. It replaces the duration in the trace.
+
+    A trace with the column ``iteration_time`` has the pace of each job, of which its duration is
+    made. The duration then is the run time with all tasks on one node, and other plans are slower
+    by the ratio of the two run times of the model.
+    """
 
     #: whether run times do not depend on batch size and iterations
     sizeless: ClassVar[bool] = False
@@ -56,7 +62,7 @@ class PlanTimes:
     ) -> float: ...
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Duration in the trace over the run time of the plan, for a single job."""
+        """Duration over the run time of the plan, for a single job."""
         job = run.jobs[0]
         if len(run.jobs) > 1 or not run.tasks:
             raise ParamError(
@@ -73,6 +79,10 @@ class PlanTimes:
             iterations = _needed(table, job, "iterations")
         model = table.named_models("a model of run times")[job]
         seconds = self.run_s(model, run.tasks, batch, iterations, num_ps)
+        if table.has("iteration_time"):
+            table.read.add("iteration_time")
+            on_one_node = (0,) * len(run.tasks)
+            return [self.run_s(model, on_one_node, batch, iterations, num_ps) / seconds]
         return [table.duration[job] / seconds]
 
 
@@ -87,7 +97,7 @@ class MeasuredPlans(PlanTimes):
     def _run_s(
         self, model: str, tasks: Sequence[int], num_ps: int, batch: float, iterations: float
     ) -> float:
-        row = self.seconds.get(model, {})
+        row = self.seconds.get(model) or self.seconds.get(name_in("liquid", model) or "", {})
         plan = pattern(tasks, num_ps)
         if plan not in row:
             raise ParamError(
@@ -173,8 +183,9 @@ class IterationModel(PlanTimes):
         return self._model(model).fixed_s + iterations * per_iteration
 
     def _model(self, model: str) -> TrainedModel:
-        refuse_unknown("no iteration model for", [model], self.models)
-        return self.models[model]
+        name = model if model in self.models else name_in("liquid", model) or model
+        refuse_unknown("no iteration model for", [name], self.models)
+        return self.models[name]
 
 
 def named(name: str) -> PlanTimes:

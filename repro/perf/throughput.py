@@ -16,6 +16,8 @@ from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.records import Nodes
 from repro.model.speeds import NEEDS_MODEL
+from repro.perf.iteration_times import iteration_s
+from repro.perf.model_names import name_in
 
 Row = Mapping[str, float]
 #: GPU type to the steps/s of the first and of the second model.
@@ -32,6 +34,12 @@ class ThroughputTable:
     Two jobs of equal demand may share their GPUs if the table has the pair; larger groups are
     refused. Some policies have a parameter of this class, by default the table of the run. Gavel,
     OSDI 2020, section 3.
+
+    A table of Gavel's job types also has the models of the map of names (`repro.perf.model_names`).
+    On the reference type an iteration of such a model takes the time of
+    `repro.perf.iteration_times`; the other types have the ratios of the table. A gang size that the
+    table lacks has the ratios of the widest smaller gang that can run on the reference type, and,
+    without a time of an iteration, its steps/s in proportion to the GPUs. It shares no GPUs.
 
     Examples
     --------
@@ -70,7 +78,7 @@ class ThroughputTable:
 
     def steps_per_s(self, model: str | None, gpus: int, gpu_type: str | None) -> float:
         """Throughput of a gang of ``gpus`` GPUs of one type (steps/s)."""
-        row = self.rows.get((str(model), gpus))
+        row = self._row(str(model), gpus)
         if row is None:
             raise self._no_row(str(model), gpus)
         if gpu_type is None:
@@ -154,7 +162,7 @@ class ThroughputTable:
                 f"a throughput table has pairs, not groups of {len(models)} jobs; give a policy "
                 "that shares GPUs between two jobs at most"
             )
-        first_row = self.rows.get((str(models[0]), widths[0]), {})
+        first_row = self._row(str(models[0]), widths[0]) or {}
         type_name = gpu_type
         if spread and f"{gpu_type}{UNCONSOLIDATED}" in first_row:
             type_name = f"{gpu_type}{UNCONSOLIDATED}"
@@ -200,7 +208,75 @@ class ThroughputTable:
         if row is not None:
             return row.get(gpu_type)
         speeds = self.pairs.get((model_b, model_a, width), {}).get(gpu_type)
-        return None if speeds is None else (speeds[1], speeds[0])
+        if speeds is not None:
+            return speeds[1], speeds[0]
+        own_a = self._own_name(model_a)
+        own_b = self._own_name(model_b)
+        if (own_a, own_b) == (model_a, model_b):
+            return None
+        speeds = self._pair(own_a, own_b, width, gpu_type)
+        if speeds is None:
+            return None
+        return speeds[0] * self._factor(model_a, width), speeds[1] * self._factor(model_b, width)
+
+    def _row(self, model: str, gpus: int) -> Row | None:
+        """Steps/s by GPU type of a gang; None for a model or a gang size that the table lacks."""
+        row = self.rows.get((model, gpus))
+        if row is not None:
+            return row
+        key = (model, gpus)
+        if key not in self._mapped_rows:
+            self._mapped_rows[key] = self._mapped_row(model, gpus)
+        return self._mapped_rows[key]
+
+    def _mapped_row(self, model: str, gpus: int) -> Row | None:
+        """Steps/s of a model of the map of names, in proportion to a gang of the table."""
+        width = self._measured_width(model, gpus)
+        if width is None:
+            return None
+        factor = self._factor(model, gpus)
+        own_row = self.rows[self._own_name(model), width]
+        return {gpu_type: speed * factor for gpu_type, speed in own_row.items()}
+
+    def _factor(self, model: str, gpus: int) -> float:
+        """Steps/s of a model of the map over those of its row in the table."""
+        width = self._measured_width(model, gpus)
+        if width is None:
+            return 1.0
+        seconds = iteration_s(model, gpus)
+        if seconds is None:
+            return gpus / width
+        on_reference = self.rows[self._own_name(model), width].get(self.reference, 0.0)
+        return 1.0 / (seconds * on_reference) if on_reference > 0 else 1.0
+
+    def _own_name(self, model: str) -> str:
+        """Name of a model in the table."""
+        if model in self._models:
+            return model
+        return name_in("gavel", model) or model
+
+    def _measured_width(self, model: str, gpus: int) -> int | None:
+        """Widest gang of the table, of at most ``gpus`` GPUs, for a model of the map of names.
+
+        A gang that can run on the reference type has precedence. None: the model is none of the
+        map, or the table lacks it.
+        """
+        name = self._own_name(model)
+        if name == model:
+            return None
+        widths = [width for own, width in self.rows if own == name and width <= gpus]
+        able = [width for width in widths if self.rows[name, width].get(self.reference, 0.0) > 0]
+        return max(able or widths, default=None)
+
+    @cached_property
+    def _models(self) -> frozenset[str]:
+        """Models of the table, under their names there."""
+        return frozenset(model for model, _ in self.rows)
+
+    @cached_property
+    def _mapped_rows(self) -> dict[tuple[str, int], Row | None]:
+        """Rows so far of models under the names of the map."""
+        return {}
 
     @cached_property
     def _rates(self) -> dict[object, tuple[float, ...]]:

@@ -11,6 +11,7 @@ from repro.files.tables import ModelTable
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.records import Nodes
+from repro.perf.model_names import with_mapped_names
 from repro.perf.overhead import CheckpointOverhead
 
 #: Mean seconds to resume a preempted job: the published 57.1 to 62.1 s per preemption (section
@@ -61,15 +62,20 @@ def tiresias_models() -> pd.DataFrame:
     return MODELS.frame.set_index("model")
 
 
+def by_name(column: str) -> dict[str, float]:
+    """Column of the table by model, also under the names of `repro.perf.model_names`."""
+    return with_mapped_names("tiresias", MODELS.column(column))
+
+
 def checkpoint_overhead(resume_s: float = RESUME_S) -> CheckpointOverhead:
     """Preemption cost of the ten models; an unlisted model has their mean pause.
 
     ``resume_s`` is the time to resume a preempted job (s), equal for all models.
     """
-    pauses = MODELS.column("pause_s")
-    return CheckpointOverhead(pauses, resume_s, fmean(pauses.values()))
+    mean_pause_s = fmean(MODELS.column("pause_s").values())
+    return CheckpointOverhead(by_name("pause_s"), resume_s, mean_pause_s)
 
 
 def spread_slowdown(gpus_per_node: int) -> SpreadSlowdown:
     """Rates of the ten models for a gang on more machines than it needs."""
-    return SpreadSlowdown(MODELS.column("random_speed"), gpus_per_node)
+    return SpreadSlowdown(by_name("random_speed"), gpus_per_node)

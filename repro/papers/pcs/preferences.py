@@ -185,7 +185,7 @@ class Preferences:
             raise ParamError("no preference yet; call set_preference first")
         work = self._work()
         models = self.train.get("model")
-        linear = models is None or not models.isin(list(self._curves.curves)).any()
+        linear = models is None or not any(map(self._curves.covers, models))
         code = encoding(work, heuristics=heuristics, linear=linear)
         rows: list[dict[str, Any]] = []
 
