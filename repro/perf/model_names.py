@@ -61,7 +61,7 @@ def name_in(table: str, model: object) -> str | None:
 
 def with_mapped_names(table: str, values: Mapping[str, T]) -> dict[str, T]:
     """Values of a table by the names of the table, and by those of the map besides."""
-    names = {name: mapped.names.get(table) for name, mapped in mapped_models().items()}
+    names = {name: mapped.names.get(table, "") for name, mapped in mapped_models().items()}
     mapped_values = {name: values[own] for name, own in names.items() if own in values}
     return mapped_values | dict(values)
 

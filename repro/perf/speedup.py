@@ -134,7 +134,9 @@ class SpeedUp:
 
     def _curve_up_to(self, model: str | None, gpus: int) -> tuple[float, ...] | None:
         """Curve of a model, to ``gpus`` GPUs at least if the model is one of ``names``."""
-        curve = None if model is None else self.curves.get(model)
+        if model is None:
+            return None
+        curve = self.curves.get(model)
         if curve is not None or model not in self.names:
             return curve
         curve = self.curves[self.names[model]]

@@ -122,7 +122,7 @@ def dress(
         for attribute in ("throughputs", "reference_gpu"):
             frame.attrs.pop(attribute, None)
     if "gavel" in tables:
-        frame.attrs |= provenance(throughputs, reference)
+        frame.attrs.update(provenance(throughputs, reference))
     note = _note(frame, tables, int(seed), shares, weighted=weights is not None)
     if needs_table and is_stand_in(throughputs):
         note += "; a synthetic stand-in takes the place of the throughput table"
@@ -182,9 +182,10 @@ def _profile(
 
 def _muri_profiles() -> dict[tuple[str, int], dict[str, float]]:
     """Times (s) of Muri's models, by model and number of GPUs."""
-    profiles = muri_profiles().set_index(["model", "num_gpus"])
-    times: dict[Any, dict[str, float]] = profiles[["iteration_time", *_STAGES]].to_dict("index")
-    return times
+    profiles = muri_profiles()
+    keys = zip(profiles["model"], profiles["num_gpus"], strict=True)
+    times = profiles[["iteration_time", *_STAGES]].to_dict("records")
+    return dict(zip(keys, times, strict=True))
 
 
 def _tables(models: str | Sequence[str]) -> tuple[str, ...]:
