@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -94,9 +95,9 @@ def dress(
     --------
     >>> jobs = {"job_id": [0, 1], "submit_time": 0, "duration": [600, 900], "num_gpus": [1, 3]}
     >>> dress(pd.DataFrame(jobs), "muri", seed=1)[["model", "iterations", "stage_gpu"]]
-      model  iterations  stage_gpu
-    0  gpt2      1408.0      0.410
-    1   a2c      1688.0      0.010
+                    model  iterations  stage_gpu
+    0            resnet18       770.0      0.110
+    1  shufflenet_v2_x1_0      1015.0      0.062
     """
     tables = _tables(models)
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
@@ -180,12 +181,14 @@ def _profile(
     return profile
 
 
+@cache
 def _muri_profiles() -> dict[tuple[str, int], dict[str, float]]:
     """Times (s) of Muri's models, by model and number of GPUs."""
     profiles = muri_profiles()
+    names = ["iteration_time", *_STAGES]
+    times = profiles[names].to_numpy(float).tolist()
     keys = zip(profiles["model"], profiles["num_gpus"], strict=True)
-    times = profiles[["iteration_time", *_STAGES]].to_dict("records")
-    return dict(zip(keys, times, strict=True))
+    return {key: dict(zip(names, row, strict=True)) for key, row in zip(keys, times, strict=True)}
 
 
 def _tables(models: str | Sequence[str]) -> tuple[str, ...]:
