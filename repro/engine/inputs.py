@@ -92,14 +92,10 @@ def notes(setup: Setup, trace: pd.DataFrame, rules: str) -> list[str]:
 def _note_on_relatives(setup: Setup) -> list[str]:
     """Note on models of the trace whose values in the performance model are of a relative."""
     perf = setup.settings.perf
-    models = setup.table.uncounted_models
-    if isinstance(perf, ThroughputTable) and setup.cluster.gpu_types:
-        return stand_in_note("gavel", models)
-    if isinstance(perf, SpeedUp) and perf.names:
-        return stand_in_note("pcs", models)
-    if isinstance(perf, PlanTimes):
-        return stand_in_note("liquid", models)
-    return []
+    if not isinstance(perf, ThroughputTable | SpeedUp | PlanTimes):
+        return []
+    models = {name for name in setup.table.uncounted_models if isinstance(name, str)}
+    return stand_in_note(perf.table_name, [name for name in models if perf.own_name(name) != name])
 
 
 def note_on_clock(clock_start_s: float) -> list[str]:

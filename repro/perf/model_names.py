@@ -53,26 +53,30 @@ def mapped_models() -> Mapping[str, MappedModel]:
     return _read(_MAP.path)
 
 
-def name_in(table: str, model: object) -> str | None:
-    """Name of a model of the map in a table of `TABLES`; None if it has none there."""
+def name_in(table: str, model: object) -> str:
+    """Name of a model of the map in a table of `TABLES`; empty if it has none there."""
     mapped = mapped_models().get(model) if isinstance(model, str) else None
-    return None if mapped is None else mapped.names.get(table)
+    return "" if mapped is None else mapped.names.get(table, "")
 
 
-def with_mapped_names(table: str, values: Mapping[str, T]) -> dict[str, T]:
+def further_names(table: str) -> dict[str, str]:
+    """Names of the map that differ from those of a table, each with the name in the table."""
+    names = {name: mapped.names.get(table) for name, mapped in mapped_models().items()}
+    return {name: own for name, own in names.items() if own is not None and own != name}
+
+
+def with_further_names(table: str, values: Mapping[str, T]) -> dict[str, T]:
     """Values of a table by the names of the table, and by those of the map besides."""
-    names = {name: mapped.names.get(table, "") for name, mapped in mapped_models().items()}
-    mapped_values = {name: values[own] for name, own in names.items() if own in values}
-    return mapped_values | dict(values)
+    mapped = {name: values[own] for name, own in further_names(table).items() if own in values}
+    return mapped | dict(values)
 
 
-def stand_in_note(table: str, models: Iterable[object]) -> list[str]:
-    """Line on the models whose values come from a relative in a table; no line without them."""
+def stand_in_note(table: str, models: Iterable[str]) -> list[str]:
+    """Line on the models of the map that have the values of a relative in a table, if any has."""
     known = mapped_models()
-    replaced = sorted({str(model) for model in models if model in known})
     pairs = [
         f"{name} as {known[name].names[table]}"
-        for name in replaced
+        for name in sorted(set(models))
         if table in known[name].stand_ins
     ]
     if not pairs:

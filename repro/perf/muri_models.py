@@ -45,7 +45,7 @@ def start_overhead(model: str, num_gpus: int) -> float:
     seconds = _overheads()
     name = model.lower()
     if (name, 1) not in seconds:
-        name = name_in("muri", model) or name
+        name = name_in("muri", name) or name
     if (name, 1) not in seconds:
         names = [label for label, gpus in seconds if gpus == 1]
         hint = f"{near(name, names)} (known: {', '.join(names)})"

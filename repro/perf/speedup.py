@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from repro.files.tables import ModelTable
 from repro.model.decision import Run
 from repro.model.jobs import MAX_GPUS_PER_JOB, JobTable
 from repro.model.records import Nodes
-from repro.perf.model_names import mapped_models
+from repro.perf.model_names import further_names
 
 #: Name of the curves of PCS's simulator.
 PUBLIC = "pcs-speedups"
@@ -63,15 +64,22 @@ class SpeedUp:
     (1.65, 2.5)
     """
 
+    #: table of the map of names
+    table_name: ClassVar[str] = "pcs"
+
     curves: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     strict: bool = False
     rounded: bool = False
     names: Mapping[str, str] = field(default_factory=dict)
     growth: float = 1.0
 
+    def own_name(self, model: str) -> str:
+        """Name of the curve of a model; the name itself if it has none."""
+        return model if model in self.curves else self.names.get(model, model)
+
     def covers(self, model: object) -> bool:
         """Whether a model has a curve."""
-        return model in self.curves or self.names.get(str(model)) in self.curves
+        return isinstance(model, str) and self.own_name(model) in self.curves
 
     def speed(self, model: str | None, gpus: float) -> float:
         """S(gpus), the speed-up over one GPU."""
@@ -136,10 +144,9 @@ class SpeedUp:
         """Curve of a model, to ``gpus`` GPUs at least if the model is one of ``names``."""
         if model is None:
             return None
-        curve = self.curves.get(model)
-        if curve is not None or model not in self.names:
+        curve = self.curves.get(self.own_name(model))
+        if curve is None or model in self.curves:
             return curve
-        curve = self.curves[self.names[model]]
         end = len(curve)
         further = (curve[-1] * (count / end) ** self.growth for count in range(end + 1, gpus + 1))
         return (*curve, *further)
@@ -178,8 +185,7 @@ def pcs_speedups(growth: float = 1.0) -> SpeedUp:
     for name, us in _published_times().items():
         # The simulator computes in seconds, and the last bit decides between equal jobs.
         curves[name] = tuple(((us[0] / 1e6) / (us / 1e6)).tolist())
-    mapped = mapped_models().items()
-    names = {model: row.names["pcs"] for model, row in mapped if "pcs" in row.names}
+    names = further_names("pcs")
     return SpeedUp(curves, strict=True, rounded=True, names=names, growth=growth)
 
 

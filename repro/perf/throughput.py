@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -46,6 +47,9 @@ class ThroughputTable:
     >>> ThroughputTable.of({"a3c": {"v100": 40, "k80": 10}}, "v100").steps_per_s("a3c", 1, "k80")
     10
     """
+
+    #: table of the map of names
+    table_name: ClassVar[str] = "gavel"
 
     #: (model, GPUs of the gang) to steps/s of the whole gang by GPU type; 0: it cannot run there
     rows: Mapping[tuple[str, int], Row]
@@ -210,14 +214,14 @@ class ThroughputTable:
         speeds = self.pairs.get((model_b, model_a, width), {}).get(gpu_type)
         if speeds is not None:
             return speeds[1], speeds[0]
-        own_a = self._own_name(model_a)
-        own_b = self._own_name(model_b)
+        own_a = self.own_name(model_a)
+        own_b = self.own_name(model_b)
         if (own_a, own_b) == (model_a, model_b):
             return None
         speeds = self._pair(own_a, own_b, width, gpu_type)
         if speeds is None:
             return None
-        return speeds[0] * self._factor(model_a, width), speeds[1] * self._factor(model_b, width)
+        return speeds[0] * self.scale(model_a, width), speeds[1] * self.scale(model_b, width)
 
     def _row(self, model: str, gpus: int) -> Row | None:
         """Steps/s by GPU type of a gang; None for a model or a gang size that the table lacks."""
@@ -234,26 +238,25 @@ class ThroughputTable:
         width = self._measured_width(model, gpus)
         if width is None:
             return None
-        factor = self._factor(model, gpus)
-        own_row = self.rows[self._own_name(model), width]
+        factor = self.scale(model, gpus)
+        own_row = self.rows[self.own_name(model), width]
         return {gpu_type: speed * factor for gpu_type, speed in own_row.items()}
 
-    def _factor(self, model: str, gpus: int) -> float:
-        """Steps/s of a model of the map over those of its row in the table."""
+    def scale(self, model: str, gpus: int) -> float:
+        """Steps/s of a model of the map over those of its row in the table; 1 for other models."""
         width = self._measured_width(model, gpus)
         if width is None:
             return 1.0
         seconds = iteration_s(model, gpus)
         if seconds is None:
             return gpus / width
-        on_reference = self.rows[self._own_name(model), width].get(self.reference, 0.0)
+        on_reference = self.rows[self.own_name(model), width].get(self.reference, 0.0)
         return 1.0 / (seconds * on_reference) if on_reference > 0 else 1.0
 
-    def _own_name(self, model: str) -> str:
-        """Name of a model in the table."""
-        if model in self._models:
-            return model
-        return name_in("gavel", model) or model
+    def own_name(self, model: str) -> str:
+        """Name of a model in the table; the name itself if the table lacks the model."""
+        mapped = name_in("gavel", model)
+        return mapped if mapped in self._models and model not in self._models else model
 
     def _measured_width(self, model: str, gpus: int) -> int | None:
         """Widest gang of the table, of at most ``gpus`` GPUs, for a model of the map of names.
@@ -261,7 +264,7 @@ class ThroughputTable:
         A gang that can run on the reference type has precedence. None: the model is none of the
         map, or the table lacks it.
         """
-        name = self._own_name(model)
+        name = self.own_name(model)
         if name == model:
             return None
         widths = [width for own, width in self.rows if own == name and width <= gpus]

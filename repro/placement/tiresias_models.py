@@ -11,7 +11,7 @@ from repro.files.tables import ModelTable
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.records import Nodes
-from repro.perf.model_names import with_mapped_names
+from repro.perf.model_names import with_further_names
 from repro.perf.overhead import CheckpointOverhead
 
 #: Mean seconds to resume a preempted job: the published 57.1 to 62.1 s per preemption (section
@@ -64,7 +64,7 @@ def tiresias_models() -> pd.DataFrame:
 
 def by_name(column: str) -> dict[str, float]:
     """Column of the table by model, also under the names of `repro.perf.model_names`."""
-    return with_mapped_names("tiresias", MODELS.column(column))
+    return with_further_names("tiresias", MODELS.column(column))
 
 
 def checkpoint_overhead(resume_s: float = RESUME_S) -> CheckpointOverhead:
