@@ -22,6 +22,7 @@ __all__ = [
     "View",
     "__version__",
     "check_policy",
+    "dress",
     "figure",
     "load",
     "make",

@@ -17,6 +17,7 @@ from .model.typed_shares import TypedShares as TypedShares
 from .model.view import View as View
 from .papers.pcs.preferences import Preferences as Preferences
 from .testing import check_policy as check_policy
+from .trace.dressing import dress as dress
 from .trace.load import load as load
 
 __version__: str

@@ -165,6 +165,10 @@ class TraceCommands(LazyGroup):
             "trace:convert",
             "Validate a trace and write it as CSV in the package's own columns.",
         ),
+        "dress": (
+            "trace:dress_jobs",
+            "Draw a model for every job and write the columns that each paper's policies read.",
+        ),
     }
 
 
@@ -212,7 +216,7 @@ def _repro_options(
 
 @trace.callback()
 def _trace_options() -> None:
-    """List, fetch, describe and convert traces."""
+    """List, fetch, describe, convert and dress traces."""
 
 
 @cluster.callback()

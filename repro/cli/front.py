@@ -77,7 +77,10 @@ def search_front(
         ),
     ] = True,
     speedups: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Speed-up curves of divisible jobs.")
+        str | None,
+        typer.Option(
+            metavar="FILE|NAME", help="Speed-up curves of divisible jobs (pcs-speedups: PCS's)."
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None,

@@ -99,7 +99,10 @@ def simulate_trace(
         typer.Option(metavar="P", help="Bounds that contain the JCT with probability P."),
     ] = None,
     speedups: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Speed-up curves of divisible jobs.")
+        str | None,
+        typer.Option(
+            metavar="FILE|NAME", help="Speed-up curves of divisible jobs (pcs-speedups: PCS's)."
+        ),
     ] = None,
     types: Annotated[
         str,

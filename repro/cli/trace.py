@@ -1,7 +1,8 @@
-"""``repro trace``: list, formats, fetch, info, convert."""
+"""``repro trace``: list, formats, fetch, info, convert, dress."""
 
 import inspect
 import json
+import math
 import os
 import textwrap
 from pathlib import Path
@@ -14,7 +15,10 @@ from repro.base.errors import ParamError
 from repro.cli.lines import complain, ignored_lines, say
 from repro.cli.settings import DropOption
 from repro.files import public
+from repro.files.checks import shown
 from repro.model.cluster.spec import Cluster
+from repro.perf.throughput_files import PUBLIC
+from repro.trace.dressing import ALL, REFERENCE, dress
 from repro.trace.formats import FORMATS, documented
 from repro.trace.load import describe, load, write
 
@@ -130,6 +134,71 @@ def convert(
     """Validate a trace and write it as CSV in the package's own columns."""
     _refuse_own_file(trace, out)
     frame = _load(trace, format, options, drop_bad_rows)
+    _write_and_report(frame, out, as_json=as_json)
+
+
+def dress_jobs(
+    trace: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A file or a public trace.")],
+    out: Annotated[Path, typer.Option(help="CSV file to write, in format 'repro'.")],
+    models: Annotated[
+        str,
+        typer.Option(
+            metavar="TABLES", help="muri, gavel, pcs, liquid, tiresias, with commas, or all."
+        ),
+    ] = ALL,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the draw.")] = 0,
+    weights: Annotated[
+        str | None,
+        typer.Option(metavar="M=W,…", help="Models with weights (default: all equally likely)."),
+    ] = None,
+    reference_gpu: Annotated[
+        str, typer.Option(metavar="TYPE", help="GPU type that durations refer to (table gavel).")
+    ] = REFERENCE,
+    throughputs: Annotated[
+        str, typer.Option(metavar="FILE|NAME", help="Steps per second by GPU type (table gavel).")
+    ] = PUBLIC,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace models and stage times of the trace.")
+    ] = False,
+    format: FormatOption = None,
+    options: SetOption = None,
+    drop_bad_rows: DropOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Draw a model for every job and write the columns that each paper's policies read."""
+    _refuse_own_file(trace, out)
+    frame = dress(
+        _load(trace, format, options, drop_bad_rows),
+        models,
+        seed,
+        weights=None if weights is None else _weights(weights),
+        reference=reference_gpu,
+        throughputs=throughputs,
+        replace=replace,
+    )
+    _write_and_report(frame, out, as_json=as_json)
+
+
+def _weights(text: str) -> dict[str, float]:
+    """Weights by model from text ``vgg16=2,bert=1``."""
+    weights: dict[str, float] = {}
+    for pair in text.split(","):
+        model, equals, value = (part.strip() for part in pair.partition("="))
+        try:
+            weight = float(value)
+        except ValueError:
+            weight = math.nan
+        if not equals or math.isnan(weight) or model in weights:
+            raise ParamError(
+                f"--weights {shown(text)}: give each model once with a number, such as "
+                "vgg16=2,bert=1"
+            )
+        weights[model] = weight
+    return weights
+
+
+def _write_and_report(frame: pd.DataFrame, out: Path, *, as_json: bool) -> None:
+    """Write a trace; print its size, what was not read, and its notes."""
     written = write(frame, out)
     ignored = {"file_columns": frame.attrs["unread"], "rows": frame.attrs["dropped"]}
     for line in ignored_lines(ignored):

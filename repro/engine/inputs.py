@@ -11,6 +11,8 @@ from repro.model.families import alias_note
 from repro.model.performance import reads_nodes
 from repro.model.policy import Order, Policy, policies
 from repro.model.share_policy import share_traits
+from repro.perf.model_names import stand_in_note
+from repro.perf.parameter_server import PlanTimes
 from repro.perf.slowdown import Slowed, note_on_models
 from repro.perf.speedup import SpeedUp
 from repro.perf.throughput import ThroughputTable
@@ -84,6 +86,7 @@ def notes(setup: Setup, trace: pd.DataFrame, rules: str) -> list[str]:
     baseline = policy.baseline
     if baseline and baseline.equals(policy, trace, modelled=_has_model(setup)):
         lines.append(baseline.note(policy.name))
+    lines += _note_on_relatives(setup)
     lines += _note_on_history(policy, trace)
     lines += note_on_clock(setup.table.clock_start_s)
     perf = setup.settings.perf
@@ -144,6 +147,21 @@ def _nodes_have_no_effect(setup: Setup) -> bool:
     return not (decides_starts or costs_by_node or reads)
 
 
+def _note_on_relatives(setup: Setup) -> list[str]:
+    """Notes on models of the trace whose values in the performance model are of a relative."""
+    models = {name for name in setup.table.uncounted_models if isinstance(name, str)}
+    speeds = setup.speeds
+    parts = [speeds.performance]
+    if speeds.throughputs is not speeds.performance:
+        parts.append(speeds.throughputs)
+    lines: list[str] = []
+    for part in parts:
+        if isinstance(part, ThroughputTable | SpeedUp | PlanTimes):
+            mapped = [name for name in models if part.own_name(name) != name]
+            lines += stand_in_note(part.table_name, mapped)
+    return lines
+
+
 def note_on_clock(clock_start_s: float) -> list[str]:
     """Note on a clock that starts (s) more than a day after time 0 of the trace."""
     if clock_start_s <= DAY_S:
@@ -196,7 +214,7 @@ def _has_model(setup: Setup) -> bool:
         return bool(perf.pairs)
     models = setup.table.uncounted_models
     if isinstance(perf, SpeedUp):
-        return any(model in perf.curves for model in models)
+        return any(map(perf.covers, models))
     return perf is not None
 
 

@@ -61,13 +61,15 @@ class Speeds:
         self._kinds: dict[tuple[str | None, int], int] = {}
 
     def kind(self, job: int) -> tuple[str | None, int]:
-        """Kind of a job, equal for jobs of equal speed: (model, demand in GPUs)."""
+        """Kind of a job, equal for jobs of equal speed: (model, demand in GPUs).
+
+        Without throughputs the model has no effect: it is no part of the kind, and its column does
+        not count as an input.
+        """
         table = self._table
-        # Without throughputs the model has no effect, so its column does not count as an input.
-        models: Sequence[str | None] = table.uncounted_models
-        if self.has_throughputs:
-            models = table.named_models(NEEDS_MODEL)
-        return models[job], table.gpus[job]
+        if not self.has_throughputs:
+            return None, table.gpus[job]
+        return table.named_models(NEEDS_MODEL)[job], table.gpus[job]
 
     @cached_property
     def codes(self) -> Ints:

@@ -270,6 +270,10 @@ class TypedShares(SharePolicy):
         """Kind of each job of the run as a number, (jobs,); None if a subclass overrides `key`."""
         if type(self).key is not TypedShares.key:
             return None
+        return self._codes(view)
+
+    def _codes(self, view: View) -> Ints:
+        """Numbers of the kinds whose key is that of this class, (jobs,)."""
         codes = view.kind_codes if "throughput" in self.needs else view.widths.astype(np.int64)
         if "priority_weight" in self.needs:
             weights = np.unique(view.column("priority_weight", 1.0), return_inverse=True)

@@ -8,6 +8,7 @@ import pandas as pd
 from repro.base.errors import ParamError, near
 from repro.base.typing import Floats
 from repro.files.tables import ModelTable
+from repro.perf.model_names import name_in
 
 #: GPU counts that the lists of the table belong to, in order.
 GPU_COUNTS = (1, 2, 4, 8, 16, 32)
@@ -37,9 +38,14 @@ def muri_profiles() -> pd.DataFrame:
 
 
 def start_overhead(model: str, num_gpus: int) -> float:
-    """Start overhead (s) of a model, measured at the nearest GPU count (ties: the larger count)."""
+    """Start overhead (s) of a model, measured at the nearest GPU count (ties: the larger count).
+
+    A model of the map of names (`repro.perf.model_names`) has that of its name in the table.
+    """
     seconds = _overheads()
     name = model.lower()
+    if (name, 1) not in seconds:
+        name = name_in("muri", name) or name
     if (name, 1) not in seconds:
         names = [label for label, gpus in seconds if gpus == 1]
         hint = f"{near(name, names)} (known: {', '.join(names)})"

@@ -5,7 +5,7 @@ import math
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
@@ -15,6 +15,7 @@ from repro.files.tables import ModelTable
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.records import Nodes
+from repro.perf.model_names import further_names
 
 #: Names of the performance models of `named`.
 TIMES = ("measured", "k80", "t4")
@@ -34,10 +35,24 @@ def pattern(tasks: Sequence[int], num_ps: int = 1) -> str:
 
 
 class PlanTimes:
-    """Model of the run time of a placement plan. It replaces the duration in the trace."""
+    """Model of the run time of a placement plan. It replaces the duration in the trace.
 
+    A trace with the column ``iteration_time`` has the pace of each job, of which its duration is
+    made. The duration then is the run time with all tasks on one node, and other plans are slower
+    by the ratio of the two run times of the model.
+    """
+
+    #: table of the map of names
+    table_name: ClassVar[str] = "liquid"
     #: whether run times do not depend on batch size and iterations
     sizeless: ClassVar[bool] = False
+
+    #: further names of models, each with the name that the model has here
+    names: Mapping[str, str]
+
+    def own_name(self, model: str) -> str:
+        """Name under which a model has run times; the name itself if it has no other."""
+        return self.names.get(model, model)
 
     def run_s(
         self,
@@ -56,7 +71,7 @@ class PlanTimes:
     ) -> float: ...
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Duration in the trace over the run time of the plan, for a single job."""
+        """Duration over the run time of the plan, for a single job."""
         job = run.jobs[0]
         if len(run.jobs) > 1 or not run.tasks:
             raise ParamError(
@@ -73,6 +88,10 @@ class PlanTimes:
             iterations = _needed(table, job, "iterations")
         model = table.named_models("a model of run times")[job]
         seconds = self.run_s(model, run.tasks, batch, iterations, num_ps)
+        if table.has("iteration_time"):
+            table.read.add("iteration_time")
+            on_one_node = (0,) * len(run.tasks)
+            return [self.run_s(model, on_one_node, batch, iterations, num_ps) / seconds]
         return [table.duration[job] / seconds]
 
 
@@ -81,13 +100,14 @@ class MeasuredPlans(PlanTimes):
     """Measured times of placement plans: model to `pattern` to run time (s)."""
 
     seconds: Mapping[str, Mapping[str, float]]
+    names: Mapping[str, str] = field(default_factory=dict)
 
     sizeless = True
 
     def _run_s(
         self, model: str, tasks: Sequence[int], num_ps: int, batch: float, iterations: float
     ) -> float:
-        row = self.seconds.get(model, {})
+        row = self.seconds.get(self.own_name(model), {})
         plan = pattern(tasks, num_ps)
         if plan not in row:
             raise ParamError(
@@ -133,6 +153,7 @@ class IterationModel(PlanTimes):
     pair_mb_s: float
     node_mb_s: float
     local_mb_s: float
+    names: Mapping[str, str] = field(default_factory=dict)
 
     def sync_s(self, model_mb: float, tasks: Sequence[int], num_ps: int = 1) -> float:
         """Seconds to move the parameters of one iteration over the slowest link (T_sy).
@@ -173,14 +194,16 @@ class IterationModel(PlanTimes):
         return self._model(model).fixed_s + iterations * per_iteration
 
     def _model(self, model: str) -> TrainedModel:
-        refuse_unknown("no iteration model for", [model], self.models)
-        return self.models[model]
+        name = self.own_name(model)
+        refuse_unknown("no iteration model for", [name], self.models)
+        return self.models[name]
 
 
-def named(name: str) -> PlanTimes:
+def named(name: str, *, relatives: bool = False) -> PlanTimes:
     """Make a performance model: ``measured`` plans, or the iteration model of a GPU type.
 
-    The measured plans are from the table of Liquid's public simulator.
+    The measured plans are from the table of Liquid's public simulator. With ``relatives``, further
+    models of the map of names (`repro.perf.model_names`) have the times of their relatives.
 
     Examples
     --------
@@ -189,13 +212,14 @@ def named(name: str) -> PlanTimes:
     >>> round(named("t4").run_s("vgg16", (0, 0, 1), batch=12, iterations=260))
     458
     """
-    return _named(name, _PLANS.path, _MODELS.path)
+    return _named(name, _PLANS.path, _MODELS.path, relatives)
 
 
 # Cached, since the generator of a batch and its policy ask for a model in every run of a sweep.
 @lru_cache(maxsize=16)
-def _named(name: str, plans: Path, models: Path) -> PlanTimes:
+def _named(name: str, plans: Path, models: Path, relatives: bool) -> PlanTimes:
     """Performance model from the tables ``plans`` and ``models``; callers must not change it."""
+    names = further_names("liquid") if relatives else {}
     if name == "measured":
         # Rows without a plan are jobs of a single task.
         rows = _PLANS.frame.dropna(subset="plan").astype({"duration_s": float})
@@ -203,14 +227,16 @@ def _named(name: str, plans: Path, models: Path) -> PlanTimes:
             {
                 str(model): dict(plan[["mode", "duration_s"]].to_numpy())
                 for model, plan in rows.groupby("model")
-            }
+            },
+            names,
         )
     table = _MODELS.frame
     refuse_unknown("unknown run times", [name], TIMES)
     table = table[table["gpu"] == name].set_index("model")
     columns = table[list(_CONSTANTS)].astype(float).T
     trained = {str(model): TrainedModel(*constants) for model, constants in columns.items()}
-    return IterationModel(trained, *table[list(_LINKS)].iloc[0].astype(float))
+    pair_mb_s, node_mb_s, local_mb_s = table[list(_LINKS)].iloc[0].astype(float)
+    return IterationModel(trained, pair_mb_s, node_mb_s, local_mb_s, names)
 
 
 def num_servers(gpus: int) -> int:

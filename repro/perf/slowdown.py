@@ -16,6 +16,7 @@ from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.performance import Paced, Performance, Renewing
 from repro.model.records import Nodes
+from repro.perf.model_names import with_further_names
 
 #: Largest accepted factor.
 MAX_FACTOR = 1000.0
@@ -112,7 +113,8 @@ def tiresias_slowdown() -> Slowdown:
     1.02 to 1.08. The paper measured 8 workers; we assume the same rate for other gang sizes.
     Tiresias, NSDI 2019, section 2.2, Figure 3.
     """
-    return Slowdown(speed_by_model=_TIRESIAS.column("random_speed"))
+    speeds = with_further_names("tiresias", _TIRESIAS.column("random_speed"))
+    return Slowdown(speed_by_model=speeds)
 
 
 def _number(text: str, whole: str) -> float:

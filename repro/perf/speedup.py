@@ -2,6 +2,7 @@
 
 import functools
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,10 @@ from repro.files.tables import ModelTable
 from repro.model.decision import Run
 from repro.model.jobs import MAX_GPUS_PER_JOB, JobTable
 from repro.model.records import Nodes
+from repro.perf.model_names import further_names
 
+#: Name of the curves of PCS's simulator.
+PUBLIC = "pcs-speedups"
 _PUBLISHED = ModelTable("pcs_speedups.csv", ("model", "us_per_iteration"))
 #: Value columns with their rules; a file of curves has exactly one of these columns.
 _VALUES = {
@@ -40,6 +44,12 @@ class SpeedUp:
         Model to S(1), S(2), …; S(1) is 1. A model without a curve scales linearly.
     strict : bool
         Refuse a model without a curve. A job without a model still scales linearly.
+    names : mapping of str to str
+        Further names of models, each with the name of its curve. A curve goes on for a model of
+        this mapping, as its jobs may ask for more GPUs than were measured.
+    growth : float
+        How curves go on beyond their end at n GPUs: S(g) = S(n) (g/n)^growth. 1: each further GPU
+        adds as much as the measured ones on average; 0: the curve stays constant.
     rounded : bool
         Round linear speed-up as PCS's simulator does: t(1) / t(g) with t(g) = 1/g microseconds.
         Rounding leaves S(5), S(10) and others a little below g.
@@ -54,16 +64,29 @@ class SpeedUp:
     (1.65, 2.5)
     """
 
+    #: table of the map of names
+    table_name: ClassVar[str] = "pcs"
+
     curves: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     strict: bool = False
     rounded: bool = False
+    names: Mapping[str, str] = field(default_factory=dict)
+    growth: float = 1.0
+
+    def own_name(self, model: str) -> str:
+        """Name of the curve of a model; the name itself if it has none."""
+        return model if model in self.curves else self.names.get(model, model)
+
+    def covers(self, model: object) -> bool:
+        """Whether a model has a curve."""
+        return isinstance(model, str) and self.own_name(model) in self.curves
 
     #: rates are the same on any nodes
     reads_nodes: ClassVar[bool] = False
 
     def speed(self, model: str | None, gpus: float) -> float:
         """S(gpus), the speed-up over one GPU."""
-        curve = None if model is None else self.curves.get(model)
+        curve = self._curve_up_to(model, math.ceil(gpus))
         if curve is None:
             if not self.rounded:
                 return gpus
@@ -106,7 +129,7 @@ class SpeedUp:
 
     def _curve(self, model: str | None, demand: int, job: object) -> tuple[float, ...] | None:
         """Curve of a job, None if linear. ParamError for a curve that is missing or too short."""
-        curve = None if model is None else self.curves.get(model)
+        curve = self._curve_up_to(model, demand)
         if curve is not None and demand > len(curve):
             raise ParamError(
                 f"job {job!r} asks for {demand} GPUs but the speed-up curve of {model!r} "
@@ -119,6 +142,17 @@ class SpeedUp:
                 f"drop the job (known: {', '.join(self.curves) or 'none'})"
             )
         return curve
+
+    def _curve_up_to(self, model: str | None, gpus: int) -> tuple[float, ...] | None:
+        """Curve of a model, to ``gpus`` GPUs at least if the model is one of ``names``."""
+        if model is None:
+            return None
+        curve = self.curves.get(self.own_name(model))
+        if curve is None or model in self.curves:
+            return curve
+        end = len(curve)
+        further = (curve[-1] * (count / end) ** self.growth for count in range(end + 1, gpus + 1))
+        return (*curve, *further)
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
         """S(g)/S(D) of a single job."""
@@ -144,14 +178,34 @@ def rounded_linear(gpus: int) -> Floats:
 
 
 @functools.cache
-def pcs_speedups() -> SpeedUp:
-    """Curves of the nine models of PCS's simulator; other models are refused."""
+def pcs_speedups(growth: float = 1.0) -> SpeedUp:
+    """Curves of the nine models of PCS's simulator; other models are refused.
+
+    A model of the map of names (`repro.perf.model_names`) has the curve of its name in PCS, which
+    goes on beyond its end by ``growth`` (`SpeedUp`).
+    """
+    curves = {}
+    for name, us in _published_times().items():
+        # The simulator computes in seconds, and the last bit decides between equal jobs.
+        curves[name] = tuple(((us[0] / 1e6) / (us / 1e6)).tolist())
+    names = further_names("pcs")
+    return SpeedUp(curves, strict=True, rounded=True, names=names, growth=growth)
+
+
+def pcs_iteration_s(name: str, gpus: int) -> float:
+    """Seconds per iteration of a model of PCS's simulator; each further GPU adds as much."""
+    times_us = _published_times()[name]
+    end = times_us.size
+    if gpus > end:
+        return float(times_us[-1] / 1e6 * end / gpus)
+    return float(times_us[gpus - 1] / 1e6)
+
+
+def _published_times() -> dict[str, Floats]:
+    """Microseconds per iteration on 1, 2, … GPUs of the models of PCS's simulator."""
     accepted = "times above 0 for 1, 2, … GPUs"
     times = _PUBLISHED.lists("us_per_iteration", lambda us: us.size > 0 and min(us) > 0, accepted)
-    # The simulator computes in seconds, and the last bit decides between equal jobs.
-    curves = [tuple(((us[0] / 1e6) / (us / 1e6)).tolist()) for us in times]
-    by_model = dict(zip(_PUBLISHED.frame["model"], curves, strict=True))
-    return SpeedUp(by_model, strict=True, rounded=True)
+    return dict(zip(_PUBLISHED.frame["model"], times, strict=True))
 
 
 def load_speedups(path: str | Path) -> SpeedUp:
@@ -164,8 +218,10 @@ def load_speedups(path: str | Path) -> SpeedUp:
     Parameters
     ----------
     path : str or Path
-        The file.
+        The file, or ``pcs-speedups`` for `pcs_speedups` when no such file exists.
     """
+    if str(path) == PUBLIC and not os.path.exists(path):
+        return pcs_speedups()
     table = Table(Document.read(path), ("model", "gpus"), text=("model",))
     present = [name for name in _VALUES if name in table]
     if len(present) != 1:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.records import Nodes
 from repro.model.speeds import NEEDS_MODEL
+from repro.perf.iteration_times import iteration_s
+from repro.perf.model_names import name_in
 
 Row = Mapping[str, float]
 #: GPU type to the steps/s of the first and of the second model.
@@ -33,11 +36,20 @@ class ThroughputTable:
     refused. Some policies have a parameter of this class, by default the table of the run. Gavel,
     OSDI 2020, section 3.
 
+    A table of Gavel's job types also has the models of the map of names (`repro.perf.model_names`).
+    On the reference type an iteration of such a model takes the time of
+    `repro.perf.iteration_times`; the other types have the ratios of the table. A gang size that the
+    table lacks has the ratios of the widest smaller gang that can run on the reference type, and,
+    without a time of an iteration, its steps/s in proportion to the GPUs. It shares no GPUs.
+
     Examples
     --------
     >>> ThroughputTable.of({"a3c": {"v100": 40, "k80": 10}}, "v100").steps_per_s("a3c", 1, "k80")
     10
     """
+
+    #: table of the map of names
+    table_name: ClassVar[str] = "gavel"
 
     #: (model, GPUs of the gang) to steps/s of the whole gang by GPU type; 0: it cannot run there
     rows: Mapping[tuple[str, int], Row]
@@ -75,7 +87,7 @@ class ThroughputTable:
 
     def steps_per_s(self, model: str | None, gpus: int, gpu_type: str | None) -> float:
         """Throughput of a gang of ``gpus`` GPUs of one type (steps/s)."""
-        row = self.rows.get((str(model), gpus))
+        row = self._row(str(model), gpus)
         if row is None:
             raise self._no_row(str(model), gpus)
         if gpu_type is None:
@@ -159,7 +171,7 @@ class ThroughputTable:
                 f"a throughput table has pairs, not groups of {len(models)} jobs; give a policy "
                 "that shares GPUs between two jobs at most"
             )
-        first_row = self.rows.get((str(models[0]), widths[0]), {})
+        first_row = self._row(str(models[0]), widths[0]) or {}
         type_name = gpu_type
         if spread and f"{gpu_type}{UNCONSOLIDATED}" in first_row:
             type_name = f"{gpu_type}{UNCONSOLIDATED}"
@@ -205,7 +217,74 @@ class ThroughputTable:
         if row is not None:
             return row.get(gpu_type)
         speeds = self.pairs.get((model_b, model_a, width), {}).get(gpu_type)
-        return None if speeds is None else (speeds[1], speeds[0])
+        if speeds is not None:
+            return speeds[1], speeds[0]
+        own_a = self.own_name(model_a)
+        own_b = self.own_name(model_b)
+        if (own_a, own_b) == (model_a, model_b):
+            return None
+        speeds = self._pair(own_a, own_b, width, gpu_type)
+        if speeds is None:
+            return None
+        return speeds[0] * self.scale(model_a, width), speeds[1] * self.scale(model_b, width)
+
+    def _row(self, model: str, gpus: int) -> Row | None:
+        """Steps/s by GPU type of a gang; None for a model or a gang size that the table lacks."""
+        row = self.rows.get((model, gpus))
+        if row is not None:
+            return row
+        key = (model, gpus)
+        if key not in self._mapped_rows:
+            self._mapped_rows[key] = self._mapped_row(model, gpus)
+        return self._mapped_rows[key]
+
+    def _mapped_row(self, model: str, gpus: int) -> Row | None:
+        """Steps/s of a model of the map of names, in proportion to a gang of the table."""
+        width = self._measured_width(model, gpus)
+        if width is None:
+            return None
+        factor = self.scale(model, gpus)
+        own_row = self.rows[self.own_name(model), width]
+        return {gpu_type: speed * factor for gpu_type, speed in own_row.items()}
+
+    def scale(self, model: str, gpus: int) -> float:
+        """Steps/s of a model of the map over those of its row in the table; 1 for other models."""
+        width = self._measured_width(model, gpus)
+        if width is None:
+            return 1.0
+        seconds = iteration_s(model, gpus)
+        if seconds is None:
+            return gpus / width
+        on_reference = self.rows[self.own_name(model), width].get(self.reference, 0.0)
+        return 1.0 / (seconds * on_reference) if on_reference > 0 else 1.0
+
+    def own_name(self, model: str) -> str:
+        """Name of a model in the table; the name itself if the table lacks the model."""
+        mapped = name_in("gavel", model)
+        return mapped if mapped in self._models and model not in self._models else model
+
+    def _measured_width(self, model: str, gpus: int) -> int | None:
+        """Widest gang of the table, of at most ``gpus`` GPUs, for a model of the map of names.
+
+        A gang that can run on the reference type has precedence. None: the model is none of the
+        map, or the table lacks it.
+        """
+        name = self.own_name(model)
+        if name == model:
+            return None
+        widths = [width for own, width in self.rows if own == name and width <= gpus]
+        able = [width for width in widths if self.rows[name, width].get(self.reference, 0.0) > 0]
+        return max(able or widths, default=None)
+
+    @cached_property
+    def _models(self) -> frozenset[str]:
+        """Models of the table, under their names there."""
+        return frozenset(model for model, _ in self.rows)
+
+    @cached_property
+    def _mapped_rows(self) -> dict[tuple[str, int], Row | None]:
+        """Rows so far of models under the names of the map."""
+        return {}
 
     @cached_property
     def _rates(self) -> dict[object, tuple[float, ...]]:

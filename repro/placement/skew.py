@@ -10,12 +10,12 @@ from repro.model.cluster.spec import Cluster
 from repro.model.settings import Between
 from repro.placement.base import Allocation, Placement, Placer, register
 from repro.placement.idle_nodes import NodeSet, allocate_by_level
-from repro.placement.tiresias_models import MODELS
+from repro.placement.tiresias_models import by_name
 
 
 def by_model(values: Mapping[str, float] | None, column: str) -> dict[str, float]:
     """Values by model in lower case; None: a column of Tiresias, Table 6."""
-    table = MODELS.column(column) if values is None else values
+    table = by_name(column) if values is None else values
     return {model.lower(): value for model, value in table.items()}
 
 

@@ -12,6 +12,7 @@ from repro.files.tables import ModelTable
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.records import Nodes
+from repro.perf.model_names import with_further_names
 from repro.perf.overhead import CheckpointOverhead
 from repro.perf.slowdown import Slowdown, tiresias_slowdown
 
@@ -66,13 +67,18 @@ def tiresias_models() -> pd.DataFrame:
     return MODELS.frame.set_index("model")
 
 
+def by_name(column: str) -> dict[str, float]:
+    """Column of the table by model, also under the names of `repro.perf.model_names`."""
+    return with_further_names("tiresias", MODELS.column(column))
+
+
 def checkpoint_overhead(resume_s: float = RESUME_S) -> CheckpointOverhead:
     """Preemption cost of the ten models; an unlisted model has their mean pause.
 
     ``resume_s`` is the time to resume a preempted job (s), equal for all models.
     """
-    pauses = MODELS.column("pause_s")
-    return CheckpointOverhead(pauses, resume_s, fmean(pauses.values()))
+    mean_pause_s = fmean(MODELS.column("pause_s").values())
+    return CheckpointOverhead(by_name("pause_s"), resume_s, mean_pause_s)
 
 
 def spread_slowdown(gpus_per_node: int) -> SpreadSlowdown:

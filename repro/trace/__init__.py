@@ -1,1 +1,6 @@
-"""Traces: jobs read from files in published formats (`load`) or generated (`synth`)."""
+"""Traces: read from files (`load`), generated (`synth`), dressed with models (`dress`)."""
+
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
+__all__ = ["dress"]

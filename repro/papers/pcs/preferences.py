@@ -367,7 +367,7 @@ class Preferences:
                 )
             return ranges_encoding(self._class, self._ranges)
         models = self.train.get("model")
-        linear = models is None or not models.isin(list(self._curves.curves)).any()
+        linear = models is None or not any(map(self._curves.covers, models))
         return encoding(self._work(), heuristics=heuristics, linear=linear)
 
     def _check_metrics(self) -> None:

@@ -46,6 +46,7 @@ class EstimatedPairs:
         # The artifact samples references in the order of its workload generator.
         generated = [job_type.name for job_type in job_types() if job_type.name in models]
         self._view = view
+        self._table = table
         self._estimator = PairEstimator(
             table,
             tuple(map(str, view.gpu_types)),
@@ -59,7 +60,8 @@ class EstimatedPairs:
     def match(self, job: int) -> tuple[str, str] | None:
         """Model of a job and the reference model nearest to it; None for a gang."""
         model, width = self._view.kind(job)
-        return self._estimator.match(job, str(model)) if width == 1 else None
+        own_name = self._table.own_name(str(model))
+        return self._estimator.match(job, own_name) if width == 1 else None
 
     def speeds(self, first: int, second: int) -> Floats:
         """Estimated throughputs (steps/s) of two jobs on the same GPUs, shape (2, GPU types).
@@ -72,6 +74,8 @@ class EstimatedPairs:
         if first_match is None or second_match is None:
             return true_speeds
         estimates = self._estimator.pair_speeds(first_match, second_match)
+        models = [str(self._view.kind(job)[0]) for job in (first, second)]
+        estimates *= np.array([[self._table.scale(model, 1)] for model in models])
         return np.where(true_speeds > 0, estimates, 0.0)
 
     def observe(self, first: int, second: int, gpu_type: str | None) -> bool:

@@ -17,14 +17,14 @@ Ties: jobs of one kind have equal shares. Many X reach the optimum. ``lp_backend
 - ``ecos``: the optimum of Gavel's own solver.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from repro.base.errors import ParamError
-from repro.base.typing import Floats
+from repro.base.typing import Floats, Ints
 from repro.model.policy import register
 from repro.model.typed_shares import Kinds, TypedShares
 from repro.model.view import View
@@ -60,6 +60,17 @@ class GavelLas(TypedShares):
     def jobs_are_kinds(self) -> bool:
         """Whether every job is a kind of its own: with ``ecos``, as in the public simulator."""
         return self.lp_backend == "ecos"
+
+    def key(self, view: View) -> Callable[[int], Hashable]:
+        """Key of the kind of a job; a table of the policy has speeds by model."""
+        key = super().key(view)
+        if self.throughputs is None:
+            return key
+        return lambda job: (view.model(job), key(job))
+
+    def codes(self, view: View) -> Ints | None:
+        """Kind of each job of the run as a number, (jobs,); None with a table of the policy."""
+        return self._codes(view) if self.throughputs is None else None
 
     def speeds(self, view: View) -> Callable[[int], Floats]:
         """Throughputs (steps/s) on all GPU types as a function of the job."""

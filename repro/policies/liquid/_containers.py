@@ -52,6 +52,7 @@ class Containers(Policy):
     times : str, optional
         Run times of plans: ``measured``, ``k80`` or ``t4`` (`repro.perf.parameter_server`). By
         default a job takes its duration under any plan. Trace column ``iterations`` is N of Eq 1.
+        With column ``iteration_time`` a job takes its duration on one node, and longer elsewhere.
 
     Notes
     -----
@@ -75,7 +76,7 @@ class Containers(Policy):
 
     def performance(self) -> Performance | None:
         """Model of run times, if the policy names one."""
-        return named(self.times) if self.times else None
+        return named(self.times, relatives=True) if self.times else None
 
     @abstractmethod
     def plan(self, site: NodeResources, gang: Gang, rng: np.random.Generator) -> Plan | None:

@@ -10,7 +10,7 @@ import pandas as pd
 from repro.base.errors import ParamError
 from repro.base.typing import Floats
 from repro.files.tables import measured
-from repro.perf.muri_models import muri_profiles
+from repro.trace.dressing import profile_columns
 from repro.trace.synth import generators
 from repro.trace.synth.draws import inverse_cdf, proportional_counts, ranked_probabilities
 
@@ -107,10 +107,7 @@ def muri_like(
             "model": pd.Series(rng.permutation(np.resize(models, total))).astype("str"),
         }
     )
-    profiles = muri_profiles().rename(columns={"stage_data": "stage_storage"})
-    profiled = frame.merge(profiles, on=["model", "num_gpus"], how="left")
-    iterations = np.maximum(np.floor(profiled["duration"] / profiled["iteration_time"] + 1e-9), 1)
-    return profiled.assign(iterations=iterations, priority=priority)[_COLUMNS]
+    return frame.join(profile_columns(frame, ("muri",))).assign(priority=priority)[_COLUMNS]
 
 
 def _durations(rng: np.random.Generator, row: pd.Series[Any], size: int) -> Floats:

@@ -144,3 +144,14 @@ def test_the_result_cache_tells_tables_apart():
     assert cache.key(PAIRS) == cache.key(fresh)
     assert cache.key(PAIRS) != cache.key(ThroughputTable(PAIRS.rows, "v100", other))
     assert cache.key(PAIRS) != cache.key(ThroughputTable(PAIRS.rows, "v100"))
+
+
+def test_a_table_of_the_policy_has_speeds_by_model_without_one_of_the_run():
+    """The job that gains from the fast type has it, though all types run it equally fast."""
+    own = ThroughputTable.of(
+        {"a3c": {"v100": 8.0, "k80": 2.0}, "lm": {"v100": 1.0, "k80": 2.0}}, "v100"
+    )
+    trace = jobs(job_id=[0, 1], model=["a3c", "lm"])
+    result = simulate(trace, "1xv100,1xk80", make("gavel-las", throughputs=own))
+    types = result.intervals.groupby("job_id")["gpu_type"].unique().map(list).to_dict()
+    assert types == {0: ["v100"], 1: ["k80"]}

@@ -56,7 +56,10 @@ def test_every_row_names_its_source() -> None:
 def test_lookups() -> None:
     overhead = tiresias_models.checkpoint_overhead()
     assert overhead.pause["vgg19"] == 2.7 and overhead.resume == 50.0
-    assert len(overhead.pause) == 10
+    relatives = {"resnet18": "resnet50", "shufflenet_v2_x1_0": "googlenet"}
+    own = tiresias_models.tiresias_models()["pause_s"].to_dict()
+    assert len(own) == 10
+    assert overhead.pause == own | {name: own[other] for name, other in relatives.items()}
     assert overhead.default_pause == pytest.approx(10.37)
     assert tiresias_models.spread_slowdown(4).speed("resnet50", 8, machines=4) == 1.08
 

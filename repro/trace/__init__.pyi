@@ -1,0 +1,1 @@
+from .dressing import dress as dress

@@ -1,0 +1,278 @@
+"""Models for the jobs of any trace, with the columns that each paper's policies read."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from repro.base.errors import ParamError, TraceError, refuse_unknown
+from repro.perf.iteration_times import iteration_s, nearest_count
+from repro.perf.model_names import CONTENTS, TABLES, MappedModel, mapped_models
+from repro.perf.muri_models import GPU_COUNTS, muri_profiles
+from repro.perf.throughput import ThroughputTable
+from repro.perf.throughput_files import PUBLIC, is_stand_in, load_throughputs, provenance
+from repro.trace.schema import STAGES, validate
+
+ALL = "all"
+REFERENCE = "v100"
+#: Columns that follow from the model of a job.
+PROFILE = ("model", "batch_size", "iterations", "iteration_time", *STAGES)
+#: Column of Muri's profiles -> column of the schema. The data stage is storage and CPU together.
+_STAGES = {
+    "stage_data": "stage_storage",
+    "stage_gpu": "stage_gpu",
+    "stage_network": "stage_network",
+}
+
+
+def dress(
+    trace: pd.DataFrame,
+    models: str | Sequence[str] = ALL,
+    seed: int = 0,
+    *,
+    weights: Mapping[str, float] | None = None,
+    reference: str = REFERENCE,
+    throughputs: str | Path = PUBLIC,
+    replace: bool = False,
+) -> pd.DataFrame:
+    """Draw a model for every job of a trace, and add the columns that follow from it.
+
+    Each job draws its model independently of the others, as in section 6.1 of Muri. Its submit
+    time, duration and GPUs stay as they are. Columns ``model`` (a name of
+    ``params/model_names.csv``, which all tables know), ``batch_size``, ``iteration_time`` and
+    ``iterations`` (whole iterations in the duration, at least 1) are new, and with table muri
+    ``stage_storage`` (with the CPU's part), ``stage_gpu`` and ``stage_network``.
+
+    The profiles of a job agree: all tables refer to one iteration time
+    (`repro.perf.iteration_times.iteration_s`, or the throughput on the reference type where only
+    Gavel's table has the model). Stage times of a relative keep their shares of it. A number of
+    GPUs that Muri's or Tiresias' table lacks has the times of the nearest number. Throughputs and
+    speed-up curves go on as `repro.perf.ThroughputTable` and `repro.perf.SpeedUp` say.
+
+    Parameters
+    ----------
+    trace : DataFrame
+        Jobs, as `repro.load` returns them.
+    models : str or sequence of str
+        Tables that must have the models: muri (stage times), gavel (throughputs by GPU type), pcs
+        (speed-up curves), liquid (phases of an iteration), tiresias (sizes), several of them with
+        commas, or ``all``. With a single table the draw is over the models of that table, with
+        several over those for which each has the model or a relative.
+    seed : int
+        Seed of the draw. The same jobs and seed give the same models in any order of rows.
+    weights : mapping of str to float, optional
+        Model to its weight in the draw; a model that is not named is not drawn. By default all
+        models are equally likely.
+    reference : str
+        GPU type on which the durations were measured; only table gavel reads it.
+    throughputs : str or Path
+        Throughput table for table gavel (`repro.perf.throughput_files.load_throughputs`).
+    replace : bool
+        Replace the models, iterations and stage times of a trace that has them.
+
+    Returns
+    -------
+    DataFrame
+        The jobs in the order of ``trace``. ``attrs["notes"]`` has a line on the draw. With table
+        gavel, ``attrs["throughputs"]`` and ``attrs["reference_gpu"]`` name the throughput table,
+        which `repro.simulate` then uses on a cluster with GPU types.
+
+    Raises
+    ------
+    ParamError
+        If an argument is not accepted.
+    TraceError
+        If the trace has models, iterations or stage times, and ``replace`` is False.
+
+    Examples
+    --------
+    >>> jobs = {"job_id": [0, 1], "submit_time": 0, "duration": [600, 900], "num_gpus": [1, 3]}
+    >>> dress(pd.DataFrame(jobs), "muri", seed=1)[["model", "iterations", "stage_gpu"]]
+                    model  iterations  stage_gpu
+    0            resnet18       770.0      0.110
+    1  shufflenet_v2_x1_0      1015.0      0.062
+    """
+    tables = _tables(models)
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ParamError(f"seed={seed!r}: give a whole number of 0 or more")
+    if "gavel" not in tables and (reference, throughputs) != (REFERENCE, PUBLIC):
+        raise ParamError(
+            f"reference={reference!r}, throughputs={str(throughputs)!r}: only table gavel reads "
+            f"them, and models={','.join(tables)}; add gavel or leave them out"
+        )
+    name = str(trace.attrs.get("name", "trace"))
+    frame = validate(trace, name, keep_order=True)
+    frame = _without_profiles(frame, name, replace=replace)
+    shares = _shares(tables, weights)
+    frame["model"] = pd.Series(_drawn(frame["job_id"], shares, int(seed))).astype("str")
+    needs_table = "gavel" in tables or any(
+        iteration_s(model, 1) is None for model in frame["model"].unique()
+    )
+    table = load_throughputs(throughputs, reference) if needs_table else None
+    columns = profile_columns(frame, tables, table)
+    frame = pd.concat([frame, columns], axis=1)
+    frame.attrs = dict(trace.attrs)
+    if replace:
+        for attribute in ("throughputs", "reference_gpu"):
+            frame.attrs.pop(attribute, None)
+    if "gavel" in tables:
+        frame.attrs.update(provenance(throughputs, reference))
+    note = _note(frame, tables, int(seed), shares, weighted=weights is not None)
+    if needs_table and is_stand_in(throughputs):
+        note += "; a synthetic stand-in takes the place of the throughput table"
+    frame.attrs["notes"] = [*frame.attrs.get("notes", ()), note]
+    return frame
+
+
+def profile_columns(
+    frame: pd.DataFrame, tables: Sequence[str], throughputs: ThroughputTable | None = None
+) -> pd.DataFrame:
+    """Columns that follow from model, GPUs and duration of each job, with the index of ``frame``.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Jobs with models of the map of names.
+    tables : sequence of str
+        Tables of the models; stage times need muri.
+    throughputs : ThroughputTable, optional
+        Throughputs of the models whose iteration time only Gavel's table has.
+    """
+    known = mapped_models()
+    kinds = frame[["model", "num_gpus"]].drop_duplicates()
+    rows = [
+        _profile(known[model], int(gpus), tables, throughputs)
+        for model, gpus in kinds.itertuples(index=False, name=None)
+    ]
+    profiles = pd.concat([kinds.reset_index(drop=True), pd.DataFrame(rows)], axis=1)
+    columns = frame[["model", "num_gpus"]].merge(profiles, on=["model", "num_gpus"], how="left")
+    columns = columns.drop(columns=["model", "num_gpus"]).set_axis(frame.index)
+    whole = np.floor(frame["duration"] / columns["iteration_time"] + 1e-9)
+    columns.insert(1, "iterations", np.maximum(whole, 1.0))
+    return columns
+
+
+def _profile(
+    model: MappedModel, gpus: int, tables: Sequence[str], throughputs: ThroughputTable | None
+) -> dict[str, float]:
+    """Batch size, iteration time (s) and stage times (s) of a model on a number of GPUs."""
+    seconds = iteration_s(model.name, gpus)
+    if seconds is None:
+        assert throughputs is not None
+        speed = throughputs.steps_per_s(model.name, gpus, throughputs.reference)
+        if not speed > 0:
+            raise ParamError(
+                f"model {model.name!r} cannot run on {gpus} GPUs of type {throughputs.reference!r} "
+                "by the throughput table; give another reference or leave the model out (weights)"
+            )
+        seconds = 1.0 / speed
+    profile: dict[str, float] = {"batch_size": model.batch_size, "iteration_time": seconds}
+    if "muri" in tables:
+        measured = _muri_profiles()[model.names["muri"], nearest_count(GPU_COUNTS, gpus)]
+        scale = seconds / measured["iteration_time"]
+        profile |= {column: measured[stage] * scale for stage, column in _STAGES.items()}
+    return profile
+
+
+@cache
+def _muri_profiles() -> dict[tuple[str, int], dict[str, float]]:
+    """Times (s) of Muri's models, by model and number of GPUs."""
+    profiles = muri_profiles()
+    names = ["iteration_time", *_STAGES]
+    times = profiles[names].to_numpy(float).tolist()
+    keys = zip(profiles["model"], profiles["num_gpus"], strict=True)
+    return {key: dict(zip(names, row, strict=True)) for key, row in zip(keys, times, strict=True)}
+
+
+def _tables(models: str | Sequence[str]) -> tuple[str, ...]:
+    """Tables that an argument names, in the order of `TABLES`."""
+    names = models.split(",") if isinstance(models, str) else list(models)
+    names = [str(name).strip() for name in names]
+    if names == [ALL]:
+        return TABLES
+    if not names:
+        raise ParamError(f"models is empty; give some of {', '.join(TABLES)}, or {ALL}")
+    refuse_unknown("models: no table", names, (*TABLES, ALL))
+    if ALL in names:
+        raise ParamError(f"models={','.join(names)}: {ALL} stands alone")
+    return tuple(table for table in TABLES if table in names)
+
+
+def _without_profiles(frame: pd.DataFrame, name: str, *, replace: bool) -> pd.DataFrame:
+    """Trace without columns of models; TraceError if they have values and must stay."""
+    present = [column for column in PROFILE if column in frame]
+    filled = [column for column in present if frame[column].notna().any()]
+    if filled and not replace:
+        raise TraceError(
+            f"{name}: has {', '.join(filled)} already; --replace (replace=True) draws other models "
+            "and puts their columns in place of these"
+        )
+    return frame.drop(columns=present)
+
+
+def _shares(tables: Sequence[str], weights: Mapping[str, float] | None) -> dict[str, float]:
+    """Probability of each model in the draw, in the order of the map."""
+    fitting = {
+        name: model for name, model in mapped_models().items() if set(tables) <= model.names.keys()
+    }
+    if weights is None:
+        if len(tables) == 1:
+            fitting = {name: model for name, model in fitting.items() if model.is_own(tables[0])}
+        if not fitting:
+            raise ParamError(f"models={','.join(tables)}: no model is in all of these tables")
+        return dict.fromkeys(fitting, 1 / len(fitting))
+    refuse_unknown(f"weights: models={','.join(tables)} has no model", weights, fitting)
+    for model, weight in weights.items():
+        is_number = isinstance(weight, int | float | np.number) and not isinstance(weight, bool)
+        if not is_number or not 0 <= weight < math.inf:
+            raise ParamError(f"weights: {model} has {weight!r}; give a number of 0 or more")
+    total = math.fsum(weights.values())
+    if not total > 0:
+        raise ParamError("weights: give a model a weight above 0")
+    return {name: weights[name] / total for name in fitting if weights.get(name)}
+
+
+def _drawn(ids: pd.Series[Any], shares: Mapping[str, float], seed: int) -> list[str]:
+    """Model of each job. Jobs draw in the order of their ids, whatever the order of the rows."""
+    rng = np.random.default_rng([seed, zlib.crc32(b"models of a trace")])
+    order = np.argsort(ids.to_numpy(), kind="stable")
+    u = np.empty(len(ids))
+    u[order] = rng.random(len(ids))
+    bounds = np.cumsum(list(shares.values()))[:-1]
+    names = list(shares)
+    return [names[index] for index in np.searchsorted(bounds, u, side="right")]
+
+
+def _note(
+    frame: pd.DataFrame,
+    tables: Sequence[str],
+    seed: int,
+    shares: Mapping[str, float],
+    *,
+    weighted: bool,
+) -> str:
+    """Line on the draw: tables, seed, models, relatives, and GPU counts that Muri's table lacks."""
+    chosen = ALL if tuple(tables) == TABLES else ",".join(tables)
+    drawn = ", ".join(f"{name} {share:.3g}" if weighted else name for name, share in shares.items())
+    known = mapped_models()
+    relatives = [
+        f"{CONTENTS[table]} of {sum(table in known[name].stand_ins for name in shares)}"
+        for table in tables
+        if any(table in known[name].stand_ins for name in shares)
+    ]
+    line = (
+        f"models drawn by dress(models={chosen}, seed={seed}): "
+        f"{'weights' if weighted else 'uniformly over'} {drawn}"
+    )
+    if relatives:
+        line += f"; of relatives (params/model_names.csv): {', '.join(relatives)}"
+    if "muri" in tables and (others := int((~frame["num_gpus"].isin(GPU_COUNTS)).sum())):
+        line += f"; {others:,} jobs have the stage times of the nearest number of GPUs"
+    return line
