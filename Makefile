@@ -14,7 +14,7 @@ BYTECODE := @$(VENV)/bin/python -m compileall -qq -j 0 -x "/tests?/" $(VENV)/lib
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
 	$(if $(LOCK),-c $(LOCK),--upgrade --upgrade-strategy eager)
 
-.PHONY: figures test check nightly paper lab lab-filter bench peers lint architecture speed status accuracy sheet clean help FORCE
+.PHONY: figures test check nightly paper lab lab-filter bench peers lint architecture speed status accuracy crossing sheet clean help FORCE
 
 help:
 	@echo "make figures  every figure and table, quick profile, gallery under build/figures"
@@ -30,6 +30,7 @@ help:
 	@echo "make speed    write the tables of docs/speed.md from the last make bench and make peers"
 	@echo "make status   write README's summary and docs/status.md from the committed results"
 	@echo "make accuracy run the cases that compare each policy with its paper's simulator; write the docs' tables"
+	@echo "make crossing run every policy on a trace of every paper; write docs/crossing.md"
 	@echo "make sheet    contact sheets of all pictures, before and now, in build/sheet"
 	@echo "make clean    remove .venv, build and caches inside the checkout"
 	@echo "LOCK=         after any of them: the newest versions, not those of constraints.txt"
@@ -80,6 +81,9 @@ status: $(TEST)
 
 accuracy: $(TEST)
 	JOBS=$(JOBS) $(BIN)/python docs/accuracy.py
+
+crossing: $(TEST)
+	$(BIN)/python docs/crossing.py
 
 # BEFORE= another commit to compare with; this one has the pictures of the first review
 BEFORE ?= 4e0f6002164d1503de72a9bfbc64cd1bd9bd7782

@@ -88,6 +88,8 @@ class _Part:
     changed: bool = True
     #: instant (s) at which it wants to decide even without an event
     wake: float = math.inf
+    #: gangs of its last decision that named all gangs, in order
+    runs: list[Run] | None = None
     #: gang of each job that the decisions name by its row number
     bare_runs: dict[int, Run] = field(default_factory=dict)
 
@@ -247,8 +249,16 @@ class Partition:
         """All gangs of a type after a decision that may name only changes, or be None."""
         if decision is not None and not decision.keep:
             typed = self._typed(part, decision)
-            yield from _before_first_misfit(typed, part) if decision.fill == "block" else typed
+            part.runs = list(
+                _before_first_misfit(typed, part) if decision.fill == "block" else typed
+            )
+            yield from part.runs
             return
+        if decision is None and part.runs is not None:
+            # none of its jobs has arrived or finished since then
+            yield from part.runs
+            return
+        part.runs = None
         changed = [] if decision is None else list(self._typed(part, decision))
         replaced = {job for run in changed for job in run.jobs}
         replaced.update(() if decision is None else decision.stop)

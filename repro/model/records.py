@@ -136,7 +136,8 @@ class Result:
             use), notes (remarks of loader and run about the input), stand_in (data that replaces
             public data).
 
-            Divisible GPUs add avg_pred_err, p99_pred_err, avg_unfairness and max_unfairness (%).
+            Predictions add avg_pred_err and p99_pred_err (%), and divisible GPUs avg_unfairness and
+            max_unfairness (%).
             Prediction intervals add interval_coverage (fraction of intervals that contain the
             JCT), interval_width (median of width over prediction) and without_interval (predicted
             jobs without an interval).
@@ -170,7 +171,7 @@ class Result:
             "avg_queueing": float(jobs["queueing"].mean()),
             "preemptions": int(jobs["preemptions"].sum()),
             "utilisation": utilisation,
-            **(_predictability(jobs) if "fair_jct" in jobs else {}),
+            **_predictability(jobs),
             **(_prediction_intervals(jobs) if "predicted_jct_low" in jobs else {}),
             "wall_s": meta["wall_s"],
             "ignored": meta.get("ignored", {}),
@@ -203,15 +204,21 @@ def finish_time_unfairness(jobs: pd.DataFrame) -> pd.Series[float]:
 
 
 def _predictability(jobs: pd.DataFrame) -> dict[str, float]:
-    """Summary of prediction errors and unfairness (%)."""
-    errors = prediction_errors(jobs)
-    unfairness = finish_time_unfairness(jobs)
-    return {
-        "avg_pred_err": float(errors.mean()),
-        "p99_pred_err": float(errors.quantile(0.99)),
-        "avg_unfairness": float(unfairness.mean()),
-        "max_unfairness": float(unfairness.max()),
-    }
+    """Summary of prediction errors and unfairness (%), as far as the records have them."""
+    numbers: dict[str, float] = {}
+    if "predicted_jct" in jobs:
+        errors = prediction_errors(jobs)
+        numbers |= {
+            "avg_pred_err": float(errors.mean()),
+            "p99_pred_err": float(errors.quantile(0.99)),
+        }
+    if "fair_jct" in jobs:
+        unfairness = finish_time_unfairness(jobs)
+        numbers |= {
+            "avg_unfairness": float(unfairness.mean()),
+            "max_unfairness": float(unfairness.max()),
+        }
+    return numbers
 
 
 def _prediction_intervals(jobs: pd.DataFrame) -> dict[str, float]:

@@ -17,7 +17,7 @@ import pandas as pd
 from repro import make, simulate
 from repro.cli.settings import parse_settings
 from repro.perf.throughput_files import load_throughputs
-from repro.trace import synth
+from repro.trace import dress, synth
 
 HERE = Path(__file__).resolve().parent
 FIGURES = HERE.parents[1] / "figures"
@@ -81,6 +81,18 @@ RUNS = [
     ("pcs", "c2=1 decay=0.5", "pcs", "1x16", "mixed", {}),
     ("pcs", "thresholds=4000,40000 weights=0.6,0.3,0.1", "paper", "1x16", "mixed", {}),
     ("reservation", "", "paper", "1x16", "mixed", {}),
+    # GPU types under policies that name none
+    ("srtf", "", "paper", "8xv100,8xp100,8xk80", "gangs", {}),
+    ("tiresias-l", "thresholds=20000", "paper", "8xv100,8xp100,8xk80", "gangs", {}),
+    ("yarn-cs", "", "paper", "2x4:v100,2x4:p100,2x4:k80", "gangs", {}),
+    ("gandiva", "", "paper", "2x4:v100,2x4:p100,2x4:k80", "gangs", {}),
+    ("liquid", "", "paper", "2x4:v100,2x4:p100,2x4:k80", "gangs", {}),
+    ("srsf-elastic", "", "paper", "8xv100,8xp100,8xk80", "gangs", {}),
+    ("pcs", "c2=1 decay=0.5", "paper", "8xv100,8xp100,8xk80", "gangs", {}),
+    ("muri-s", "", "paper", "2x4:v100,2x4:p100,2x4:k80", "dressed", {}),
+    ("muri-s", "", "paper", "4x4", "dressed", {}),
+    ("srsf", "", "paper", "4x4", "dressed", {"slowdown": 1.3, "overhead": "tiresias"}),
+    ("srtf", "", "paper", "4x4", "mixed", {"failures": "mtbf=20000,repair=100"}),
 ]
 
 
@@ -121,7 +133,12 @@ def containers():
     return synth.make("liquid-batch-jobs", 7, jobs=12, gap_s=5.0)
 
 
-WORKLOADS = {made.__name__: made for made in (mixed, stages, gangs, singles, containers)}
+def dressed():
+    """The jobs of `mixed` with models that all tables of models know."""
+    return dress(mixed(), "muri,gavel", 2, throughputs=THROUGHPUTS)
+
+
+WORKLOADS = {made.__name__: made for made in (mixed, stages, gangs, singles, containers, dressed)}
 TYPED = ("gangs", "singles")
 
 

@@ -23,6 +23,8 @@ def test_a_shorter_job_that_arrives_later_breaks_the_prediction():
     result = simulate(jobs((0, 10, 1), (2, 3, 1)), "1x1", "srtf", predict=2).jobs
     assert result["predicted_jct"].tolist() == [10.0, 3.0]
     assert result["jct"].tolist() == [13.0, 3.0]
+    summary = simulate(jobs((0, 10, 1), (2, 3, 1)), "1x1", "srtf", predict=2).summary()
+    assert summary["avg_pred_err"] == pytest.approx(15.0)
 
 
 def test_fifo_keeps_every_promise():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hand_traces import spans, trace
+from hand_traces import trace
 
 import repro
 from repro.base.errors import ParamError, StandInWarning, TraceError
@@ -231,31 +231,6 @@ def test_every_papers_policies_run_on_the_file_too(public_table, tmp_path):
     by_frame = repro.simulate(dressed, typed, "gavel-las").jobs
     by_table = repro.simulate(read, typed, "gavel-las", perf=table).jobs
     pd.testing.assert_frame_equal(by_frame, by_table, check_flags=False)
-
-
-@pytest.mark.parametrize("policy", ["muri-s", "muri-l"])
-def test_two_dressed_jobs_of_muri_by_hand(policy):
-    """Seed 3 draws GPT-2 for job 0 and A2C for job 1, each on the one GPU of the cluster.
-
-    Table 3 on one GPU, ms per iteration: GPT-2 takes 426 alone, with stages (data, GPU, network)
-    0.6, 410, 0. A2C takes 517 alone, with stages 514, 14, 0. Job 0 lasts 426 s, hence 1,000
-    iterations, and job 1 lasts 1,034 s, hence 2,000.
-
-    The period of the group (Eq 3), with the two jobs half a period apart: GPT-2 is in its GPU stage
-    (410) while A2C is in its data stage (514), and in its data stage (0.6) while A2C is in its GPU
-    stage (14). T = max(514, 410) + max(14, 0.6) = 528 ms. No order is shorter, as the
-    stages of A2C alone sum to 528.
-
-    Both jobs complete an iteration per period. Job 0 ends after 1,000 x 0.528 = 528 s. Job 1 then
-    has 1,000 iterations left, which take 1,000 x 0.517 = 517 s alone: it ends at 1,045 s.
-    """
-    jobs = trace((0, 426, 1), (0, 1034, 1))
-    dressed = dress(jobs, "muri", 3, weights={"gpt2": 1, "a2c": 1})
-    assert dressed["model"].tolist() == ["gpt2", "a2c"]
-    assert dressed["iterations"].tolist() == [1000, 2000]
-    result = repro.simulate(dressed, "1x1", policy)
-    assert spans(result, 0) == [(0.0, pytest.approx(528.0))]
-    assert result.jobs["end_time"].tolist() == pytest.approx([528.0, 1045.0])
 
 
 def test_a_dressed_job_on_slow_gpus_by_hand():
