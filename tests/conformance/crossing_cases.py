@@ -30,10 +30,11 @@ TRACES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 #: Name -> cluster; no gang of the traces is wider than one type.
 CLUSTERS = {"equal": "6x8", "mixed": "5x8:v100,5x8:p100,5x8:k80"}
-#: Parameters without which a policy refuses to run, or takes long.
-SETTINGS: dict[str, dict[str, Any]] = {
-    "drf": {"cpus_per_gpu": 8},
-    "liquid-batch": {"generations": 5},
+#: (policy, jobs) -> parameters without which it refuses to run, or takes long.
+SETTINGS: dict[tuple[str, str], dict[str, Any]] = {
+    ("drf", "dressed"): {"cpus_per_gpu": 8},
+    ("liquid-batch", "plain"): {"generations": 5},
+    ("liquid-batch", "dressed"): {"generations": 5},
 }
 #: The jobs as they are, and with the columns of all policies: models of `repro.trace.dress`,
 #: deadlines, priorities and CPU cores.
@@ -81,7 +82,7 @@ def crossing(policy: str, trace: str, cluster: str, dressing: str, **options: An
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            settings = SETTINGS.get(policy, {})
+            settings = SETTINGS.get((policy, dressing), {})
             made = make(policy, **settings)
             result = simulate(frame, CLUSTERS[cluster], made, **options)
     except ReproError as error:
