@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from repro.base.errors import PolicyError
+from repro.engine.type_choice import TypeChoice
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.policy import Policy
@@ -85,14 +86,29 @@ class DecisionChecks:
         )
 
 
-def with_gpu_type(run: Run, free: Mapping[str | None, float], present_run: Run | None) -> Run:
+def with_gpu_type(
+    run: Run,
+    free: Mapping[str | None, float],
+    present_run: Run | None,
+    choice: TypeChoice | None,
+) -> Run:
     """Choose the GPU type of a gang without a type, on a cluster that has types.
 
     The gang stays on the type of ``present_run``, the present gang of its first job, if this type
-    has enough free GPUs. Otherwise it goes to the type with the most free GPUs.
+    has enough free GPUs. Otherwise it goes to the fastest type with enough free GPUs by ``choice``.
+    Without speeds (None), or if no type has enough, it goes to the type with the most free GPUs.
     """
     if run.gpu_type is not None or None in free:
         return run
     if present_run is not None and free.get(present_run.gpu_type, 0.0) >= run.gpus:
         return replace(run, gpu_type=present_run.gpu_type)
-    return replace(run, gpu_type=max(free, key=lambda name: (free[name], str(name))))
+    names: list[str | None] = list(free)
+    if choice is not None:
+        common = set.intersection(*(set(choice.fastest(job)) for job in run.jobs))
+        by_speed = [choice.gpu_types[c] for c in choice.fastest(run.jobs[0]) if c in common]
+        fitting = next((name for name in by_speed if free[name] >= run.charged), None)
+        if fitting is not None:
+            return replace(run, gpu_type=fitting)
+        # a gang without a common type is refused with the rate 0 that it has
+        names = list(by_speed) or names
+    return replace(run, gpu_type=max(names, key=lambda name: (free[name], str(name))))

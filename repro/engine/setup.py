@@ -72,13 +72,19 @@ class Setup:
         self.speeds = Speeds(self.table, base_of(settings.perf), gpus_by_type(cluster))
         #: GPU types of the jobs, if the engine chooses among several
         self.type_choice: TypeChoice | None = None
-        if self.uses_types and not policy.names_types and len(cluster.gpu_types) > 1:
-            self.type_choice = TypeChoice(
+        #: the same for gangs without a type of a policy that names types, where speeds are known
+        self._default_types: TypeChoice | None = None
+        if self.uses_types and len(cluster.gpu_types) > 1:
+            choice = TypeChoice(
                 self.table,
                 self.speeds,
                 follows_wishes=settings.types == "wished",
                 divides=policy.elastic,
             )
+            if not policy.names_types:
+                self.type_choice = choice
+            elif self.speeds.has_throughputs:
+                self._default_types = choice
         self.view = View(self.table, cluster, policy.needs, policy.name, self.speeds, settings.seed)
         self.holdings = Holdings(
             self.table, cluster, policy.name, self.placer, placer_by_type, self.settings
@@ -112,7 +118,9 @@ class Setup:
             )
         make = partial(make_rounds, self.table, policy, self.speeds, holdings, self.settings)
         decide = policy.session(self.view) if self.type_choice is None else self._partition()
-        return DecisionDriver(self.table, policy, self.view, holdings, make, decide)
+        return DecisionDriver(
+            self.table, policy, self.view, holdings, make, decide, self._default_types
+        )
 
     def _partition(self) -> Partition:
         """Decision function that asks the policy for each GPU type."""

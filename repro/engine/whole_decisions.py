@@ -13,6 +13,7 @@ from repro.base.errors import PolicyError
 from repro.engine.decision_checks import DecisionChecks, with_gpu_type
 from repro.engine.draining import GPU_ROUNDING
 from repro.engine.holdings import Holdings
+from repro.engine.type_choice import TypeChoice
 from repro.model.decision import NO_CHANGE, Run, RunSet, Shares
 from repro.model.jobs import JobTable
 from repro.model.policy import Policy
@@ -39,6 +40,8 @@ class DecisionDriver:
         Function that makes the round mechanism when the policy first returns `Shares`.
     decide : callable
         Decision function of the policy for this run.
+    choice : TypeChoice, optional
+        GPU types of gangs for which the policy names none; None: the run has no speeds by type.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class DecisionDriver:
         holdings: Holdings,
         make_rounds: Callable[[], RoundMechanism],
         decide: Callable[[View], object],
+        choice: TypeChoice | None,
     ) -> None:
         self.table = table
         self.policy = policy
@@ -56,6 +60,7 @@ class DecisionDriver:
         #: round mechanism of a policy that has returned shares
         self.rounds: RoundMechanism | None = None
         self._decide = decide
+        self._choice = choice
         self._holdings = holdings
         self._make_rounds = make_rounds
         self._checks = DecisionChecks(table, policy)
@@ -214,7 +219,7 @@ class DecisionDriver:
         starts: list[Run] = []
         for run in runs:
             checks.check_members(run, chosen, now)
-            run = with_gpu_type(run, free, None)
+            run = with_gpu_type(run, free, None, self._choice)
             if run.charged > free.get(run.gpu_type, -1.0):
                 raise checks.too_few_gpus(now, run.jobs[0], run.gpus, free.get(run.gpu_type, 0.0))
             free[run.gpu_type] -= run.charged
@@ -252,7 +257,7 @@ class DecisionDriver:
                     chosen[member] = run
                 continue
             checks.check_members(run, chosen, now)
-            run = with_gpu_type(run, free, present_runs.get(job))
+            run = with_gpu_type(run, free, present_runs.get(job), self._choice)
             if run.hosts or run.shared:
                 checks.check_hosts(run, chosen, now)
             gpu_type = run.gpu_type

@@ -24,7 +24,8 @@ class Run:
         GPUs that the gang holds. Policies that divide GPUs may give fractions.
     gpu_type : str, optional
         Demanded GPU type. None: the GPU type that the gang holds if it has enough free GPUs, else
-        the type with the most free GPUs. With `RunSet.keep` it is always the type with the most.
+        the fastest type with enough free GPUs; without speeds by type, the type with the most free
+        GPUs. With `RunSet.keep` a gang that starts again does not prefer the type that it holds.
     tasks : tuple of int
         Node of each task, parameter servers first. Every task, also a parameter server, holds one
         GPU. Only some placement rules accept nodes. Empty: the placement rule chooses the nodes.

@@ -14,6 +14,7 @@ from repro import make, simulate
 from repro.base.errors import InputWarning, ParamError, PolicyError, TraceError
 from repro.model.decision import Run, RunSet
 from repro.model.grouped import Grouped
+from repro.model.policy import Policy
 from repro.perf import Interleaving, OnTypes, ThroughputTable
 from repro.testing import small_trace
 
@@ -189,3 +190,18 @@ def test_a_type_without_an_event_keeps_the_order_of_its_gangs():
     )
     jobs = jobs.assign(**stages, priority=[1, 0, 0, 0])
     assert len(run(jobs, "1xv100,1xk80", "antman", types="wished").jobs) == 4
+
+
+def test_a_gang_without_a_type_takes_the_fastest_that_it_can_use():
+    # Model n cannot run on the K80, which has more free GPUs.
+    table = ThroughputTable(
+        {("m", 1): {"v100": 2.0, "k80": 1.0}, ("n", 1): {"v100": 1.0, "k80": 0.0}}, "v100"
+    )
+
+    class InOrder(Policy):
+        def decide(self, view):
+            return RunSet(view.jobs)
+
+    jobs = trace((0, 10, 1), (0, 10, 1), (0, 10, 1)).assign(model=["m", "n", "m"])
+    # job 0 takes the V100, job 1 waits for it, and job 2 takes a K80
+    assert ends(jobs, "1xv100,2xk80", InOrder(), perf=table) == [10.0, 20.0, 20.0]
