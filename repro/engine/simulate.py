@@ -207,10 +207,12 @@ def simulate(
     started = time.perf_counter()
     with compile_watch() as watch:
         setup = Setup(trace, cluster, policy, settings)
-        reason = why_not_compiled(setup) if is_pcs or num_predicted else ""
+        # with predict=0 the records have the column of predictions, too
+        asks_for_predictions = predict is not None or num_predicted > 0
+        reason = why_not_compiled(setup) if is_pcs or asks_for_predictions else ""
         if reason and is_pcs:
             raise ParamError(f"rules {rules}: {reason}; use rules other than pcs")
-        if reason and processes:
+        if reason and processes and num_predicted:
             option = _option_of_predictions(predict, predict_interval)
             raise ParamError(
                 f"{option}: failures and added processes are not foreseen; leave them out"

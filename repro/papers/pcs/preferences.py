@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -181,8 +180,8 @@ class Preferences:
         ----------
         preferences : sequence
             Metric is jct, pred_err, unfairness or preemptions. Statistic is avg or a percentile;
-            see `repro.papers.pcs.objectives.parse`. Policies that predict no completions have
-            neither pred_err nor unfairness.
+            see `repro.papers.pcs.objectives.parse`. Only policies that divide GPUs have
+            unfairness.
         """
         self.objectives = parse(preferences)
 
@@ -371,24 +370,20 @@ class Preferences:
         return encoding(self._work(), heuristics=heuristics, linear=linear)
 
     def _check_metrics(self) -> None:
-        """Refuse metrics that runs of the policy do not have, before the search."""
-        wanted = {objective.metric for objective in self.objectives} & {PREDICTED, UNFAIRNESS}
-        if self._class.name == "pcs" or not wanted:
+        """Refuse unfairness before the search if runs of the policy do not have it."""
+        metrics = {objective.metric for objective in self.objectives}
+        if self._class.name == "pcs" or UNFAIRNESS not in metrics:
             return
         jobs = self.train.head(2)
         base = self._base
         policy = make(base, self.rules) if isinstance(base, str) else base.under(self.rules)
         case = Case(jobs, self.cluster, policy, self.rules, settings=self._settings).resolved()
-        sweep.simulated(case, jobs, predict=0, keep_intervals=False)
-        number = len(jobs) if PREDICTED in wanted else 0
-        with contextlib.suppress(ParamError):
-            records = sweep.simulated(case, jobs, predict=number, keep_intervals=False).jobs
-            if UNFAIRNESS not in wanted or "fair_jct" in records:
-                return
-        raise ParamError(
-            f"policy {self._class.name!r} predicts no completions in these runs, so "
-            f"{' and '.join(sorted(wanted))} cannot be measured; prefer jct or preemptions"
-        )
+        records = sweep.simulated(case, jobs, predict=0, keep_intervals=False).jobs
+        if "fair_jct" not in records:
+            raise ParamError(
+                f"runs of policy {self._class.name!r} have no unfairness, which needs divided "
+                f"GPUs; prefer jct, preemptions or pred_err"
+            )
 
     def _work(self) -> Floats:
         """Sizes of the jobs to search on, (jobs,) s on one GPU."""

@@ -147,7 +147,7 @@ def test_other_parameters_are_set_and_rules_chosen(capsys, jobs):
         ([*OF_TIRESIAS, "--search", "knob=1:8"], "has no parameter 'knob'"),
         ([*OF_TIRESIAS, *RANGES, "--set", "promote_knob=3"], "the search chooses promote_knob"),
         ([*OF_TIRESIAS, *RANGES, "--no-heuristics"], "without heuristics"),
-        ([*OF_TIRESIAS, *RANGES, "--prefer", "pred_err=99"], "pred_err cannot be measured"),
+        ([*OF_TIRESIAS, *RANGES, "--prefer", "unfairness=99"], "have no unfairness"),
         ([*OF_TIRESIAS, *RANGES, "--speedups", "x.csv"], "the GPUs it asks for or none; leave"),
         ([*PREFER, "--policy", "las"], 'no policy "las"; policies of that family:'),
     ],

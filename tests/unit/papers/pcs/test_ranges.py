@@ -113,12 +113,18 @@ def test_bad_ranges_are_one_line(trace, parameters, says):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("metric", ["pred_err", "unfairness"])
-def test_metrics_that_need_predictions_are_refused_before_the_search(trace, metric):
+def test_unfairness_is_refused_before_the_search(trace):
     tiresias = searched(trace)
-    tiresias.set_preference([("jct", "avg"), (metric, "avg")])
-    with pytest.raises(ParamError, match=f"{metric} cannot be measured; prefer jct or preemptions"):
+    tiresias.set_preference([("jct", "avg"), ("unfairness", "avg")])
+    with pytest.raises(ParamError, match="have no unfairness, which needs divided GPUs"):
         tiresias.search(SMALL)
+
+
+def test_any_policy_is_searched_for_predictability(trace):
+    tiresias = searched(trace)
+    tiresias.set_preference([("jct", "avg"), ("pred_err", "avg")])
+    table = tiresias.search(SMALL)
+    assert np.isfinite(table["avg_pred_err_pct"]).all()
 
 
 def test_a_policy_that_predicts_has_all_metrics():
