@@ -29,11 +29,27 @@ from repro.model.view import View
 
 
 class TypeView(View):
-    """View of the jobs and nodes of one GPU type. Node numbers count the nodes of the type."""
+    """View of the jobs and nodes of one GPU type. Node numbers count the nodes of the type.
+
+    Parameters
+    ----------
+    table : JobTable
+        Jobs of the simulation.
+    gpu_type : str
+        The GPU type.
+    policy : Policy
+        Policy on the GPUs of the type.
+    perf : Performance or None
+        Performance model of the simulation.
+    whole : View
+        View of the whole cluster, which notes what the policy reads.
+    """
 
     def __init__(
-        self, table: JobTable, cluster: Cluster, gpu_type: str, policy: Policy, perf: Any, seed: int
+        self, table: JobTable, gpu_type: str, policy: Policy, perf: Any, whole: View
     ) -> None:
+        cluster = whole.cluster
+        self._whole = whole
         #: number in the whole cluster of each node
         self.node_numbers = [
             number for number, node in enumerate(cluster.nodes) if node.gpu_type == gpu_type
@@ -42,9 +58,14 @@ class TypeView(View):
         nodes = tuple(cluster.nodes[number] for number in self.node_numbers)
         of_type = Cluster(nodes, f"{cluster}:{gpu_type}")
         speeds = Speeds(table, perf, {gpu_type: of_type.num_gpus})
-        super().__init__(table, of_type, policy.needs, policy.name, speeds, seed)
+        super().__init__(table, of_type, policy.needs, policy.name, speeds)
         #: unfinished jobs of the type, in order of arrival
         self.members: dict[int, None] = {}
+
+    @property
+    def seed(self) -> int:
+        """Seed of the run."""
+        return self._whole.seed
 
     @property
     def jobs(self) -> list[int]:
@@ -59,16 +80,16 @@ class TypeView(View):
     @property
     def idle_gpus(self) -> list[int]:
         """Idle GPUs of each node of the type."""
-        idle = super().idle_gpus
+        idle = self._whole.idle_gpus
         return [idle[number] for number in self.node_numbers]
 
     def nodes(self, job: int) -> tuple[tuple[int, int], ...]:
         """Nodes of the job, as (node, GPUs there)."""
-        return tuple((self._number_here[node], gpus) for node, gpus in super().nodes(job))
+        return tuple((self._number_here[node], gpus) for node, gpus in self._whole.nodes(job))
 
     def run(self, job: int) -> Run | None:
         """Gang of the job, with the nodes of its tasks."""
-        run = super().run(job)
+        run = self._whole.run(job)
         if run is None or not run.tasks:
             return run
         return replace(run, tasks=tuple(self._number_here[node] for node in run.tasks))
@@ -103,14 +124,12 @@ class Partition:
         Policy of the simulation.
     table : JobTable
         Jobs of the simulation.
-    cluster : Cluster
-        Cluster of the simulation.
     choice : TypeChoice
         Speed of each job on each GPU type.
     perf : Performance or None
         Performance model of the simulation.
     view : View
-        View of the whole cluster, which has the seed.
+        View of the whole cluster.
     at_intervals : bool
         Decisions are made at an interval. Otherwise a type decides only after events of its own.
 
@@ -124,7 +143,6 @@ class Partition:
         self,
         policy: Policy,
         table: JobTable,
-        cluster: Cluster,
         choice: TypeChoice,
         perf: Any,
         view: View,
@@ -139,7 +157,7 @@ class Partition:
         for gpu_type in choice.gpu_types:
             assert gpu_type is not None, "a partition is of named types"
             of_type = policy.on_type(gpu_type, choice.gpu_types)
-            part_view = TypeView(table, cluster, gpu_type, of_type, perf, view.seed)
+            part_view = TypeView(table, gpu_type, of_type, perf, view)
             part_view.holdings = view.holdings
             session = of_type.session(part_view)
             self._parts.append(_Part(gpu_type, part_view, of_type, session))

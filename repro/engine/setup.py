@@ -128,7 +128,6 @@ class Setup:
         return Partition(
             self.policy,
             self.table,
-            self.cluster,
             self.type_choice,
             base_of(self.settings.perf),
             self.view,
