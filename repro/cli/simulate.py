@@ -96,7 +96,9 @@ def simulate_trace(
     ] = None,
     predict_interval: Annotated[
         float | None,
-        typer.Option(metavar="P", help="Bounds that contain the JCT with probability P."),
+        typer.Option(
+            metavar="P", help="Bounds of each prediction that hold the JCT with probability P."
+        ),
     ] = None,
     speedups: Annotated[
         str | None,
@@ -108,28 +110,30 @@ def simulate_trace(
         str,
         typer.Option(
             metavar="fastest|wished",
-            help="GPU type of a job if the policy names none: the fastest free one, or that of the "
-            "column gpu_type.",
+            help="GPU type of a job if the policy names none: by speed and load, or as the column "
+            "gpu_type says.",
         ),
     ] = "fastest",
     require_speeds: Annotated[
         bool,
         typer.Option(
-            "--require-speeds", help="Refuse a cluster of GPU types without speeds by type."
+            "--require-speeds", help="Refuse to run on GPU types if speeds by type are missing."
         ),
     ] = False,
     overhead: Annotated[
         str | None,
         typer.Option(
             metavar="none|tiresias|h100|S",
-            help="Cost of preemptions: none, measured by Tiresias or on an H100, or S seconds.",
+            help="Cost of preemptions: none, measured by Tiresias or on an H100, or S seconds per "
+            "resumption.",
         ),
     ] = None,
     failures: Annotated[
         str | None,
         typer.Option(
             metavar="mtbf=S,…",
-            help="Nodes fail: mtbf=S of a node, also repair=S (600) and checkpoint=S (3600).",
+            help="Nodes fail: mean time between failures of a node mtbf=S; also repair=S (default "
+            "600) and checkpoint=S (default 3600).",
         ),
     ] = None,
     drop_bad_rows: DropOption = False,

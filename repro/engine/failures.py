@@ -19,7 +19,8 @@ class Failures:
 
     Every node fails after exponentially distributed times of mean ``mtbf_s``, each node by itself.
     The jobs on a node that fails lose the work since their last checkpoint. They keep their GPUs
-    and stand still for ``repair_s``.
+    unless the policy stops them, and progress again after ``repair_s``. The node stays available.
+    Policies that divide GPUs are refused, and so are predictions.
 
     Parameters
     ----------

@@ -23,10 +23,11 @@ def named_overhead(name: str | float) -> Overhead | None:
     Parameters
     ----------
     name : str or float
-        ``none``: no costs. ``tiresias``: the pause of each model measured by Tiresias (NSDI'19,
-        Figure 4) and its mean cost of a resumption. ``h100``: pause by model and mean resumption,
-        measured on one H100 (``traces/measured/pause.csv``). A number: seconds that a resumed job
-        holds its GPUs before it progresses.
+        ``none``: no costs. ``tiresias``: seconds of a checkpoint by model (Tiresias, NSDI'19,
+        Figure 4), and 50 s for a resumption, which follow from section 5.2.4. ``h100``: seconds of
+        a checkpoint by model and the mean of a resumption, measured on one H100
+        (``traces/measured/pause.csv``). A number: seconds that a resumed job holds its GPUs before
+        it progresses.
 
     Returns
     -------

@@ -1,12 +1,13 @@
-"""A cluster of several GPU types as one cluster per type, for policies that name no types.
+"""A cluster of several GPU types as one cluster per type, for policies of groups and divided GPUs.
 
 A job joins one type at its arrival and stays there. The policy decides on each type as on a cluster
-of its own. The job joins the type j on which it would run fastest if the jobs there shared it:
+of its own. Job i joins the type j with the greatest speed, divided by the load there if above 1:
 
-    argmax over j of  s_ij / max(1, (g_i + sum of g_k over unfinished jobs k of type j) / G_j)
+    argmax over j of  s_ij / max(1, (g_i + sum of g_k over the unfinished jobs k on type j) / G_j)
 
-with s_ij the speed of job i on type j, g_i its demand and G_j the GPUs of type j. Types on which
-the policy could never run the job are left out.
+with s_ij the speed of job i on type j, g_i its demand and G_j the GPUs of type j. Left out are
+types too small for the job, types that it does not ask for, and types where the policy never runs
+it.
 
 Ties: the first type in alphabetical order.
 """
@@ -42,7 +43,7 @@ class TypeView(View):
     perf : Performance or None
         Performance model of the simulation.
     whole : View
-        View of the whole cluster, which notes what the policy reads.
+        View of the whole cluster, which records the inputs that the policy reads.
     """
 
     def __init__(
@@ -131,7 +132,8 @@ class Partition:
     view : View
         View of the whole cluster.
     at_intervals : bool
-        Decisions are made at an interval. Otherwise a type decides only after events of its own.
+        Whether decisions are made at an interval. Otherwise the policy decides on a type after an
+        arrival, a completion or its wake-up there.
 
     Raises
     ------

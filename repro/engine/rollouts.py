@@ -1,9 +1,8 @@
 """Predicted JCTs by rollouts: what a job would take if no further job arrived.
 
 The prediction of job j is its JCT in a run of the same policy in which the jobs after j never
-arrive (PCS, section 4). Up to the arrival of j this run is the run itself, so that it continues
-from the state of the cluster at that instant. Jobs submitted together arrive in the order of the
-trace.
+arrive (PCS, section 4). Until j arrives the two runs are equal. Each such run is simulated from the
+first arrival on. Jobs submitted together arrive in the order of the trace.
 
 If no job arrives between the arrival of j and its end, the JCT of the run is the prediction.
 """

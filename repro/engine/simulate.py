@@ -119,9 +119,9 @@ def simulate(
         Functions that take the `Engine` and return a SimPy process, such as node failures. See
         `Engine.fail` and `Engine.poke`.
     types : {"fastest", "wished"}
-        GPU type of a gang under a policy that names no types, on a cluster with several: the
-        fastest free type, or the type in the trace column ``gpu_type``. Policies that divide or
-        share GPUs decide on each type as on a cluster of its own (`repro.engine.partition`).
+        GPU type of a job if the policy names none, on a cluster with several: by speed and load
+        (`repro.engine.select.typed`, `repro.engine.partition`), or as the trace column ``gpu_type``
+        says.
     require_speeds : bool
         Refuse a cluster with GPU types if the run has no speeds by GPU type. By default all types
         then count as equally fast, as a line of the result says.

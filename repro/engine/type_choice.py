@@ -23,10 +23,10 @@ class TypeChoice:
     speeds : Speeds
         Speed of each job on each GPU type.
     follows_wishes : bool
-        A job runs only on the type that it asks for in the column ``gpu_type``. A job without a
-        wish runs on any type.
+        A job runs only on the type that it asks for in the trace column ``gpu_type``. A job that
+        asks for none runs on any type.
     divides : bool
-        Jobs may hold fewer GPUs than their demand, so that a type needs no room for the demand.
+        Jobs may hold fewer GPUs than their demand, so that a type may have fewer than the demand.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class TypeChoice:
         self._fastest: dict[int, tuple[int, ...]] = {}
 
     def fastest(self, job: int) -> tuple[int, ...]:
-        """Columns of the GPU types on which a job can run, fastest first.
+        """Indices of the GPU types on which a job can run, fastest first.
 
         Equally fast types are in alphabetical order.
         """

@@ -16,11 +16,12 @@ from repro.perf.throughput import ThroughputTable
 class OnTypes:
     """Performance model of jobs on GPU types: the rate of a base model times the speed of the type.
 
-    rate = rate of ``base`` * T[model, type] / T[model, reference]
+    rate = rate of ``base`` * T[model, type] / T[model, reference], with the throughput T (steps/s)
 
-    A base model with ``yields_to_pairs`` leaves two jobs on the same GPUs to the table, if it has
-    pairs. Otherwise the members of a group keep their common period, and the slowest member sets
-    the factor of the group. Muri's stages thus all grow by the same factor on a slower GPU.
+    The members of a group keep their common period, and the slowest member sets the factor of the
+    group. Muri's stages thus all grow by the same factor on a slower GPU. If the base sets
+    ``yields_to_pairs`` and the table has pairs, the table gives the rates of two jobs on the same
+    GPUs.
 
     Parameters
     ----------

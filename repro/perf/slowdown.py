@@ -32,8 +32,8 @@ _TIRESIAS = ModelTable("tiresias_models.csv", ("model", "random_speed"))
 class Slowdown:
     """Factors by which a gang takes longer if it spans more nodes, or more racks, than it needs.
 
-    A gang needs the fewest nodes (racks) that hold it on the empty cluster, of its GPU type if it
-    has one. On more racks the larger of both factors counts.
+    A gang needs as many nodes (racks) as the fewest that hold it on the empty cluster, counting only
+    its GPU type. If it spans more of both, the larger factor counts.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class Slowdown:
 
 
 def tiresias_slowdown() -> Slowdown:
-    """Slow-down of the ten models that Tiresias measured, on any nodes instead of the fewest.
+    """Rates of Tiresias' ten models under random placement, relative to consolidated gangs.
 
     Models with a dominant tensor (VGG, AlexNet) run at 0.72 to 0.80 of their speed, the others at
     1.02 to 1.08. The paper measured 8 workers; we assume the same rate for other gang sizes.

@@ -42,33 +42,34 @@ def dress(
     throughputs: str | Path = PUBLIC,
     replace: bool = False,
 ) -> pd.DataFrame:
-    """Draw a model for every job of a trace, and add the columns that follow from it.
+    """Sample a model for every job of a trace, and add the columns that follow from it.
 
-    Each job draws its model independently of the others, as in section 6.1 of Muri. Its submit
-    time, duration and GPUs stay as they are. Columns ``model`` (a name of
-    ``params/model_names.csv``, which all tables know), ``batch_size``, ``iteration_time`` and
+    The models of the jobs are independent, as in section 6.1 of Muri. Submit time, duration and
+    GPUs of a job stay as they are. Columns ``model`` (a name of ``params/model_names.csv``; a table
+    that has the model or a relative accepts it), ``batch_size``, ``iteration_time`` and
     ``iterations`` (whole iterations in the duration, at least 1) are new, and with table muri
     ``stage_storage`` (with the CPU's part), ``stage_gpu`` and ``stage_network``.
 
     The profiles of a job agree: all tables refer to one iteration time
     (`repro.perf.iteration_times.iteration_s`, or the throughput on the reference type where only
-    Gavel's table has the model). Stage times of a relative keep their shares of it. A number of
-    GPUs that Muri's or Tiresias' table lacks has the times of the nearest number. Throughputs and
-    speed-up curves go on as `repro.perf.ThroughputTable` and `repro.perf.SpeedUp` say.
+    Gavel's table has the model). A relative is a model of the same family that stands in where a
+    table lacks the model. Its stage times are scaled to the iteration time of the job. A number of
+    GPUs that Muri's or Tiresias' table lacks has the times of the nearest number. For throughputs
+    and speed-up curves of larger gangs see `repro.perf.ThroughputTable` and `repro.perf.SpeedUp`.
 
     Parameters
     ----------
     trace : DataFrame
         Jobs, as `repro.load` returns them.
     models : str or sequence of str
-        Tables that must have the models: muri (stage times), gavel (throughputs by GPU type), pcs
+        Tables to serve: muri (stage times), gavel (throughputs by GPU type), pcs
         (speed-up curves), liquid (phases of an iteration), tiresias (sizes), several of them with
-        commas, or ``all``. With a single table the draw is over the models of that table, with
-        several over those for which each has the model or a relative.
+        commas, or ``all``. For one table, models are sampled from its own. For several, they are
+        sampled from the models that each table has or replaces by a relative.
     seed : int
-        Seed of the draw. The same jobs and seed give the same models in any order of rows.
+        Seed of the sample. The same jobs and seed give the same models in any order of rows.
     weights : mapping of str to float, optional
-        Model to its weight in the draw; a model that is not named is not drawn. By default all
+        Model to its weight in the sample; a model that is not named is not sampled. By default all
         models are equally likely.
     reference : str
         GPU type on which the durations were measured; only table gavel reads it.

@@ -1,8 +1,9 @@
 """Selection on a cluster with several GPU types: each gang holds GPUs of one type.
 
 At every event jobs are taken in order of their keys. A job that runs keeps its GPU type while the
-jobs before it leave it enough GPUs. Another job takes the fastest type with enough idle GPUs. If no
-type has enough, it takes the fastest type where the jobs behind it hold enough; these lose them.
+jobs before it leave it enough GPUs there. Another job takes the fastest type with enough idle GPUs.
+If no type has enough, a preemptive order takes the fastest type where idle GPUs and those of jobs
+behind it suffice, and jobs behind it stop.
 
 Ties: order of submission, then order in the trace. Equally fast types: alphabetical.
 """

@@ -1,6 +1,7 @@
 """Dominant Resource Fairness over GPUs, CPU cores and memory (Ghodsi et al., NSDI'11, Algorithm 1).
 
-At each event, with R_r of resource r in the cluster and U_ur held by the running jobs of user u:
+At each event, with the capacity R_r of resource r in the cluster, and the amount U_ur that the running
+jobs of user u hold:
 
     dominant share of u = max over r of U_ur / R_r
 
@@ -11,7 +12,8 @@ task, and a job that does not fit is skipped, so that it does not block smaller 
 
 The trace columns ``num_cpus`` (cores) and ``memory_mib`` (MiB) have the demands of the whole job,
 the column ``user`` its user. Without users each job is a user of its own. All resources are counted
-over the whole cluster; the placement rule sees GPUs only.
+over the whole cluster. Only GPUs are placed on nodes, so that a job may start on nodes that lack its
+CPU cores or memory.
 
 Ties: the user whose next job arrived first. The jobs of a user start in order of arrival.
 """
@@ -120,8 +122,8 @@ class _Sharing:
         if not used:
             raise TraceError(
                 f"{view.source}: policy {policy.name!r} needs the column num_cpus (cores) or "
-                "memory_mib (MiB); over GPUs alone, DRF is max-min fairness of GPU time: take "
-                "las-2d or max-min"
+                "memory_mib (MiB); over GPUs alone, DRF is max-min fairness of the GPUs held: take "
+                "max-min"
             )
         demands = [view.widths]
         capacities = [float(view.cluster.num_gpus)]

@@ -3,10 +3,10 @@
 The trace columns ``slo`` (multiples of the duration) and ``duration`` give the deadline of job J,
 as for `gavel-min-cost-slo`:
 
-    deadline_J = submission_J + SLO_J duration_J
+    deadline_J = submit_time_J + slo_J * duration_J
 
-Jobs without an SLO come after all jobs with a deadline, in order of submission. A job keeps its
-place after its deadline: the policy reads no remaining time and gives no job up.
+Jobs without an SLO come after all jobs with a deadline, in order of submission. A job keeps its key
+after its deadline.
 
 Ties: order of submission, then order in the trace.
 """

@@ -17,8 +17,8 @@ from repro.policies.baselines.fifo import BestEffort
 class SJF(BestEffort):
     """Non-preemptive shortest job first, with known durations; later jobs that fit may start.
 
-    It differs from `best-effort` in the order alone: a gang that does not fit waits, and shorter
-    gangs behind it may start. `srtf` is the preemptive form.
+    It is `best-effort` with the duration in place of the submission time as key. Longer jobs behind
+    a gang that does not fit may start. `srtf` is the preemptive form.
 
     Reference: Silberschatz, Galvin, Gagne, Operating System Concepts, section 5.3.2.
 
