@@ -32,8 +32,8 @@ _TIRESIAS = ModelTable("tiresias_models.csv", ("model", "random_speed"))
 class Slowdown:
     """Factors by which a gang takes longer if it spans more nodes, or more racks, than it needs.
 
-    A gang needs as many nodes (racks) as the fewest that hold it on the empty cluster, counting only
-    its GPU type. If it spans more of both, the larger factor counts.
+    A gang needs as many nodes (racks) as the fewest that hold it on the empty cluster, counting
+    only its GPU type. If it spans more of both, the larger factor counts.
 
     Parameters
     ----------

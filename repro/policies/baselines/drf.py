@@ -1,7 +1,7 @@
 """Dominant Resource Fairness over GPUs, CPU cores and memory (Ghodsi et al., NSDI'11, Algorithm 1).
 
-At each event, with the capacity R_r of resource r in the cluster, and the amount U_ur that the running
-jobs of user u hold:
+At each event, with the capacity R_r of resource r in the cluster, and the amount U_ur that the
+running jobs of user u hold:
 
     dominant share of u = max over r of U_ur / R_r
 
@@ -11,9 +11,9 @@ Algorithm 1, in Mesos and in YARN. Differences from Algorithm 1: a job (a gang) 
 task, and a job that does not fit is skipped, so that it does not block smaller jobs.
 
 The trace columns ``num_cpus`` (cores) and ``memory_mib`` (MiB) have the demands of the whole job,
-the column ``user`` its user. Without users each job is a user of its own. All resources are counted
-over the whole cluster. Only GPUs are placed on nodes, so that a job may start on nodes that lack its
-CPU cores or memory.
+the column ``user`` its user. Without users each job is a user of its own. All resources are
+counted over the whole cluster. Only GPUs are placed on nodes, so that a job may start on nodes that
+lack its CPU cores or memory.
 
 Ties: the user whose next job arrived first. The jobs of a user start in order of arrival.
 """
