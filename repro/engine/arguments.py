@@ -118,11 +118,11 @@ ARGUMENTS: Mapping[str, Accepted] = {
     "failures": _optional(
         Accepted(_instance(Failures, str), "Failures, or a text such as 'mtbf=86400,repair=600'")
     ),
-    "types": Accepted(lambda value: value in ("fastest", "wished"), "'fastest' or 'wished'"),
-    "require_speeds": Accepted(_instance(bool), "True or False"),
     "processes": Accepted(
         _are_functions, "a list of functions that take the Engine and return a SimPy process"
     ),
+    "types": Accepted(lambda value: value in ("fastest", "wished"), "'fastest' or 'wished'"),
+    "require_speeds": Accepted(_instance(bool), "True or False"),
 }
 
 #: Accepted values of the attributes of a trace, which a loader or a user has set.

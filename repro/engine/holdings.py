@@ -37,6 +37,8 @@ class Holdings:
         Placement rule on the nodes of each GPU type; empty for policies that name no GPU types.
     settings : RunSettings
         Options of the simulation.
+    type_names : iterable of str
+        GPU types of the cluster, also if they have no effect, for the records.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class Holdings:
         placer: Placer,
         placer_by_type: Mapping[str | None, Placer],
         settings: RunSettings,
+        type_names: Iterable[str],
     ) -> None:
         perf = settings.perf
         overhead = settings.overhead
@@ -82,7 +85,7 @@ class Holdings:
             if self.interval_starts is not None:
                 raise renewals_refused()
             self.renewals = Renewals(table, perf, self.runs)
-        self.intervals = Intervals(placer.tracks_nodes, cluster.gpu_types, placer.takes_wishes)
+        self.intervals = Intervals(placer.tracks_nodes, type_names, placer.takes_wishes)
         self._keeps_intervals = settings.keep_intervals
 
     # nodes of jobs: `repro.model.view.HeldGpus` --------------------------------------------------

@@ -78,13 +78,8 @@ class RunRates:
         return rate
 
     def _untyped(self) -> ParamError:
-        """Error of a gang without a GPU type under a throughput table."""
-        if not self._cluster.gpu_types:
-            return ParamError(
-                f"a throughput table has speeds by GPU type, but {self._cluster} names no types; "
-                f"give a cluster of types (such as 2xv100,2xk80), or leave the table out"
-            )
+        """Error of a gang under a throughput table on a cluster without GPU types."""
         return ParamError(
-            f"policy {self._policy!r} does not choose GPU types, which a throughput table needs; "
-            f"use a policy that does (such as gavel-las), or a cluster without types"
+            f"a throughput table has speeds by GPU type, but {self._cluster} names no types; "
+            f"give a cluster of types (such as 2xv100,2xk80), or leave the table out"
         )

@@ -62,6 +62,7 @@ class Setup:
             or isinstance(base_of(settings.perf), ByType)
             or settings.types == "wished"
         )
+        type_names = list(cluster.gpu_types)
         cluster = cluster if self.uses_types else cluster.without_types()
         self.cluster = cluster
         self.policy = policy
@@ -87,7 +88,13 @@ class Setup:
                 self._default_types = choice
         self.view = View(self.table, cluster, policy.needs, policy.name, self.speeds, settings.seed)
         self.holdings = Holdings(
-            self.table, cluster, policy.name, self.placer, placer_by_type, self.settings
+            self.table,
+            cluster,
+            policy.name,
+            self.placer,
+            placer_by_type,
+            self.settings,
+            type_names,
         )
         self.view.holdings = self.holdings
         with naming_the_policy(policy, self.view, self.table):

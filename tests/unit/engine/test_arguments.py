@@ -35,7 +35,7 @@ def refusal(trace=None, cluster="1x4", policy="srtf", **more):
         ("rules", None, "rules is None; give the name of a rule set"),
         ("perf", "x", "perf is 'x'; give a performance model"),
         ("perf", SpeedUp, "SpeedUp'>; give a performance model (an instance"),
-        ("overhead", 5.0, "overhead is 5; give an Overhead"),
+        ("overhead", [5.0], "overhead is [5.0]; give none, tiresias, h100, seconds"),
         ("interval", "60", "interval is '60'; give a positive number of seconds, or None"),
         ("interval", 0, "interval is 0; give a positive number of seconds"),
         ("interval", math.inf, "interval is inf; give a positive number of seconds"),

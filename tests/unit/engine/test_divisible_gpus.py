@@ -227,14 +227,10 @@ def test_rules_pcs_round_to_microseconds():
     ("policy", "more", "says"),
     [
         ("srtf", {"rules": "pcs"}, "rules pcs: policy 'srtf' has no compiled division rule"),
-        ("srtf", {"predict": 3}, "predict=3: policy 'srtf' has no compiled division rule"),
-        ("afs", {"predict": 3, "interval": 5.0}, "decisions are made at intervals"),
-        ("afs", {"predict": 3, "stop_time": 5.0}, "the simulation may end before all jobs do"),
         ("afs", {"predict": -1}, "predict is -1; give a number of jobs, 0 or more"),
         ("afs", {"predict_interval": 1.0}, "predict_interval is 1; give a probability above 0"),
         ("afs", {"predict_interval": float("nan")}, "predict_interval is nan; give a probability"),
         ("afs", {"predict_interval": 0.9, "predict": 0}, "predict=0 predicts no job"),
-        ("srtf", {"predict_interval": 0.9}, "predict_interval=0.9: policy 'srtf' has no compiled"),
         (
             make("afs", resize_s=1.0),
             {"interval": 5.0},
@@ -246,6 +242,15 @@ def test_what_the_clock_cannot_do_is_one_line(policy, more, says):
     with pytest.raises(ParamError, match=says) as caught:
         simulate(jobs_of((0, 10, 1)), "1x1", policy, **more)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("more", [{"interval": 5.0}, {"stop_time": 12.0}, {"placement": "yarn"}])
+def test_what_the_clock_cannot_do_is_predicted_by_rollouts(more):
+    # job 1 ends after the arrival of job 2, so that its prediction needs a run of its own
+    jobs = jobs_of((0, 10, 1), (0, 10, 1), (4, 10, 1))
+    predicted = simulate(jobs, "1x1", "fifo-elastic", predict=3, **more).jobs["predicted_jct"]
+    assert predicted[0] == 10.0
+    assert predicted[1:].isna().all() == ("stop_time" in more)
 
 
 @pytest.mark.parametrize(

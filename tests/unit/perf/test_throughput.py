@@ -34,10 +34,9 @@ def test_gang_size_chooses_the_row():
     assert result.jobs["jct"].tolist() == pytest.approx([3600 * 3])
 
 
-def test_a_policy_that_does_not_choose_gpu_types_is_named():
-    with pytest.raises(ParamError, match="policy 'tiresias-l' does not choose GPU types") as caught:
-        simulate(jobs(), "1xv100,1xk80", "tiresias-l", perf=TABLE)
-    assert "None" not in str(caught.value)
+def test_a_policy_that_does_not_choose_gpu_types_gets_the_fastest():
+    result = simulate(jobs(), "1xv100,1xk80", "tiresias-l", perf=TABLE)
+    assert result.intervals["gpu_type"].iloc[0] == "v100"
 
 
 @pytest.mark.parametrize(

@@ -194,11 +194,16 @@ def test_the_reference_type_sets_the_pace(public_table):
         assert result.jobs["jct"].tolist() == pytest.approx([3600.0])
 
 
+#: columns that a policy cannot do without
+NEEDED = {"edf": {"slo": 3.0}, "drf": {"num_cpus": 1}}
+
+
 @pytest.mark.parametrize("policy", [name for name in repro.policies() if "muri" not in name])
 def test_a_policy_that_reads_no_new_column_keeps_its_schedule(public_table, policy):
-    jobs = plain(30, (1,) if policy == "allox" else WIDTHS)
-    before = repro.simulate(jobs, "2x8", policy)
-    after = repro.simulate(dress(jobs, "all", 2), "2x8", policy)
+    jobs = plain(30, (1,) if policy == "allox" else WIDTHS).assign(**NEEDED.get(policy, {}))
+    made = repro.make(policy, cpus_per_gpu=4) if policy == "drf" else policy
+    before = repro.simulate(jobs, "2x8", made)
+    after = repro.simulate(dress(jobs, "all", 2), "2x8", made)
     columns = ["job_id", "start_time", "end_time"]
     assert before.jobs[columns].equals(after.jobs[columns])
     assert before.intervals.equals(after.intervals)
