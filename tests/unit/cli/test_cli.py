@@ -464,7 +464,7 @@ def test_simulate_settings(jobs, capsys):
         (["--placement", "nowhere"], "nowhere"),
         (["--interval", "-1"], "interval"),
         (["--interval", "x"], "'--interval'"),
-        (["--predict-interval", "0.9"], "policy 'tiresias-l' has no compiled division rule"),
+        (["--predict", "1", "--failures", "mtbf=9"], "are not foreseen; leave them out"),
         (["--predict-interval", "1.5"], "predict_interval is 1.5; give a probability above 0"),
         (["--predict-interval", "0.9", "--predict", "0"], "predict=0 predicts no job"),
         (["--predict-interval", "x"], "'--predict-interval'"),
