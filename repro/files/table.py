@@ -210,6 +210,7 @@ class Table:
         ids: str | None = None,
         delimiter: str = ",",
         headed: bool = True,
+        quoted: bool = True,
         units: Mapping[str, str] = NO_UNITS,
     ) -> None:
         """Read a table.
@@ -228,6 +229,8 @@ class Table:
             Character between two fields.
         headed : bool
             Whether the first line names the columns.
+        quoted : bool
+            Whether quotes may enclose a field of a file with a header.
         units : mapping of str to str
             Units of required columns that are not in seconds: ``ms`` or ``date``.
         """
@@ -235,7 +238,7 @@ class Table:
         self.delimiter = delimiter
         self.units = units
         self.headed = headed
-        self.quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if headed else csv.QUOTE_NONE
+        self.quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if headed and quoted else csv.QUOTE_NONE
         self.dates_have_offset: bool | None = None
         self.blank_rows = 0
         self.sep_line_length = _sep_line_length(document) if headed else 0
@@ -262,7 +265,7 @@ class Table:
         if self.frame.empty:
             raise no_jobs_error(document, {})
         if ids is not None:
-            self.frame[ids] = _as_integers(self.frame[ids])
+            self.frame[ids] = as_integers(self.frame[ids])
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
         return _records(self.document, self.delimiter, self.quoting, self.sep_line_length)
@@ -596,9 +599,9 @@ class Table:
             self.refuse(np.array(differs), column, rule, accepted)
 
 
-def header_of(document: Document) -> tuple[int, list[str]]:
-    """Line number and column names of the header of a table with commas."""
-    records = _records(document, ",", csv.QUOTE_MINIMAL, _sep_line_length(document))
+def header_of(document: Document, delimiter: str = ",") -> tuple[int, list[str]]:
+    """Line number and column names of the header of a table."""
+    records = _records(document, delimiter, csv.QUOTE_MINIMAL, _sep_line_length(document))
     line, first = next(records, (1, [""]))
     return line, [name.strip() for name in first]
 
@@ -661,7 +664,7 @@ def _unnamed(number: int) -> str:
     return f"column {number} (unnamed)"
 
 
-def _as_integers(texts: pd.Series[Any]) -> pd.Series[Any]:
+def as_integers(texts: pd.Series[Any]) -> pd.Series[Any]:
     """Ids as integers if every id is written like one (7, not 007); otherwise unchanged."""
     try:
         numbers = pd.to_numeric(texts)

@@ -6,11 +6,10 @@ from repro.base.errors import ParamError
 from repro.files.table import Document, Parsed, Table
 from repro.model.jobs import MAX_GPUS_PER_JOB
 from repro.trace.formats import FORMATS
-from repro.trace.runs import NO_GPU, set_run_times, without_epoch
+from repro.trace.runs import ATTEMPTS, NO_GPU, set_run_times, without_epoch
 
 _REQUIRED = ("job_id", "gpu_num", "submit_time", "start_time", "end_time")
 _DATES = {"submitted": "submit_time", "started": "start_time", "ended": "end_time"}
-_ATTEMPTS = ("refuse", "join")
 
 
 @FORMATS.register("helios")
@@ -38,8 +37,8 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
     Hu et al., "Characterization and Prediction of Deep Learning Workloads in Large-Scale GPU
     Datacenters", SC 2021.
     """
-    if attempts not in _ATTEMPTS:
-        raise ParamError(f"attempts={attempts}: give {' or '.join(_ATTEMPTS)}")
+    if attempts not in ATTEMPTS:
+        raise ParamError(f"attempts={attempts}: give {' or '.join(ATTEMPTS)}")
     text = ("user", "vc", "state", *_DATES.values())
     units = dict.fromkeys(_DATES.values(), "date")
     table = Table(document, _REQUIRED, text=text, ids="job_id", units=units)

@@ -12,8 +12,8 @@ def read(document: Document) -> Parsed:
 
     Columns: job_id, submit_time, duration, num_gpus; optional: gpu_share, gpu_type, user, vc,
     model, batch_size, iterations, iteration_time, service, num_ps, num_cpus, memory_mib,
-    gpu_mem_mb, bandwidth_mb_s, gpu_util, min_gpus, max_gpus, priority, priority_weight, slo,
-    stage_storage, stage_cpu, stage_gpu, stage_network.
+    time_limit, gpu_mem_mb, bandwidth_mb_s, gpu_util, min_gpus, max_gpus, priority, priority_weight,
+    slo, stage_storage, stage_cpu, stage_gpu, stage_network.
 
     Columns outside the schema are left out. Ids become integers if all are whole numbers. A ``'``
     in front of text that a spreadsheet would run as a formula is removed.
