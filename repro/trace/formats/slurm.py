@@ -53,7 +53,7 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
     Columns: JobID, Submit, Start, State, AllocTRES; optional: End, ElapsedRaw, Elapsed, JobIDRaw,
     ReqTRES, User, Partition, Account, Timelimit. One of End, ElapsedRaw and Elapsed is needed.
     JobIDRaw stands in for JobID, ReqTRES for AllocTRES. The columns may have any order. The
-    delimiter is the bar of ``sacct -P``, or a comma if the file was saved as CSV, with quotes around
+    delimiter is the bar of ``sacct -P``, or a comma in a file saved as CSV, with quotes around
     AllocTRES.
 
     The number of GPUs is ``gres/gpu=N`` of AllocTRES, or the sum of the ``gres/gpu:TYPE=N`` if the
