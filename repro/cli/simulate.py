@@ -2,8 +2,8 @@
 
 import dataclasses
 import inspect
-import os
 import math
+import os
 import warnings
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple

@@ -45,7 +45,6 @@ _UNREADABLE = (pd.errors.ParserError, pd.errors.ParserWarning, ValueError)
 _MOST_BYTES = 2**31
 _GZIP = b"\x1f\x8b"
 _SEP_LINE = re.compile('\ufeff?"?sep=.?"?[,;]*\r?\n', re.IGNORECASE)
-_SHOCKWAVE_FIELDS = 12
 _MOST_COLUMNS = 1000
 DATE = re.compile(
     "[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -330,10 +329,6 @@ class Table:
         """Error for rows with too few or too many fields: row -> (line, fields)."""
         line, fields = next(iter(wrong_widths.values()))
         rule = f"{fields} fields where {len(self.header)} are expected; one field per column"
-        if not self.headed and fields == _SHOCKWAVE_FIELDS:
-            rule += (
-                " (looks like a trace of Shockwave; remove field 8, mode, and field 11, duration)"
-            )
         if len(wrong_widths) > 1:
             rule += f" ({len(wrong_widths) - 1:,} more like it)"
         reasons = dict.fromkeys(wrong_widths, "wrong number of fields")

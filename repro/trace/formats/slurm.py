@@ -90,7 +90,7 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
     units = dict.fromkeys(_DATES.values(), "date")
     table = Table(
         document,
-        required,
+        required[:-1],
         text=(*_TEXT, *_OWNERS, *_DATES.values()),
         delimiter=delimiter,
         quoted=delimiter == ",",

@@ -245,12 +245,17 @@ def test_formats_are_listed_with_columns_and_options():
 @pytest.mark.parametrize("name", list(FORMATS))
 def test_a_format_names_the_columns_it_asks_for(name):
     """Those that it says are missing from a file without any."""
-    text = b'[{"x": 1}]' if name == "philly-json" else b"x,y\n1,2\n"
+    texts = {"philly-json": b'[{"x": 1}]', "batsim": b'{"x": 1}'}
+    text = texts.get(name, b"x,y\n1,2\n")
     with pytest.raises(TraceError) as caught:
         FORMATS[name](Document("f", text))
     shown = formats()[name]["columns"]
     if name == "gavel":
         assert "12 fields" not in str(caught.value) and shown.startswith("Columns: job_type,")
+        return
+    if name == "swf":
+        assert "1 fields where 18 are expected" in str(caught.value)
+        assert shown.startswith("Columns: job, submit, run_time, processors;")
         return
     missing = re.search(r":1:([\w,]+): missing", str(caught.value))
     assert missing, caught.value

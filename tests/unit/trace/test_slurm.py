@@ -180,7 +180,7 @@ def test_bad_cells_are_one_line(read, position, value, message):
         (rows("1.batch|||cpu=8|COMPLETED|||||"), "only job steps; call sacct with -X"),
         (
             "job_id,submit_time\n1,2\n",
-            "1:JobID,Submit,Start,State,AllocTRES,ElapsedRaw: missing column",
+            "1:JobID,Submit,Start,State,AllocTRES: missing column",
         ),
         (rows(f"1|u|gpu|cpu=8|COMPLETED|{DAY}10:00:00|{DAY}10:00:00|{DAY}10:01:00|60|"), "no GPU"),
         (rows("1|u|gpu"), "2: 3 fields where 10 are expected"),

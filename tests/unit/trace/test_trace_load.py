@@ -135,7 +135,7 @@ def test_format_is_needed_for_a_file(tmp_path):
     path.write_text(f"{TWO_FORMATS}\n0,4,0,0,60\n")
     with pytest.raises(
         TraceError,
-        match="1: needs a format, looks like elasticflow or tiresias; add --format elasticflow or "
+        match=r"1: needs a format, looks like elasticflow or tiresias; add --format elasticflow or "
         "add --format tiresias$",
     ):
         load(path)
