@@ -183,7 +183,7 @@ def _fitting_formats(document: Document, header: list[str]) -> list[str]:
     A format is left out if it requires only a part of the columns of another that fits.
     """
     by_contents = format_of_text(document.text)
-    if by_contents in FORMATS:
+    if by_contents is not None and by_contents in FORMATS:
         return [by_contents]
     required = {name: set(required_columns(name)) for name in FORMATS}
     fitting = {name: columns for name, columns in required.items() if columns <= set(header)}

@@ -72,6 +72,7 @@ def read(
     if gpu_share == "refuse":
         hint = "gpu_share=ceil (--set gpu_share=ceil) rounds up, keep also writes the part in use"
         table.refuse(whole > gpus, "num_gpu", "not whole GPUs", hint)
+    parsed.frame["duration"] = durations
     parsed.frame["num_gpus"] = instances * whole
     if "num_cpu" in table:
         cpus = table.numbers("num_cpu", "a number of CPU cores, 0 or more", low=0, required=False)

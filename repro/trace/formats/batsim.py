@@ -32,13 +32,16 @@ NO_TIME = "profile without a run time"
 def read(document: Document) -> Parsed:
     """Read a workload of Batsim, a JSON object with jobs and profiles, times in seconds.
 
-    Columns: nb_res, jobs, profiles. A job has id, subtime, res, profile; optional: walltime.
+    Columns: nb_res, jobs, profiles.
 
-    A resource is read as a GPU: ``num_gpus`` is ``res``. The run time is the ``delay`` of the job's
-    profile, or ``walltime`` if that is less, as Batsim stops the job then; a note counts these
-    jobs. ``time_limit`` is ``walltime``; -1 is none. A note has ``nb_res``, the size of the
-    cluster. Dropped and counted: jobs whose profile is not of type ``delay``, because their run
-    time follows from a simulation of the machine; jobs without a resource; jobs of 0 s.
+    A job has id, subtime, res and profile, and may have a walltime. A resource is read as a GPU:
+    ``num_gpus`` is ``res``. The run time is the ``delay`` of the job's profile, or ``walltime`` if
+    that is less, as Batsim stops the job then; a note counts these jobs. ``time_limit`` is
+    ``walltime``; -1 is none. A note has ``nb_res``, the size of the cluster. Submit times stay as
+    they are.
+
+    Dropped and counted: jobs whose profile is not of type ``delay``, because their run time follows
+    from a simulation of the machine; jobs without a resource; jobs of 0 s.
 
     Dutot et al., "Batsim: A Realistic Language-Independent Resources and Jobs Management Systems
     Simulator", JSSPP 2015.
@@ -122,7 +125,7 @@ def _check_job(row: int, job: Any, profiles: dict[str, Any], origin: Origin) -> 
     if not isinstance(profile, dict) or "type" not in profile:
         hint = "a profile is an object of profiles with a type"
         raise origin.error(row, "duration", "no such profile", name, hint)
-    delay = profile.get("delay")
+    delay: Any = profile.get("delay")
     if profile["type"] == "delay" and not (_is_number(delay) and delay >= 0):
         raise origin.error(row, "duration", "not a delay", delay, "a delay is seconds, 0 or more")
 

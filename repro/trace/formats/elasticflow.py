@@ -12,8 +12,8 @@ def read(document: Document) -> Parsed:
 
     The files have ten Microsoft clusters from March to May 2021. Submit times are seconds from the
     start of the record, which is the same for all clusters. They stay as they are: the first job of
-    a cluster may arrive weeks after 0. ``duration`` is the run time without the queue. The files have no
-    users, models and states; every row is a job that ran.
+    a cluster may arrive weeks after 0. ``duration`` is the run time without the queue. The files
+    have no users, models and states; every row is a job that ran.
 
     Gu et al., "ElasticFlow: An Elastic Serverless Training Platform for Distributed Deep Learning",
     ASPLOS 2023; repository ``microsoft/elasticflow-traces``.

@@ -125,7 +125,8 @@ def _note_durations(table: Table, parsed: Parsed) -> None:
     if differs.any():
         parsed.notes.append(
             f"recorded duration differs from steps / throughput by more than 1 % in "
-            f"{int(differs.sum()):,} of {len(durations):,} jobs: run time is steps / throughput"
+            f"{int(differs.sum()):,} of {len(durations):,} jobs: run time is steps / throughput "
+            "(throughputs= takes the table of the cluster that the trace is from)"
         )
 
 

@@ -219,7 +219,8 @@ def _seconds(dates: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     """Dates as seconds from the earliest date."""
     dates = without_epoch(dates, notes)
     earliest = dates.min().min()
-    return dates.apply(lambda column: (column - earliest).dt.total_seconds())
+    seconds: pd.DataFrame = dates.apply(lambda column: (column - earliest).dt.total_seconds())
+    return seconds
 
 
 def _elapsed(table: Table, column: str) -> Floats | None:

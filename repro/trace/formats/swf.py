@@ -98,8 +98,8 @@ def read(document: Document) -> Parsed:
     frame, lines, header = _read_lines(document)
     origin = Origin(document.name, _COLUMNS, lines.__getitem__, _cells(document, lines))
     fields = {name: numbers(frame[name], name, origin, _NUMBER) for name in _READ}
-    for name, values in fields.items():
-        refuse((values < 0) & (values != UNKNOWN), frame[name], name, origin, "negative", _NUMBER)
+    for name, column in fields.items():
+        refuse((column < 0) & (column != UNKNOWN), frame[name], name, origin, "negative", _NUMBER)
     status = fields["status"]
     hint = "a status is -1 to 5"
     known = np.isin(status, [*_STATUS, *_PARTIAL])
@@ -218,8 +218,8 @@ def _name_queues(parsed: Parsed, header: Sequence[str]) -> None:
 def _notes(parsed: Parsed, status: pd.Series[Any], header: Sequence[str]) -> list[str]:
     """Notes on the processors, the status of the jobs kept, and the header."""
     notes = ["processors are read as GPUs"]
-    counts = status[parsed.frame.index].value_counts()
-    by_status = [f"{_STATUS[int(code)]} {count:,}" for code, count in counts.items()]
+    names = status[parsed.frame.index].map(_STATUS)
+    by_status = [f"{name} {count:,}" for name, count in names.value_counts().items()]
     if by_status:
         notes.append(f"jobs kept by status: {', '.join(by_status)}")
     named = [line for line in header if line.partition(":")[0].strip() in _SHOWN]

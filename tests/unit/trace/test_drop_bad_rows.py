@@ -129,7 +129,7 @@ CASES = {
         {
             "a,0,0,1,50": "ran for 0 s",
             "b,0,60,1,0": "no GPU",
-            "c,0,60,0.5,50": "num_inst: not a whole number",
+            "c,0,60,1.5,50": "num_inst: not a whole number",
             "d,0,soon,1,50": "duration: not a number",
         },
     ),

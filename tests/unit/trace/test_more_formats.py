@@ -203,7 +203,8 @@ def test_gavels_twelve_fields_by_hand(read):
     assert frame["slo"].tolist()[0] == 1.5
     assert frame.attrs["notes"][1:] == [
         "recorded duration differs from steps / throughput by more than 1 % in 1 of 2 jobs: run "
-        "time is steps / throughput"
+        "time is steps / throughput (throughputs= takes the table of the cluster that the trace is "
+        "from)"
     ]
     assert "mode" in frame.attrs["unread"]
 
