@@ -23,7 +23,7 @@ def read(
     document: Document,
     gpu_share: str = "ceil",
     per: str = "instance",
-    gpu_unit: str | None = None,
+    gpu_unit: str = "auto",
 ) -> Parsed:
     """Read the job CSV of Alibaba's PAI trace of 2020, times in seconds.
 
@@ -41,8 +41,8 @@ def read(
     GPUs; a note has the number of such jobs and how much the work grows. ``keep`` also writes the
     used part to the column ``gpu_share``. ``refuse`` makes such a job an error. ``per=job`` takes
     ``num_gpu`` and ``num_cpu`` for the whole job, as PAI's simulator does, which does not read
-    ``num_inst``. ``gpu_unit`` is ``percent`` or ``gpu``. By default a file with fractions of 1, or
-    without a number above 8, counts GPUs and cores, all other files hundredths; a note says which.
+    ``num_inst``. ``gpu_unit`` is ``percent``, ``gpu`` or ``auto``: a file with fractions, or without
+    a number above 8, counts GPUs and cores, all other files hundredths; a note says which.
 
     Weng et al., "MLaaS in the Wild: Workload Analysis and Scheduling in Large-Scale Heterogeneous
     GPU Clusters", NSDI 2022.
@@ -51,8 +51,8 @@ def read(
         raise ParamError(f"gpu_share={gpu_share}: give ceil, keep or refuse")
     if per not in _PER:
         raise ParamError(f"per={per}: give {' or '.join(_PER)}")
-    if gpu_unit is not None and gpu_unit not in _UNITS:
-        raise ParamError(f"gpu_unit={gpu_unit}: give {' or '.join(_UNITS)}")
+    if gpu_unit not in ("auto", *_UNITS):
+        raise ParamError(f"gpu_unit={gpu_unit}: give auto, {' or '.join(_UNITS)}")
     table = Table(document, _REQUIRED, text=("user", "gpu_type"), ids="job_id")
     parsed = table.parsed(
         *("job_id", "submit_time", "duration", "user", "gpu_type"),
@@ -65,7 +65,7 @@ def read(
         instances = np.ones(len(instances))
     demand = table.numbers("num_gpu", _GPUS, low=0, high=100 * MAX_GPUS_PER_JOB)
     durations = table.numbers("duration", "a duration is seconds, 0 or more", low=0)
-    unit = gpu_unit or _unit_of(demand)
+    unit = _unit_of(demand) if gpu_unit == "auto" else gpu_unit
     parsed.notes.append(f"num_gpu counts {'hundredths of a GPU' if unit == 'percent' else 'GPUs'}")
     gpus = demand / _UNITS[unit]
     whole = np.ceil(gpus)

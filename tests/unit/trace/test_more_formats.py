@@ -170,6 +170,8 @@ def test_pai_parts_of_gpus_on_demand(read):
         read(PAI, gpu_share="refuse")
     frame = read(PAI, per="job")
     assert frame["num_gpus"].tolist() == [1, 1, 1, 2]
+    with pytest.raises(ParamError, match="gpu_unit=x: give auto, percent or gpu"):
+        read(PAI, gpu_unit="x")
     with pytest.raises(ParamError, match="per=node: give instance or job"):
         read(PAI, per="node")
     with pytest.raises(ParamError, match="gpu_share=round: give ceil, keep or refuse"):
@@ -181,9 +183,9 @@ def test_pai_parts_of_gpus_on_demand(read):
 @pytest.mark.parametrize(
     ("demands", "unit", "gpus"),
     [
-        (("0.5", "12"), None, [1, 12]),
-        (("1", "8"), None, [1, 8]),
-        (("50", "800"), None, [1, 8]),
+        (("0.5", "12"), "auto", [1, 12]),
+        (("1", "8"), "auto", [1, 8]),
+        (("50", "800"), "auto", [1, 8]),
         (("1", "8"), "percent", [1, 1]),
     ],
 )
