@@ -42,7 +42,8 @@ def read(
     used part to the column ``gpu_share``. ``refuse`` makes such a job an error. ``per=job`` takes
     ``num_gpu`` and ``num_cpu`` for the whole job, as PAI's simulator does, which does not read
     ``num_inst``. ``gpu_unit`` is ``percent``, ``gpu`` or ``auto``: a file with fractions,
-    or without a number above 8, counts GPUs and cores, all other files hundredths; a note says which.
+    or without a number above 8, counts GPUs and cores, all other files
+    hundredths; a note says which.
 
     Weng et al., "MLaaS in the Wild: Workload Analysis and Scheduling in Large-Scale Heterogeneous
     GPU Clusters", NSDI 2022.
