@@ -163,7 +163,7 @@ class TraceCommands(LazyGroup):
         ),
         "convert": (
             "trace:convert",
-            "Validate a trace and write it as CSV in the package's own columns.",
+            "Validate a trace and write it as CSV in the package's own columns, or as SWF.",
         ),
         "dress": (
             "trace:dress_jobs",

@@ -20,6 +20,18 @@ DropOption = Annotated[
         help="Leave out invalid rows of the trace; report their number by reason.",
     ),
 ]
+MapOption = Annotated[
+    str | None,
+    typer.Option(
+        "--map",
+        metavar="COLUMN=NAME,…",
+        help="Names of the columns in the file (submit_time=arrival,duration=runtime).",
+    ),
+]
+UnitOption = Annotated[
+    str | None,
+    typer.Option("--unit", metavar="s|ms|min|h|…", help="Unit of the times in the file."),
+]
 _WORDS = {"true": True, "false": False, "none": None}
 #: Parameters that have separate options of `repro simulate`.
 WITH_OPTION = ("name", "rules", "throughputs")
@@ -55,6 +67,15 @@ def parse_settings(pairs: list[str], with_option: Collection[str] = WITH_OPTION)
         items = tuple(_scalar(text.strip(), pair) for text in texts)
         settings[name] = items if "," in value else items[0]
     return settings
+
+
+def column_options(columns: str | None, unit: str | None) -> dict[str, str]:
+    """Options of format ``repro`` from ``--map`` and ``--unit``."""
+    options = {"map": columns, "unit": unit}
+    for name, value in options.items():
+        if value is not None and not value.strip():
+            raise ParamError(f"--{name}: has no value; give one, or leave it out")
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def parse_placement(text: str | None) -> Placement | str | None:

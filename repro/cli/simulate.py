@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import math
+import os
 import warnings
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -16,6 +17,9 @@ from repro.base.errors import InputWarning, ParamError
 from repro.cli.lines import compiling_line, complain, ignored_lines
 from repro.cli.settings import (
     DropOption,
+    MapOption,
+    UnitOption,
+    column_options,
     parse_placement,
     parse_settings,
     split_format_options,
@@ -37,7 +41,7 @@ from repro.perf.speedup import SpeedUp, load_speedups
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import load_throughputs, throughputs_of
 from repro.trace import synth
-from repro.trace.load import load
+from repro.trace.load import detect, load
 
 #: Trace format -> options of ``repro simulate`` that its reader also takes.
 _FORMAT_OPTIONS = {"gavel": ("throughputs", "reference_gpu"), "pcs": ("speedups",)}
@@ -136,6 +140,8 @@ def simulate_trace(
             "600) and checkpoint=S (default 3600).",
         ),
     ] = None,
+    columns: MapOption = None,
+    unit: UnitOption = None,
     drop_bad_rows: DropOption = False,
     stand_in: Annotated[
         bool, typer.Option(help="Allow a simulator's rules on stand-ins for public data.")
@@ -159,15 +165,16 @@ def simulate_trace(
         }
     )
     machines = Cluster.parse(cluster)
-    parameters, reader_options = split_format_options(
-        policy, _format(trace, format), parse_settings(settings or [])
-    )
+    read_settings = parse_settings(settings or [])
+    trace_format = _format(trace, format) if read_settings else None
+    parameters, reader_options = split_format_options(policy, trace_format, read_settings)
     policy_parameters, rounds = split_round_settings(policy, parameters)
     chosen = make(policy, rules, **policy_parameters)
     speed_options = _present(
         throughputs=throughputs, reference_gpu=reference_gpu, speedups=speedups
     )
     curves = _curves(speedups, chosen)
+    reader_options |= column_options(columns, unit)
     reader_options |= {"drop_bad_rows": True} if drop_bad_rows else {}
     # a job that divides GPUs may ask for more than the cluster has
     gpus = None if chosen.elastic else machines.num_gpus
@@ -212,8 +219,13 @@ def _check_single(policy: str) -> None:
 
 
 def _format(trace: str, named: str | None) -> str | None:
-    """Format of a trace: ``named``, or that of a public trace."""
-    return named or (public.entry(trace).format if public.is_known(trace) else None)
+    """Format of a trace: ``named``, that of a public trace, or that of the contents of a file."""
+    if named is not None:
+        return named
+    # os.path instead of Path: a name may be too long for the file system
+    if os.path.isfile(trace):
+        return detect(trace)
+    return public.entry(trace).format if public.is_known(trace) else None
 
 
 def _present(**options: str | None) -> dict[str, str]:
@@ -299,7 +311,8 @@ def _open_jobs(
     reader or generator that takes it.
     """
     if Path(name).exists() or name not in synth.generators:
-        format_options = _FORMAT_OPTIONS.get(_format(name, trace_format) or "", ())
+        read_format = _format(name, trace_format) if speed_options else None
+        format_options = _FORMAT_OPTIONS.get(read_format or "", ())
         options = {key: value for key, value in speed_options.items() if key in format_options}
         all_options: dict[str, Any] = options | reader_options
         frame = load(name, trace_format, cluster_gpus=gpus, **all_options)
@@ -307,7 +320,8 @@ def _open_jobs(
     if trace_format is not None:
         raise ParamError(f"--format {trace_format}: {name!r} is a generator, not a file")
     if reader_options:
-        raise ParamError(f"--drop-bad-rows: {name!r} is a generator, which has no bad rows")
+        option = next(iter(reader_options)).replace("_", "-")
+        raise ParamError(f"--{option}: {name!r} is a generator, not a file with columns and rows")
     accepted = inspect.signature(synth.generators[name]).parameters
     options = {key: value for key, value in speed_options.items() if key in accepted}
     return _Opened(open_trace(name, seed, **options)[0], frozenset(options), True)

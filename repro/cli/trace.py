@@ -13,19 +13,19 @@ import typer
 
 from repro.base.errors import ParamError
 from repro.cli.lines import complain, ignored_lines, say
-from repro.cli.settings import DropOption
+from repro.cli.settings import DropOption, MapOption, UnitOption, column_options
 from repro.files import public
 from repro.files.checks import shown
 from repro.model.cluster.spec import Cluster
 from repro.perf.throughput_files import PUBLIC
 from repro.trace.dressing import ALL, REFERENCE, dress
 from repro.trace.formats import FORMATS, documented
-from repro.trace.load import describe, load, write
+from repro.trace.load import WRITERS, describe, format_to_write, load, write
 
 FormatOption = Annotated[
     str | None,
     typer.Option(
-        "--format", help="Trace format (`repro trace formats`); not needed for a public trace."
+        "--format", help="Trace format (`repro trace formats`), if the file does not tell it."
     ),
 ]
 SetOption = Annotated[
@@ -107,12 +107,14 @@ def info(
         str | None, typer.Option(help="Cluster (8x8, 36xv100, FILE), for the offered load.")
     ] = None,
     options: SetOption = None,
+    columns: MapOption = None,
+    unit: UnitOption = None,
     drop_bad_rows: DropOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Print jobs, span, GPU mix, duration quantiles and offered load of a trace."""
     machines = None if cluster is None else Cluster.parse(cluster)
-    frame = _load(trace, format, options, drop_bad_rows)
+    frame = _load(trace, format, options, column_options(columns, unit), drop_bad_rows)
     if machines is None:
         facts = describe(frame)
     else:
@@ -125,16 +127,24 @@ def info(
 
 def convert(
     trace: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A file or a public trace.")],
-    out: Annotated[Path, typer.Option(help="CSV file to write, in format 'repro'.")],
+    out: Annotated[Path, typer.Option(help="File to write; x.swf is SWF.")],
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="FORMAT", help="Format to write: repro (the default) or swf."),
+    ] = None,
     format: FormatOption = None,
     options: SetOption = None,
+    columns: MapOption = None,
+    unit: UnitOption = None,
     drop_bad_rows: DropOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Validate a trace and write it as CSV in the package's own columns."""
+    """Validate a trace and write it as CSV in the package's own columns, or as SWF."""
     _refuse_own_file(trace, out)
-    frame = _load(trace, format, options, drop_bad_rows)
-    _write_and_report(frame, out, as_json=as_json)
+    if to is not None and to not in WRITERS:
+        raise ParamError(f"--to {shown(to)}: give {' or '.join(WRITERS)}")
+    frame = _load(trace, format, options, column_options(columns, unit), drop_bad_rows)
+    _write_and_report(frame, out, to or format_to_write(out), as_json=as_json)
 
 
 def dress_jobs(
@@ -162,13 +172,15 @@ def dress_jobs(
     ] = False,
     format: FormatOption = None,
     options: SetOption = None,
+    columns: MapOption = None,
+    unit: UnitOption = None,
     drop_bad_rows: DropOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Draw a model for every job and write the columns that each paper's policies read."""
     _refuse_own_file(trace, out)
     frame = dress(
-        _load(trace, format, options, drop_bad_rows),
+        _load(trace, format, options, column_options(columns, unit), drop_bad_rows),
         models,
         seed,
         weights=None if weights is None else _weights(weights),
@@ -176,7 +188,7 @@ def dress_jobs(
         throughputs=throughputs,
         replace=replace,
     )
-    _write_and_report(frame, out, as_json=as_json)
+    _write_and_report(frame, out, "repro", as_json=as_json)
 
 
 def _weights(text: str) -> dict[str, float]:
@@ -197,9 +209,9 @@ def _weights(text: str) -> dict[str, float]:
     return weights
 
 
-def _write_and_report(frame: pd.DataFrame, out: Path, *, as_json: bool) -> None:
+def _write_and_report(frame: pd.DataFrame, out: Path, format: str, *, as_json: bool) -> None:
     """Write a trace; print its size, what was not read, and its notes."""
-    written = write(frame, out)
+    written = write(frame, out, format)
     ignored = {"file_columns": frame.attrs["unread"], "rows": frame.attrs["dropped"]}
     for line in ignored_lines(ignored):
         complain(line)
@@ -209,7 +221,7 @@ def _write_and_report(frame: pd.DataFrame, out: Path, *, as_json: bool) -> None:
         remarks = {name: frame.attrs[name] for name in ("dropped", "notes", "unread")}
         typer.echo(json.dumps({"out": str(written), "jobs": len(frame), **remarks}, indent=2))
     else:
-        say(f"{len(frame):,} jobs written to {written} (format repro)")
+        say(f"{len(frame):,} jobs written to {written} (format {format})")
 
 
 def _refuse_own_file(trace: str, out: Path) -> None:
@@ -222,10 +234,14 @@ def _refuse_own_file(trace: str, out: Path) -> None:
 
 
 def _load(
-    trace: str, format: str | None, options: list[str] | None, drop_bad_rows: bool
+    trace: str,
+    format: str | None,
+    options: list[str] | None,
+    columns: dict[str, str],
+    drop_bad_rows: bool,
 ) -> pd.DataFrame:
-    """Read a trace with the options of ``--set``."""
-    settings: dict[str, Any] = {}
+    """Read a trace with the options of ``--set`` and of `column_options`."""
+    settings: dict[str, Any] = dict(columns)
     for option in options or []:
         key, equals, value = option.partition("=")
         if not equals:

@@ -73,7 +73,7 @@ _TECHNICAL = (
 )
 _TECHNICAL_WORDS = frozenset(_TECHNICAL.split())
 _SWF_FIELDS = 18
-_GAVEL_FIELDS = (7, 10)
+_GAVEL_FIELDS = (7, 10, 12)
 _SLURM_IDS = ("JobID", "JobIDRaw")
 #: Advice about missing columns: in any file, and in a trace.
 ADD_COLUMNS = "add the missing columns"
@@ -119,27 +119,54 @@ def encoding_of(raw: bytes) -> str | None:
     return "GBK" if is_gbk else "Latin-1"
 
 
+def format_of_text(text: str) -> str | None:
+    """Name of the format of a text that needs no table with commas; None for other texts.
+
+    >>> format_of_text("JobID|Submit|State")
+    'slurm'
+    """
+    stripped = _stripped(text)
+    first = stripped.split("\n", 1)[0].strip("\r")
+    if stripped[:1] in ("{", "["):
+        head = stripped[:100_000]
+        if '"jobid"' in head and '"attempts"' in head:
+            return "philly-json"
+        return "batsim" if '"nb_res"' in head and '"jobs"' in head else None
+    if _is_swf(stripped):
+        return "swf"
+    if "|" in first and _has_slurm_id(first):
+        return "slurm"
+    return "gavel" if is_gavel(first) else None
+
+
+def _stripped(text: str) -> str:
+    """Text without a byte order mark and blank lines in front."""
+    return text.lstrip("\ufeff \t\r\n")
+
+
+def _has_slurm_id(header: str) -> bool:
+    """Whether a column between bars has the name of Slurm's job ids."""
+    return any(name.strip() in _SLURM_IDS for name in header.split("|"))
+
+
 def foreign_format(text: str, required: Sequence[str]) -> str | None:
     """Name of the format of a text that is not a table, with a remedy; None for other texts."""
     columns = ", ".join(required)
     advice = f"write a table with the columns {columns}"
-    stripped = text.lstrip("\ufeff \t\r\n")
+    stripped = _stripped(text)
     first = stripped.split("\n", 1)[0].strip()
+    known = format_of_text(text)
     if stripped[:1] in ("{", "["):
-        head = stripped[:100_000]
-        if '"jobid"' in head and '"attempts"' in head:
-            return f"JSON, not a table; looks like the Philly job log: {add_format('philly-json')}"
-        is_batsim = '"nb_res"' in head and '"jobs"' in head
-        origin = " (looks like a workload of Batsim)" if is_batsim else ""
+        if known == "philly-json":
+            return f"JSON, not a table; looks like the Philly job log: {add_format(known)}"
+        if known == "batsim":
+            return f"JSON, not a table (looks like a workload of Batsim); {add_format(known)}"
         lines = " lines" if is_json_lines(stripped) else ""
-        return f"JSON{lines}, not a table{origin}; {advice}"
-    if _is_swf(stripped):
-        return (
-            f"looks like SWF (Standard Workload Format), not a table; {advice} from its fields 1 "
-            "(job), 2 (submit), 4 (run time) and 8 (processors)"
-        )
-    if "|" in first and first.split("|")[0].strip() in _SLURM_IDS:
-        return f"looks like the output of sacct -P (Slurm), not a table; {advice}"
+        return f"JSON{lines}, not a table; {advice}"
+    if known == "swf":
+        return f"looks like SWF (Standard Workload Format), not a table; {add_format(known)}"
+    if known == "slurm":
+        return f"looks like the output of sacct -P (Slurm), not a table; {add_format(known)}"
     if _is_aligned(stripped):
         return (
             "looks like the output of sacct (Slurm) in columns of fixed width, not a table; call "
@@ -166,7 +193,7 @@ def add_format(*names: str) -> str:
 
 
 def is_gavel(line: str) -> bool:
-    """Whether a line is a job of Gavel: 7 or 10 fields between tabs, the sixth a number."""
+    """Whether a line is a job of Gavel: 7, 10 or 12 fields between tabs, the sixth a number."""
     fields = line.split("\t")
     return len(fields) in _GAVEL_FIELDS and bool(re.fullmatch(r"-?[0-9.]+", fields[5].strip()))
 

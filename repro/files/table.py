@@ -45,7 +45,6 @@ _UNREADABLE = (pd.errors.ParserError, pd.errors.ParserWarning, ValueError)
 _MOST_BYTES = 2**31
 _GZIP = b"\x1f\x8b"
 _SEP_LINE = re.compile('\ufeff?"?sep=.?"?[,;]*\r?\n', re.IGNORECASE)
-_SHOCKWAVE_FIELDS = 12
 _MOST_COLUMNS = 1000
 DATE = re.compile(
     "[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -210,6 +209,7 @@ class Table:
         ids: str | None = None,
         delimiter: str = ",",
         headed: bool = True,
+        quoted: bool = True,
         units: Mapping[str, str] = NO_UNITS,
     ) -> None:
         """Read a table.
@@ -228,6 +228,8 @@ class Table:
             Character between two fields.
         headed : bool
             Whether the first line names the columns.
+        quoted : bool
+            Whether quotes may enclose a field of a file with a header.
         units : mapping of str to str
             Units of required columns that are not in seconds: ``ms`` or ``date``.
         """
@@ -235,7 +237,7 @@ class Table:
         self.delimiter = delimiter
         self.units = units
         self.headed = headed
-        self.quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if headed else csv.QUOTE_NONE
+        self.quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if headed and quoted else csv.QUOTE_NONE
         self.dates_have_offset: bool | None = None
         self.blank_rows = 0
         self.sep_line_length = _sep_line_length(document) if headed else 0
@@ -262,7 +264,7 @@ class Table:
         if self.frame.empty:
             raise no_jobs_error(document, {})
         if ids is not None:
-            self.frame[ids] = _as_integers(self.frame[ids])
+            self.frame[ids] = as_integers(self.frame[ids])
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
         return _records(self.document, self.delimiter, self.quoting, self.sep_line_length)
@@ -327,10 +329,6 @@ class Table:
         """Error for rows with too few or too many fields: row -> (line, fields)."""
         line, fields = next(iter(wrong_widths.values()))
         rule = f"{fields} fields where {len(self.header)} are expected; one field per column"
-        if not self.headed and fields == _SHOCKWAVE_FIELDS:
-            rule += (
-                " (looks like a trace of Shockwave; remove field 8, mode, and field 11, duration)"
-            )
         if len(wrong_widths) > 1:
             rule += f" ({len(wrong_widths) - 1:,} more like it)"
         reasons = dict.fromkeys(wrong_widths, "wrong number of fields")
@@ -596,9 +594,9 @@ class Table:
             self.refuse(np.array(differs), column, rule, accepted)
 
 
-def header_of(document: Document) -> tuple[int, list[str]]:
-    """Line number and column names of the header of a table with commas."""
-    records = _records(document, ",", csv.QUOTE_MINIMAL, _sep_line_length(document))
+def header_of(document: Document, delimiter: str = ",") -> tuple[int, list[str]]:
+    """Line number and column names of the header of a table."""
+    records = _records(document, delimiter, csv.QUOTE_MINIMAL, _sep_line_length(document))
     line, first = next(records, (1, [""]))
     return line, [name.strip() for name in first]
 
@@ -661,7 +659,7 @@ def _unnamed(number: int) -> str:
     return f"column {number} (unnamed)"
 
 
-def _as_integers(texts: pd.Series[Any]) -> pd.Series[Any]:
+def as_integers(texts: pd.Series[Any]) -> pd.Series[Any]:
     """Ids as integers if every id is written like one (7, not 007); otherwise unchanged."""
     try:
         numbers = pd.to_numeric(texts)

@@ -1,24 +1,25 @@
-"""Read traces in any published format, write them in the package's own, describe them."""
+"""Read traces in any published format, write them, describe them."""
 
 import inspect
 import os
+import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from repro.base.errors import ReproError, TraceError, refuse_unknown
+from repro.base.errors import InputWarning, ReproError, TraceError, refuse_unknown
 from repro.base.typing import Floats
 from repro.files import public
 from repro.files.checks import BadRows
-from repro.files.guess import add_format, is_gavel
+from repro.files.guess import add_format, format_of_text
 from repro.files.spreadsheet import safe_cells
 from repro.files.table import Document, header_of, no_jobs_error
 from repro.files.whole import write_whole
-from repro.trace.formats import FORMATS, required_columns
+from repro.trace.formats import FORMATS, required_columns, swf
 from repro.trace.schema import COLUMNS, REQUIRED, validate
 from repro.trace.synth import generators
 
@@ -26,6 +27,9 @@ TENTHS = 10
 ANY_TYPE = "any type"
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
+#: The package's own format, and its options.
+NATIVE = "repro"
+NATIVE_OPTIONS = {"map", "unit"}
 DROP_HINT = "--drop-bad-rows (drop_bad_rows=True) leaves such rows out and counts them"
 
 
@@ -46,14 +50,16 @@ def load(
     path : str or Path
         A file, or the name of a public trace (``repro trace list``) when no such file exists.
     format : str, optional
-        One of ``FORMATS``. A public trace needs none. A file whose header has the columns job_id,
+        One of ``FORMATS``. A public trace needs none, nor does a file whose columns are those of
+        one format alone; a note names that format. A file whose header has the columns job_id,
         submit_time, duration and num_gpus is of format ``repro`` by default.
     cluster_gpus : int, optional
         GPUs of the cluster; a job that needs more is an error.
     drop_bad_rows : bool
         Leave out rows that break a rule and count them in ``dropped``, instead of an error.
     **options
-        Passed to the format, such as ``throughputs`` of ``gavel``.
+        Passed to the format, such as ``throughputs`` of ``gavel``. ``map`` and ``unit`` are options
+        of format ``repro``, which is then the default: names and unit of the columns of the file.
 
     Returns
     -------
@@ -90,8 +96,9 @@ def load(
         elif not os.path.exists(path):
             raise TraceError(f"{path}: no such file, nor {public.trace_hint(str(path))}")
     document = Document.read(path, is_trace=True)
+    detected = format is None and not options.keys() & NATIVE_OPTIONS
     if format is None:
-        format = _format_of(document)
+        format = _format_of(document) if detected else NATIVE
     read = FORMATS[format]
     accepted = list(inspect.signature(read).parameters)[1:]
     refuse_unknown(f"format {format!r} has no option", options, accepted)
@@ -112,6 +119,9 @@ def load(
                 raise
             # read again, as the values of a row may depend on other rows
             document = document.leaving_out(error.reasons)
+    notes = list(parsed.notes)
+    if detected and format != NATIVE:
+        notes.insert(0, f"read in format {format}, by the contents of the file")
     dropped = Counter(parsed.dropped)
     dropped.update(document.left_out.values())
     frame.attrs |= {
@@ -120,7 +130,7 @@ def load(
         "sha256": document.sha256,
         "synthetic": False,
         "dropped": dict(dropped),
-        "notes": parsed.notes,
+        "notes": notes,
         "unread": parsed.unread,
     }
     return frame
@@ -133,37 +143,48 @@ def has_format(path: str | Path) -> bool:
     return "num_gpus" in header or bool(_fitting_formats(document, header))
 
 
+def detect(path: str | Path) -> str | None:
+    """Format that a file has by its contents; None if several formats fit, or none."""
+    document = Document.read(Path(path), is_trace=True)
+    header = header_of(document)[1]
+    if set(REQUIRED) <= set(header):
+        return NATIVE
+    fitting = _fitting_formats(document, header)
+    return fitting[0] if len(fitting) == 1 else None
+
+
 def _format_of(document: Document) -> str:
-    """``repro`` if the header has the columns of the package's own format.
+    """Format of a file by its contents.
 
     Raises
     ------
     TraceError
-        If other formats fit, the message names them. Otherwise the message lists the columns that
-        the package's own format lacks.
+        If several formats fit, the message names them. If none fits, it lists the columns that the
+        package's own format lacks.
     """
     line, header = header_of(document)
     if set(REQUIRED) <= set(header):
-        return "repro"
+        return NATIVE
     fitting = _fitting_formats(document, header)
-    if fitting:
+    if len(fitting) > 1:
         raise TraceError(
             f"{document.name}:{line}: needs a format, looks like {' or '.join(fitting)}; "
             f"{add_format(*fitting)}"
         )
-    # raises the error of the package's own format about missing columns
-    FORMATS["repro"](document)
-    return "repro"
+    if not fitting:
+        # raises the error of the package's own format about missing columns
+        FORMATS[NATIVE](document)
+    return fitting[0] if fitting else NATIVE
 
 
 def _fitting_formats(document: Document, header: list[str]) -> list[str]:
-    """Formats whose required columns a file has.
+    """Formats that the contents of a file fit, or whose required columns it has.
 
     A format is left out if it requires only a part of the columns of another that fits.
     """
-    lines = (line for line in document.text.splitlines() if line.strip())
-    if is_gavel(next(lines, "")):
-        return ["gavel"]
+    by_contents = format_of_text(document.text)
+    if by_contents is not None and by_contents in FORMATS:
+        return [by_contents]
     required = {name: set(required_columns(name)) for name in FORMATS}
     fitting = {name: columns for name, columns in required.items() if columns <= set(header)}
     # a format with more required columns fits better
@@ -174,10 +195,11 @@ def _fitting_formats(document: Document, header: list[str]) -> list[str]:
     ]
 
 
-def write(frame: pd.DataFrame, path: str | Path) -> Path:
-    """Write a trace as the package's own CSV (format ``repro``), all of it or nothing.
+def write(frame: pd.DataFrame, path: str | Path, format: str | None = None) -> Path:
+    """Write a trace as a file of format ``repro`` or ``swf``, all of it or nothing.
 
     Text that a spreadsheet would run as a formula gets a ``'`` in front. :func:`load` removes it.
+    An `InputWarning` names what the format does not hold.
 
     Parameters
     ----------
@@ -185,16 +207,44 @@ def write(frame: pd.DataFrame, path: str | Path) -> Path:
         A trace; columns outside the schema are left out.
     path : str or Path
         File to write, in a folder that exists.
+    format : str, optional
+        One of ``WRITERS``; by default the format named by the ending of the path, else ``repro``.
     """
     path = Path(path)
+    format = format or format_to_write(path)
+    refuse_unknown("trace formats to write do not include", [format], list(WRITERS))
     checked = validate(frame, str(frame.attrs.get("name", "trace")))
-    columns = [name for name in COLUMNS if name in checked]
-    text = safe_cells(checked[columns]).to_csv(index=False, lineterminator="\n")
+    text, notes = WRITERS[format](checked)
     try:
         write_whole(path, text.encode(), parents=False)
     except ReproError as error:
         raise TraceError(str(error)) from None
+    for note in notes:
+        warnings.warn(note, InputWarning, stacklevel=2)
     return path
+
+
+def format_to_write(path: Path) -> str:
+    """Format that the ending of a path names, else ``repro``.
+
+    >>> format_to_write(Path("jobs.swf")), format_to_write(Path("jobs.csv"))
+    ('swf', 'repro')
+    """
+    ending = path.suffix.lower().removeprefix(".")
+    return ending if ending in WRITERS else NATIVE
+
+
+def _csv(frame: pd.DataFrame) -> tuple[str, list[str]]:
+    """Text of a valid trace as the package's own CSV; the notes are empty."""
+    columns = [name for name in COLUMNS if name in frame]
+    return safe_cells(frame[columns]).to_csv(index=False, lineterminator="\n"), []
+
+
+#: Format -> function from a valid trace to the text of a file and notes on what it lacks.
+WRITERS: dict[str, Callable[[pd.DataFrame], tuple[str, list[str]]]] = {
+    NATIVE: _csv,
+    "swf": swf.text_of,
+}
 
 
 def describe(

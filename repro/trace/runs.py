@@ -32,6 +32,8 @@ NEVER_RAN = "never ran"
 RUNNING = "still running"
 BACKWARDS = "ended before it started"
 INSTANT = "ran for 0 s"
+#: Treatments of a second row of an id.
+ATTEMPTS = ("refuse", "join")
 JOIN_HINT = "attempts=join (--set attempts=join) joins the rows of an id into one job"
 _RUNNING_STATES = ("RUNNING", "R", "SUSPENDED", "S", "COMPLETING", "CG")
 _WAITING_STATES = ("PENDING", "PD", "QUEUED", "WAITING", "CONFIGURING", "CF")
@@ -114,18 +116,18 @@ class AttemptJoiner:
             "without GPUs": "{} without GPUs left out",
         }
         notes = [
-            text.format(_quantity(self.counts[name], "attempt"))
+            text.format(quantity(self.counts[name], "attempt"))
             for name, text in texts.items()
             if self.counts[name]
         ]
         if jobs := self.counts["overlapping"]:
             notes.append(
-                f"{_quantity(jobs, 'job')} with overlapping attempts: these are merged, the time "
+                f"{quantity(jobs, 'job')} with overlapping attempts: these are merged, the time "
                 "of a GPU counts once"
             )
         if jobs := self.counts["different GPU counts"]:
             notes.append(
-                f"{_quantity(jobs, 'job')} with attempts on different numbers of GPUs: such a job "
+                f"{quantity(jobs, 'job')} with attempts on different numbers of GPUs: such a job "
                 "demands the number held longest, its duration is its GPU-seconds / that number"
             )
         return notes
@@ -178,7 +180,7 @@ def is_unset(seconds: Floats) -> Flags:
 def note_unset(number: int, notes: list[str]) -> None:
     """Note the number of dates of 1970-01-01 that were read as missing."""
     if number:
-        notes.append(f"{_quantity(number, 'date')} of 1970-01-01 read as missing")
+        notes.append(f"{quantity(number, 'date')} of 1970-01-01 read as missing")
 
 
 def set_run_times(
@@ -265,8 +267,8 @@ def _join_rows(parsed: Parsed, times: pd.DataFrame) -> None:
         if "recorded" in times:
             times.loc[first_row, "recorded"] = np.nan
     parsed.frame = frame[~frame["job_id"].duplicated()].copy()
-    jobs = _quantity(len(rows), "job")
-    parsed.notes.append(f"{_quantity(len(shared), 'record')} joined into {jobs}")
+    jobs = quantity(len(rows), "job")
+    parsed.notes.append(f"{quantity(len(shared), 'record')} joined into {jobs}")
     parsed.notes += joiner.notes()
 
 
@@ -274,7 +276,7 @@ def _note_contradictions(parsed: Parsed, times: pd.DataFrame) -> None:
     """Note starts before the submission, and recorded durations that are not end - start."""
     if early := int((times["started"] < times["submitted"]).sum()):
         parsed.notes.append(
-            f"{_quantity(early, 'job')} with a start before the submission: submit time as recorded"
+            f"{quantity(early, 'job')} with a start before the submission: submit time as recorded"
         )
     if "recorded" in times:
         recorded = times["recorded"]
@@ -292,6 +294,6 @@ def _note_contradictions(parsed: Parsed, times: pd.DataFrame) -> None:
             parsed.notes.append(note)
 
 
-def _quantity(number: int, noun: str) -> str:
+def quantity(number: int, noun: str) -> str:
     """Number and noun as text, in the plural unless the number is 1."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -78,6 +78,13 @@ COLUMNS: dict[str, Column] = {
     "num_ps": Column("int", _PS, 0, MAX_GPUS_PER_JOB),
     "num_cpus": Column("float", _CPUS, 0, MAX_EXACT),
     "memory_mib": Column("float", _MEMORY, 0, MAX_EXACT),
+    "time_limit": Column(
+        "float",
+        f"a time limit is seconds above 0, at most {_MAX_S}",
+        0,
+        MAX_TIME_S,
+        low_excluded=True,
+    ),
     "gpu_mem_mb": Column("float", "GPU memory of a container is MB above 0", 0, low_excluded=True),
     "bandwidth_mb_s": Column(
         "float", "the traffic of a container is MB/s above 0", 0, low_excluded=True

@@ -35,7 +35,25 @@ _TEN_FIELDS = (
     "slo",
     "arrival",
 )
-_TEXT = ("job_type", "command", "working_dir", "steps_arg")
+_TWELVE_FIELDS = (
+    "job_type",
+    "command",
+    "working_dir",
+    "steps_arg",
+    "needs_data_dir",
+    "steps",
+    "scale_factor",
+    "mode",
+    "priority_weight",
+    "slo",
+    "duration",
+    "arrival",
+)
+#: Number of fields -> their names.
+_BY_WIDTH = {len(names): names for names in (_SEVEN_FIELDS, _TEN_FIELDS, _TWELVE_FIELDS)}
+_TEXT = ("job_type", "command", "working_dir", "steps_arg", "mode")
+#: Largest relative difference of a recorded duration that a note does not mention.
+_SAME_DURATION = 0.01
 _FIRST_LINES = 100
 _STEPS = f"a job has 1 to {MAX_EXACT:,} steps"
 
@@ -46,11 +64,12 @@ def read(
     throughputs: str | Path | pd.DataFrame = PUBLIC,
     reference_gpu: str = "v100",
 ) -> Parsed:
-    """Read Gavel's trace: tab-separated lines of ten fields, or seven as in ``traces/msr``.
+    """Read Gavel's trace: tab-separated lines of ten fields, seven (``traces/msr``) or twelve.
 
     Columns: job_type, command, working_dir, steps_arg, needs_data_dir, steps, scale_factor,
     priority_weight, slo, arrival; or job_type, command, steps_arg, needs_data_dir, steps, arrival,
-    scale_factor. A job without a deadline has an slo of -1.
+    scale_factor; or, in traces of Shockwave, the ten fields with mode before priority_weight and
+    duration before arrival. A job without a deadline has an slo of -1.
 
     ``model`` is the job type with its batch size, the key of the throughput tables. Duration is
     steps over the throughput of (job type, scale factor) on the reference GPU. The table has some
@@ -58,19 +77,23 @@ def read(
     these types on several GPUs, with steps that do not depend on the scale factor. Such jobs take
     the one-GPU throughput, and a note counts them. A job's id is its line number from 0.
 
+    The duration of a line of twelve fields is steps over throughput as well, so that it agrees with
+    the policies' table. A note counts the recorded durations that differ by more than 1 %. The mode
+    (static, accordion, gns) is not used: batch sizes do not change while a job runs.
+
     Gavel (OSDI'20), artifact ``scheduler/traces``.
     """
     lines = (line for line in document.text.splitlines() if line.strip())
     widths = [line.count("\t") + 1 for line in itertools.islice(lines, _FIRST_LINES)]
     # the first line of a known width decides: a truncated line may come before it
-    width = next(
-        (width for width in widths if width in (len(_SEVEN_FIELDS), len(_TEN_FIELDS))), widths[0]
-    )
-    names = _SEVEN_FIELDS if width <= len(_SEVEN_FIELDS) else _TEN_FIELDS
+    width = next((width for width in widths if width in _BY_WIDTH), widths[0])
+    other = _SEVEN_FIELDS if width <= len(_SEVEN_FIELDS) else _TEN_FIELDS
+    names = _BY_WIDTH.get(width, other)
     table = Table(document, names, text=_TEXT, delimiter="\t", headed=False)
     parsed = table.parsed(
         "priority_weight",
         "slo",
+        also_read=("duration",),
         submit_time="arrival",
         duration="steps",
         num_gpus="scale_factor",
@@ -85,11 +108,26 @@ def read(
     steps = table.numbers("steps", _STEPS, low=1, high=MAX_EXACT)
     throughput_table = load_throughputs(throughputs, reference_gpu)
     parsed.frame["duration"] = steps / _throughputs_of_jobs(parsed, gpus, throughput_table)
+    if "duration" in table:
+        _note_durations(table, parsed)
     if not isinstance(throughputs, pd.DataFrame):
         parsed.frame.attrs |= provenance(throughputs, reference_gpu)
         if "stand_in" in parsed.frame.attrs:
             parsed.notes.append("durations from a synthetic stand-in for the throughput table")
     return parsed
+
+
+def _note_durations(table: Table, parsed: Parsed) -> None:
+    """Note the recorded durations that are not steps over throughput."""
+    recorded = table.numbers("duration", "a duration is seconds above 0", low=0)
+    durations = parsed.frame["duration"].to_numpy(float)
+    differs = np.abs(recorded - durations) > _SAME_DURATION * durations
+    if differs.any():
+        parsed.notes.append(
+            f"recorded duration differs from steps / throughput by more than 1 % in "
+            f"{int(differs.sum()):,} of {len(durations):,} jobs: run time is steps / throughput "
+            "(throughputs= takes the table of the cluster that the trace is from)"
+        )
 
 
 def _throughputs_of_jobs(parsed: Parsed, gpus: Floats, table: ThroughputTable) -> Floats:

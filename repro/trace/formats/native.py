@@ -1,25 +1,126 @@
-"""The package's own CSV: the columns of the schema under their own names."""
+"""The package's own CSV: the columns of the schema under their own or other names."""
 
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from repro.base.errors import ParamError, TraceError, refuse_unknown
+from repro.base.typing import Floats
+from repro.files.checks import shown
+from repro.files.guess import UNITS, foreign_format, renames
 from repro.files.spreadsheet import plain_cells
-from repro.files.table import Document, Parsed, Table
+from repro.files.table import Document, Parsed, Table, header_of
 from repro.trace.formats import FORMATS
-from repro.trace.schema import COLUMNS, REQUIRED
+from repro.trace.schema import COLUMNS, REQUIRED, STAGES
+
+#: Columns that ``unit`` scales.
+_TIMES = ("submit_time", "duration", "service", "iteration_time", "time_limit", *STAGES)
+_EXAMPLE = "submit_time=arrival,duration=runtime"
 
 
 @FORMATS.register("repro")
-def read(document: Document) -> Parsed:
+def read(
+    document: Document, map: str | Sequence[str] | Mapping[str, str] = "", unit: str = "s"
+) -> Parsed:
     """Read the package's own CSV, as ``repro trace convert`` writes it.
 
     Columns: job_id, submit_time, duration, num_gpus; optional: gpu_share, gpu_type, user, vc,
     model, batch_size, iterations, iteration_time, service, num_ps, num_cpus, memory_mib,
-    gpu_mem_mb, bandwidth_mb_s, gpu_util, min_gpus, max_gpus, priority, priority_weight, slo,
-    stage_storage, stage_cpu, stage_gpu, stage_network.
+    time_limit, gpu_mem_mb, bandwidth_mb_s, gpu_util, min_gpus, max_gpus, priority, priority_weight,
+    slo, stage_storage, stage_cpu, stage_gpu, stage_network.
 
     Columns outside the schema are left out. Ids become integers if all are whole numbers. A ``'``
     in front of text that a spreadsheet would run as a formula is removed.
+
+    Options: ``map`` gives columns of the file the names of the schema
+    (``submit_time=arrival,duration=runtime``, or a dict). ``unit`` is the unit of all times of the
+    file (submit_time, duration, service, iteration_time, time_limit, stage times): s, ms, us, ns,
+    min, h or d.
     """
-    text = [name for name, column in COLUMNS.items() if column.value_type == "text"]
-    table = Table(document, REQUIRED, text=text, ids="job_id")
+    if unit not in UNITS:
+        raise ParamError(f"unit={shown(unit)}: give {', '.join(UNITS)}")
+    pairs = _pairs(map)
+    if pairs:
+        _check_header(document, pairs)
+    sources = {
+        name: pairs.get(name, name)
+        for name in COLUMNS
+        # a column of the file that got another name keeps only that name
+        if name in pairs or name not in pairs.values()
+    }
+    text = [source for name, source in sources.items() if COLUMNS[name].value_type == "text"]
+    required = [sources.get(name, name) for name in REQUIRED]
+    try:
+        table = Table(document, required, text=text, ids=sources.get("job_id", "job_id"))
+    except TraceError as error:
+        hint = _map_hint(document, required)
+        raise TraceError(f"{error}{hint}") if hint else error from None
     if b"'" in document.raw:
         table.frame = plain_cells(table.frame)
-    return table.parsed(*COLUMNS)
+    parsed = table.parsed(**sources)
+    if unit != "s":
+        for name in _TIMES:
+            if name in parsed.frame:
+                parsed.frame[name] = _seconds(table, sources[name], unit)
+    return parsed
+
+
+def _pairs(map: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+    """Name in the schema -> name in the file."""
+    if isinstance(map, Mapping):
+        items = [(str(name), str(source)) for name, source in map.items()]
+    else:
+        texts = map.split(",") if isinstance(map, str) else list(map)
+        items = []
+        for text in filter(str.strip, texts):
+            name, equals, source = (part.strip() for part in text.partition("="))
+            if not (name and equals and source):
+                raise ParamError(f"map={shown(text)}: expected COLUMN=NAME, such as {_EXAMPLE}")
+            items.append((name, source))
+    refuse_unknown("a trace has no column", [name for name, _ in items], list(COLUMNS))
+    for kind, names in (("column", [name for name, _ in items]), ("name", [n for _, n in items])):
+        twice = [name for name, times in Counter(names).items() if times > 1]
+        if twice:
+            raise ParamError(f"map: the {kind} {shown(twice[0])} is given twice; give it once")
+    return dict(items)
+
+
+def _check_header(document: Document, pairs: Mapping[str, str]) -> None:
+    """Raise for names that the file lacks, and for columns that it has under both names."""
+    line, header = header_of(document)
+    if foreign_format(document.text, REQUIRED):
+        # the table raises the error about another format
+        return
+    for name, source in pairs.items():
+        where = f"{document.name}:{line}:{shown(source)}"
+        if source not in header:
+            raise TraceError(
+                f"{where}: no such column (found {shown(', '.join(header), 200)}); map={name}="
+                "NAME names a column of the file"
+            )
+        if name != source and name in header and name not in pairs.values():
+            raise TraceError(
+                f"{where}: mapped to {name}, which is a column of the file as well; leave it out "
+                f"of the map, or map {name} to another column"
+            )
+
+
+def _map_hint(document: Document, required: Sequence[str]) -> str:
+    """Map of all missing columns to columns of the file; empty if one has no counterpart."""
+    header = header_of(document)[1]
+    absent = [name for name in REQUIRED if name not in header and name in required]
+    renamed = renames(absent, header)
+    if not absent or len(renamed) < len(absent) or any("," in name for name in renamed.values()):
+        return ""
+    pairs = ",".join(f"{name}={source}" for name, source in renamed.items())
+    return f", or add --map {pairs}"
+
+
+def _seconds(table: Table, column: str, unit: str) -> Floats:
+    """Column of times in a unit as seconds; NaN for gaps."""
+    name, _, length = UNITS[unit]
+    accepted = f"a time of the file is a number of {name}"
+    values = table.numbers(column, accepted, required=False)
+    # a division by 1000 is exact more often than a product with 0.001
+    return values * length if length >= 1 else values / round(1 / length)

@@ -29,8 +29,9 @@ def read(document: Document) -> Parsed:
     if any(columns <= set(table.header) for columns in _PAI_COLUMNS):
         raise TraceError(
             f"{document.name}:1:num_gpu: columns of Alibaba's PAI trace, whose num_gpu counts "
-            "hundredths of a GPU (50 is half a GPU); divide it by 100 and write a table in format "
-            "repro: num_gpus in whole GPUs, a part of a GPU as num_gpus 1 and gpu_share"
+            "hundredths of a GPU (50 is half a GPU); read it with format 'alibaba-pai', or "
+            "divide it by 100 and write a table in format repro: num_gpus in whole GPUs, a part "
+            "of a GPU as num_gpus 1 and gpu_share"
         )
     return table.parsed(
         "job_id", "submit_time", "duration", "iterations", num_gpus="num_gpu", model="model_name"

@@ -313,7 +313,12 @@ def test_formats_and_generators_of_traces(place, capsys, tmp_path):
     [
         (TRACE, ["a,0,10,2,3,vgg16,12,260,"], (), "jobs.csv:num_ps: job 'a' has 3 parameter"),
         ("job_id,num_gpus", ["a,2"], (), "submit_time"),
-        ("job_id,num_gpu,submit_time,duration", ["0,4,0,60"], (), "--format tiresias"),
+        (
+            "job_id,num_gpu,submit_time,submission_time,duration",
+            ["0,4,0,0,60"],
+            (),
+            "add --format elasticflow or add --format tiresias",
+        ),
         ("job_id,submit_time,duration,num_gpus", ["a,0,1,99"], (), "has 99 containers"),
         (
             "job_id,submit_time,duration,num_gpus",

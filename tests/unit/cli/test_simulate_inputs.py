@@ -225,3 +225,32 @@ def test_settings_of_a_placement(tmp_path, capsys):
     code, out, err = slowed(tmp_path, capsys, "--placement", "skew")
     assert "placement 'skew' changes no speed and no start in this run" in err
     assert err.count("\n") <= 2 and json.loads(out)["notes"]
+
+
+def test_options_of_a_format_that_the_file_tells(tmp_path, run_cli):
+    path = tmp_path / "log.txt"
+    day = "2024-02-01T10:0"
+    path.write_text(
+        "JobID|Submit|Start|End|State|AllocTRES\n"
+        f"5|{day}0:00|{day}0:00|{day}1:00|REQUEUED|gres/gpu=1\n"
+        f"5|{day}1:00|{day}2:00|{day}3:00|COMPLETED|gres/gpu=1\n"
+    )
+    words = ["simulate", "--trace", path, "--cluster", "1x4", "--policy", "srtf", "--json"]
+    refused = run_cli(*words)
+    assert refused.code == 2 and "duplicate id (5)" in refused.err
+    done = run_cli(*words, "--set", "attempts=join")
+    assert done.code == 0
+    assert done.json["avg_jct"] == 120.0
+    assert "read in format slurm, by the contents of the file" in done.err
+
+
+def test_columns_and_unit_of_the_file(tmp_path, run_cli):
+    path = tmp_path / "log.csv"
+    path.write_text("job_id,arrival,duration,num_gpus\n0,0,0.5,1\n")
+    words = ["simulate", "--trace", path, "--cluster", "1x4", "--policy", "srtf", "--json"]
+    done = run_cli(*words, "--map", "submit_time=arrival", "--unit", "h")
+    assert done.json["avg_jct"] == 1800.0
+    words[2] = "philly-like"
+    done = run_cli(*words, "--unit", "h")
+    assert done.code == 2
+    assert "--unit: 'philly-like' is a generator, not a file with columns and rows" in done.err

@@ -245,14 +245,57 @@ def test_formats_are_listed_with_columns_and_options():
 @pytest.mark.parametrize("name", list(FORMATS))
 def test_a_format_names_the_columns_it_asks_for(name):
     """Those that it says are missing from a file without any."""
-    text = b'[{"x": 1}]' if name == "philly-json" else b"x,y\n1,2\n"
+    texts = {"philly-json": b'[{"x": 1}]', "batsim": b'{"x": 1}'}
+    text = texts.get(name, b"x,y\n1,2\n")
     with pytest.raises(TraceError) as caught:
         FORMATS[name](Document("f", text))
     shown = formats()[name]["columns"]
     if name == "gavel":
         assert "12 fields" not in str(caught.value) and shown.startswith("Columns: job_type,")
         return
+    if name == "swf":
+        assert "1 fields where 18 are expected" in str(caught.value)
+        assert shown.startswith("Columns: job, submit, run_time, processors;")
+        return
     missing = re.search(r":1:([\w,]+): missing", str(caught.value))
     assert missing, caught.value
     required = shown.removeprefix("Columns: ").partition(";")[0].rstrip(".")
     assert set(missing[1].split(",")) == set(required.split(", "))
+
+
+def test_convert_writes_swf(jobs, tmp_path):
+    for words in (
+        ["--out", str(tmp_path / "a.swf")],
+        ["--to", "swf", "--out", str(tmp_path / "b")],
+    ):
+        assert "3 jobs written to" in run("convert", jobs, *words)
+        frame = load(words[-1], "swf")
+        assert frame["duration"].tolist() == [60.0, 30.0, 90.0]
+        assert frame["num_gpus"].tolist() == [1, 2, 4]
+    out = str(tmp_path / "c.swf")
+    assert "(format repro)" in run("convert", jobs, "--to", "repro", "--out", out)
+    assert load(out)["num_gpus"].tolist() == [1, 2, 4]
+    with pytest.raises(ParamError, match="--to xml: give repro or swf"):
+        run("convert", jobs, "--to", "xml", "--out", out)
+
+
+def test_columns_and_unit_of_a_file(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("name,arrival,runtime,gpus\na,0,2,1\nb,1,0.5,2\n")
+    columns = "job_id=name,submit_time=arrival,duration=runtime,num_gpus=gpus"
+    out = tmp_path / "jobs.csv"
+    words = ["--map", columns, "--unit", "min"]
+    run("convert", str(path), *words, "--out", str(out))
+    assert load(out)["submit_time"].tolist() == [0.0, 60.0]
+    facts = json.loads(run("info", str(path), *words, "--json"))
+    assert facts["gpu_seconds"] == 180.0
+    assert facts["format"] == "repro"
+    with pytest.raises(ParamError, match="--map: has no value"):
+        run("info", str(path), "--map", "")
+
+
+def test_info_says_which_format_it_chose(jobs):
+    assert "notes" in run("info", jobs)
+    facts = json.loads(run("info", jobs, "--json"))
+    assert facts["format"] == "tiresias"
+    assert facts["notes"] == ["read in format tiresias, by the contents of the file"]

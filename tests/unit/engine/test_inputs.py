@@ -69,6 +69,8 @@ def test_a_path_is_loaded(tmp_path):
     frame().to_csv(path, index=False)
     assert simulate(path, "1x4", "srtf").jobs["jct"].tolist() == [10.0, 3.0, 4.0]
     path.write_text("job_id,num_gpu,submit_time,duration\n0,4,0,60\n")
+    assert simulate(path, "1x4", "srtf").jobs["jct"].tolist() == [60.0]
+    path.write_text("job_id,num_gpu,submit_time,submission_time,duration\n0,4,0,0,60\n")
     with pytest.raises(TraceError, match="needs a format"):
         simulate(path, "1x4", "srtf")
     with pytest.raises(TraceError, match="no such file"):

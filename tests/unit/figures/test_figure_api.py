@@ -393,7 +393,7 @@ def test_an_own_trace_is_read_from_the_top_of_the_project_and_recorded(fig, proj
 def test_an_own_trace_that_is_not_there_or_has_no_format_is_one_line(fig, project):
     with pytest.raises(ParamError, match=r"unknown trace 'data/no.csv': no file .*/data/no.csv"):
         fig.trace("data/no.csv", format="repro")
-    own(project, "mine.csv", "job_id,num_gpu,submit_time,duration\n0,4,0,60\n")
+    own(project, "mine.csv", "job_id,num_gpu,submit_time,submission_time,duration\n0,4,0,0,60\n")
     with pytest.raises(TraceError, match="needs a format"):
         fig.trace("data/mine.csv")
     with pytest.raises(

@@ -100,7 +100,7 @@ def test_columns_without_a_name_are_named_by_their_place(read):
         ("JobID|User|State\n1|u|COMPLETED\n", "helios", "1: looks like the output of sacct -P"),
         ("apiVersion: batch/v1\nkind: Job\n", "repro", "1: looks like a Kubernetes object of kin"),
         ("jobs:\n- {id: 1}\n", "repro", "1: looks like YAML, not a table"),
-        ("\t".join("x" * 12) + "\n", "gavel", "1: 12 fields where 10 are expected; one field per"),
+        ("\t".join("x" * 11) + "\n", "gavel", "1: 11 fields where 10 are expected; one field per"),
         (
             "job_id,submission_time,duration,num_gpu\n",
             "tiresias",
@@ -142,6 +142,7 @@ def test_a_trace_of_pai_is_refused_with_what_to_divide(read, head):
     message = str(caught.value)
     assert "jobs.csv:1:num_gpu: columns of Alibaba's PAI trace" in message
     assert "divide it by 100" in message and "gpu_share" in message
+    assert "read it with format 'alibaba-pai'" in message
 
 
 SACCT = "JobID    JobName  Partition\n------- -------- ----------\n1   a  b\n"

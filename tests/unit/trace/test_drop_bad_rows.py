@@ -29,6 +29,9 @@ LATER = "2020-06-09 18:42:01"
 HELIOS = "job_id,gpu_num,submit_time,start_time,end_time"
 OPENB = "name,num_gpu,gpu_milli,creation_time,deletion_time,scheduled_time"
 MURI = "job_id,num_gpu,submit_time,duration,iteration_time,resource_time_0,resource_time_1"
+ACME = "job_id,gpu_num,type,state,submit_time,start_time,end_time,queue"
+#: Delimiters of the formats without a header.
+DELIMITERS = {"gavel": "\t", "swf": " "}
 #: Of each format its header, a good row, and bad rows with the reason that each is dropped for.
 CASES = {
     "repro": (
@@ -106,6 +109,50 @@ CASES = {
             "b,cnn,12,250,0,1": "no run time under times=t4",
         },
     ),
+    "elasticflow": (
+        "job_id,submission_time,duration,num_gpu",
+        ["{},0,60,1"],
+        {"a,0,0,1": "duration: not positive", "b,0,5,two": "num_gpu: not a number"},
+    ),
+    "acme": (
+        ACME,
+        [f"{{}},1,SFT,COMPLETED,{DAY},{DAY},{LATER},0"],
+        {
+            f"a,1,SFT,FAILED,{DAY},{DAY},soon,0": "end_time: not a date",
+            f"b,0,Other,COMPLETED,{DAY},{DAY},{LATER},0": "no GPU",
+            f"j0,1,SFT,FAILED,{DAY},{DAY},{LATER},0": "job_id: duplicate id",
+        },
+    ),
+    "alibaba-pai": (
+        "job_id,submit_time,duration,num_inst,num_gpu",
+        ["{},0,60,1,50"],
+        {
+            "a,0,0,1,50": "ran for 0 s",
+            "b,0,60,1,0": "no GPU",
+            "c,0,60,1.5,50": "num_inst: not a whole number",
+            "d,0,soon,1,50": "duration: not a number",
+        },
+    ),
+    "slurm": (
+        "JobID,Submit,Start,End,State,AllocTRES",
+        [f"{{}},{DAY},{DAY},{LATER},COMPLETED,gres/gpu=1"],
+        {
+            f"a,{DAY},{DAY},soon,COMPLETED,gres/gpu=1": "End: not a date",
+            f"b,{DAY},{DAY},{LATER},COMPLETED,gres/gpu=x": "AllocTRES: no whole number of GPUs",
+            f"c,{DAY},Unknown,Unknown,PENDING,": "never ran",
+            f"j0,{DAY},{DAY},{LATER},FAILED,gres/gpu=1": "JobID: duplicate id",
+        },
+    ),
+    "swf": (
+        None,
+        ["{0[1]} 0 0 60 1" + " -1" * 13],
+        {
+            "7 0 0 x 1" + " -1" * 13: "run_time: not a number",
+            "8 0 0 60 1": "wrong number of fields",
+            "9 0 0 60 1 -1 -1 1.5" + " -1" * 10: "processors: not a whole number",
+            "0 0 0 60 1" + " -1" * 13: "job: duplicate id",
+        },
+    ),
     "gavel": (
         None,
         ["A3C\tmain.py\trl\t--n\t0\t480\t1\t1\t-1\t0"],
@@ -143,7 +190,7 @@ def test_bad_rows_are_dropped_and_counted(tmp_path, format):
 
 
 def test_every_format_has_its_cases():
-    assert {*CASES, "philly-json"} == set(FORMATS)
+    assert {*CASES, "philly-json", "batsim"} == set(FORMATS)
 
 
 def test_bad_jobs_of_the_philly_log(tmp_path):
@@ -224,12 +271,15 @@ CELLS = st.sampled_from([*NUMBERS, *WORDS, DAY, LATER, "2020-06-09 18:42:01+08:0
 )
 def test_rows_are_kept_or_dropped(tmp_path_factory, format, changes, more):
     head, (good,), _ = CASES[format]
-    delimiter = "," if head else "\t"
+    delimiter = DELIMITERS.get(format, ",")
     rows = [good.format(f"j{n}").split(delimiter) for n in range(6)]
     for row, column, cell in changes:
         rows[row][column % len(rows[row])] = cell
     # the reader tells the sort of a gavel file by its first line
     rows += [row for row in more if len(row) > 1]
+    if format == "swf":
+        # a line of blanks is no row
+        rows = [row for row in rows if any(map(str.strip, row))]
     path = tmp_path_factory.mktemp("rows") / "jobs"
     with path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
@@ -247,7 +297,7 @@ def test_rows_are_kept_or_dropped(tmp_path_factory, format, changes, more):
 
 
 @settings(max_examples=100, deadline=None)
-@given(format=st.sampled_from([*CASES, "philly-json"]), raw=st.binary(max_size=200))
+@given(format=st.sampled_from([*CASES, "philly-json", "batsim"]), raw=st.binary(max_size=200))
 def test_random_bytes_are_refused_in_one_line(tmp_path_factory, format, raw):
     path = tmp_path_factory.mktemp("bytes") / "jobs"
     head = CASES[format][0] if format in CASES else "["

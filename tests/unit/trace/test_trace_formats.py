@@ -253,7 +253,45 @@ LOG = [
     JOB | {"jobid": "e", "submitted_time": None, "attempts": [ONE_ATTEMPT | DETAIL]},
 ]
 NATIVE = "job_id,submit_time,duration,num_gpus,user,comment\nj1,0,60,4,007,hello\n"
+SACCT = """\
+JobID|State|Submit|Start|End|AllocTRES|JobName
+1|COMPLETED|2024-02-01T10:00:00|2024-02-01T10:00:00|2024-02-01T10:01:00|gres/gpu=1|a
+1.0|COMPLETED|2024-02-01T10:00:00|2024-02-01T10:00:00|2024-02-01T10:01:00|cpu=1|a
+2|RUNNING|2024-02-01T10:00:00|2024-02-01T10:00:00|Unknown|gres/gpu=1|a
+"""
+ACME = """\
+job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration,queue
+a,u,1,8,128,SFT,FAILED,2023-03-01 00:00:00,2023-03-01 00:01:00,2023-03-01 00:03:00,180,60
+b,u,1,0,8,Other,COMPLETED,2023-03-01 00:00:00,2023-03-01 00:01:00,2023-03-01 00:03:00,120,60
+"""
+BATSIM = {
+    "nb_res": 8,
+    "command": "x",
+    "jobs": [
+        {"id": 1, "subtime": 0, "res": 2, "profile": "p"},
+        {"id": 2, "subtime": 0, "res": 2, "profile": "q"},
+    ],
+    "profiles": {"p": {"type": "delay", "delay": 5}, "q": {"type": "parallel"}},
+}
 LEFT_OUT = {
+    "acme": (ACME, ["node_num", "type"], {"no GPU": 1}),
+    "alibaba-pai": (
+        "job_id,submit_time,duration,num_inst,num_gpu,wait_time\n0,0,5,1,50,3\n1,0,0,1,100,3\n",
+        ["wait_time"],
+        {"ran for 0 s": 1},
+    ),
+    "batsim": (json.dumps(BATSIM), ["command"], {"profile without a run time": 1}),
+    "elasticflow": (
+        "job_id,submission_time,duration,num_gpu,note\na,0,60,4,x\n",
+        ["note"],
+        {},
+    ),
+    "slurm": (SACCT, ["JobName"], {"job step": 1, "still running": 1}),
+    "swf": (
+        "1 0 0 60 1" + " -1" * 13 + "\n2 0 0 0 1" + " -1" * 13 + "\n",
+        [],
+        {"ran for 0 s": 1},
+    ),
     "alibaba-openb": (
         OPENB,
         ["qos"],
@@ -290,15 +328,18 @@ def test_rows_and_columns_left_out_are_named(read, format):
     frame = read(text, format, **({"throughputs": SPEEDS} if format == "gavel" else {}))
     assert frame.attrs["unread"] == unread
     assert frame.attrs["dropped"] == dropped
-    lines = text.rstrip("\n").count("\n") + (format == "gavel")
-    rows = len(LOG) if format == "philly-json" else lines
+    lines = text.rstrip("\n").count("\n") + (format in ("gavel", "swf"))
+    rows = {"philly-json": len(LOG), "batsim": len(BATSIM["jobs"])}.get(format, lines)
     assert len(frame) + sum(dropped.values()) == rows
 
 
-@pytest.mark.parametrize("format", [name for name in LEFT_OUT if name != "philly-json"])
+@pytest.mark.parametrize(
+    "format", [name for name in LEFT_OUT if name not in ("philly-json", "batsim")]
+)
 def test_a_file_cut_in_its_last_line_is_refused(read, format):
     text = LEFT_OUT[format][0].rstrip("\n")
-    cut = text[: text.rindex("\t" if format == "gavel" else ",")]
+    delimiter = {"gavel": "\t", "slurm": "|", "swf": " "}.get(format, ",")
+    cut = text[: text.rindex(delimiter)]
     options = {"throughputs": SPEEDS} if format == "gavel" else {}
     line = cut.count("\n") + 1
     with pytest.raises(TraceError, match=rf"trace:{line}: \d+ fields where \d+ are expected"):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from repro.base.errors import TraceError
-from repro.trace.load import describe, load, write
+from repro.trace.load import describe, detect, load, write
 from repro.trace.schema import COLUMNS, REQUIRED, STAGES, Column, validate
 
 JOBS = pd.DataFrame(
@@ -132,39 +132,61 @@ def test_write_refuses_what_is_no_trace(tmp_path):
 def test_format_is_needed_for_a_file(tmp_path):
     path = write(JOBS, tmp_path / "jobs.csv")
     assert load(path).attrs["format"] == "repro"
-    path.write_text("job_id,num_gpu,submit_time,duration\n0,4,0,60\n")
+    path.write_text(f"{TWO_FORMATS}\n0,4,0,0,60\n")
     with pytest.raises(
-        TraceError, match=r"needs a format, looks like tiresias; add --format tiresias"
+        TraceError,
+        match=r"1: needs a format, looks like elasticflow or tiresias; add --format elasticflow or "
+        "add --format tiresias$",
     ):
         load(path)
+    assert detect(path) is None
 
 
+#: Header with the columns of two formats.
+TWO_FORMATS = "job_id,num_gpu,submit_time,submission_time,duration"
 HELIOS = "job_id,gpu_num,submit_time,start_time,end_time,state\n"
+SPEEDS = pd.DataFrame(
+    {"job_type": ["A3C"], "scale_factor": 1, "gpu_type": "v100", "steps_per_second": 8.0}
+)
 MURI = "job_id,num_gpu,submit_time,duration,iteration_time,resource_time_0,resource_time_1,"
+
+
+DATES = "2020-06-09 18:00:00,2020-06-09 18:00:00,2020-06-09 18:01:00"
+SACCT = "JobIDRaw|Submit|Start|End|State|AllocTRES\n"
+SACCT_ROW = f"1|{DATES.replace(',', '|')}|COMPLETED|gres/gpu=1\n"
 
 
 @pytest.mark.parametrize(
     ("text", "format"),
     [
-        (HELIOS, "helios"),
-        (f"\n{HELIOS}", "helios"),
-        (f"{MURI}resource_time_2\n", "muri"),
+        ("job_id,num_gpu,submit_time,duration\n0,4,0,60\n", "tiresias"),
+        (f"{HELIOS}0,1,{DATES},COMPLETED\n", "helios"),
+        (f"\n{HELIOS}0,1,{DATES},COMPLETED\n", "helios"),
+        (f"{MURI}resource_time_2\n0,1,0,60000,100,1,1,1\n", "muri"),
         ("A3C\tmain.py\trl\t--n\t0\t480\t1\t1\t-1\t0\n", "gavel"),
+        (SACCT + SACCT_ROW, "slurm"),
+        ("; Computer: x\n1 0 0 60 1" + " -1" * 13 + "\n", "swf"),
     ],
 )
-def test_a_file_that_fits_a_format_says_which(tmp_path, text, format):
+def test_the_format_follows_from_the_contents(tmp_path, text, format):
     path = tmp_path / "jobs.csv"
     path.write_text(text)
-    with pytest.raises(TraceError, match=f"looks like {format}; add --format {format}$"):
-        load(path)
+    assert detect(path) == format
+    options = {"throughputs": SPEEDS} if format == "gavel" else {}
+    frame = load(path, **options)
+    assert frame["duration"].tolist() == [60.0]
+    assert frame.attrs["format"] == format
+    note = f"read in format {format}, by the contents of the file"
+    assert frame.attrs["notes"][0] == note
+    named = load(path, format, **options)
+    assert [note, *named.attrs["notes"]] == frame.attrs["notes"]
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "; Computer: x\n1" + " -1" * 17 + "\n",
-        "JobID|User|State\n1|u|COMPLETED\n",
         '[{"job_id": 0}]',
+        "apiVersion: batch/v1\nkind: Job\n",
         "job_id;submit_time;duration;num_gpus\n0;0;1;1\n",
         "job_id,submit_time,duration,gpus\n0,0,1,1\n",
         "job_id,submit_time_ms,duration,num_gpus\n0,0,1,1\n",

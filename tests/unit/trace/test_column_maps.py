@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import pytest
+
+from repro.base.errors import ParamError, TraceError
+from repro.trace.load import load
+
+HOURS = "name,arrival,runtime,gpus,owner,extra\n7,0,0.25,2,ann,x\n8,1.5,1,1,bob,y\n"
+MAP = "job_id=name,submit_time=arrival,duration=runtime,num_gpus=gpus,user=owner"
+
+
+@pytest.fixture
+def read(tmp_path):
+    def _read(text: str, **options):
+        path = tmp_path / "jobs.csv"
+        path.write_text(text)
+        return load(path, **options)
+
+    return _read
+
+
+def test_columns_are_renamed_and_times_scaled(read):
+    frame = read(HOURS, map=MAP, unit="h")
+    assert frame["job_id"].tolist() == [7, 8]
+    assert frame["submit_time"].tolist() == [0.0, 5400.0]
+    assert frame["duration"].tolist() == [900.0, 3600.0]
+    assert frame["num_gpus"].tolist() == [2, 1]
+    assert frame["user"].tolist() == ["ann", "bob"]
+    assert frame.attrs["format"] == "repro"
+    assert frame.attrs["unread"] == ["extra"]
+    assert frame.attrs["notes"] == []
+
+
+def test_a_map_may_be_a_dict_or_a_list(read):
+    pairs = dict(pair.split("=") for pair in MAP.split(","))
+    for columns in (pairs, MAP.split(",")):
+        assert read(HOURS, map=columns)["duration"].tolist() == [0.25, 1.0]
+
+
+def test_milliseconds_scale_every_time_and_nothing_else(read):
+    text = "job_id,submit_time,duration,num_gpus,time_limit,iterations\n0,100,1600,1,,7\n"
+    frame = read(text, unit="ms")
+    assert frame["submit_time"].tolist() == [0.1]
+    assert frame["duration"].tolist() == [1.6]
+    assert frame["time_limit"].isna().all()
+    assert frame["iterations"].tolist() == [7.0]
+
+
+def test_two_columns_may_exchange_their_names(read):
+    text = "job_id,submit_time,num_gpus,duration\n0,60,1,5\n"
+    frame = read(text, map="submit_time=duration,duration=submit_time")
+    assert frame["submit_time"].tolist() == [5.0]
+    assert frame["duration"].tolist() == [60.0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ("submit_time", r"map=submit_time: expected COLUMN=NAME, such as submit_time=arrival"),
+        ("submit_time=", "map=submit_time=: expected COLUMN=NAME"),
+        ("submitted=arrival", "a trace has no column 'submitted'"),
+        ("duration=runtime,duration=gpus", "the column duration is given twice"),
+        ("duration=runtime,num_gpus=runtime", "the name runtime is given twice"),
+    ],
+)
+def test_wrong_maps_are_one_line(read, columns, message):
+    with pytest.raises(ParamError, match=message):
+        read(HOURS, map=columns)
+
+
+def test_names_outside_the_file_are_one_line(read):
+    with pytest.raises(TraceError) as caught:
+        read(HOURS, map="duration=run")
+    assert "jobs.csv:1:run: no such column (found name, arrival, runtime, gpus" in str(caught.value)
+    text = "job_id,submit_time,duration,num_gpus,runtime\n0,0,60,1,5\n"
+    with pytest.raises(TraceError) as caught:
+        read(text, map="duration=runtime")
+    assert (
+        "jobs.csv:1:runtime: mapped to duration, which is a column of the file as well; leave it "
+        "out of the map, or map duration to another column"
+    ) in str(caught.value)
+
+
+def test_units_and_bad_cells_are_one_line(read):
+    with pytest.raises(ParamError, match="unit=week: give s, ms, us, ns, min, h, d"):
+        read(HOURS, map=MAP, unit="week")
+    with pytest.raises(TraceError) as caught:
+        read(HOURS.replace("0.25", "soon"), map=MAP, unit="h")
+    assert "jobs.csv:2:runtime: not a number (soon); a time of the file is a number of hours" in (
+        str(caught.value)
+    )
+    with pytest.raises(TraceError) as caught:
+        read(HOURS.replace("0.25", "-1"), map=MAP, unit="h")
+    assert "jobs.csv:2:runtime: not positive (-1)" in str(caught.value)
+
+
+def test_other_formats_have_their_own_columns(read):
+    with pytest.raises(ParamError, match="format 'tiresias' has no option 'map'"):
+        read(HOURS, format="tiresias", map=MAP)
+
+
+def test_a_file_without_a_format_gets_the_map_that_reads_it(read):
+    text = "name,arrival,runtime,gpus\n7,0,60,2\n"
+    with pytest.raises(TraceError) as caught:
+        read(text)
+    hint = str(caught.value).rpartition("--map ")[2]
+    assert hint == "job_id=name,submit_time=arrival,duration=runtime,num_gpus=gpus"
+    assert read(text, map=hint)["duration"].tolist() == [60.0]
+
+
+def test_a_file_of_another_format_is_named(read):
+    with pytest.raises(TraceError, match="looks like the output of sacct -P"):
+        read("JobID|Submit\n1|2\n", map="duration=End")
