@@ -50,9 +50,7 @@ def compare_policies(
     cluster: ClusterOption,
     names: Annotated[
         str,
-        typer.Option(
-            "--policies", metavar="A,B,…", help="Policies with commas (`repro policies`)."
-        ),
+        typer.Option("--policies", metavar="A,B,…", help="Policies (`repro policies`)."),
     ],
     loads: Annotated[
         str | None,

@@ -98,7 +98,7 @@ def open_jobs(
 def check_options_used(
     used: frozenset[str], machines: Cluster, speed_options: dict[str, str]
 ) -> None:
-    """Refuse speed options that the reader or generator of the trace did not take."""
+    """Refuse speed options that the reader or generator of the trace did not take (``used``)."""
     for option, value in speed_options.items():
         if option not in used:
             reason = "is used only with --throughputs or by a trace that reads it"

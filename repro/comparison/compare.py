@@ -301,7 +301,7 @@ class _Samples:
             self.trace_notes += frame.attrs.get("notes", ())
             parts = [(number, frame)]
             if windows is not None:
-                parts = list(cut(frame, windows))
+                parts = list(cut(frame, windows, stretched=bool(loads)))
                 num_windows = len(parts)
                 span_s = float(frame["submit_time"].max() - frame["submit_time"].min())
             for label, jobs in parts:

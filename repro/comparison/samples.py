@@ -56,11 +56,14 @@ class Sample:
     stretch: float
 
 
-def cut(trace: pd.DataFrame, windows: Windows) -> Iterator[tuple[int, pd.DataFrame]]:
-    """Yield number and jobs of each window with jobs.
+def cut(
+    trace: pd.DataFrame, windows: Windows, *, stretched: bool = False
+) -> list[tuple[int, pd.DataFrame]]:
+    """Number and jobs of each window with jobs.
 
     The windows are spread evenly over the submissions, from the first to the last. A window has the
-    jobs submitted inside it, and its clock starts with it.
+    jobs submitted inside it, and its clock starts with it. Windows that are ``stretched`` to a load
+    need two instants of submission.
     """
     submit = trace["submit_time"].to_numpy(float)
     first = float(submit.min())
@@ -71,11 +74,16 @@ def cut(trace: pd.DataFrame, windows: Windows) -> Iterator[tuple[int, pd.DataFra
             f"{span_s / 86_400:.3g} days; give shorter windows"
         )
     starts = first + np.linspace(0, span_s - windows.length_s, windows.number)
+    least_instants = 2 if stretched else 1
+    parts = []
     for number, start_s in enumerate(starts.tolist()):
         is_inside = (submit >= start_s) & (submit < start_s + windows.length_s)
-        if is_inside.any():
+        if len(np.unique(submit[is_inside])) >= least_instants:
             jobs = trace.loc[is_inside].reset_index(drop=True)
-            yield number, jobs.assign(submit_time=jobs["submit_time"] - start_s)
+            parts.append((number, jobs.assign(submit_time=jobs["submit_time"] - start_s)))
+    if not parts:
+        raise ParamError("windows: none has enough jobs; give longer windows")
+    return parts
 
 
 def at_loads(

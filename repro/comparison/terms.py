@@ -109,7 +109,9 @@ def notes_on_samples(
                 "narrow"
             )
         if empty:
-            lines.append(f"{empty} windows without jobs are left out")
+            lines.append(
+                f"{empty} windows without jobs, or with one instant of submission, are left out"
+            )
     if any(sample.load == sample.load for sample in samples):
         factors = sorted(sample.stretch for sample in samples)
         lines.append(
