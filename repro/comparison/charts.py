@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from repro.base.typing import Floats
 from repro.comparison.result import METRICS, Comparison
 from repro.plot import bar_chart, cdf_chart, line_chart, new_figure
-from repro.plot.style import render
+from repro.plot.style import Chart, render
 
 #: Most panels of the distributions; of more loads the first, the middle and the last are shown.
 _MAX_PANELS = 3
@@ -46,45 +46,57 @@ def jct_chart(comparison: Comparison) -> Figure:
     return figure
 
 
-def load_chart(comparison: Comparison, *metrics: str) -> Figure:
-    """Metrics of each policy, a panel per metric: lines over the loads, bars with one load."""
+def load_chart(comparison: Comparison, name: str = "avg_jct") -> Figure:
+    """A metric of each policy, and its paired difference to the reference (%).
+
+    Lines over the loads with 95 % bands; with one load, bars with 95 % intervals.
+    """
+    metric = METRICS[name]
     table = comparison.table()
-    figure, panels = new_figure(
-        len(metrics), columns=1 if len(metrics) == 1 else 2, height=_PANEL_INCHES + 0.3
-    )
-    for name, axes in zip(metrics, panels, strict=True):
-        rows = table[table["metric"] == name].copy()
-        rows[["mean", "low", "high"]] *= METRICS[name].scale
-        if len(comparison.loads) == 1:
-            _bars(rows, METRICS[name].label, axes)
-        else:
-            line_chart(
-                rows,
-                x="load",
-                y="mean",
-                series="policy",
-                band=("low", "high"),
-                xlabel="offered load",
-                ylabel=METRICS[name].label,
-                log="y" if (rows["mean"] > 0).all() else False,
-                axes=axes,
-            )
+    rows = table[table["metric"] == name].copy()
+    rows[["mean", "low", "high"]] *= metric.scale
+    others = rows[rows["policy"] != comparison.reference].copy()
+    base = others["mean"] / metric.scale - others["difference"]
+    for end in ("low", "high"):
+        others[f"percent_{end}"] = 100 * others[f"difference_{end}"] / base.where(base != 0)
+    figure, panels = new_figure(1 if others.empty else 2, columns=2, height=_PANEL_INCHES + 0.3)
+    _panel(rows, ("mean", "low", "high"), metric.label, panels[0])
+    if not others.empty:
+        columns = ("difference_percent", "percent_low", "percent_high")
+        label = f"{metric.heading} against {comparison.reference} (%)"
+        _panel(others, columns, label, panels[1])
+        panels[1].axhline(0, color="#444444", linewidth=0.6, zorder=0)
     return figure
 
 
 def svg(figure: Figure) -> bytes:
-    """Figure as SVG."""
+    """Figure as SVG, with the legend that its panels share."""
+    if isinstance(figure, Chart):
+        figure.complete()
     return render(figure, "svg")
 
 
-def _bars(rows: pd.DataFrame, label: str, axes: Axes) -> None:
-    """A bar per policy with its interval."""
-    bar_chart(
+def _panel(rows: pd.DataFrame, columns: tuple[str, str, str], label: str, axes: Axes) -> None:
+    """Value and ends of the interval of each policy, over the loads if there are several."""
+    value, low, high = columns
+    if rows["load"].nunique() < 2:
+        bar_chart(
+            rows,
+            group="policy",
+            value=value,
+            series="policy",
+            ends=(low, high),
+            ylabel=label,
+            axes=axes,
+        )
+        return
+    line_chart(
         rows,
-        group="policy",
-        value="mean",
+        x="load",
+        y=value,
         series="policy",
-        ends=("low", "high"),
+        band=(low, high),
+        xlabel="offered load",
         ylabel=label,
         axes=axes,
     )

@@ -163,8 +163,9 @@ class Comparison:
     def plot(self, chart: str = "jct", metric: str = "avg_jct") -> Figure:
         """Draw ``jct`` (distributions, a panel per load) or ``load`` (a metric against the load).
 
-        The jobs of all samples are in one distribution. Bands and error bars are 95 % intervals.
-        With one load, ``load`` has a bar per policy.
+        The jobs of all samples are in one distribution. ``load`` has two panels: the metric, and
+        its paired difference to the reference (%). Bands and error bars are 95 % intervals; with
+        one load there is a bar per policy.
         """
         if chart not in CHARTS:
             raise ParamError(f"chart is {chart!r}; give {' or '.join(CHARTS)}")
@@ -243,7 +244,7 @@ class Comparison:
             "",
             "![Job completion times](jct.svg)",
             "",
-            "![JCT against offered load](load.svg)",
+            "![Mean JCT, and its paired difference to the reference](load.svg)",
             "",
             "## Policies that cannot run on this input",
             "",
@@ -265,7 +266,7 @@ class Comparison:
             "result.json": to_json(self.content()),
             "report.md": self.report().encode(),
             "jct.svg": charts.svg(charts.jct_chart(self)),
-            "load.svg": charts.svg(charts.load_chart(self, "avg_jct", "p99_jct")),
+            "load.svg": charts.svg(charts.load_chart(self)),
         }
         for name, data in contents.items():
             write_whole(where / name, data)

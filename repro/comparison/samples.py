@@ -77,7 +77,10 @@ def cut(
     least_instants = 2 if stretched else 1
     parts = []
     for number, start_s in enumerate(starts.tolist()):
-        is_inside = (submit >= start_s) & (submit < start_s + windows.length_s)
+        # the last window has the last submission
+        is_last = 0 < number == windows.number - 1
+        end_s = math.inf if is_last else start_s + windows.length_s
+        is_inside = (submit >= start_s) & (submit < end_s)
         if len(np.unique(submit[is_inside])) >= least_instants:
             jobs = trace.loc[is_inside].reset_index(drop=True)
             parts.append((number, jobs.assign(submit_time=jobs["submit_time"] - start_s)))

@@ -110,7 +110,7 @@ def notes_on_samples(
             )
         if empty:
             lines.append(
-                f"{empty} windows without jobs, or with one instant of submission, are left out"
+                f"windows left out, without jobs or with a single instant of submission: {empty}"
             )
     if any(sample.load == sample.load for sample in samples):
         factors = sorted(sample.stretch for sample in samples)
