@@ -420,6 +420,9 @@ def test_simulate_writes_one_row_per_job(jobs, capsys, tmp_path):
         "end_time": "10",
         "jct": "10",
         "num_gpus": "2",
+        "queueing": "0",
+        "preemptions": "0",
+        "promotions": "0",
     }
     assert rows[1]["end_time"] == "5.5"
 
@@ -589,6 +592,7 @@ NAMES = (
     "check",
     "report",
     "simulate",
+    "compare",
     "place",
     "front",
     "policies",
