@@ -228,8 +228,11 @@ def _numbers(text: str) -> list[float]:
 
 
 def _overhead(text: str | None) -> str | float:
-    """Argument ``overhead`` of `repro.compare`."""
-    return "none" if text is None else text
+    """Argument ``overhead`` of `repro.compare`: a name, or seconds."""
+    try:
+        return float(text or "none")
+    except ValueError:
+        return text or "none"
 
 
 def _check_numbers(numbers: dict[str, tuple[int | None, int]]) -> None:

@@ -311,6 +311,10 @@ class _Samples:
         empty = 0 if windows is None else windows.number - num_windows
         self.notes += terms.notes_on_samples(self.samples, self.kind, windows, span_s, empty)
 
+    def says(self, note: str) -> bool:
+        """Whether a note of a run says something new; each window has a clock of its own."""
+        return self.kind != "window" or not note.startswith("the clock starts")
+
     def _dressed(
         self,
         frame: pd.DataFrame,
@@ -435,7 +439,8 @@ def _notes(
     if stand_ins:
         notes.append(f"stand-ins for public data: {', '.join(stand_ins)}")
     of_runs = {
-        label: [note for run in runs for note in run["notes"]] for label, runs in ran.items()
+        label: [note for run in runs for note in run["notes"] if drawn.says(note)]
+        for label, runs in ran.items()
     }
     return [
         *notes,

@@ -132,7 +132,7 @@ def note_on_intervals(num_samples: int, kind: str, reference: str) -> str:
 
 
 def notes_of_runs(notes: Mapping[str, Iterable[str]], of_trace: Iterable[str]) -> list[str]:
-    """Notes of runs that are not notes on the trace, with the policies that have them.
+    """Notes of runs that are not notes ``of_trace``, with the policies that have them.
 
     ``notes`` has the notes of all runs of each policy.
     """
@@ -140,8 +140,7 @@ def notes_of_runs(notes: Mapping[str, Iterable[str]], of_trace: Iterable[str]) -
     labels: dict[str, list[str]] = {}
     for label, lines in notes.items():
         for line in dict.fromkeys(lines):
-            # each window has a clock of its own
-            if line not in known and not line.startswith("the clock starts"):
+            if line not in known:
                 labels.setdefault(line, []).append(label)
     return [f"{', '.join(names)}: {line}" for line, names in labels.items()]
 

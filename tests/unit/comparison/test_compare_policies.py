@@ -139,6 +139,23 @@ def test_the_cost_of_preemptions_is_paid_by_all():
     assert (costly - free).tolist() == pytest.approx([15, 15])
 
 
+def test_on_gpu_types_runs_are_those_of_simulate():
+    dressed = repro.dress(small_trace())
+    names = ["srtf", "muri-s", "gavel-las"]
+    comparison = repro.compare(dressed, "1x4:v100,1x4:k80", names, workers=1)
+    single = [
+        repro.simulate(dressed, "1x4:v100,1x4:k80", name, overhead="none").summary()["avg_jct"]
+        for name in names
+    ]
+    assert comparison.frame["avg_jct"].tolist() == pytest.approx(single)
+    assert not any("equally fast" in note for note in comparison.notes)
+
+
+def test_types_without_speeds_are_said():
+    comparison = repro.compare(small_trace(), "1x4:v100,1x4:k80", "srtf", workers=1)
+    assert "all GPU types count as equally fast: srtf" in comparison.notes
+
+
 def test_two_processes_give_the_same(tmp_path, monkeypatch):
     def frame(workers):
         monkeypatch.setenv("REPRO_CACHE_DIR", str(tmp_path / f"cache-{workers}"))
