@@ -155,7 +155,8 @@ class Case:
         trace = self.trace if isinstance(self.trace, pd.DataFrame) else pd.DataFrame()
         if settings.get("perf") is None and cluster.gpu_types and "throughputs" in trace.attrs:
             # The content of the table then counts in the cache key.
-            settings["perf"] = policy.performance() or throughput_files.throughputs_of(trace)
+            # `simulate` multiplies it with the policy's own model.
+            settings["perf"] = throughput_files.throughputs_of(trace)
         return replace(self, policy=policy, cluster=cluster, settings=settings)
 
 
