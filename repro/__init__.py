@@ -9,6 +9,7 @@ moved.install()
 __getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
 __all__ = [
     "Cluster",
+    "Comparison",
     "Elastic",
     "Grouped",
     "Order",
@@ -22,6 +23,7 @@ __all__ = [
     "View",
     "__version__",
     "check_policy",
+    "compare",
     "dress",
     "figure",
     "load",

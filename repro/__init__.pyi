@@ -1,4 +1,6 @@
 from . import policies as policies
+from .comparison.compare import compare as compare
+from .comparison.result import Comparison as Comparison
 from .engine.many import simulate_many as simulate_many
 from .engine.simulate import simulate as simulate
 from .figures.figure import figure as figure

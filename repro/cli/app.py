@@ -104,6 +104,10 @@ class Commands(LazyGroup):
             "simulate:simulate_trace",
             "Simulate a trace on a cluster under a policy and print the headline numbers.",
         ),
+        "compare": (
+            "compare:compare_policies",
+            "Compare policies on the same jobs under equal terms; print means with 95 % intervals.",
+        ),
         "place": (
             "place:place_jobs",
             "Place Liquid's jobs in one decision; print nodes, costs, scores and run times.",

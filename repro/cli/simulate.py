@@ -1,12 +1,10 @@
 """``repro simulate``: any trace, any cluster, any policy."""
 
 import dataclasses
-import inspect
 import math
-import os
 import warnings
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import pandas as pd
 import typer
@@ -15,6 +13,23 @@ import repro
 from repro.base.compiled import compile_watch
 from repro.base.errors import InputWarning, ParamError
 from repro.cli.lines import compiling_line, complain, ignored_lines
+from repro.cli.run_options import (
+    ClusterOption,
+    FailuresOption,
+    FormatOption,
+    Opened,
+    OverheadOption,
+    PlacementOption,
+    ReferenceOption,
+    SlowdownOption,
+    ThroughputsOption,
+    TraceOption,
+    check_options_used,
+    format_of,
+    open_jobs,
+    present,
+    refuse_empty,
+)
 from repro.cli.settings import (
     DropOption,
     MapOption,
@@ -26,9 +41,7 @@ from repro.cli.settings import (
     split_round_settings,
 )
 from repro.engine.inputs import stand_ins
-from repro.figures.data import open_trace
 from repro.figures.saved import to_json
-from repro.files import public
 from repro.files.checks import shown
 from repro.files.spreadsheet import safe_cells
 from repro.files.whole import write_whole
@@ -40,14 +53,11 @@ from repro.perf.on_types import OnTypes
 from repro.perf.speedup import SpeedUp, load_speedups
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import load_throughputs, throughputs_of
-from repro.trace import synth
-from repro.trace.load import detect, load
 
-#: Trace format -> options of ``repro simulate`` that its reader also takes.
-_FORMAT_OPTIONS = {"gavel": ("throughputs", "reference_gpu"), "pcs": ("speedups",)}
 #: Columns of the file of jobs.
 COLUMNS = ("job_id", "submit_time", "start_time", "end_time", "jct", "num_gpus", "predicted_jct")
 _BOUNDS = ("predicted_jct_low", "predicted_jct_high")
+_COUNTS = ("queueing", "preemptions", "promotions")
 
 SetOption = typer.Option(
     "--set", metavar="K=V", help="Parameter of policy, rounds or trace format; lists by commas."
@@ -55,36 +65,19 @@ SetOption = typer.Option(
 
 
 def simulate_trace(
-    trace: Annotated[
-        str, typer.Option(metavar="FILE|NAME", help="A file, a generator or a public trace.")
-    ],
-    cluster: Annotated[str, typer.Option(metavar="SPEC", help="8x8, 8x4:v100, 36xv100, or FILE.")],
+    trace: TraceOption,
+    cluster: ClusterOption,
     policy: Annotated[str, typer.Option(metavar="NAME", help="See `repro policies`.")],
-    format: Annotated[
-        str | None, typer.Option(metavar="F", help="Format of the file (`repro trace formats`).")
-    ] = None,
-    throughputs: Annotated[
-        str | None, typer.Option(metavar="FILE|NAME", help="Steps per second by GPU type.")
-    ] = None,
-    reference_gpu: Annotated[
-        str | None, typer.Option(metavar="TYPE", help="GPU type that durations refer to.")
-    ] = None,
+    format: FormatOption = None,
+    throughputs: ThroughputsOption = None,
+    reference_gpu: ReferenceOption = None,
     placement_sensitive: Annotated[
         bool,
         typer.Option(help="Slow down gangs that span nodes; the default placement is then yarn."),
     ] = False,
-    slowdown: Annotated[
-        str | None,
-        typer.Option(
-            metavar="X",
-            help="Spread gangs take X times as long; or node=X,rack=Y; or tiresias (by model).",
-        ),
-    ] = None,
+    slowdown: SlowdownOption = None,
     settings: Annotated[list[str] | None, SetOption] = None,
-    placement: Annotated[
-        str | None,
-        typer.Option(metavar="NAME[:K=V,…]", help="Placement rule, such as yarn or liquid."),
-    ] = None,
+    placement: PlacementOption = None,
     interval: Annotated[
         float | None, typer.Option(metavar="S", help="Decide only every S seconds.")
     ] = None,
@@ -124,22 +117,8 @@ def simulate_trace(
             "--require-speeds", help="Refuse to run on GPU types if speeds by type are missing."
         ),
     ] = False,
-    overhead: Annotated[
-        str | None,
-        typer.Option(
-            metavar="none|tiresias|h100|S",
-            help="Cost of preemptions: none, measured by Tiresias or on an H100, or S seconds per "
-            "resumption.",
-        ),
-    ] = None,
-    failures: Annotated[
-        str | None,
-        typer.Option(
-            metavar="mtbf=S,…",
-            help="Nodes fail: mean time between failures of a node mtbf=S; also repair=S (default "
-            "600) and checkpoint=S (default 3600).",
-        ),
-    ] = None,
+    overhead: OverheadOption = None,
+    failures: FailuresOption = None,
     columns: MapOption = None,
     unit: UnitOption = None,
     drop_bad_rows: DropOption = False,
@@ -156,7 +135,7 @@ def simulate_trace(
     _check_numbers({"seed": seed, "predict": predict}, out)
     if slowdown is not None and placement_sensitive:
         raise ParamError("--slowdown and --placement-sensitive both slow spread gangs; give one")
-    _refuse_empty(
+    refuse_empty(
         {
             "slowdown": slowdown,
             "placement": placement,
@@ -166,19 +145,17 @@ def simulate_trace(
     )
     machines = Cluster.parse(cluster)
     read_settings = parse_settings(settings or [])
-    trace_format = _format(trace, format) if read_settings else None
+    trace_format = format_of(trace, format) if read_settings else None
     parameters, reader_options = split_format_options(policy, trace_format, read_settings)
     policy_parameters, rounds = split_round_settings(policy, parameters)
     chosen = make(policy, rules, **policy_parameters)
-    speed_options = _present(
-        throughputs=throughputs, reference_gpu=reference_gpu, speedups=speedups
-    )
+    speed_options = present(throughputs=throughputs, reference_gpu=reference_gpu, speedups=speedups)
     curves = _curves(speedups, chosen)
     reader_options |= column_options(columns, unit)
     reader_options |= {"drop_bad_rows": True} if drop_bad_rows else {}
     # a job that divides GPUs may ask for more than the cluster has
     gpus = None if chosen.elastic else machines.num_gpus
-    opened = _open_jobs(trace, format, gpus, seed, speed_options, reader_options)
+    opened = open_jobs(trace, format, gpus, seed, speed_options, reader_options)
     table = _performance(opened, machines, speed_options, placement_sensitive, rules)
     perf: Performance | None = table
     if curves is not None:
@@ -209,28 +186,13 @@ def simulate_trace(
 
 
 def _check_single(policy: str) -> None:
-    """Refuse a list of policies; the message has the shell loop that runs them."""
+    """Refuse a list of policies; the message has the command that compares them."""
     names = [name.strip() for name in policy.split(",") if name.strip()]
     if len(names) > 1:
         raise ParamError(
-            f"--policy {shown(policy)}: a run has one policy; run one after the other: "
-            f"for p in {shown(' '.join(names))}; do repro simulate … --policy $p; done"
+            f"--policy {shown(policy)}: a run has one policy; compare several with "
+            f"repro compare --policies {shown(','.join(names))}"
         )
-
-
-def _format(trace: str, named: str | None) -> str | None:
-    """Format of a trace: ``named``, that of a public trace, or that of the contents of a file."""
-    if named is not None:
-        return named
-    # os.path instead of Path: a name may be too long for the file system
-    if os.path.isfile(trace):
-        return detect(trace)
-    return public.entry(trace).format if public.is_known(trace) else None
-
-
-def _present(**options: str | None) -> dict[str, str]:
-    """Options that have a value."""
-    return {option: value for option, value in options.items() if value is not None}
 
 
 def _simulated(frame: pd.DataFrame, machines: Cluster, policy: Policy, **options: Any) -> Result:
@@ -239,12 +201,6 @@ def _simulated(frame: pd.DataFrame, machines: Cluster, policy: Policy, **options
         # the notes of the result have the same lines
         warnings.simplefilter("ignore", InputWarning)
         return repro.simulate(frame, machines, policy, **options)
-
-
-def _refuse_empty(values: dict[str, str | None]) -> None:
-    """Refuse options with an empty value."""
-    if empty := [option for option, value in values.items() if value == ""]:
-        raise ParamError(f"--{empty[0]}: is empty; name one or leave it out")
 
 
 def _check_numbers(numbers: dict[str, int | None], out: Path | None) -> None:
@@ -281,50 +237,12 @@ def _print_summary(summary: dict[str, Any], as_json: bool, seeded: bool) -> None
 
 def jobs_csv(jobs: pd.DataFrame) -> str:
     """Jobs of a run as CSV with `safe_cells`; whole numbers have no decimal point."""
-    columns = [name for name in (*COLUMNS, *_BOUNDS) if name in jobs]
+    columns = [name for name in (*COLUMNS, *_BOUNDS, *_COUNTS) if name in jobs]
     cells = safe_cells(jobs.loc[:, columns])
     for name in columns:
         if cells[name].dtype.kind == "f":
             cells[name] = [_csv_number(value) for value in cells[name].tolist()]
     return str(cells.to_csv(index=False, lineterminator="\n"))
-
-
-class _Opened(NamedTuple):
-    """A trace, the options that its reader used, and whether a generator used the seed."""
-
-    frame: pd.DataFrame
-    used: frozenset[str]
-    seeded: bool
-
-
-def _open_jobs(
-    name: str,
-    trace_format: str | None,
-    gpus: int | None,
-    seed: int,
-    speed_options: dict[str, str],
-    reader_options: dict[str, Any],
-) -> _Opened:
-    """Read or generate a trace.
-
-    ``speed_options`` are --throughputs, --reference-gpu and --speedups. Each is passed only to a
-    reader or generator that takes it.
-    """
-    if Path(name).exists() or name not in synth.generators:
-        read_format = _format(name, trace_format) if speed_options else None
-        format_options = _FORMAT_OPTIONS.get(read_format or "", ())
-        options = {key: value for key, value in speed_options.items() if key in format_options}
-        all_options: dict[str, Any] = options | reader_options
-        frame = load(name, trace_format, cluster_gpus=gpus, **all_options)
-        return _Opened(frame, frozenset(options), False)
-    if trace_format is not None:
-        raise ParamError(f"--format {trace_format}: {name!r} is a generator, not a file")
-    if reader_options:
-        option = next(iter(reader_options)).replace("_", "-")
-        raise ParamError(f"--{option}: {name!r} is a generator, not a file with columns and rows")
-    accepted = inspect.signature(synth.generators[name]).parameters
-    options = {key: value for key, value in speed_options.items() if key in accepted}
-    return _Opened(open_trace(name, seed, **options)[0], frozenset(options), True)
 
 
 def _curves(path: str | None, policy: Policy) -> SpeedUp | None:
@@ -347,7 +265,7 @@ def _curves_on_types(
 
 
 def _performance(
-    opened: _Opened,
+    opened: Opened,
     machines: Cluster,
     speed_options: dict[str, str],
     placement_sensitive: bool,
@@ -358,7 +276,7 @@ def _performance(
     if placement_sensitive:
         _check_sensitive(machines, rules)
     elif "throughputs" not in speed_options or not machines.gpu_types:
-        _check_options_used(opened, machines, speed_options)
+        check_options_used(opened.used, machines, speed_options)
         return None
     reference = speed_options.get("reference_gpu") or frame.attrs.get("reference_gpu", "v100")
     source = speed_options.get("throughputs")
@@ -371,19 +289,6 @@ def _performance(
     if placement_sensitive and table is not None:
         table = dataclasses.replace(table, server_gpus=machines.gpus_per_node)
     return table
-
-
-def _check_options_used(opened: _Opened, machines: Cluster, speed_options: dict[str, str]) -> None:
-    """Refuse speed options that the reader or generator of the trace did not take."""
-    for option, value in speed_options.items():
-        if option not in opened.used:
-            reason = "is used only with --throughputs or by a trace that reads it"
-            if not machines.gpu_types:
-                reason = (
-                    "needs a cluster with GPU types such as 9x4:v100 or a trace that reads it, and "
-                    f"{machines} names no GPU types"
-                )
-            raise ParamError(f"--{option.replace('_', '-')} {value}: {reason}; leave it out")
 
 
 def _check_sensitive(machines: Cluster, rules: str) -> None:

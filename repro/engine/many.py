@@ -119,7 +119,7 @@ def simulate_many(
     2   2.0        srtf     11.8
     3   2.0  tiresias-l     14.7
     """
-    named_policies = _named(policies, rules)
+    by_label = named_policies(policies, rules)
     divisors = checked_loads(loads)
     refuse_unknown("simulate_many has no argument", settings, tuple(_SETTINGS))
     if workers is not None and (not isinstance(workers, int) or workers < 1):
@@ -127,7 +127,7 @@ def simulate_many(
             f"workers is {workers!r}; give a number of threads or processes, 1 or more"
         )
     seeds = list(seed) if isinstance(seed, Iterable) else [seed]
-    for policy in named_policies.values():
+    for policy in by_label.values():
         values = {**_SETTINGS, **settings, "cluster": cluster, "policy": policy, "rules": rules}
         for number in seeds:
             arguments.check({**values, "seed": number})
@@ -139,10 +139,10 @@ def simulate_many(
         raise ParamError(
             f"seed: {len(seeds)} seeds for {len(checked)} traces; give one, or one for each trace"
         )
-    table = _Table(checked, divisors, seeds, list(named_policies))
+    table = _Table(checked, divisors, seeds, list(by_label))
     num_workers = workers or joblib.cpu_count()
     if rules_named(rules) == Rules() and not settings:
-        for column, policy in enumerate(named_policies.values()):
+        for column, policy in enumerate(by_label.values()):
             order = LinearOrder.of(policy, spec, checked[0])
             if order is not None:
                 # keys that read a view need single runs, which follow below
@@ -153,7 +153,7 @@ def simulate_many(
                         table.add_batch(column, outcome, inputs.note_on_alias(policy))
     _simulate_others(
         table,
-        list(named_policies.values()),
+        list(by_label.values()),
         num_workers,
         {"cluster": spec, "rules": rules, "keep_jct": keep_jct, **settings},
     )
@@ -258,7 +258,7 @@ class _Table:
         return pd.DataFrame(columns)
 
 
-def _named(policies: Any, rules: str) -> dict[str, Policy]:
+def named_policies(policies: Any, rules: str) -> dict[str, Policy]:
     """Policies by label; the label is the name unless a mapping gives another."""
     if isinstance(policies, Mapping):
         items = [(str(label), policy) for label, policy in policies.items()]

@@ -35,7 +35,6 @@ from repro.model.cluster.spec import Cluster
 from repro.model.policy import Policy, make
 from repro.model.records import Result
 from repro.perf import throughput_files
-from repro.perf.on_types import OnTypes
 from repro.trace.load import load
 
 #: Deaths of a worker process in a row after which a sweep gives up.
@@ -156,9 +155,8 @@ class Case:
         trace = self.trace if isinstance(self.trace, pd.DataFrame) else pd.DataFrame()
         if settings.get("perf") is None and cluster.gpu_types and "throughputs" in trace.attrs:
             # The content of the table then counts in the cache key.
-            base = policy.performance()
-            table = throughput_files.throughputs_of(trace)
-            settings["perf"] = table if base is None or table is None else OnTypes(base, table)
+            # `simulate` multiplies it with the policy's own model.
+            settings["perf"] = throughput_files.throughputs_of(trace)
         return replace(self, policy=policy, cluster=cluster, settings=settings)
 
 

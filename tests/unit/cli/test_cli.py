@@ -410,7 +410,8 @@ def test_simulate_writes_one_row_per_job(jobs, capsys, tmp_path):
     run(capsys, *words, "--policy", "srtf", "--out", tmp_path / "out.csv", "--json")
     text = (tmp_path / "out.csv").read_text()
     rows = list(csv.DictReader(io.StringIO(text)))
-    assert text.splitlines()[0] == "job_id,submit_time,start_time,end_time,jct,num_gpus"
+    head = "job_id,submit_time,start_time,end_time,jct,num_gpus,queueing,preemptions,promotions"
+    assert text.splitlines()[0] == head
     assert [row["job_id"] for row in rows] == ["1", "2", "3", "4"]
     assert rows[0] == {
         "job_id": "1",
@@ -419,6 +420,9 @@ def test_simulate_writes_one_row_per_job(jobs, capsys, tmp_path):
         "end_time": "10",
         "jct": "10",
         "num_gpus": "2",
+        "queueing": "0",
+        "preemptions": "0",
+        "promotions": "0",
     }
     assert rows[1]["end_time"] == "5.5"
 
@@ -588,6 +592,7 @@ NAMES = (
     "check",
     "report",
     "simulate",
+    "compare",
     "place",
     "front",
     "policies",

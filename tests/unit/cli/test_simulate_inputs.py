@@ -140,10 +140,10 @@ def test_a_metric_without_a_value_is_left_out_of_the_table_alone(simulated):
     assert given["avg_pred_err"] is None
 
 
-def test_a_list_of_policies_is_answered_with_a_loop(simulated):
+def test_a_list_of_policies_is_answered_with_the_command_that_compares_them(simulated):
     done = simulated(HEAD + "1,0,10,1\n", policy="srtf,sf")
     assert done.code == 2 and done.err.count("\n") == 1
-    assert "for p in srtf sf; do repro simulate … --policy $p; done" in done.err
+    assert "repro compare --policies srtf,sf" in done.err
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,256 @@
+"""``repro compare``: several policies on the same jobs, with intervals, pictures and a report."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from repro.base.errors import ParamError
+from repro.base.extras import require
+from repro.cli.lines import complain
+from repro.cli.run_options import (
+    ClusterOption,
+    FailuresOption,
+    FormatOption,
+    OverheadOption,
+    PlacementOption,
+    ReferenceOption,
+    SlowdownOption,
+    ThroughputsOption,
+    TraceOption,
+    check_options_used,
+    open_jobs,
+    present,
+    refuse_empty,
+)
+from repro.cli.settings import DropOption, parse_placement, parse_settings
+from repro.comparison.compare import RULES, compare
+from repro.comparison.result import FILES, Comparison
+from repro.figures.extra import read_extra
+from repro.figures.saved import to_json
+from repro.files.checks import shown
+from repro.files.strict_yaml import parse_value
+from repro.files.whole import read_small
+from repro.model.cluster.spec import Cluster
+from repro.model.policy import Policy, make, policies
+from repro.perf.throughput_files import load_throughputs
+from repro.trace import synth
+
+#: Largest file of ``--extra`` (bytes).
+_LARGEST_FILE = 1_000_000
+
+
+def compare_policies(
+    trace: TraceOption,
+    cluster: ClusterOption,
+    names: Annotated[
+        str,
+        typer.Option("--policies", metavar="A,B,…", help="Policies (`repro policies`)."),
+    ],
+    loads: Annotated[
+        str | None,
+        typer.Option(
+            metavar="X,Y,…",
+            help="Offered loads: submit times are stretched to each (default: as in the trace).",
+        ),
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(metavar="N", help="Samples: N seeds of the generator.")
+    ] = None,
+    windows: Annotated[
+        str | None,
+        typer.Option(metavar="NxLENGTH", help="Samples: windows of the trace, such as 20x7d."),
+    ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Policy for paired differences (default: the first)."),
+    ] = None,
+    extra: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE.py|NAME|{…}",
+            help="Another policy: a file that registers policies, a name, or {policy: NAME, "
+            "settings: {…}, label: TEXT}; repeatable.",
+        ),
+    ] = None,
+    models: Annotated[
+        str | None,
+        typer.Option(
+            "--dress",
+            metavar="TABLES|none",
+            help="Draw models from these tables, or all; none: never (default: only if a policy "
+            "reads columns that the trace lacks).",
+        ),
+    ] = None,
+    predict: Annotated[
+        int, typer.Option(metavar="N", help="Number of jobs of each run whose JCT is predicted.")
+    ] = 0,
+    overhead: OverheadOption = "none",
+    placement: PlacementOption = None,
+    slowdown: SlowdownOption = None,
+    failures: FailuresOption = None,
+    throughputs: ThroughputsOption = None,
+    reference_gpu: ReferenceOption = None,
+    format: FormatOption = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="K=V", help="Option of the generator or the trace format."),
+    ] = None,
+    drop_bad_rows: DropOption = False,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of random numbers.")] = 0,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", metavar="N", help="Processes; by default one per CPU."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder for CSV files, pictures, JSON and report."),
+    ] = None,
+) -> None:
+    """Compare policies on the same jobs under equal terms; print means with 95 % intervals."""
+    refuse_empty(
+        {
+            "slowdown": slowdown,
+            "placement": placement,
+            "throughputs": throughputs,
+            "failures": failures,
+        }
+    )
+    _check_numbers({"seed": (seed, 0), "seeds": (seeds, 1), "predict": (predict, 0)})
+    if jobs is not None and jobs < 1:
+        raise ParamError(f"-j {jobs}: give a number of processes of 1 or more")
+    if out is not None:
+        # the runs take long, so this is checked before them
+        require("figures", "the pictures of repro compare --out")
+        if out.exists() and not out.is_dir():
+            raise ParamError(f"--out {out}: is a file; give a folder")
+    machines = Cluster.parse(cluster)
+    chosen = _policies(names, extra or [])
+    speed_options = present(throughputs=throughputs, reference_gpu=reference_gpu)
+    options = parse_settings(settings or [], with_option=())
+    source: Any = trace
+    used: frozenset[str] = frozenset()
+    if trace in synth.generators and not Path(trace).exists():
+        if format is not None or drop_bad_rows:
+            option = "--drop-bad-rows" if format is None else f"--format {format}"
+            raise ParamError(f"{option}: {trace!r} is a generator, not a file; leave it out")
+        accepted = inspect.signature(synth.generators[trace]).parameters
+        used = frozenset(name for name in speed_options if name in accepted)
+        options |= {name: speed_options[name] for name in used}
+    else:
+        options |= {"drop_bad_rows": True} if drop_bad_rows else {}
+        opened = open_jobs(trace, format, None, seed, speed_options, options)
+        source, used, options = opened.frame, opened.used, {}
+    table = None
+    if throughputs is not None and machines.gpu_types:
+        table = load_throughputs(throughputs, reference_gpu or "v100")
+    else:
+        check_options_used(used, machines, speed_options)
+    # progress goes to stderr
+    with contextlib.redirect_stdout(sys.stderr):
+        comparison = compare(
+            source,
+            machines,
+            chosen,
+            loads=None if loads is None else _numbers(loads),
+            seeds=seeds,
+            windows=windows,
+            reference=reference,
+            dress=_dress(models),
+            predict=predict,
+            overhead=_overhead(overhead),
+            placement=parse_placement(placement),
+            slowdown=slowdown,
+            failures=failures,
+            throughputs=table,
+            options=options,
+            seed=seed,
+            workers=jobs,
+            out=out,
+        )
+    _print(comparison, as_json, out)
+
+
+def _policies(names: str, extra: list[str]) -> dict[str, Policy]:
+    """Policies by label: those of ``--policies``, then those of ``--extra``."""
+    listed = [name.strip() for name in names.split(",") if name.strip()]
+    if not listed and not extra:
+        raise ParamError(f"--policies {shown(repr(names))}: names none; see `repro policies`")
+    chosen = [(name, make(name, RULES)) for name in listed]
+    for text in extra:
+        if text.endswith(".py"):
+            chosen += [(name, make(name, RULES)) for name in _registered_by(Path(text))]
+        else:
+            chosen += [
+                (entry.label, make(entry.name, RULES, **entry.settings))
+                for entry in read_extra(parse_value(text))
+            ]
+    by_label: dict[str, Policy] = {}
+    for label, policy in chosen:
+        if label in by_label:
+            raise ParamError(f"two policies are named {shown(repr(label))}; give one a label")
+        by_label[label] = policy
+    return by_label
+
+
+def _registered_by(path: Path) -> list[str]:
+    """Names of the policies that a Python file registers."""
+    before = set(policies)
+    source = read_small(path, _LARGEST_FILE, ParamError)
+    try:
+        # Worker processes get what belongs to `__main__` by value, so they need no such module.
+        exec(compile(source, str(path), "exec"), {"__name__": "__main__", "__file__": str(path)})
+    except Exception as error:
+        raise ParamError(f"--extra {path}: {type(error).__name__}: {error}") from error
+    names = [name for name in policies if name not in before]
+    if not names:
+        raise ParamError(f"--extra {path}: registers no policy; see @repro.register")
+    return names
+
+
+def _dress(models: str | None) -> bool | str | None:
+    """Argument ``dress`` of `repro.compare`."""
+    return False if models == "none" else models
+
+
+def _numbers(text: str) -> list[float]:
+    """Numbers with commas."""
+    try:
+        return [float(word) for word in text.split(",") if word.strip()]
+    except ValueError:
+        raise ParamError(f"--loads {shown(text)}: give numbers, such as 0.6,0.8") from None
+
+
+def _overhead(text: str | None) -> str | float:
+    """Argument ``overhead`` of `repro.compare`: a name, or seconds."""
+    try:
+        return float(text or "none")
+    except ValueError:
+        return text or "none"
+
+
+def _check_numbers(numbers: dict[str, tuple[int | None, int]]) -> None:
+    """Refuse numbers below their least value."""
+    for option, (number, least) in numbers.items():
+        if number is not None and number < least:
+            raise ParamError(f"--{option} {number}: give a whole number of {least} or more")
+
+
+def _print(comparison: Comparison, as_json: bool, out: Path | None) -> None:
+    """Print the table; on stderr the policies that cannot run, and the terms."""
+    for label, reason in comparison.refused.items():
+        complain(f"{label} cannot run: {reason}")
+    if as_json:
+        typer.echo(to_json(comparison.content()).decode().rstrip())
+        return
+    for note in comparison.notes:
+        complain(f"note: {note}")
+    typer.echo(comparison.text())
+    if out is not None:
+        typer.echo(f"{', '.join(FILES)} in {out}")

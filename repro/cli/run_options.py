@@ -1,0 +1,136 @@
+"""Options that several commands share: trace, cluster, speeds, costs, and reading the jobs."""
+
+import inspect
+import os
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import pandas as pd
+import typer
+
+from repro.base.errors import ParamError
+from repro.figures.data import open_trace
+from repro.files import public
+from repro.model.cluster.spec import Cluster
+from repro.trace import synth
+from repro.trace.load import detect, load
+
+#: Trace format -> options of ``repro simulate`` that its reader also takes.
+_FORMAT_OPTIONS = {"gavel": ("throughputs", "reference_gpu"), "pcs": ("speedups",)}
+
+TraceOption = Annotated[
+    str, typer.Option(metavar="FILE|NAME", help="A file, a generator or a public trace.")
+]
+ClusterOption = Annotated[
+    str, typer.Option(metavar="SPEC", help="8x8, 8x4:v100, 36xv100, or FILE.")
+]
+FormatOption = Annotated[
+    str | None, typer.Option(metavar="F", help="Format of the file (`repro trace formats`).")
+]
+ThroughputsOption = Annotated[
+    str | None, typer.Option(metavar="FILE|NAME", help="Steps per second by GPU type.")
+]
+ReferenceOption = Annotated[
+    str | None, typer.Option(metavar="TYPE", help="GPU type that durations refer to.")
+]
+SlowdownOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="X",
+        help="Spread gangs take X times as long; or node=X,rack=Y; or tiresias (by model).",
+    ),
+]
+PlacementOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME[:K=V,…]", help="Placement rule, such as yarn or liquid."),
+]
+OverheadOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="none|tiresias|h100|S",
+        help="Cost of preemptions: none, measured by Tiresias or on an H100, or S seconds per "
+        "resumption.",
+    ),
+]
+FailuresOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="mtbf=S,…",
+        help="Nodes fail: mean time between failures of a node mtbf=S; also repair=S (default "
+        "600) and checkpoint=S (default 3600).",
+    ),
+]
+
+
+class Opened(NamedTuple):
+    """A trace, the options that its reader used, and whether a generator used the seed."""
+
+    frame: pd.DataFrame
+    used: frozenset[str]
+    seeded: bool
+
+
+def open_jobs(
+    name: str,
+    trace_format: str | None,
+    gpus: int | None,
+    seed: int,
+    speed_options: dict[str, str],
+    reader_options: dict[str, Any],
+) -> Opened:
+    """Read or generate a trace.
+
+    ``speed_options`` are --throughputs, --reference-gpu and --speedups. Each is passed only to a
+    reader or generator that takes it.
+    """
+    if Path(name).exists() or name not in synth.generators:
+        read_format = format_of(name, trace_format) if speed_options else None
+        format_options = _FORMAT_OPTIONS.get(read_format or "", ())
+        options = {key: value for key, value in speed_options.items() if key in format_options}
+        all_options: dict[str, Any] = options | reader_options
+        frame = load(name, trace_format, cluster_gpus=gpus, **all_options)
+        return Opened(frame, frozenset(options), False)
+    if trace_format is not None:
+        raise ParamError(f"--format {trace_format}: {name!r} is a generator, not a file")
+    if reader_options:
+        option = next(iter(reader_options)).replace("_", "-")
+        raise ParamError(f"--{option}: {name!r} is a generator, not a file with columns and rows")
+    accepted = inspect.signature(synth.generators[name]).parameters
+    options = {key: value for key, value in speed_options.items() if key in accepted}
+    return Opened(open_trace(name, seed, **options)[0], frozenset(options), True)
+
+
+def check_options_used(
+    used: frozenset[str], machines: Cluster, speed_options: dict[str, str]
+) -> None:
+    """Refuse speed options that the reader or generator of the trace did not take (``used``)."""
+    for option, value in speed_options.items():
+        if option not in used:
+            reason = "is used only with --throughputs or by a trace that reads it"
+            if not machines.gpu_types:
+                reason = (
+                    "needs a cluster with GPU types such as 9x4:v100 or a trace that reads it, and "
+                    f"{machines} names no GPU types"
+                )
+            raise ParamError(f"--{option.replace('_', '-')} {value}: {reason}; leave it out")
+
+
+def format_of(trace: str, named: str | None) -> str | None:
+    """Format of a trace: ``named``, that of a public trace, or that of the contents of a file."""
+    if named is not None:
+        return named
+    # os.path instead of Path: a name may be too long for the file system
+    if os.path.isfile(trace):
+        return detect(trace)
+    return public.entry(trace).format if public.is_known(trace) else None
+
+
+def present(**options: str | None) -> dict[str, str]:
+    """Options that have a value."""
+    return {option: value for option, value in options.items() if value is not None}
+
+
+def refuse_empty(values: dict[str, str | None]) -> None:
+    """Refuse options with an empty value."""
+    if empty := [option for option, value in values.items() if value == ""]:
+        raise ParamError(f"--{empty[0]}: is empty; name one or leave it out")

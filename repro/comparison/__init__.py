@@ -1,0 +1,1 @@
+"""Policies compared on the same jobs, with intervals: `repro.compare` and ``repro compare``."""

@@ -1,0 +1,138 @@
+"""Samples of a comparison: seeds of a trace, or windows of it, each at every offered load."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from repro.base.errors import ParamError, TraceError
+from repro.files.checks import shown
+from repro.trace.load import describe
+
+_WINDOWS = re.compile(r"(\d{1,6})x(\d{1,6}(?:\.\d+)?)([dh])")
+_SECONDS = {"d": 86_400.0, "h": 3600.0}
+_FORM = "give COUNTxLENGTH in days or hours, such as 20x7d or 10x12h"
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Number of windows, and their length (s)."""
+
+    number: int
+    length_s: float
+
+    @classmethod
+    def parse(cls, text: str) -> Windows:
+        """Windows from a text such as ``20x7d``.
+
+        >>> Windows.parse("10x12h")
+        Windows(number=10, length_s=43200.0)
+        """
+        match = _WINDOWS.fullmatch(str(text).strip())
+        if match is None or not int(match[1]) or not float(match[2]):
+            raise ParamError(f"windows is {shown(repr(text))}; {_FORM}")
+        return cls(int(match[1]), float(match[2]) * _SECONDS[match[3]])
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Jobs that all policies run, at one load."""
+
+    #: seed of the trace, or number of the window
+    label: int
+    #: offered load that was asked for; NaN: as the trace has it
+    load: float
+    trace: pd.DataFrame
+    #: seed of random policies
+    seed: int
+    #: offered load of the trace; NaN if all jobs arrive at once
+    offered_load: float
+    #: factor by which the submit times were multiplied
+    stretch: float
+
+
+def cut(
+    trace: pd.DataFrame, windows: Windows, *, stretched: bool = False
+) -> list[tuple[int, pd.DataFrame]]:
+    """Number and jobs of each window with jobs.
+
+    The windows are spread evenly over the submissions, from the first to the last. A window has the
+    jobs submitted inside it, and its clock starts with it. Windows that are ``stretched`` to a load
+    need two instants of submission.
+    """
+    submit = trace["submit_time"].to_numpy(float)
+    first = float(submit.min())
+    span_s = float(submit.max()) - first
+    if windows.length_s > span_s:
+        raise ParamError(
+            f"windows of {windows.length_s / 86_400:g} days: the submissions of the trace span "
+            f"{span_s / 86_400:.3g} days; give shorter windows"
+        )
+    starts = first + np.linspace(0, span_s - windows.length_s, windows.number)
+    least_instants = 2 if stretched else 1
+    parts = []
+    for number, start_s in enumerate(starts.tolist()):
+        # the last window has the last submission
+        is_last = 0 < number == windows.number - 1
+        end_s = math.inf if is_last else start_s + windows.length_s
+        is_inside = (submit >= start_s) & (submit < end_s)
+        if len(np.unique(submit[is_inside])) >= least_instants:
+            jobs = trace.loc[is_inside].reset_index(drop=True)
+            parts.append((number, jobs.assign(submit_time=jobs["submit_time"] - start_s)))
+    if not parts:
+        raise ParamError("windows: none has enough jobs; give longer windows")
+    return parts
+
+
+def at_loads(
+    label: int, trace: pd.DataFrame, seed: int, num_gpus: int, loads: Sequence[float]
+) -> Iterator[Sample]:
+    """Yield a sample at each load; without loads one, as the trace is.
+
+    The offered load is that of `repro.trace.load.describe`: GPU-seconds of all jobs over GPUs times
+    the span of the submissions. All submit times are multiplied by one factor, so gaps keep their
+    proportions.
+    """
+    offered = describe(trace, num_gpus)["offered_load"]
+    offered_load = math.nan if offered is None else float(offered)
+    if not loads:
+        yield Sample(label, math.nan, trace, seed, offered_load, 1.0)
+        return
+    if math.isnan(offered_load):
+        raise TraceError(
+            f"{trace.attrs.get('name', 'trace')}: all jobs arrive at once, so no stretch gives an "
+            "offered load; leave loads out, or take longer windows"
+        )
+    for load in loads:
+        stretch = offered_load / load
+        at_load = trace.assign(submit_time=trace["submit_time"] * stretch)
+        yield Sample(label, load, at_load, seed, load, stretch)
+
+
+def checked_seeds(seeds: int | Sequence[int]) -> list[int]:
+    """Seeds as a list; a number N means the seeds 0 to N - 1.
+
+    >>> checked_seeds(3), checked_seeds([7, 9])
+    ([0, 1, 2], [7, 9])
+    """
+    given = shown(repr(seeds))
+    values = list(range(seeds)) if isinstance(seeds, int) else seeds
+    is_list = isinstance(values, Sequence) and not isinstance(values, str)
+    if not is_list or not values or isinstance(seeds, bool) or not all(map(_is_count, values)):
+        raise ParamError(
+            f"seeds is {given}; give a number of seeds of 1 or more, or a list of them"
+        )
+    if len(set(values)) < len(values):
+        raise ParamError(f"seeds is {given}; give each seed once")
+    return [int(value) for value in values]
+
+
+def _is_count(value: object) -> bool:
+    """Whether a value is a whole number of 0 or more."""
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return is_whole and value >= 0  # type: ignore[operator]

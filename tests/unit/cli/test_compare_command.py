@@ -1,0 +1,136 @@
+"""`repro compare`: table, files, refusals, a student's file, errors in one line."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from repro.cli import main
+from repro.comparison.result import FILES
+from repro.model.policy import policies
+
+HEAD = "job_id,submit_time,duration,num_gpus\n"
+JOBS = HEAD + "0,0,100,1\n1,1,10,1\n2,7199,200,1\n3,7200,20,1\n"
+
+
+@pytest.fixture
+def compared(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("REPRO_CACHE_DIR", str(tmp_path / "cache"))
+    path = tmp_path / "jobs.csv"
+    path.write_text(JOBS)
+
+    def call(*words, names="srtf,yarn-cs", code=0, trace=path, cluster="1x1"):
+        words = ["--trace", trace, "--cluster", cluster, "--policies", names, *words]
+        words += [] if "-j" in words else ["-j", "1"]
+        assert main(["compare", *map(str, words)]) == code
+        return capsys.readouterr()
+
+    return call
+
+
+def test_table_and_files(compared, tmp_path):
+    out = tmp_path / "result"
+    shown = compared("--windows", "2x1h", "--loads", "0.01,0.02", "--out", out)
+    lines = shown.out.splitlines()
+    assert lines[0].split()[:2] == ["load", "policy"] and "against srtf (s)" in lines[0]
+    assert [line.split()[:2] for line in lines[1:5]] == [
+        ["0.01", "srtf"],
+        ["0.01", "yarn-cs"],
+        ["0.02", "srtf"],
+        ["0.02", "yarn-cs"],
+    ]
+    assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
+    assert len(pd.read_csv(out / "comparison.csv")) == 8
+    content = json.loads((out / "result.json").read_text())
+    assert content["kind"] == "comparison" and content["loads"] == [0.01, 0.02]
+    summary = pd.read_csv(out / "summary.csv")
+    assert len(summary) == len(content["summary"])
+    report = (out / "report.md").read_text()
+    assert "| 0.01 | srtf |" in report and "- rules: paper, all policies" in report
+    assert all((out / name).read_text().startswith("<?xml") for name in FILES if "svg" in name)
+    assert "repro: note: rules: paper, all policies" in shown.err
+
+
+def test_a_second_run_reads_the_cache_and_writes_the_same(compared, tmp_path):
+    for folder in ("a", "b"):
+        compared("--windows", "2x1h", "--out", tmp_path / folder)
+    for name in FILES:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_json_is_one_object(compared):
+    content = json.loads(compared("--json").out)
+    assert content["reference"] == "srtf" and content["overhead"] == "none"
+
+
+def test_refused_policies_are_named_and_none_is_an_error(compared):
+    shown = compared(names="srtf,drf")
+    assert "repro: drf cannot run: " in shown.err
+    nothing = compared(names="drf", code=2)
+    assert nothing.out == "" and "no policy can run on this input:" in nothing.err
+    assert "  drf: " in nothing.err
+
+
+def test_a_generator_takes_options_and_seeds(compared):
+    words = ("--seeds", "2", "--set", "jobs=10")
+    shown = compared(*words, trace="testbed", cluster="4x8")
+    assert "samples: 2 seeds, 10 jobs each" in shown.err
+    refused = compared("--format", "repro", trace="testbed", code=2)
+    assert "'testbed' is a generator" in refused.err
+
+
+@pytest.fixture
+def unregistered():
+    """The policy of a student's file, known during one test."""
+    yield "last-first"
+    policies._items.pop("last-first", None)
+
+
+def test_a_file_of_policies_joins(compared, tmp_path, unregistered):
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "import repro\n\n"
+        f'@repro.register("{unregistered}")\n'
+        "def last_first(view, job):\n"
+        "    return -view.submit(job)\n"
+    )
+    label = "{policy: tiresias-l, settings: {thresholds: [50]}, label: low limit}"
+    shown = compared("--extra", mine, "--extra", label)
+    assert unregistered in shown.out and "low limit" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("x = 1\n", "registers no policy"), ("1 / 0\n", "ZeroDivisionError"), ("(\n", "SyntaxError")],
+)
+def test_a_file_that_fails_is_one_line(compared, tmp_path, text, reason):
+    mine = tmp_path / "mine.py"
+    mine.write_text(text)
+    shown = compared("--extra", mine, code=2)
+    assert reason in shown.err and shown.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--loads", "a"), "--loads a: give numbers"),
+        (("--seeds", "0"), "--seeds 0: give a whole number of 1 or more"),
+        (("--predict", "-1"), "--predict -1"),
+        (("--windows", "7d"), "20x7d"),
+        (("--windows", "2x1h", "--seeds", "2"), "give one of them"),
+        (("--reference", "sf"), "none of the policies is 'sf'"),
+        (("-j", "0"), "-j 0: give a number of processes"),
+        (("--overhead", "free"), "overhead 'free'"),
+        (("--placement", ""), "--placement: is empty"),
+        (("--throughputs", "gavel-throughputs"), "names no GPU types"),
+        (("--extra", "srtf"), "two policies are named"),
+        (("--dress", "nobody"), "nobody"),
+    ],
+)
+def test_bad_input_is_one_line(compared, words, reason):
+    shown = compared(*words, code=2)
+    assert reason in shown.err and shown.err.count("\n") == 1 and shown.out == ""
+
+
+def test_an_output_that_is_a_file_is_refused_before_the_runs(compared, tmp_path):
+    assert "is a file; give a folder" in compared("--out", tmp_path / "jobs.csv", code=2).err

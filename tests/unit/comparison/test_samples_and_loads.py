@@ -1,0 +1,56 @@
+"""Windows of a trace and stretched arrivals, by hand."""
+
+import pytest
+from hand_traces import trace
+
+from repro.base.errors import ParamError, TraceError
+from repro.comparison.samples import Windows, at_loads, checked_seeds, cut
+
+HOUR = 3600.0
+#: submissions over two hours
+JOBS = trace((0, 100, 1), (1, 10, 1), (7199, 200, 1), (7200, 20, 1))
+
+
+def test_windows_are_spread_evenly_and_have_clocks_of_their_own():
+    parts = cut(JOBS, Windows.parse("3x1h"))
+    # they begin at 0, 1800 and 3600 s; nothing is submitted in the second
+    assert [number for number, _ in parts] == [0, 2]
+    assert [jobs["job_id"].tolist() for _, jobs in parts] == [[0, 1], [2, 3]]
+    assert [jobs["submit_time"].tolist() for _, jobs in parts] == [[0, 1], [3599, 3600]]
+
+
+def test_a_window_to_be_stretched_needs_two_instants():
+    jobs = trace((0, 100, 1), (7199, 200, 1), (7200, 20, 1))
+    assert [number for number, _ in cut(jobs, Windows(2, HOUR), stretched=True)] == [1]
+    with pytest.raises(ParamError, match="longer windows"):
+        cut(jobs, Windows(1, HOUR), stretched=True)
+
+
+def test_a_window_is_no_longer_than_the_trace():
+    with pytest.raises(ParamError, match=r"span 0\.0833 days; give shorter windows"):
+        cut(JOBS, Windows.parse("2x1d"))
+
+
+@pytest.mark.parametrize("text", ["7d", "0x7d", "3x0d", "3x7", "3x7w", "x"])
+def test_windows_have_one_form(text):
+    with pytest.raises(ParamError, match="20x7d"):
+        Windows.parse(text)
+
+
+def test_arrivals_are_stretched_to_the_offered_load():
+    jobs = trace((0, 60, 1), (10, 60, 3))
+    # 240 GPU-seconds on 4 GPUs over 10 s are a load of 6
+    as_it_is, three = [*at_loads(0, jobs, 0, 4, []), *at_loads(0, jobs, 0, 4, [3.0])]
+    assert as_it_is.offered_load == 6.0 and as_it_is.stretch == 1.0
+    assert three.trace["submit_time"].tolist() == [0, 20] and three.stretch == 2.0
+
+
+def test_jobs_that_arrive_at_once_have_no_load():
+    with pytest.raises(TraceError, match="all jobs arrive at once"):
+        list(at_loads(0, trace((0, 60, 1), (0, 60, 1)), 0, 4, [0.5]))
+
+
+@pytest.mark.parametrize("seeds", [0, -1, True, "3", [], [1, 1], [0.5]])
+def test_seeds_are_a_number_or_a_list(seeds):
+    with pytest.raises(ParamError, match="seeds is"):
+        checked_seeds(seeds)
