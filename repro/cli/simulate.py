@@ -145,7 +145,8 @@ def simulate_trace(
     )
     machines = Cluster.parse(cluster)
     read_settings = parse_settings(settings or [])
-    trace_format = format_of(trace, format) if read_settings else None
+    # only settings may be options of the format, for which the file is read
+    trace_format = format_of(trace, format) if format is not None or read_settings else None
     parameters, reader_options = split_format_options(policy, trace_format, read_settings)
     policy_parameters, rounds = split_round_settings(policy, parameters)
     chosen = make(policy, rules, **policy_parameters)
@@ -156,6 +157,9 @@ def simulate_trace(
     # a job that divides GPUs may ask for more than the cluster has
     gpus = None if chosen.elastic else machines.num_gpus
     opened = open_jobs(trace, format, gpus, seed, speed_options, reader_options)
+    if curves is not None:
+        # a policy that divides GPUs reads them, whatever the trace
+        del speed_options["speedups"]
     table = _performance(opened, machines, speed_options, placement_sensitive, rules)
     perf: Performance | None = table
     if curves is not None:
