@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -97,8 +96,9 @@ class Measured(NamedTuple):
 
 def resume_time(measured: Measured) -> float:
     """Seconds to resume a job: the mean cost of a preemption less the mean pause of Figure 4."""
-    pauses = checkpoint_overhead().pause.values()
-    return measured.overhead / measured.preemptions - fmean(pauses)
+    # `pause` also has further names of some models, which must not count twice
+    mean_pause_s = checkpoint_overhead().default_pause
+    return measured.overhead / measured.preemptions - mean_pause_s
 
 
 def fit(

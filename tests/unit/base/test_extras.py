@@ -140,7 +140,7 @@ def test_only_charts_and_the_runner_of_notebooks_need_an_extra_to_be_imported(li
     assert done.returncode == 0, done.stderr
     failed = json.loads(done.stdout)
     charts = {"plot", "figures.figure", "papers.gavel.curves", "papers.gavel.hierarchy"}
-    charts.add("papers.pcs.front_view")
+    charts |= {"papers.pcs.front_view", "comparison.charts"}
     assert {f"repro.{name}" for name in charts} == {
         name for name, error in failed.items() if error == "ExtraMissingError"
     }

@@ -285,7 +285,7 @@ def test_ids_that_a_spreadsheet_would_run_are_quoted_and_a_missing_folder_is_sai
     jobs.write_text("job_id,submit_time,duration,num_gpus\n=1+1,0,10,1\nb,5,5,2\n")
     words = ["simulate", "--trace", jobs, "--format", "repro", "--cluster", "2x4"]
     assert run_cli(*words, "--policy", "srtf", "--out", out).code == 0
-    assert out.read_text().splitlines()[1] == "'=1+1,0,0,10,10,1"
+    assert out.read_text().splitlines()[1] == "'=1+1,0,0,10,10,1,0,0,0"
     done = run_cli(*words, "--policy", "srtf", "--out", tmp_path / "no/out.csv")
     assert done.code == 2 and "no folder" in done.err and not done.out
     assert not (tmp_path / "no").exists()
