@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from repro.base.typing import Floats
 from repro.comparison.result import METRICS, Comparison
 from repro.plot import bar_chart, cdf_chart, line_chart, new_figure
 from repro.plot.style import Chart, render
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 #: Most panels of the distributions; of more loads the first, the middle and the last are shown.
 _MAX_PANELS = 3
