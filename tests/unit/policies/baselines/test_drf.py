@@ -73,7 +73,12 @@ def test_parameters_take_the_place_of_the_cluster_file():
 @pytest.mark.parametrize(
     ("columns", "settings", "error", "says"),
     [
-        (["num_cpus", "memory_mib"], {}, TraceError, "over GPUs alone, DRF is max-min .* take max-min"),
+        (
+            ["num_cpus", "memory_mib"],
+            {},
+            TraceError,
+            "over GPUs alone, DRF is max-min .* take max-min",
+        ),
         (["memory_mib"], {}, ParamError, "the CPU cores of 1x4 are unknown; give cpus_per_gpu"),
         (["num_cpus"], {}, ParamError, "the MiB of memory of 1x4 are unknown; give memory_per_gpu"),
         (
