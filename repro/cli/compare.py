@@ -146,7 +146,9 @@ def compare_policies(
     else:
         options |= {"drop_bad_rows": True} if drop_bad_rows else {}
         opened = open_jobs(trace, format, None, seed, speed_options, options)
-        source, used, options = opened.frame, opened.used, {}
+        source = opened.frame
+        used = opened.used
+        options = {}
     table = None
     if throughputs is not None and machines.gpu_types:
         table = load_throughputs(throughputs, reference_gpu or "v100")

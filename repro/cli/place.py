@@ -1,6 +1,7 @@
 """``repro place``: one decision of Liquid's policies, without a clock."""
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -129,7 +130,7 @@ def _is_table(jobs: str, trace_format: str | None) -> bool:
     return trace_format is None and Path(jobs).is_file() and not has_format(jobs)
 
 
-class _Jobs:
+class _Jobs(ABC):
     """Jobs in order, with their gangs, and what a run-time model reads of them."""
 
     def __init__(self, model: PlanTimes | None) -> None:
@@ -146,17 +147,17 @@ class _Jobs:
         #: whether a generator of the jobs used the seed
         self.seeded = False
 
+    @abstractmethod
     def where(self, row: int, column: str = "") -> str:
         """Place of a value, for messages."""
-        raise NotImplementedError
 
+    @abstractmethod
     def unused(self, policy: str) -> dict[str, str]:
         """Columns that are neither used nor empty, each with a reason or an empty text."""
-        raise NotImplementedError
 
+    @abstractmethod
     def column_plans(self, site: NodeResources) -> list[Plan | None]:
         """Plans of the column ``tasks``; a job with an empty cell waits."""
-        raise NotImplementedError
 
     def run_s(self, row: int, plan: Plan) -> float | None:
         """Run time of a plan (s); None without a run-time model."""

@@ -122,7 +122,9 @@ class Comparison:
             the mean of the reference). NaN where a sample has no value, and ends of intervals are
             NaN with one sample.
         """
-        loads, policies, metrics = self.loads, self.policies, list(METRICS)
+        loads = self.loads
+        policies = self.policies
+        metrics = list(METRICS)
         num_samples = self.frame[self.sample].nunique()
         ordered = self.frame.set_index(["policy", self.sample])
         blocks = []
