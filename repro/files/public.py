@@ -5,6 +5,7 @@ import hashlib
 import io
 import os
 import re
+import tarfile
 import tempfile
 from dataclasses import dataclass, fields
 from functools import cache
@@ -29,6 +30,9 @@ class PublicFile:
     repository: str
     commit: str
     path: str
+    #: file inside the archive at `path`; empty: `path` is the file itself
+    member: str
+    #: checksum and size of the file that is read: of the member, not of its archive
     sha256: str
     bytes: int
     format: str
@@ -43,7 +47,8 @@ class PublicFile:
     @property
     def relative_path(self) -> Path:
         """Path of the file inside the mirror and the cache."""
-        return Path(self.repository.replace("/", "+")) / self.path
+        path = Path(self.repository.replace("/", "+")) / self.path
+        return path.with_name(f"{path.name}.members") / self.member if self.member else path
 
 
 @cache
@@ -103,11 +108,16 @@ def entry(name: str) -> PublicFile:
 def available(name: str) -> bool:
     """Whether a public file is in mirror or cache with the right checksum."""
     file = entry(name)
-    return _fault(_in_mirror(file) or _in_cache(file), file) is None
+    if _fault(_in_mirror(file) or _in_cache(file), file) is None:
+        return True
+    return bool(file.member) and available(_archive_of(file).name)
 
 
 def fetch(name: str) -> Path:
-    """Path of a public file in the mirror or the cache; downloads it if it is in neither."""
+    """Path of a public file in the mirror or the cache; downloads it if it is in neither.
+
+    A member of an archive is taken out of the archive, into the cache.
+    """
     file = entry(name)
     mirrored = _in_mirror(file)
     if mirrored is not None:
@@ -120,8 +130,39 @@ def fetch(name: str) -> Path:
     if cached.is_dir():
         raise DataMissingError(f"{cached}: a folder where {name!r} should be cached; remove it")
     if _fault(cached, file):
-        _download(file, cached)
+        if file.member:
+            _take_out(file, fetch(_archive_of(file).name), cached)
+        else:
+            _download(file, cached)
     return cached
+
+
+def _archive_of(member: PublicFile) -> PublicFile:
+    """Registered archive of a member."""
+    place = (member.repository, member.commit, member.path)
+    for file in entries().values():
+        if not file.member and (file.repository, file.commit, file.path) == place:
+            return file
+    raise TraceError(f"{member.name}: the trace registry has no row for {member.path}; add it")
+
+
+def _take_out(file: PublicFile, archive: Path, target: Path) -> None:
+    """Write a member of a tar archive to ``target``, if the checksum is right."""
+    try:
+        with tarfile.open(archive) as opened:
+            content = opened.extractfile(file.member)
+            raw = b"" if content is None else content.read()
+        paths.make_private_folder(paths.cache_dir())
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".unfinished-") as folder:
+            unfinished = Path(folder) / target.name
+            unfinished.write_bytes(raw)
+            if fault := _fault(unfinished, file):
+                raise DataMissingError(f"{archive}: {file.member}: {fault}; remove the archive")
+            os.replace(unfinished, target)
+    except (OSError, KeyError, tarfile.TarError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise DataMissingError(f"{archive}: {file.member} cannot be taken out ({reason})") from None
 
 
 def _in_mirror(file: PublicFile) -> Path | None:

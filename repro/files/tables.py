@@ -23,6 +23,8 @@ MEASURED = {
     "philly_clocks": ("vc", "start_s", "jobs", "matched"),
     "muri_gaps": ("trace", "span_s"),
     "muri_durations": ("trace", "num_gpus", "jobs", "total_s"),
+    "elasticflow_gaps": ("trace", "span_s"),
+    "elasticflow_durations": ("trace", "num_gpus", "jobs", "total_s"),
     "pcs_workloads": ("workload", "quantity", "value", "share"),
     "tiresias_gpu_time_quantiles": ("level", "gpu_time_s", "source"),
     "gavel_speeds": ("quantity", "model", "gpu_type", "gpus", "constant", "slope", "curvature"),

@@ -13,7 +13,9 @@ from repro.files.tables import MEASURED
 from repro.files.whole import write_whole
 from repro.perf.throughput_files import load_throughputs
 from repro.trace.load import load
-from repro.trace.synth.muri import LEVELS, QUANTILES, TRACES
+from repro.trace.synth.elasticflow import CLUSTERS
+from repro.trace.synth.marginals import LEVELS, QUANTILES
+from repro.trace.synth.muri import TRACES
 from tools.calibrate import gavel, philly
 
 #: Levels of the quantiles of the GPU-times of past jobs.
@@ -74,6 +76,10 @@ _ABOUT = {
     "by trace",
     "muri_durations": "Jobs, total duration and seconds at quantile levels in per cent, by trace "
     "and GPU count",
+    "elasticflow_gaps": "Span of submissions and seconds to the next one at quantile levels in per "
+    "cent, by cluster",
+    "elasticflow_durations": "Jobs, total duration and seconds at quantile levels in per cent, by "
+    "cluster and GPU count",
     "philly_single_runs": f"{_RUNS} (single-GPU jobs)",
     "philly_wide_runs": f"{_RUNS} (wider jobs)",
     "tiresias_gpu_time_quantiles": "GPU-time of past jobs (GPU-seconds) at quantile levels",
@@ -101,8 +107,10 @@ def gpu_mix(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
     return share.rename_axis("num_gpus").rename("share").reset_index()
 
 
-def muri_tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Quantiles of the gaps of Muri's traces, and of their durations by GPU count."""
+def marginal_tables(
+    paper: str, frames: Mapping[str | int, pd.DataFrame]
+) -> dict[str, pd.DataFrame]:
+    """Quantiles of the gaps of traces, and of their durations by GPU count."""
     gaps = []
     durations = []
     for name, frame in frames.items():
@@ -111,7 +119,7 @@ def muri_tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
         for gpus, seconds in frame.groupby("num_gpus")["duration"]:
             quantiles = np.quantile(seconds.to_numpy(float), LEVELS).round(1)
             durations.append((name, gpus, len(seconds), seconds.sum(), *quantiles))
-    rows_of = {"muri_gaps": gaps, "muri_durations": durations}
+    rows_of = {f"{paper}_gaps": gaps, f"{paper}_durations": durations}
     return {
         name: pd.DataFrame(rows, columns=[*MEASURED[name], *QUANTILES])
         for name, rows in rows_of.items()
@@ -151,7 +159,8 @@ def main(folder: Path | None = None) -> None:
 
     def write_all(tables: dict[str, pd.DataFrame], relation: str, source: str) -> None:
         entry = public.entry(source)
-        origin = f"{entry.repository}, commit {entry.commit}, {entry.path}"
+        place = f"{entry.path}, {entry.member}" if entry.member else entry.path
+        origin = f"{entry.repository}, commit {entry.commit}, {place}"
         for name, table in tables.items():
             header = f"{_ABOUT[name]}; {relation} {origin}, licence: {entry.licence}"
             write(table, folder / f"{name}.csv", header)
@@ -162,8 +171,13 @@ def main(folder: Path | None = None) -> None:
     write_all({"tiresias_gpu_time_quantiles": past}, "measured from", history)
     # Public names are muri-trace1 and so on, and muri-testbed.
     public_names = {name: f"muri-{'trace' * name.isdigit()}{name}" for name in TRACES}
-    muri = muri_tables({name: load(public_name) for name, public_name in public_names.items()})
+    muri = marginal_tables(
+        "muri", {name: load(public_name) for name, public_name in public_names.items()}
+    )
     write_all(muri, "measured from the traces beside", "muri-trace1")
+    clusters = {cluster: load(f"elasticflow-{cluster:02}") for cluster in CLUSTERS}
+    elasticflow = marginal_tables("elasticflow", clusters)
+    write_all(elasticflow, "measured from the ten traces beside", "elasticflow-01")
     pcs = [name for name, entry in public.entries().items() if _PCS_TRACES in entry.path]
     # A job lasts its service divided by its GPUs: linear speed-up.
     mix = gpu_mix(

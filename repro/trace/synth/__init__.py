@@ -39,6 +39,7 @@ _PCS_JOBS = {
 }
 #: Format or public file -> generator of its stand-in. Other formats and files have no stand-in.
 _STAND_INS = {
+    "elasticflow": "elasticflow-like",
     "philly": "philly-like",
     "muri": "muri-like",
     **{f"pcs-{vc}": "pcs-like" for vc in _PCS_JOBS},
@@ -59,6 +60,7 @@ _STAND_IN_OPTIONS: dict[str, dict[str, Any]] = {
     "muri-testbed": {"trace": "testbed"},
     **{f"muri-trace{trace}": {"trace": trace} for trace in "1234"},
     **{f"muri-trace{trace}-pr": {"trace": trace, "at_once": True} for trace in "1234"},
+    **{f"elasticflow-{cluster:02}": {"cluster": cluster} for cluster in range(1, 11)},
     **{f"muri-types{number}": {"trace": "3", "job_types": number} for number in range(1, 5)},
 }
 

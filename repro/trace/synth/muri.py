@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
 from repro.base.errors import ParamError
-from repro.base.typing import Floats
 from repro.files.tables import measured
 from repro.trace.dressing import profile_columns
-from repro.trace.synth import generators
-from repro.trace.synth.draws import inverse_cdf, proportional_counts, ranked_probabilities
+from repro.trace.synth import generators, marginals
 
 #: Names of the traces.
 TRACES = ("1", "2", "3", "4", "testbed")
-#: Levels (0 to 1) of the quantiles in the measured tables.
-LEVELS = (
-    0.0,
-    0.01,
-    0.02,
-    0.035,
-    *np.arange(1, 19) / 20,
-    0.925,
-    0.95,
-    0.965,
-    0.975,
-    0.985,
-    0.99,
-    0.995,
-    1.0,
-)
-#: Columns of these quantiles.
-QUANTILES = [f"q{round(100 * level, 1):g}" for level in LEVELS]
 #: Models that each further job type adds (artifact, job_type_1.csv to job_type_4.csv).
 JOB_TYPES = (
     ("bert", "gpt2"),
@@ -85,17 +63,10 @@ def muri_like(
         raise ParamError(f"trace={trace!r}: give one of {', '.join(TRACES)}")
     if job_types not in range(1, len(JOB_TYPES) + 1):
         raise ParamError(f"job_types={job_types!r}: give 1 to {len(JOB_TYPES)}")
-    # A row for each GPU count.
-    table = measured("muri_durations").query("trace == @trace")
-    published_jobs = int(table["jobs"].sum())
-    total = published_jobs if jobs is None else int(jobs)
-    counts = proportional_counts(table["jobs"].to_numpy(np.int64), total)
-    num_gpus = rng.permutation(np.repeat(table["num_gpus"].to_numpy(np.int64), counts))
-    duration = np.empty(total)
-    for _, row in table.iterrows():
-        rows = np.flatnonzero(num_gpus == row["num_gpus"])
-        duration[rows] = _durations(rng, row, rows.size)
-    submit = _submissions(rng, trace, total, total / published_jobs)
+    durations = measured("muri_durations").query("trace == @trace")
+    gaps = measured("muri_gaps").query("trace == @trace").iloc[0]
+    num_gpus, duration, submit = marginals.sample(rng, durations, gaps, jobs)
+    total = len(submit)
     priority = rng.permutation(np.arange(total) % 2)
     models = [name for pair in JOB_TYPES[:job_types] for name in pair]
     frame = pd.DataFrame(
@@ -108,32 +79,3 @@ def muri_like(
         }
     )
     return frame.join(profile_columns(frame, ("muri",))).assign(priority=priority)[_COLUMNS]
-
-
-def _durations(rng: np.random.Generator, row: pd.Series[Any], size: int) -> Floats:
-    """Durations (whole s) of ``size`` jobs of one GPU count; the tail meets the total duration."""
-    quantiles = row[QUANTILES].to_numpy(float)
-    u = ranked_probabilities(rng, rng.permutation(size))
-    sampled = inverse_cdf(u, np.asarray(LEVELS), quantiles)
-    return _to_total(sampled, row["total_s"] * size / row["jobs"], quantiles[-1])
-
-
-def _submissions(rng: np.random.Generator, trace: str, jobs: int, share: float) -> Floats:
-    """Submit times (s) over ``share`` of the span of the public trace, (jobs,)."""
-    row = measured("muri_gaps").query("trace == @trace").iloc[0]
-    quantiles = row[QUANTILES].to_numpy(float)
-    u = ranked_probabilities(rng, rng.permutation(jobs - 1))
-    sampled = inverse_cdf(u, np.asarray(LEVELS), quantiles + 1) - 1
-    gaps = _to_total(sampled, row["span_s"] * share, quantiles[-1])
-    return np.concatenate([[0.0], np.cumsum(gaps)])
-
-
-def _to_total(values: Floats, total: float, longest: float) -> Floats:
-    """Whole numbers: the upper tenth of ``values`` is scaled so that the sum is near ``total``."""
-    if values.size == 0:
-        return values
-    tail = values >= np.quantile(values, 0.9)
-    tail_sum = values[tail].sum()
-    factor = (total - values[~tail].sum()) / tail_sum if tail_sum else 1.0
-    stretched = np.where(tail, values * np.clip(factor, 0.5, 2.0), values)
-    return np.asarray(np.clip(np.round(stretched), 0, longest))

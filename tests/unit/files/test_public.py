@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
+import tarfile
 
 import pytest
 
@@ -214,9 +216,9 @@ def test_broken_registry(tmp_path, monkeypatch):
 
 
 REGISTRY = """\
-name,repository,commit,path,sha256,bytes,format,licence,description
-a,o/r,c,p,s,12,philly,MIT,what
-b,o/r,c,p,s,12,philly,MIT,"what, too"
+name,repository,commit,path,member,sha256,bytes,format,licence,description
+a,o/r,c,p,,s,12,philly,MIT,what
+b,o/r,c,p,,s,12,philly,MIT,"what, too"
 """
 
 
@@ -265,3 +267,65 @@ def test_a_pipe_in_the_mirror_is_not_opened(item, tmp_path, monkeypatch):
     monkeypatch.setenv("REPRO_TRACE_MIRROR", str(tmp_path))
     with pytest.raises(DataMissingError, match="is a pipe or device, not a file; repair"):
         public.fetch(NAME)
+
+
+@pytest.fixture
+def archived(offline, tmp_path, monkeypatch):
+    """Registry with a member of an archive, the archive, and a network that has it."""
+    raw = b"job_id\n1\n"
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        header = tarfile.TarInfo("one.csv")
+        header.size = len(raw)
+        archive.addfile(header, io.BytesIO(raw))
+    offline.answer = packed.getvalue()
+    sums = [hashlib.sha256(content).hexdigest() for content in (packed.getvalue(), raw, b"?")]
+    (tmp_path / "registry.csv").write_text(
+        REGISTRY.splitlines()[0]
+        + f"\nall,o/r,c,d/a.tar.gz,,{sums[0]},{len(packed.getvalue())},archive,MIT,all"
+        + f"\none,o/r,c,d/a.tar.gz,one.csv,{sums[1]},{len(raw)},swf,MIT,one"
+        + f"\nchanged,o/r,c,d/a.tar.gz,one.csv,{sums[2]},{len(raw)},swf,MIT,one"
+        + f"\ntwo,o/r,c,d/a.tar.gz,two.csv,{sums[1]},{len(raw)},swf,MIT,two"
+        + f"\nlost,o/r,c,d/b.tar.gz,two.csv,{sums[1]},{len(raw)},swf,MIT,two\n"
+    )
+    monkeypatch.setattr(public.paths, "traces_dir", lambda: tmp_path)
+    return raw
+
+
+def test_a_member_is_taken_out_of_its_archive_once(archived, offline, tmp_path):
+    assert not public.available("one")
+    path = public.fetch("one")
+    folder = tmp_path / "cache" / "traces" / "o+r" / "d"
+    assert path == folder / "a.tar.gz.members" / "one.csv"
+    assert path.read_bytes() == archived
+    assert public.available("one")
+    changed_ns = path.stat().st_mtime_ns
+    assert public.fetch("one") == path
+    assert path.stat().st_mtime_ns == changed_ns
+    assert offline.calls == 1
+    assert sorted(left_over(tmp_path / "cache")) == [folder / "a.tar.gz", path]
+
+
+def test_a_member_comes_from_an_archive_in_the_mirror(archived, offline, tmp_path, monkeypatch):
+    mirrored = tmp_path / "mirror" / "o+r" / "d" / "a.tar.gz"
+    mirrored.parent.mkdir(parents=True)
+    mirrored.write_bytes(offline.answer)
+    monkeypatch.setenv("REPRO_TRACE_MIRROR", str(tmp_path / "mirror"))
+    assert public.available("one")
+    assert public.fetch("one").read_bytes() == archived
+    assert offline.calls == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "message"),
+    [
+        ("changed", DataMissingError, "one.csv: wrong checksum"),
+        ("two", DataMissingError, "two.csv cannot be taken out"),
+        ("lost", TraceError, "no row for d/b.tar.gz"),
+    ],
+)
+def test_a_bad_member_is_one_line_and_leaves_nothing(archived, tmp_path, name, error, message):
+    with pytest.raises(error, match=message):
+        public.fetch(name)
+    assert not list(tmp_path.rglob("*.csv.members/*"))
+    assert [path.name for path in left_over(tmp_path / "cache")] in ([], ["a.tar.gz"])

@@ -21,7 +21,7 @@ def public(mirror, monkeypatch):
 
 def test_every_registered_trace_loads(public):
     names = [item.name for item in public_files.entries().values() if item.format in FORMATS]
-    assert len(names) == 53
+    assert len(names) == 63
     for name in names:
         frame = public(name)
         assert frame.attrs["sha256"] == public_files.entry(name).sha256
@@ -176,3 +176,9 @@ def test_gavel_msr(public):
     assert "197 of 1181" in frame.attrs["notes"][0]
     assert public("gavel-msr-ed69ec").attrs["notes"] == []
     assert "priority_weight" not in frame
+
+
+def test_elasticflow_has_the_jobs_of_the_artifact(public):
+    frames = [public(f"elasticflow-{cluster:02}") for cluster in range(1, 11)]
+    assert sum(map(len, frames)) == 69_351
+    assert max(frame["num_gpus"].max() for frame in frames) == 64

@@ -16,6 +16,7 @@ from repro.trace import schema, synth
 
 SMALL = {
     "testbed": {"jobs": 60},
+    "elasticflow-like": {"jobs": 200, "cluster": 2},
     "philly-like": {"jobs": 500},
     "philly-gpu-time": {"jobs": 500},
     "muri-like": {"jobs": 200, "trace": "1"},
