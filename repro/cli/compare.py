@@ -64,7 +64,10 @@ def compare_policies(
     ] = None,
     windows: Annotated[
         str | None,
-        typer.Option(metavar="NxLENGTH", help="Samples: windows of the trace, such as 20x7d."),
+        typer.Option(
+            metavar="NxLENGTH",
+            help="Samples: windows of the trace, such as 20x7d, or 20x400j for 400 jobs each.",
+        ),
     ] = None,
     reference: Annotated[
         str | None,

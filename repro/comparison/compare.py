@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from repro.base.errors import ParamError, refuse_unknown
@@ -76,7 +77,8 @@ def compare(
         for 0 to N - 1, or a list.
     windows : str, optional
         Samples are windows of the trace, such as ``"20x7d"``: 20 windows of 7 days, spread evenly.
-        A window has the jobs submitted inside, and its clock starts with it.
+        A window has the jobs submitted inside, and its clock starts with it. ``"20x400j"``: windows
+        of 400 successive jobs.
     reference : str, optional
         Policy for paired differences; by default the first that runs.
     dress : bool or str, optional
@@ -290,7 +292,7 @@ class _Samples:
                 "and drawn models alone; windows sample the trace"
             )
         num_windows = 0
-        span_s = 0.0
+        overlap = False
         for number in seeds:
             frame = opened
             if frame is None:
@@ -303,13 +305,15 @@ class _Samples:
             if windows is not None:
                 parts = list(cut(frame, windows, stretched=bool(loads)))
                 num_windows = len(parts)
-                span_s = float(frame["submit_time"].max() - frame["submit_time"].min())
+                overlap = windows.overlap(len(frame), float(np.ptp(frame["submit_time"])))
             for label, jobs in parts:
                 self.samples += at_loads(label, jobs, number, cluster.num_gpus, loads)
         # by load first, so that the rows of a load are together
         self.samples.sort(key=lambda sample: list(loads).index(sample.load) if loads else 0)
         empty = 0 if windows is None else windows.number - num_windows
-        self.notes += terms.notes_on_samples(self.samples, self.kind, windows, span_s, empty)
+        self.notes += terms.notes_on_samples(
+            self.samples, self.kind, windows, overlap=overlap, empty=empty
+        )
 
     def says(self, note: str) -> bool:
         """Whether a note of a run says something new; each window has a clock of its own."""

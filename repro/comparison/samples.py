@@ -14,29 +14,40 @@ from repro.base.errors import ParamError, TraceError
 from repro.files.checks import shown
 from repro.trace.load import describe
 
-_WINDOWS = re.compile(r"(\d{1,6})x(\d{1,6}(?:\.\d+)?)([dh])")
+_WINDOWS = re.compile(r"(\d{1,6})x(?:(\d{1,6}(?:\.\d+)?)([dh])|(\d{1,9})j)")
 _SECONDS = {"d": 86_400.0, "h": 3600.0}
-_FORM = "give COUNTxLENGTH in days or hours, such as 20x7d or 10x12h"
+_FORM = "give COUNTxLENGTH in days, hours or jobs, such as 20x7d, 10x12h or 10x400j"
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Number of windows, and their length (s)."""
+    """Number of windows, and their length: in seconds, or a number of successive jobs."""
 
     number: int
-    length_s: float
+    #: 0: the length is `jobs`
+    length_s: float = 0.0
+    #: 0: the length is `length_s`
+    jobs: int = 0
 
     @classmethod
     def parse(cls, text: str) -> Windows:
-        """Windows from a text such as ``20x7d``.
+        """Windows from a text such as ``20x7d``, or ``10x400j`` for 400 jobs each.
 
         >>> Windows.parse("10x12h")
-        Windows(number=10, length_s=43200.0)
+        Windows(number=10, length_s=43200.0, jobs=0)
         """
         match = _WINDOWS.fullmatch(str(text).strip())
-        if match is None or not int(match[1]) or not float(match[2]):
+        if match is None or not int(match[1]) or not float(match[2] or match[4]):
             raise ParamError(f"windows is {shown(repr(text))}; {_FORM}")
+        if match[4]:
+            return cls(int(match[1]), jobs=int(match[4]))
         return cls(int(match[1]), float(match[2]) * _SECONDS[match[3]])
+
+    def overlap(self, num_jobs: int, span_s: float) -> bool:
+        """Whether windows of a trace of so many jobs and such a span (s) share jobs."""
+        if self.jobs:
+            return self.number * self.jobs > num_jobs
+        return self.number * self.length_s > span_s
 
 
 @dataclass(frozen=True)
@@ -61,10 +72,37 @@ def cut(
 ) -> list[tuple[int, pd.DataFrame]]:
     """Number and jobs of each window with jobs.
 
-    The windows are spread evenly over the submissions, from the first to the last. A window has the
-    jobs submitted inside it, and its clock starts with it. Windows that are ``stretched`` to a load
-    need two instants of submission.
+    The windows are spread evenly over the submissions (or over the jobs), from the first to the
+    last. A window has the jobs submitted inside it, and its clock starts with it. A window of a
+    number of jobs starts with its first job. Windows that are ``stretched`` to a load need two
+    instants of submission.
     """
+    least_instants = 2 if stretched else 1
+    windows_of = _by_jobs if windows.jobs else _by_time
+    parts = []
+    for number, (start_s, jobs) in enumerate(windows_of(trace, windows)):
+        if jobs["submit_time"].nunique() >= least_instants:
+            parts.append((number, jobs.assign(submit_time=jobs["submit_time"] - start_s)))
+    if not parts:
+        raise ParamError("windows: none has enough jobs; give longer windows")
+    return parts
+
+
+def _by_jobs(trace: pd.DataFrame, windows: Windows) -> Iterator[tuple[float, pd.DataFrame]]:
+    """Yield the start (s) and the jobs of each window of a number of jobs."""
+    in_order = trace.sort_values("submit_time", kind="stable")
+    last_start = len(trace) - windows.jobs
+    if last_start < 0:
+        raise ParamError(
+            f"windows of {windows.jobs:,} jobs: the trace has {len(trace):,}; give shorter windows"
+        )
+    for start in np.linspace(0, last_start, windows.number).astype(int).tolist():
+        jobs = in_order.iloc[start : start + windows.jobs].reset_index(drop=True)
+        yield float(jobs["submit_time"].iloc[0]), jobs
+
+
+def _by_time(trace: pd.DataFrame, windows: Windows) -> Iterator[tuple[float, pd.DataFrame]]:
+    """Yield the start (s) and the jobs of each window of a length of time."""
     submit = trace["submit_time"].to_numpy(float)
     first = float(submit.min())
     span_s = float(submit.max()) - first
@@ -74,19 +112,12 @@ def cut(
             f"{span_s / 86_400:.3g} days; give shorter windows"
         )
     starts = first + np.linspace(0, span_s - windows.length_s, windows.number)
-    least_instants = 2 if stretched else 1
-    parts = []
     for number, start_s in enumerate(starts.tolist()):
         # the last window has the last submission
         is_last = 0 < number == windows.number - 1
         end_s = math.inf if is_last else start_s + windows.length_s
         is_inside = (submit >= start_s) & (submit < end_s)
-        if len(np.unique(submit[is_inside])) >= least_instants:
-            jobs = trace.loc[is_inside].reset_index(drop=True)
-            parts.append((number, jobs.assign(submit_time=jobs["submit_time"] - start_s)))
-    if not parts:
-        raise ParamError("windows: none has enough jobs; give longer windows")
-    return parts
+        yield start_s, trace.loc[is_inside].reset_index(drop=True)
 
 
 def at_loads(

@@ -90,20 +90,21 @@ def note_on_overhead(overhead: Any) -> str:
 
 
 def notes_on_samples(
-    samples: Sequence[Sample], kind: str, windows: Windows | None, span_s: float, empty: int
+    samples: Sequence[Sample], kind: str, windows: Windows | None, *, overlap: bool, empty: int
 ) -> list[str]:
-    """Lines on the samples, their jobs and loads."""
+    """Lines on the samples, their jobs and loads; ``empty`` counts windows that were left out."""
     num_jobs = sorted(len(sample.trace) for sample in samples)
     count = len({sample.label for sample in samples})
     jobs = f"{num_jobs[0]:,}" if num_jobs[0] == num_jobs[-1] else _range(num_jobs, ",")
     lines = [f"samples: {count} {kind if count == 1 else kind + 's'}, {jobs} jobs each"]
     if windows is not None:
+        length = "" if windows.jobs else f" of {_length(windows.length_s)}"
         lines[0] = (
-            f"samples: {count} {kind if count == 1 else kind + 's'} of {_length(windows.length_s)} "
+            f"samples: {count} {kind if count == 1 else kind + 's'}{length} "
             f"spread evenly over the trace, {jobs} jobs each; each starts on an empty cluster and "
             "ends with its last job"
         )
-        if windows.number * windows.length_s > span_s:
+        if overlap:
             lines.append(
                 "windows overlap, so they are not independent samples and the intervals are too "
                 "narrow"

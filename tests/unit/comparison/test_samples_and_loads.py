@@ -54,3 +54,16 @@ def test_jobs_that_arrive_at_once_have_no_load():
 def test_seeds_are_a_number_or_a_list(seeds):
     with pytest.raises(ParamError, match="seeds is"):
         checked_seeds(seeds)
+
+
+def test_windows_of_jobs_are_spread_over_the_jobs():
+    submit = [0.0, 10.0, 20.0, 20.0, 50.0, 60.0]
+    trace = JOBS.iloc[[0] * 6].assign(job_id=range(6), submit_time=submit)
+    parts = cut(trace, Windows.parse("3x2j"))
+    assert [jobs["job_id"].tolist() for _, jobs in parts] == [[0, 1], [2, 3], [4, 5]]
+    assert [jobs["submit_time"].tolist() for _, jobs in parts] == [[0, 10], [0, 0], [0, 10]]
+    assert [number for number, _ in cut(trace, Windows(3, jobs=2), stretched=True)] == [0, 2]
+    assert not Windows(3, jobs=2).overlap(6, 60.0)
+    assert Windows(3, jobs=3).overlap(6, 60.0)
+    with pytest.raises(ParamError, match="windows of 7 jobs: the trace has 6"):
+        cut(trace, Windows(1, jobs=7))
