@@ -10,6 +10,8 @@ from repro.figures.data import stream
 RESAMPLES = 10_000
 #: Probability of an interval.
 LEVEL = 0.95
+#: Levels of the ends of an interval.
+_ENDS = ((1 - LEVEL) / 2, 1 - (1 - LEVEL) / 2)
 
 
 def mean_intervals(values: Floats, seed: int = 0) -> tuple[Floats, Floats]:
@@ -35,11 +37,47 @@ def mean_intervals(values: Floats, seed: int = 0) -> tuple[Floats, Floats]:
     if num_samples < 2:
         empty = np.full(num_columns, np.nan)
         return empty, empty
+    has_gap = np.isnan(values).any(axis=0)
+    means = _resampled_means(np.where(has_gap, 0.0, values), seed)
+    low, high = np.quantile(means, _ENDS, axis=0)
+    return np.where(has_gap, np.nan, low), np.where(has_gap, np.nan, high)
+
+
+def ratio_interval(values: Floats, reference: Floats, seed: int = 0) -> tuple[float, float, float]:
+    """Ratio of two means over the same samples, and both ends of its 95 % interval.
+
+    The resamples are those of `mean_intervals`. The ends are NaN with fewer than two samples. A
+    ratio over 0 is infinite, or NaN if both means are 0.
+
+    Parameters
+    ----------
+    values, reference : array of float, shape (samples,)
+        Numbers of 0 or more, with an entry per sample.
+    seed : int
+        Seed of the resamples.
+
+    Examples
+    --------
+    >>> ratio_interval(np.array([2.0, 6.0]), np.array([1.0, 2.0])) == (8 / 3, 2.0, 3.0)
+    True
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = float(np.divide(values.mean(), reference.mean()))
+        if len(values) < 2:
+            return ratio, np.nan, np.nan
+        means = _resampled_means(np.column_stack([values, reference]), seed)
+        ratios = means[:, 0] / means[:, 1]
+    if not np.isfinite(ratio):
+        return ratio, np.nan, np.nan
+    low, high = np.quantile(ratios[~np.isnan(ratios)], _ENDS)
+    return ratio, float(low), float(high)
+
+
+def _resampled_means(values: Floats, seed: int) -> Floats:
+    """Column means of each resample, (resamples, columns)."""
+    num_samples = len(values)
     rng = stream("compare", seed)
     # how often each sample is in each resample, (resamples, samples)
     counts = rng.multinomial(num_samples, np.full(num_samples, 1 / num_samples), size=RESAMPLES)
-    has_gap = np.isnan(values).any(axis=0)
-    means = counts.astype(float) @ np.where(has_gap, 0.0, values) / num_samples
-    tail = (1 - LEVEL) / 2
-    low, high = np.quantile(means, [tail, 1 - tail], axis=0)
-    return np.where(has_gap, np.nan, low), np.where(has_gap, np.nan, high)
+    means: Floats = counts.astype(float) @ values / num_samples
+    return means

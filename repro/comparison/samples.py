@@ -12,6 +12,7 @@ import pandas as pd
 
 from repro.base.errors import ParamError, TraceError
 from repro.files.checks import shown
+from repro.trace.dressing import dress
 from repro.trace.load import describe
 
 _WINDOWS = re.compile(r"(\d{1,6})x(?:(\d{1,6}(?:\.\d+)?)([dh])|(\d{1,9})j)")
@@ -143,6 +144,35 @@ def at_loads(
         stretch = offered_load / load
         at_load = trace.assign(submit_time=trace["submit_time"] * stretch)
         yield Sample(label, load, at_load, seed, load, stretch)
+
+
+def dressed_windows(
+    trace: pd.DataFrame, number: int, jobs: int, num_gpus: int, load: float, models: str
+) -> dict[int, pd.DataFrame]:
+    """Windows of a trace at an offered load, whose jobs have a model each, by number.
+
+    Parameters
+    ----------
+    trace : DataFrame
+        Jobs.
+    number : int
+        Most windows. There are fewer, at least one, where they would share jobs.
+    jobs : int
+        Most jobs of a window.
+    num_gpus : int
+        GPUs of the cluster.
+    load : float
+        Offered load of each window, as for `at_loads`.
+    models : str
+        Tables of the models (`repro.dress`), which are drawn with the number of the window.
+    """
+    size = min(jobs, len(trace))
+    windows = Windows(min(number, len(trace) // size), jobs=size)
+    samples = {}
+    for window, part in cut(trace, windows, stretched=True):
+        dressed = dress(part, models, window, replace=True)
+        samples[window] = next(at_loads(window, dressed, window, num_gpus, [load])).trace
+    return samples
 
 
 def checked_seeds(seeds: int | Sequence[int]) -> list[int]:

@@ -49,9 +49,10 @@ def new_figure(
     height: float = 2.2,
     rows: int = 1,
     widths: Sequence[float] | None = None,
+    heights: Sequence[float] | None = None,
     legend: Literal["shared", "panels"] | None = None,
 ) -> tuple[Figure, list[Axes]]:
-    """Make an empty figure with panels in some ``rows``, of equal or given ``widths``.
+    """Make an empty figure with panels in some ``rows``, of equal or given relative sizes.
 
     It is 1 or 2 paper ``columns`` wide (3.33 or 7 inches) and ``height`` inches high. By default,
     several panels share one legend above them, and a single panel has its own. ``legend`` overrides
@@ -63,7 +64,8 @@ def new_figure(
     FigureCanvasAgg(figure)
     if legend == "shared" or (legend is None and panels > 1):
         figure.completion = shared_legend
-    grid = figure.add_gridspec(rows, -(-panels // rows), width_ratios=widths)
+    columns_of_panels = -(-panels // rows)
+    grid = figure.add_gridspec(rows, columns_of_panels, width_ratios=widths, height_ratios=heights)
     return figure, [figure.add_subplot(grid[number]) for number in range(panels)]
 
 

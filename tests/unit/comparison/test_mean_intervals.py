@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from repro.comparison.intervals import mean_intervals
+from repro.comparison.intervals import mean_intervals, ratio_interval
 
 
 def test_two_samples_give_their_own_values():
@@ -31,3 +31,18 @@ def test_the_seed_decides():
     values = np.random.default_rng(4).normal(10.0, 2.0, (20, 1))
     assert mean_intervals(values, 1) == mean_intervals(values, 1)
     assert mean_intervals(values, 1) != mean_intervals(values, 2)
+
+
+def test_a_ratio_of_means_is_paired():
+    values = np.random.default_rng(4).uniform(1.0, 9.0, 50)
+    # the same factor in every sample is certain, however much the samples differ
+    assert ratio_interval(2 * values, values) == pytest.approx((2.0, 2.0, 2.0))
+    ratio, low, high = ratio_interval(values[::-1], values)
+    assert ratio == pytest.approx(1.0) and low < 1 < high
+
+
+def test_a_ratio_over_nothing_has_no_interval():
+    assert ratio_interval(np.array([1.0, 2.0]), np.zeros(2))[0] == np.inf
+    assert np.isnan(ratio_interval(np.zeros(2), np.zeros(2))).all()
+    ratio, low, high = ratio_interval(np.array([3.0]), np.array([2.0]))
+    assert ratio == 1.5 and np.isnan([low, high]).all()

@@ -4,7 +4,7 @@ import pytest
 from hand_traces import trace
 
 from repro.base.errors import ParamError, TraceError
-from repro.comparison.samples import Windows, at_loads, checked_seeds, cut
+from repro.comparison.samples import Windows, at_loads, checked_seeds, cut, dressed_windows
 
 HOUR = 3600.0
 #: submissions over two hours
@@ -67,3 +67,14 @@ def test_windows_of_jobs_are_spread_over_the_jobs():
     assert Windows(3, jobs=3).overlap(6, 60.0)
     with pytest.raises(ParamError, match="windows of 7 jobs: the trace has 6"):
         cut(trace, Windows(1, jobs=7))
+
+
+def test_dressed_windows_share_no_jobs_and_have_models_at_the_load():
+    jobs = trace(*((10.0 * number, 60, 1) for number in range(5)))
+    samples = dressed_windows(jobs, 10, 2, 4, 1.5, "muri")
+    assert [window["job_id"].tolist() for window in samples.values()] == [[0, 1], [3, 4]]
+    # 120 GPU-seconds on 4 GPUs over 20 s are a load of 1.5
+    assert all(window["submit_time"].tolist() == [0, 20] for window in samples.values())
+    assert all(window["stage_gpu"].notna().all() for window in samples.values())
+    (whole,) = dressed_windows(jobs, 10, 99, 4, 1.5, "muri").values()
+    assert len(whole) == 5

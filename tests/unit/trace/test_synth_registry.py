@@ -23,6 +23,7 @@ SMALL = {
     "pcs-like": {"jobs": 200, "workload": "workload_6c71a0"},
     "pcs-workload": {"jobs": 200, "workload": "themis1"},
     "liquid-batch-jobs": {"jobs": 24, "gap_s": 30.0},
+    "lognormal": {"jobs": 200, "sigma": 2.0, "wide": 0.2},
     "mm": {"jobs": 100, "num_gpus": 3},
     "mg1": {"jobs": 100, "service": "hyperexponential"},
     "gavel-single": {"jobs": 100, "throughputs": "gavel-like-throughputs"},
