@@ -87,9 +87,18 @@ def write_report(
     for name, cards in papers.items():
         page = pages.get_template("paper.html").render(**shared, paper=name, cards=cards)
         write_whole(out / name / INDEX, page.encode())
-    page = pages.get_template("gallery.html").render(**shared, changes=changes or {})
+    page = pages.get_template("gallery.html").render(
+        **shared, changes=changes or {}, most_versions=_most_versions(figures)
+    )
     write_whole(out / INDEX, page.encode())
     return out / INDEX
+
+
+def _most_versions(figures: Sequence[StoredFigure]) -> dict[str, str]:
+    """Versions of libraries that most results were made with; none if each result has its own."""
+    seen = Counter(tuple(figure.result.get("versions", {}).items()) for figure in figures)
+    ((versions, count),) = seen.most_common(1) or [((), 0)]
+    return dict(versions) if count > 1 else {}
 
 
 def _tallied(cards: Sequence[Card]) -> list[tuple[str, int]]:

@@ -377,3 +377,14 @@ def test_the_headline_parts_what_nobody_can_know_and_what_a_model_predicts(root)
     ]
     assert shown[-1].startswith("published numbers with an input that nobody can know: 2 (")
     assert "workload not published 1" in shown[-1]
+
+
+def test_versions_that_most_results_share_are_said_once(root):
+    page = written(root)[Path("index.html")]
+    assert page.count("scipy 1.17; linear programmes") == 1
+    assert page.count('<a href="#versions">as most results</a>') == 2
+    other = record("gavel/tab03_x", "Table 3", versions={"scipy": "1.16"})
+    put(root, other)
+    page = written(root)[Path("index.html")]
+    assert "as most results" not in page
+    assert "scipy 1.16" in page and "scipy 1.17" in page
