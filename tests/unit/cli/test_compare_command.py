@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from repro.cli import main
+from repro.comparison.compare import compare
 from repro.comparison.result import FILES
 from repro.model.policy import policies
 
@@ -88,6 +89,9 @@ def test_columns_and_unit_of_the_file(compared, tmp_path):
     # job 1 preempts job 0 at 0.25 h under srtf, and waits until 0.5 h in order of arrival
     assert means["srtf"] == pytest.approx(3600 * (0.6 + 0.1) / 2)
     assert means["yarn-cs"] == pytest.approx(3600 * (0.5 + 0.35) / 2)
+    options = {"map": "submit_time=arrival,duration=runtime", "unit": "h"}
+    rows = compare(path, "1x1", "srtf", options=options, workers=1).frame
+    assert rows["avg_jct"].tolist() == pytest.approx([means["srtf"]])
     refused = compared("--unit", "h", trace="testbed", code=2)
     assert "--unit: 'testbed' is a generator, not a file; leave it out" in refused.err
     refused = compared("--map", "", trace=path, code=2)
