@@ -167,7 +167,7 @@ class TraceCommands(LazyGroup):
         ),
         "convert": (
             "trace:convert",
-            "Validate a trace and write it as CSV in the package's own columns, or as SWF.",
+            "Validate a trace and write it as CSV in the package's own columns, SWF or Batsim.",
         ),
         "dress": (
             "trace:dress_jobs",

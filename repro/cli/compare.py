@@ -28,7 +28,14 @@ from repro.cli.run_options import (
     present,
     refuse_empty,
 )
-from repro.cli.settings import DropOption, parse_placement, parse_settings
+from repro.cli.settings import (
+    DropOption,
+    MapOption,
+    UnitOption,
+    column_options,
+    parse_placement,
+    parse_settings,
+)
 from repro.comparison.compare import RULES, compare
 from repro.comparison.result import FILES, Comparison
 from repro.figures.extra import read_extra
@@ -104,6 +111,8 @@ def compare_policies(
         list[str] | None,
         typer.Option("--set", metavar="K=V", help="Option of the generator or the trace format."),
     ] = None,
+    columns: MapOption = None,
+    unit: UnitOption = None,
     drop_bad_rows: DropOption = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of random numbers.")] = 0,
     jobs: Annotated[
@@ -137,18 +146,20 @@ def compare_policies(
     chosen = _policies(names, extra or [])
     speed_options = present(throughputs=throughputs, reference_gpu=reference_gpu)
     options = parse_settings(settings or [], with_option=())
+    reader_options: dict[str, Any] = dict(column_options(columns, unit))
+    reader_options |= {"drop_bad_rows": True} if drop_bad_rows else {}
     source: Any = trace
     used: frozenset[str] = frozenset()
     if trace in synth.generators and not Path(trace).exists():
-        if format is not None or drop_bad_rows:
-            option = "--drop-bad-rows" if format is None else f"--format {format}"
+        if format is not None or reader_options:
+            names_given = [f"--{name.replace('_', '-')}" for name in reader_options]
+            option = names_given[0] if format is None else f"--format {format}"
             raise ParamError(f"{option}: {trace!r} is a generator, not a file; leave it out")
         accepted = inspect.signature(synth.generators[trace]).parameters
         used = frozenset(name for name in speed_options if name in accepted)
         options |= {name: speed_options[name] for name in used}
     else:
-        options |= {"drop_bad_rows": True} if drop_bad_rows else {}
-        opened = open_jobs(trace, format, None, seed, speed_options, options)
+        opened = open_jobs(trace, format, None, seed, speed_options, options | reader_options)
         source = opened.frame
         used = opened.used
         options = {}

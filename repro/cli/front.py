@@ -13,7 +13,7 @@ import pandas as pd
 import typer
 
 from repro.base.errors import ParamError
-from repro.cli.settings import DropOption, parse_settings
+from repro.cli.settings import DropOption, MapOption, UnitOption, column_options, parse_settings
 from repro.figures.data import open_trace
 from repro.figures.saved import to_json
 from repro.files import public
@@ -88,6 +88,8 @@ def search_front(
             "--set", metavar="K=V", help="Parameter of the policy, or option of the trace format."
         ),
     ] = None,
+    columns: MapOption = None,
+    unit: UnitOption = None,
     drop_bad_rows: DropOption = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of random numbers.")] = 0,
     jobs: Annotated[
@@ -116,6 +118,7 @@ def search_front(
     if twice := set(fixed) & set(parameters or CONFIGURATION):
         name = min(twice)
         raise ParamError(f"--set {name}: the search chooses {name}; leave one of them out")
+    reader_options |= column_options(columns, unit)
     reader_options |= {"drop_bad_rows": True} if drop_bad_rows else {}
     frame = _open_jobs(trace, format, speedups, seed, reader_options)
     curves = None if speedups is None else load_speedups(speedups)
@@ -195,7 +198,8 @@ def _open_jobs(
         return open_trace(name, seed)[0]
     if public.is_known(name):
         return load(name, **reader_options)
-    option = "--drop-bad-rows" if "drop_bad_rows" in reader_options else "--set"
+    own_options = [name for name in ("map", "unit", "drop_bad_rows") if name in reader_options]
+    option = f"--{own_options[0].replace('_', '-')}" if own_options else "--set"
     raise ParamError(f"{option}: {name!r} is neither a file nor a public trace")
 
 

@@ -11,8 +11,14 @@ import typer
 
 from repro.base.errors import ParamError, TraceError, refuse_unknown
 from repro.cli.lines import complain, ignored_lines
-from repro.cli.settings import WITH_OPTION, parse_settings
-from repro.figures.data import open_trace
+from repro.cli.run_options import open_jobs
+from repro.cli.settings import (
+    WITH_OPTION,
+    MapOption,
+    UnitOption,
+    column_options,
+    parse_settings,
+)
 from repro.figures.saved import to_json
 from repro.files.guess import renames
 from repro.files.table import Document, Table
@@ -27,8 +33,7 @@ from repro.placement.network import (
     Scoring,
 )
 from repro.policies.liquid._containers import Containers, Plan
-from repro.trace import synth
-from repro.trace.load import has_format, load
+from repro.trace.load import has_format
 from repro.trace.synth.liquid import WARM_UP
 
 GIVEN = "given"
@@ -59,6 +64,8 @@ def place_jobs(
         str | None,
         typer.Option("--format", metavar="F", help="Format of the trace (`repro trace formats`)."),
     ] = None,
+    columns: MapOption = None,
+    unit: UnitOption = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="K=V", help="Parameter of the policy, such as lambda=0.5."),
@@ -77,11 +84,13 @@ def place_jobs(
     machines = Cluster.parse(cluster)
     site = NodeResources(machines)
     run_times = None if times is None else named(times)
+    reader_options = column_options(columns, unit)
     rows: _Jobs
-    if _is_table(jobs, trace_format):
+    # names and unit of columns are those of a trace
+    if not reader_options and _is_table(jobs, trace_format):
         rows = _TableJobs(jobs, run_times)
     else:
-        rows = _TraceJobs(jobs, trace_format, seed or 0, run_times)
+        rows = _TraceJobs(jobs, trace_format, seed or 0, run_times, reader_options)
     parameters = parse_settings(settings or [], (*WITH_OPTION, "times"))
     is_random = False
     if policy == GIVEN:
@@ -190,15 +199,18 @@ class _TraceJobs(_Jobs):
     """Jobs of a trace, in order of arrival; a job has num_gpus containers."""
 
     def __init__(
-        self, name: str, trace_format: str | None, seed: int, model: PlanTimes | None
+        self,
+        name: str,
+        trace_format: str | None,
+        seed: int,
+        model: PlanTimes | None,
+        reader_options: dict[str, str],
     ) -> None:
         super().__init__(model)
         self._name = name
-        if not Path(name).exists() and name in synth.generators:
-            frame = open_trace(name, seed)[0]
-            self.seeded = True
-        else:
-            frame = load(name, trace_format)
+        opened = open_jobs(name, trace_format, None, seed, {}, reader_options)
+        frame = opened.frame
+        self.seeded = opened.seeded
         self._frame = frame
         self.notes = list(frame.attrs.get("notes", ()))
         self.dropped = dict(frame.attrs.get("dropped", {}))

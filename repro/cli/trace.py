@@ -127,10 +127,12 @@ def info(
 
 def convert(
     trace: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A file or a public trace.")],
-    out: Annotated[Path, typer.Option(help="File to write; x.swf is SWF.")],
+    out: Annotated[Path, typer.Option(help="File to write; x.swf is SWF, x.json Batsim.")],
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="FORMAT", help="Format to write: repro (the default) or swf."),
+        typer.Option(
+            "--to", metavar="FORMAT", help="Format to write: repro (the default), swf or batsim."
+        ),
     ] = None,
     format: FormatOption = None,
     options: SetOption = None,
@@ -139,10 +141,10 @@ def convert(
     drop_bad_rows: DropOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Validate a trace and write it as CSV in the package's own columns, or as SWF."""
+    """Validate a trace and write it as CSV in the package's own columns, SWF or Batsim."""
     _refuse_own_file(trace, out)
     if to is not None and to not in WRITERS:
-        raise ParamError(f"--to {shown(to)}: give {' or '.join(WRITERS)}")
+        raise ParamError(f"--to {shown(to)}: give one of {', '.join(WRITERS)}")
     frame = _load(trace, format, options, column_options(columns, unit), drop_bad_rows)
     _write_and_report(frame, out, to or format_to_write(out), as_json=as_json)
 

@@ -97,7 +97,8 @@ def compare(
     throughputs : ThroughputTable, str or Path, optional
         Throughputs by GPU type, on a cluster with GPU types. By default those of the trace.
     options : mapping, optional
-        Options of the generator, or of the reader of the file.
+        Options of the generator, or of the reader of the file, such as
+        ``{"map": "submit_time=arrival", "unit": "h"}``.
     seed : int
         Seed of the bootstrap; without ``seeds`` also of the generator, random policies and models.
     workers : int, optional

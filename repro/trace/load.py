@@ -19,7 +19,7 @@ from repro.files.guess import add_format, format_of_text
 from repro.files.spreadsheet import safe_cells
 from repro.files.table import Document, header_of, no_jobs_error
 from repro.files.whole import write_whole
-from repro.trace.formats import FORMATS, required_columns, swf
+from repro.trace.formats import FORMATS, batsim, required_columns, swf
 from repro.trace.schema import COLUMNS, REQUIRED, validate
 from repro.trace.synth import generators
 
@@ -196,7 +196,7 @@ def _fitting_formats(document: Document, header: list[str]) -> list[str]:
 
 
 def write(frame: pd.DataFrame, path: str | Path, format: str | None = None) -> Path:
-    """Write a trace as a file of format ``repro`` or ``swf``, all of it or nothing.
+    """Write a trace as a file of format ``repro``, ``swf`` or ``batsim``, all of it or nothing.
 
     Text that a spreadsheet would run as a formula gets a ``'`` in front. :func:`load` removes it.
     An `InputWarning` names what the format does not hold.
@@ -208,7 +208,8 @@ def write(frame: pd.DataFrame, path: str | Path, format: str | None = None) -> P
     path : str or Path
         File to write, in a folder that exists.
     format : str, optional
-        One of ``WRITERS``; by default the format named by the ending of the path, else ``repro``.
+        One of ``WRITERS``; by default ``swf`` for a path that ends in .swf, ``batsim`` for one
+        that ends in .json, else ``repro``.
     """
     path = Path(path)
     format = format or format_to_write(path)
@@ -227,11 +228,10 @@ def write(frame: pd.DataFrame, path: str | Path, format: str | None = None) -> P
 def format_to_write(path: Path) -> str:
     """Format that the ending of a path names, else ``repro``.
 
-    >>> format_to_write(Path("jobs.swf")), format_to_write(Path("jobs.csv"))
-    ('swf', 'repro')
+    >>> [format_to_write(Path(name)) for name in ("jobs.swf", "jobs.json", "jobs.csv")]
+    ['swf', 'batsim', 'repro']
     """
-    ending = path.suffix.lower().removeprefix(".")
-    return ending if ending in WRITERS else NATIVE
+    return _FORMAT_BY_ENDING.get(path.suffix.lower(), NATIVE)
 
 
 def _csv(frame: pd.DataFrame) -> tuple[str, list[str]]:
@@ -244,7 +244,10 @@ def _csv(frame: pd.DataFrame) -> tuple[str, list[str]]:
 WRITERS: dict[str, Callable[[pd.DataFrame], tuple[str, list[str]]]] = {
     NATIVE: _csv,
     "swf": swf.text_of,
+    "batsim": batsim.text_of,
 }
+#: Ending of a path -> format to write.
+_FORMAT_BY_ENDING = {".swf": "swf", ".json": "batsim"}
 
 
 def describe(

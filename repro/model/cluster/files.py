@@ -1,14 +1,16 @@
-"""Cluster files: the Tiresias CSV, the Alibaba openb node list and YAML."""
+"""Cluster files: YAML, Tiresias' CSV, and the node lists of openb, Philly and Alibaba's PAI."""
 
 import csv
 import io
+import itertools
 import math
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from repro.base.errors import TraceError, near
+from repro.base.errors import InputWarning, TraceError, near
 from repro.files.guess import MEANINGS, renames
 from repro.files.strict_yaml import MAX_BYTES as MAX_YAML_BYTES
 from repro.files.strict_yaml import parse_yaml
@@ -19,9 +21,45 @@ from repro.model.cluster.node import MAX_GPUS_PER_NODE, MAX_NODES, Node
 MAX_BYTES = 64 << 20
 MAX_NAME = 60
 MAX_NUMBER = 10**12 - 1
-#: Columns that are required, and further columns that are accepted. Those of Tiresias are ignored.
-TIRESIAS = ("num_switch", "num_node_p_switch", "num_gpu_p_node"), ("num_cpu_p_node", "mem_p_node")
-OPENB = ("sn", "gpu", "model"), ("cpu_milli", "memory_mib")
+MIB_PER_GB = 1024
+MB_PER_GB = 1000
+
+
+class Layout(NamedTuple):
+    """Columns of a CSV file of nodes."""
+
+    #: what the file is, for messages
+    title: str
+    required: tuple[str, ...]
+    #: further columns that are accepted; those of Tiresias are ignored
+    optional: tuple[str, ...]
+    #: column with the name of a node, used once; empty without one
+    id: str = ""
+
+
+TIRESIAS = Layout(
+    "a Tiresias cluster",
+    ("num_switch", "num_node_p_switch", "num_gpu_p_node"),
+    ("num_cpu_p_node", "mem_p_node"),
+)
+OPENB = Layout("an openb node list", ("sn", "gpu", "model"), ("cpu_milli", "memory_mib"), "sn")
+PHILLY = Layout(
+    "Philly's machine list",
+    ("machineId", "number of GPUs"),
+    ("single GPU mem",),
+    "machineId",
+)
+PAI = Layout(
+    "PAI's machine list",
+    ("machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu"),
+    (),
+    "machine",
+)
+LAYOUTS = (TIRESIAS, OPENB, PHILLY, PAI)
+#: GPU type of PAI's machines without a GPU.
+_PAI_NO_GPU = "CPU"
+_DECIMAL = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
+_WHOLE_GB = re.compile(r"([0-9]{1,6}) ?GB", re.IGNORECASE)
 #: Meaning of the columns of node lists, by name.
 _NODE_MEANINGS = MEANINGS | dict.fromkeys(("model", "gpumodel", "gputype", "gpuspec"), "a GPU type")
 YAML_KEYS = (
@@ -42,12 +80,13 @@ YAML_EXAMPLE = "e.g. nodes: [{count: 4, gpus: 8, type: v100, switch: 0}]"
 def read_nodes(path: Path) -> tuple[Node, ...]:
     """Nodes of a cluster file, in order."""
     suffix = path.suffix.lower()
-    if suffix not in (".csv", ".yaml", ".yml"):
+    # Philly's cluster_machine_list has no ending
+    is_csv = suffix == ".csv" or (not suffix and path.is_file())
+    if not is_csv and suffix not in (".yaml", ".yml"):
         raise TraceError(
             f"cluster file {path}: the name must end in .csv or .yaml; for a spec such as 8x8 "
             "use no slash"
         )
-    is_csv = suffix == ".csv"
     text = read_small(path, MAX_BYTES if is_csv else MAX_YAML_BYTES, TraceError)
     if not text.strip():
         raise TraceError(f"{path}: the file is empty")
@@ -74,33 +113,66 @@ def _csv_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
     rows = _rows(lines, path)
     header = [name.strip() for name in next(rows)]
     where = f"{path}:{lines.line_num}"
-    fitting = (layout for layout in (TIRESIAS, OPENB) if set(layout[0]) <= set(header))
+    if _is_pai_row(header):
+        # the public file has its header in a file of its own
+        rows = itertools.chain([header], rows)
+        header = list(PAI.required)
+    fitting = (layout for layout in LAYOUTS if set(layout.required) <= set(header))
     layout = next(fitting, None)
     if layout is None:
         raise TraceError(
-            f"{where}: columns {','.join(header)[:80]!r} are neither those of a Tiresias cluster "
-            f"({','.join(TIRESIAS[0])},...) nor of an openb node list "
-            f"(sn,cpu_milli,memory_mib,gpu,model), separated by commas{_rename_hint(header)}"
+            f"{where}: columns {','.join(header)[:80]!r} are those of neither {_accepted()}, "
+            f"separated by commas{_rename_hint(header)}"
         )
-    used, unused = layout
-    _check_header(header, used, unused, where)
-    next_switch = 0
+    _check_header(header, layout, where)
+    if layout is TIRESIAS:
+        yield from _tiresias_nodes(_cells(path, lines, rows, header))
+        return
+    first_use: dict[str, str] = {}
+    left_out = 0
+    total = 0
+    for where, value in _cells(path, lines, rows, header):
+        name = value[layout.id]
+        if name in first_use:
+            raise TraceError(
+                f"{where}: column {layout.id} is {name[:40]!r}, as at {first_use[name]}; keep one "
+                "row per node"
+            )
+        if name:
+            first_use[name] = where
+        total += 1
+        node = _NODE_OF_ROW[layout](value, where)
+        if node is None:
+            left_out += 1
+        else:
+            yield where, 1, node
+    if left_out and left_out < total:
+        warnings.warn(
+            f"{path}: {left_out:,} of {total:,} nodes have no GPU and are left out",
+            InputWarning,
+            stacklevel=2,
+        )
+
+
+def _cells(
+    path: Path, lines: Any, rows: Iterator[list[str]], header: list[str]
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield file and line of each row, and its cells by column without blanks around them."""
     for row in rows:
         where = f"{path}:{lines.line_num}"
         if len(row) != len(header):
             raise TraceError(f"{where}: {len(row)} values under {len(header)} columns")
-        value = dict(zip(header, row, strict=True))
-        if layout is OPENB:
-            gpus = _integer(_digits(value["gpu"]), f"{where}: column gpu", least=0)
-            model = value["model"].strip()
-            if gpus:
-                gpu_type = _type(model, f"{where}: column model") if model else None
-                cpus = _openb_number(value, "cpu_milli", where) / 1000.0
-                memory_mib = _openb_number(value, "memory_mib", where)
-                yield where, 1, Node(gpus, gpu_type, cpus=cpus, memory_mib=memory_mib)
-            continue
+        yield where, dict(zip(header, map(str.strip, row), strict=True))
+
+
+def _tiresias_nodes(
+    rows: Iterator[tuple[str, dict[str, str]]],
+) -> Iterator[tuple[str, int, Node]]:
+    """Yield line, number and description of the equal nodes under each switch."""
+    next_switch = 0
+    for where, value in rows:
         switches, nodes, gpus = (
-            _integer(_digits(value[key]), f"{where}: column {key}") for key in used
+            _integer(_digits(value[key]), f"{where}: column {key}") for key in TIRESIAS.required
         )
         if switches * nodes > MAX_NODES:
             raise TraceError(f"{where}: {switches * nodes} nodes; at most {MAX_NODES} are accepted")
@@ -109,35 +181,112 @@ def _csv_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
         next_switch += switches
 
 
+def _openb_node(value: dict[str, str], where: str) -> Node | None:
+    """Node of a row of openb's list; None without a GPU."""
+    gpus = _integer(_digits(value["gpu"]), f"{where}: column gpu", least=0)
+    if not gpus:
+        return None
+    model = value["model"]
+    gpu_type = _type(model, f"{where}: column model") if model else None
+    cpus = _openb_number(value, "cpu_milli", where) / 1000.0
+    memory_mib = _openb_number(value, "memory_mib", where)
+    return Node(gpus, gpu_type, cpus=cpus, memory_mib=memory_mib)
+
+
 def _openb_number(value: dict[str, str], name: str, where: str) -> float:
     """Number in an optional column of an openb list; infinity without a value."""
-    text = value.get(name, "").strip()
+    text = value.get(name, "")
     return float(_integer(_digits(text), f"{where}: column {name}")) if text else math.inf
 
 
-def _check_header(
-    header: list[str], used: tuple[str, ...], unused: tuple[str, ...], where: str
-) -> None:
+def _philly_node(value: dict[str, str], where: str) -> Node | None:
+    """Node of a row of Philly's list, of no GPU type; None without a GPU."""
+    column = "number of GPUs"
+    gpus = _integer(_digits(value[column]), f"{where}: column {column}", least=0)
+    if not gpus:
+        return None
+    text = value.get("single GPU mem", "")
+    if not text:
+        return Node(gpus)
+    match = _WHOLE_GB.fullmatch(text)
+    if match is None or int(match[1]) == 0:
+        raise TraceError(
+            f"{where}: column single GPU mem is {text[:40]!r}; a memory such as 24GB is needed"
+        )
+    return Node(gpus, gpu_mem_mb=float(MB_PER_GB * int(match[1])))
+
+
+def _pai_node(value: dict[str, str], where: str) -> Node | None:
+    """Node of a row of PAI's list; None without a GPU."""
+    gpus = _integer(_digits(value["cap_gpu"]), f"{where}: column cap_gpu", least=0)
+    cpus, memory_gb = (_decimal(value, name, where) for name in ("cap_cpu", "cap_mem"))
+    if not gpus:
+        return None
+    gpu_type = value["gpu_type"]
+    if gpu_type == _PAI_NO_GPU:
+        raise TraceError(
+            f"{where}: column gpu_type is {_PAI_NO_GPU!r}, a machine without a GPU, but cap_gpu is "
+            f"{gpus}; give a GPU type"
+        )
+    name = _type(gpu_type, f"{where}: column gpu_type") if gpu_type else None
+    return Node(gpus, name, cpus=cpus, memory_mib=memory_gb * MIB_PER_GB)
+
+
+def _is_pai_row(cells: list[str]) -> bool:
+    """Whether the first row of a file is a machine of PAI: two names and three numbers."""
+    return (
+        len(cells) == len(PAI.required)
+        and not _DECIMAL.fullmatch(cells[1])
+        and all(map(_DECIMAL.fullmatch, cells[2:]))
+    )
+
+
+def _decimal(value: dict[str, str], name: str, where: str) -> float:
+    """Number above 0 in a column; infinity without a value."""
+    text = value[name]
+    if not text:
+        return math.inf
+    if not _DECIMAL.fullmatch(text) or float(text) == 0:
+        raise TraceError(f"{where}: column {name} is {text[:40]!r}; a number above 0 is needed")
+    return float(text)
+
+
+#: Layout with a row per node -> function from the cells of a row to the node.
+_NODE_OF_ROW = {OPENB: _openb_node, PHILLY: _philly_node, PAI: _pai_node}
+
+
+def _accepted() -> str:
+    """Layouts with their columns, for messages."""
+    texts = [
+        f"{layout.title} ({','.join((*layout.required, *layout.optional))})" for layout in LAYOUTS
+    ]
+    return f"{', '.join(texts[:-1])} nor {texts[-1]}"
+
+
+def _check_header(header: list[str], layout: Layout, where: str) -> None:
     """Refuse repeated and unknown columns."""
+    accepted = layout.required + layout.optional
     for name in header:
         if header.count(name) > 1:
             raise TraceError(f"{where}: column {name[:40]!r} stands twice; keep one")
-        if name not in used + unused:
+        if name not in accepted:
             raise TraceError(
                 f"{where}: column {name[:40]!r} has no meaning in a cluster file; accepted are "
-                f"{','.join(used + unused)}"
+                f"{','.join(accepted)}"
             )
 
 
 def _rename_hint(header: list[str]) -> str:
     """Advice to rename columns as in openb; empty without a column of GPUs."""
-    absent = [name for name in OPENB[0] if name not in header]
-    renamed = renames(absent, [name for name in header if name not in OPENB[0]], _NODE_MEANINGS)
+    absent = [name for name in OPENB.required if name not in header]
+    renamed = renames(
+        absent, [name for name in header if name not in OPENB.required], _NODE_MEANINGS
+    )
     if "gpu" not in renamed and "gpu" not in header:
         return ""
     hint = [f"rename {name} to {accepted}" for accepted, name in renamed.items()]
     hint += [f"add {name} (may be empty)" for name in absent if name not in renamed]
-    accepted_names = {*OPENB[0], *OPENB[1], *renamed.values()}
+    accepted_names = {*OPENB.required, *OPENB.optional, *renamed.values()}
     if superfluous := [name for name in header if name not in accepted_names]:
         hint.append(f"leave out {', '.join(superfluous)}")
     return f"; to make it an openb node list: {', '.join(hint)[:300]}"

@@ -130,8 +130,9 @@ class Cluster:
             Sets of equal nodes, joined by commas: ``8x8`` (nodes x GPUs), ``8x4:v100`` (of a type),
             ``5x32x8`` (switches x nodes per switch x GPUs), ``36xv100`` (nodes with one GPU of a
             type). Sets without a number of switches share one switch. All other sets have switches
-            of their own. The spec may also be a CSV or YAML file, see
-            `repro.model.cluster.files`, or a Cluster, which is returned unchanged.
+            of their own. The spec may also be a Cluster, which is returned unchanged, or a file:
+            YAML, a Tiresias cluster, or the node list of openb, Philly or PAI, see
+            docs/formats/clusters.md.
 
         Examples
         --------
@@ -160,8 +161,14 @@ class Cluster:
 
 
 def _is_file_name(text: str) -> bool:
-    """Whether a spec is the name of a file."""
-    return text.lower().endswith(FILE_SUFFIXES) or "/" in text or os.sep in text
+    """Whether a spec is the name of a file.
+
+    A file without an ending is one whose name cannot be read as a spec.
+    """
+    if text.lower().endswith(FILE_SUFFIXES) or "/" in text or os.sep in text:
+        return True
+    is_word = "," in text or _GRID.fullmatch(text) or _TYPED.fullmatch(text)
+    return not is_word and os.path.isfile(text)
 
 
 class _EqualNodes(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -13,6 +14,7 @@ from repro.files.checks import BadRows, Origin, shown
 from repro.files.strict_json import parse
 from repro.files.table import Document, Parsed, no_jobs_error
 from repro.trace.formats import FORMATS
+from repro.trace.lost import notes_on_lost
 from repro.trace.runs import INSTANT, NO_GPU, quantity
 
 _KEYS = ("nb_res", "jobs", "profiles")
@@ -37,8 +39,8 @@ def read(document: Document) -> Parsed:
     A job has id, subtime, res and profile, and may have a walltime. A resource is read as a GPU:
     ``num_gpus`` is ``res``. The run time is the ``delay`` of the job's profile, or ``walltime`` if
     that is less, as Batsim stops the job then; a note counts these jobs. ``time_limit`` is
-    ``walltime``; -1 is none. A note has ``nb_res``, the size of the cluster. Submit times stay as
-    they are.
+    ``walltime``; -1 is none. A note and ``attrs["nb_res"]`` have ``nb_res``, the size of the
+    cluster. Submit times stay as they are.
 
     Dropped and counted: jobs whose profile is not of type ``delay``, because their run time follows
     from a simulation of the machine; jobs without a resource; jobs of 0 s.
@@ -84,7 +86,79 @@ def read(document: Document) -> Parsed:
     if stopped.any():
         parsed.notes.append(f"{quantity(int(stopped.sum()), 'job')} stopped at walltime")
     parsed.frame = parsed.frame.dropna(axis="columns", how="all")
+    parsed.frame.attrs["nb_res"] = workload["nb_res"]
     return parsed
+
+
+def text_of(frame: pd.DataFrame) -> tuple[str, list[str]]:
+    """Workload of Batsim with the jobs of a valid trace, and notes on what it does not hold.
+
+    A job is a delay of its duration on ``num_gpus`` resources. Jobs of equal duration share a
+    profile. ``walltime`` is the time limit, -1 without one. Batsim stops a job at its walltime, so
+    a job that ran longer than its limit gets none. ``nb_res`` is that of the workload that the
+    trace was read from, at least the GPUs of the widest job.
+    """
+    notes = notes_on_lost(frame, _COLUMNS, "Batsim")
+    durations = frame["duration"].tolist()
+    limits = [math.nan] * len(frame)
+    if "time_limit" in frame:
+        limits = frame["time_limit"].tolist()
+    late = sum(limit < duration for limit, duration in zip(limits, durations, strict=True))
+    if late:
+        notes.append(
+            f"{quantity(late, 'job')} written without a time limit: Batsim stops a job at its "
+            "limit, and the run is longer"
+        )
+    widest = int(frame["num_gpus"].max())
+    nb_res = frame.attrs.get("nb_res")
+    if type(nb_res) is not int or nb_res < widest:
+        nb_res = widest
+        notes.append(
+            f"nb_res is {widest}, the GPUs of the widest job: a trace has no cluster; write the "
+            "GPUs of yours"
+        )
+    columns = zip(
+        frame["job_id"].tolist(),
+        frame["submit_time"].tolist(),
+        frame["num_gpus"].tolist(),
+        durations,
+        limits,
+        strict=True,
+    )
+    jobs = []
+    profiles = {}
+    for job_id, submit, gpus, duration, limit in columns:
+        delay = _number(duration)
+        name = f"delay_{delay}"
+        profiles[name] = {"type": "delay", "delay": delay}
+        jobs.append(
+            {
+                "id": job_id,
+                "subtime": _number(submit),
+                "res": gpus,
+                "walltime": _number(limit) if limit >= duration else -1,
+                "profile": name,
+            }
+        )
+    job_lines = ",\n".join(f"    {_json(job)}" for job in jobs)
+    profile_lines = ",\n".join(
+        f"    {_json(name)}: {_json(profile)}" for name, profile in profiles.items()
+    )
+    text = (
+        f'{{\n  "nb_res": {nb_res},\n  "jobs": [\n{job_lines}\n  ],\n'
+        f'  "profiles": {{\n{profile_lines}\n  }}\n}}\n'
+    )
+    return text, notes
+
+
+def _number(seconds: float) -> int | float:
+    """Time (s) without a decimal point where it is whole."""
+    return int(seconds) if seconds == int(seconds) else seconds
+
+
+def _json(value: Any) -> str:
+    """Value as JSON on one line."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _origin(document: Document) -> Origin:

@@ -15,6 +15,7 @@ from repro.files.checks import BadRows, Origin, numbers, refuse, shown
 from repro.files.guess import foreign_format
 from repro.files.table import Document, Parsed, no_jobs_error
 from repro.trace.formats import FORMATS
+from repro.trace.lost import notes_on_lost
 from repro.trace.runs import NO_GPU, quantity, set_run_times
 from repro.trace.schema import MAX_TIME_S, REQUIRED
 
@@ -250,8 +251,7 @@ def text_of(frame: pd.DataFrame) -> tuple[str, list[str]]:
     if not pd.api.types.is_integer_dtype(ids.dtype) or (ids < 0).any():
         notes.append("jobs numbered from 1, in order of submission: SWF has no names of jobs")
         ids = pd.Series(np.arange(1, len(frame) + 1))
-    if "gpu_share" in frame and (parts := int((frame["gpu_share"] < 1).sum())):
-        notes.append(f"{quantity(parts, 'job')} with a part of a GPU written with whole GPUs")
+    notes += notes_on_lost(frame, _COLUMNS, "SWF")
     users, user_numbers = _numbered(frame, "user")
     queues, queue_numbers = _numbered(frame, "vc")
     gpus = frame["num_gpus"].tolist()
@@ -265,9 +265,6 @@ def text_of(frame: pd.DataFrame) -> tuple[str, list[str]]:
         "user": user_numbers,
         "queue": queue_numbers,
     }
-    written = set(_COLUMNS) | {"gpu_share"}
-    if lost := [str(name) for name in frame if name not in written]:
-        notes.append(f"not written, as SWF has no field for them: {', '.join(lost)}")
     if any(name != str(number) for number, name in enumerate(users, 1)):
         notes.append("users written as numbers: SWF has no names of users")
     unknown = [-1] * len(frame)

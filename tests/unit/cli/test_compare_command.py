@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from repro.cli import main
+from repro.comparison.compare import compare
 from repro.comparison.result import FILES
 from repro.model.policy import policies
 
@@ -77,6 +78,26 @@ def test_a_generator_takes_options_and_seeds(compared):
     assert "samples: 2 seeds, 10 jobs each" in shown.err
     refused = compared("--format", "repro", trace="testbed", code=2)
     assert "'testbed' is a generator" in refused.err
+
+
+def test_columns_and_unit_of_the_file(compared, tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("job_id,arrival,runtime,num_gpus\n0,0,0.5,1\n1,0.25,0.1,1\n")
+    words = ("--map", "submit_time=arrival,duration=runtime", "--unit", "h", "--json")
+    summary = json.loads(compared(*words, trace=path).out)["summary"]
+    means = {row["policy"]: row["mean"] for row in summary if row["metric"] == "avg_jct"}
+    # job 1 preempts job 0 at 0.25 h under srtf, and waits until 0.5 h in order of arrival
+    assert means["srtf"] == pytest.approx(3600 * (0.6 + 0.1) / 2)
+    assert means["yarn-cs"] == pytest.approx(3600 * (0.5 + 0.35) / 2)
+    options = {"map": "submit_time=arrival,duration=runtime", "unit": "h"}
+    rows = compare(path, "1x1", "srtf", options=options, workers=1).frame
+    assert rows["avg_jct"].tolist() == pytest.approx([means["srtf"]])
+    refused = compared("--unit", "h", trace="testbed", code=2)
+    assert "--unit: 'testbed' is a generator, not a file; leave it out" in refused.err
+    refused = compared("--map", "", trace=path, code=2)
+    assert "--map: has no value" in refused.err
+    refused = compared("--map", "submit_time=start", trace=path, code=2)
+    assert "log.csv:1:start: no such column" in refused.err and refused.err.count("\n") == 1
 
 
 @pytest.fixture

@@ -79,6 +79,28 @@ def test_options_of_the_format_and_bad_rows(capsys, tmp_path):
     assert "neither a file nor a public trace" in capsys.readouterr().err
 
 
+def test_columns_and_unit_of_the_file(capsys, jobs, tmp_path):
+    renamed = tmp_path / "log.csv"
+    frame = load(jobs, "repro")
+    hours = frame.assign(
+        arrival=frame["submit_time"] / 3600,
+        duration=frame["duration"] / 3600,
+        service=frame["service"] / 3600,
+    )
+    hours.drop(columns="submit_time").to_csv(renamed, index=False)
+    words = [*PREFER, "--budget", "2", "--population", "2", "-j", "1", "--json"]
+    of_seconds = json.loads(front(capsys, jobs, *words).out)["front"]
+    mine = ["front", "--trace", str(renamed), "--cluster", "1x16", *words]
+    assert main([*mine, "--map", "submit_time=arrival", "--unit", "h"]) == 0
+    of_hours = json.loads(capsys.readouterr().out)["front"]
+    assert [row["avg_jct_s"] for row in of_hours] == pytest.approx(
+        [row["avg_jct_s"] for row in of_seconds]
+    )
+    mine[2] = "philly-like"
+    assert main([*mine, "--unit", "h"]) == 2
+    assert "--unit: 'philly-like' is neither a file nor a public" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -308,6 +308,22 @@ def test_formats_and_generators_of_traces(place, capsys, tmp_path):
     assert "--seed" not in err
 
 
+def test_columns_and_unit_of_a_trace(place, capsys):
+    head = "job_id,arrival,runtime,gpus"
+    jobs = ["b,0.2,0.1,1", "a,0.1,0.1,3"]
+    pairs = "submit_time=arrival,duration=runtime,num_gpus=gpus"
+    words = ("--map", pairs, "--unit", "h")
+    told = report(place, *words, head=head, jobs=jobs, policy="liquid")
+    assert [(job["job_id"], len(job["tasks"])) for job in told["jobs"]] == [("a", 3), ("b", 1)]
+    # a table of gangs has no times
+    code, _, err = place("--unit", "h", policy="liquid")
+    assert code == 2 and "jobs.csv:1:submit_time,duration,num_gpus: missing column" in err
+    words = ["place", "--cluster", "20x4", "--policy", "liquid", "--jobs", "liquid-batch-jobs"]
+    for option in (["--unit", "h"], ["--format", "repro"]):
+        assert main([*words, *option]) == 2
+        assert "'liquid-batch-jobs' is a generator, not a file" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("head", "jobs", "options", "line"),
     [

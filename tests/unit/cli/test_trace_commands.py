@@ -275,8 +275,20 @@ def test_convert_writes_swf(jobs, tmp_path):
     out = str(tmp_path / "c.swf")
     assert "(format repro)" in run("convert", jobs, "--to", "repro", "--out", out)
     assert load(out)["num_gpus"].tolist() == [1, 2, 4]
-    with pytest.raises(ParamError, match="--to xml: give repro or swf"):
+    with pytest.raises(ParamError, match="--to xml: give one of repro, swf, batsim"):
         run("convert", jobs, "--to", "xml", "--out", out)
+
+
+def test_convert_writes_batsim(jobs, tmp_path):
+    for words in (
+        ["--out", str(tmp_path / "a.json")],
+        ["--to", "batsim", "--out", str(tmp_path / "b")],
+    ):
+        assert "(format batsim)" in run("convert", jobs, *words)
+        frame = load(words[-1], "batsim")
+        assert frame["job_id"].tolist() == load(jobs)["job_id"].tolist()
+        assert frame["duration"].tolist() == [60.0, 30.0, 90.0]
+        assert frame["num_gpus"].tolist() == [1, 2, 4]
 
 
 def test_columns_and_unit_of_a_file(tmp_path):
