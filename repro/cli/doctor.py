@@ -65,7 +65,7 @@ def _facts(diagnosis: Diagnosis) -> list[str]:
     facts = diagnosis.facts
     rows = {
         "trace": f"{facts['name']} (format {facts['format']})",
-        "jobs": f"{facts['jobs']:,} in {facts['span_s'] / _DAY_S:,.1f} days",
+        "jobs": f"{facts['jobs']:,} in {_length(facts['span_s'])}",
         "cluster": f"{facts['cluster_gpus']:,} GPUs",
     }
     for name, load in facts["loads"].items():
@@ -92,10 +92,15 @@ def _queue(queue: Queue) -> dict[str, str]:
     if end > begin:
         rows["longest queue"] = f"{_length(end - begin)}, from {_time(begin)} to {_time(end)}"
     empties = queue.empties_up_to
-    rows["empties"] = "at any load" if empties is None else f"in every tenth up to load {empties:.3f}"
+    few = "(too few jobs fill the cluster at once)"
+    rows["empties"] = (
+        f"at any load {few}" if empties is None else f"in every tenth up to load {empties:.3f}"
+    )
     never = queue.never_empties_from
     rows["never empties"] = (
-        "at no load" if never is None else f"in the second half of the span from load {never:.3f}"
+        f"at no load {few}"
+        if never is None
+        else f"in the second half of the span from load {never:.3f}"
     )
     return rows
 

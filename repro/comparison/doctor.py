@@ -160,7 +160,9 @@ def _chosen(names: Sequence[str | Policy] | None) -> dict[str, Policy]:
     return {policy.name: policy for policy in made}
 
 
-def _loaded(trace: pd.DataFrame | str | Path, format: str | None, options: dict[str, Any]) -> Loaded:
+def _loaded(
+    trace: pd.DataFrame | str | Path, format: str | None, options: dict[str, Any]
+) -> Loaded:
     """Trace with its rows; a frame is checked by the schema."""
     if isinstance(trace, str | Path):
         return load_with_rows(trace, format, drop_bad_rows=True, **options)

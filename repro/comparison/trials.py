@@ -33,7 +33,7 @@ _VALUES = ("num_gpus", "model", "gpu_type")
 _TIMES = ("job_id", "submit_time", "duration")
 _TYPES_ALIKE = "GPU types of the cluster"
 _CLOCK = "the clock starts"
-#: Columns are named with their policies if at most this many read them.
+#: Policies are always named if they are at most this many.
 _FEW = 8
 
 
@@ -218,10 +218,13 @@ def _of_policies(
 
 
 def _named(labels: list[str], results: Mapping[str, Trial]) -> str:
-    """Names of policies, or their number if they are all."""
-    if len(labels) == len(results) > 1:
+    """Names of policies; of many policies their number and the names of the others."""
+    if len(labels) <= _FEW or len(labels) < len(results) / 2:
+        return ", ".join(labels)
+    others = [label for label in results if label not in labels]
+    if not others:
         return f"all {len(labels)} policies"
-    return ", ".join(labels)
+    return f"{len(labels)} of {len(results)} policies (all but {', '.join(others)})"
 
 
 def _labels(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from repro.base.typing import Flags, Floats
 from repro.model.cluster.spec import Cluster
-from repro.trace.doctor.findings import Finding, counted, first_ids
+from repro.trace.doctor.findings import Finding, Level, counted, first_ids
 
 #: Most sizes of gangs that a finding lists.
 _SIZES = 6
@@ -112,16 +112,14 @@ def check_sizes(frame: pd.DataFrame) -> list[Finding]:
 
 
 def _finding(
-    frame: pd.DataFrame, flags: Flags, level: str, code: str, than: str, advice: str
+    frame: pd.DataFrame, flags: Flags, level: Level, code: str, than: str, advice: str
 ) -> Finding:
     """Finding on jobs that demand too many GPUs, with their share of the GPU-seconds."""
     number = int(flags.sum())
     seconds = work(frame)
     share = float(seconds[flags].sum() / seconds.sum())
-    what = (
-        f"{counted(number, 'job', 'demands', 'demand')} {than}, {share:.1%} of the GPU-seconds"
-    )
-    return Finding(level, code, what, number, first_ids(frame, flags), advice)  # type: ignore[arg-type]
+    what = f"{counted(number, 'job', 'demands', 'demand')} {than}, {share:.1%} of the GPU-seconds"
+    return Finding(level, code, what, number, first_ids(frame, flags), advice)
 
 
 def _beyond_wish(frame: pd.DataFrame, types: dict[str, int]) -> Flags:

@@ -11,11 +11,14 @@ from repro.base.typing import Floats
 from repro.model.cluster.spec import Cluster
 from repro.trace.doctor.demands import fits, work
 from repro.trace.doctor.findings import Finding, counted, first_ids
+from repro.trace.doctor.queue import waiting_share
 from repro.trace.doctor.values import DAY_S
 from repro.trace.load import ANY_TYPE
 
 #: Periods of a trace that is shorter than as many days.
 _LEAST_PERIODS = 10
+#: Part of the span in which jobs wait in an overload.
+_MOSTLY = 0.5
 #: Name of the load on the whole cluster.
 ALL = "all GPUs"
 
@@ -65,15 +68,19 @@ def _parts(frame: pd.DataFrame, cluster: Cluster) -> dict[str, tuple[Any, int]]:
 
 
 def check_loads(frame: pd.DataFrame, cluster: Cluster) -> list[Finding]:
-    """Findings on offered loads above 1, of the jobs that fit."""
+    """Findings on offered loads above 1, where jobs wait for most of the span.
+
+    A few long jobs that arrive within a short time have a high load and need no queue.
+    """
     fitting = frame[fits(frame, cluster)]
     if fitting.empty:
         return []
     findings = []
+    parts = _parts(fitting, cluster)
     for name, load in loads_over_time(fitting, cluster).items():
-        if load["mean"] <= 1:
+        rows = parts[name][0]
+        if load["mean"] <= 1 or waiting_share(fitting[rows], load["gpus"]) < _MOSTLY:
             continue
-        rows = _parts(fitting, cluster)[name][0]
         is_all = name == ALL
         where = "the cluster" if is_all else f"GPU type {name}"
         number = int(rows.sum())

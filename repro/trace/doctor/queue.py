@@ -96,13 +96,10 @@ def queue_of(frame: pd.DataFrame, num_gpus: int) -> Queue | None:
     num_gpus : int
         GPUs of the cluster, all equal.
     """
-    jobs = frame[frame["num_gpus"] <= num_gpus].sort_values("submit_time", kind="stable")
-    submit = jobs["submit_time"].to_numpy(float)
-    if not len(jobs) or submit[0] == submit[-1]:
+    arrays = _arrays(frame, num_gpus)
+    if arrays is None:
         return None
-    submit = submit - submit[0]
-    duration = jobs["duration"].to_numpy(float)
-    gpus = jobs["num_gpus"].to_numpy(np.int64)
+    first_s, submit, duration, gpus = arrays
     span = submit[-1]
     load = float((duration * gpus).sum() / (num_gpus * span))
 
@@ -121,7 +118,6 @@ def queue_of(frame: pd.DataFrame, num_gpus: int) -> Queue | None:
     begin, end = periods(1.0)
     lengths = np.minimum(end, span) - begin
     longest = (0.0, 0.0)
-    first_s = float(jobs["submit_time"].iloc[0])
     if len(begin):
         place = int(np.argmax(lengths))
         longest = (first_s + float(begin[place]), first_s + float(min(end[place], span)))
@@ -133,8 +129,31 @@ def queue_of(frame: pd.DataFrame, num_gpus: int) -> Queue | None:
         full_tenths=_full_tenths(begin, end, span),
         empties_up_to=None if full is None else load * full[0],
         never_empties_from=None if never is None else load * never[1],
-        jobs=len(jobs),
+        jobs=len(submit),
     )
+
+
+def waiting_share(frame: pd.DataFrame, num_gpus: int) -> float:
+    """Part of the span in which a job waits under first in, first out; 0 without a span."""
+    arrays = _arrays(frame, num_gpus)
+    if arrays is None:
+        return 0.0
+    _, submit, duration, gpus = arrays
+    begin, end = waiting_periods(submit, fifo_starts(submit, duration, gpus, num_gpus))
+    return float((np.minimum(end, submit[-1]) - begin).sum() / submit[-1])
+
+
+def _arrays(frame: pd.DataFrame, num_gpus: int) -> tuple[float, Floats, Floats, Ints] | None:
+    """First submission, and submit times after it, durations and demands of the jobs that fit.
+
+    None if the jobs arrive at once, or none fits.
+    """
+    jobs = frame[frame["num_gpus"] <= num_gpus].sort_values("submit_time", kind="stable")
+    submit = jobs["submit_time"].to_numpy(float)
+    if not len(jobs) or submit[0] == submit[-1]:
+        return None
+    duration = jobs["duration"].to_numpy(float)
+    return float(submit[0]), submit - submit[0], duration, jobs["num_gpus"].to_numpy(np.int64)
 
 
 def waiting_periods(submit: Floats, start: Floats) -> tuple[Floats, Floats]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from repro.base.typing import Floats
 from repro.trace.doctor.demands import work
 from repro.trace.doctor.findings import Finding, counted, first_ids
 
@@ -153,12 +154,14 @@ def check_extremes(frame: pd.DataFrame) -> list[Finding]:
         )
     if span == 0 and len(frame) > 1:
         findings.append(
-            Finding("note", "all-at-once", "all jobs arrive at once: no load is defined", len(frame))
+            Finding(
+                "note", "all-at-once", "all jobs arrive at once: no load is defined", len(frame)
+            )
         )
     return findings + _long_gaps(frame, submit, span)
 
 
-def _long_gaps(frame: pd.DataFrame, submit: np.ndarray, span: float) -> list[Finding]:
+def _long_gaps(frame: pd.DataFrame, submit: Floats, span: float) -> list[Finding]:
     """Finding on times without submissions that are a large part of the span."""
     ordered = np.sort(submit)
     gaps = np.diff(ordered)
