@@ -126,12 +126,13 @@ def diagnose(
     tried: dict[str, Trial] = {}
     if len(fitting):
         tried = trials(fitting, machines, chosen, table)
-        name = str(facts["name"] or "FILE")
+        source = str(trace) if isinstance(trace, str | Path) else "FILE"
+        source += f" --format {format}" if format else ""
         findings += findings_of(
             tried,
             frame,
             are_named=policies is not None,
-            dress=f"repro trace dress {name} --out dressed.csv draws models for the jobs",
+            dress=f"repro trace dress {source} --out dressed.csv draws models for the jobs",
         )
     findings += _on_file(facts)
     return Diagnosis(facts, _ordered(findings), queue_of(frame, machines.num_gpus), tried)

@@ -133,7 +133,7 @@ def _trial(
 def _without_name(text: str, sample: pd.DataFrame, policy: Policy) -> str:
     """Text without the names of trace and policy, so that equal reasons are equal texts."""
     name = str(sample.attrs.get("name", "trace"))
-    text = text.removeprefix(f"{name}: ")
+    text = text.removeprefix(f"{name}: ").removeprefix("the trace: ")
     return re.sub(rf"^(?:policy )?'?{re.escape(policy.name)}'?:? ", "", text)
 
 
