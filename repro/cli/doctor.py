@@ -92,13 +92,14 @@ def _queue(queue: Queue) -> dict[str, str]:
     if end > begin:
         rows["longest queue"] = f"{_length(end - begin)}, from {_time(begin)} to {_time(end)}"
     empties = queue.empties_up_to
-    few = "(too few jobs fill the cluster at once)"
     rows["empties"] = (
-        f"at any load {few}" if empties is None else f"in every tenth up to load {empties:.3f}"
+        "at any load (all jobs before the last tenth fit at once)"
+        if empties is None
+        else f"in every tenth up to load {empties:.3f}"
     )
     never = queue.never_empties_from
     rows["never empties"] = (
-        f"at no load {few}"
+        "at no load (all jobs of the first half fit at once)"
         if never is None
         else f"in the second half of the span from load {never:.3f}"
     )

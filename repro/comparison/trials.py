@@ -159,7 +159,7 @@ def findings_of(
     """
     ran = {label: trial for label, trial in results.items() if not trial.refuses}
     findings = []
-    refusals = _labels((label, trial.refuses) for label, trial in results.items() if trial.refuses)
+    refusals = _grouped((trial.refuses, label) for label, trial in results.items() if trial.refuses)
     for reason, labels in refusals.items():
         all_lack = all(results[label].lacks for label in labels)
         findings.append(
@@ -171,7 +171,7 @@ def findings_of(
                 dress if all_lack else "",
             )
         )
-    lacks = _labels((label, trial.lacks) for label, trial in ran.items() if trial.lacks)
+    lacks = _grouped((trial.lacks, label) for label, trial in ran.items() if trial.lacks)
     for words, labels in lacks.items():
         text = f"{_named(labels, results)} would read {words}, which the trace lacks"
         level: Level = "warning" if are_named else "note"
@@ -180,7 +180,7 @@ def findings_of(
         text = f"all GPU types count as equally fast for {_named(alike, results)}"
         advice = "give throughputs by GPU type (--throughputs)"
         findings.append(_of_policies("note", "types-alike", text, alike, advice))
-    notes = _labels((label, note) for label, trial in ran.items() for note in trial.notes)
+    notes = _grouped((note, label) for label, trial in ran.items() for note in trial.notes)
     for note, labels in notes.items():
         text = f"{_named(labels, results)}: {note}"
         findings.append(_of_policies("note", "policy-note", text, labels))
@@ -203,10 +203,16 @@ def _columns(ran: Mapping[str, Trial], frame: pd.DataFrame) -> list[Finding]:
         if len(ran) == 1:
             text = f"{next(iter(ran))} does not read the columns {', '.join(unread)}"
         findings.append(Finding("note", "columns-unread", text, len(unread), (), advice))
-    for name, labels in readers.items():
-        if 0 < len(labels) <= _FEW and len(labels) < len(ran):
-            text = f"column {name} is read by {', '.join(labels)} alone"
-            findings.append(Finding("note", "column-read-by-few", text, len(labels)))
+    few = _grouped(
+        (", ".join(labels), name)
+        for name, labels in readers.items()
+        if 0 < len(labels) <= _FEW and len(labels) < len(ran)
+    )
+    for labels, names in few.items():
+        noun = "column" if len(names) == 1 else "columns"
+        verb = "read" if ", " in labels else "reads"
+        text = f"{labels} alone {verb} {noun} {', '.join(names)}"
+        findings.append(Finding("note", "columns-read-by-few", text, len(names)))
     return findings
 
 
@@ -227,9 +233,9 @@ def _named(labels: list[str], results: Mapping[str, Trial]) -> str:
     return f"{len(labels)} of {len(results)} policies (all but {', '.join(others)})"
 
 
-def _labels(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Labels by text, from pairs of label and text."""
+def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Items by text, from pairs of text and item."""
     by_text: dict[str, list[str]] = {}
-    for label, text in pairs:
-        by_text.setdefault(text, []).append(label)
+    for text, item in pairs:
+        by_text.setdefault(text, []).append(item)
     return by_text

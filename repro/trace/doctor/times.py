@@ -132,7 +132,6 @@ def _above_capacity(jobs: pd.DataFrame, log: pd.DataFrame, num_gpus: int) -> lis
     if not above.any():
         return []
     lengths = np.diff(times, append=times[-1])
-    share = float(lengths[above].sum() / max(times[-1] - times[0], 1e-9))
     origin = float((log["submitted"] - jobs["submit_time"]).iloc[0])
     running = np.zeros(len(log), np.bool_)
     running[single] = (started <= times[peak]) & (times[peak] < started + run)
@@ -142,8 +141,8 @@ def _above_capacity(jobs: pd.DataFrame, log: pd.DataFrame, num_gpus: int) -> lis
             "warning",
             "above-capacity",
             f"the log runs {held[peak]:,.6g} GPUs at once at {times[peak] - origin:,.0f} s, in "
-            f"{counted(number, 'job')}, where the cluster has {num_gpus:,}; it is above the "
-            f"cluster for {share:.1%} of the time",
+            f"{counted(number, 'job')}, where the cluster has {num_gpus:,}; it runs more "
+            f"than the cluster has for {lengths[above].sum():,.0f} s in all",
             number,
             first_ids(jobs, running),
             "take the cluster of the log, or expect longer queues than the log has",

@@ -88,8 +88,8 @@ def test_columns_that_none_or_few_read():
         "none of 3 policies reads the columns gpu_type, user",
     )
     assert "--types wished" in unread.advice
-    (few,) = found(diagnosis, "column-read-by-few")
-    assert few.what == "column vc is read by gavel-hierarchical alone"
+    (few,) = found(diagnosis, "columns-read-by-few")
+    assert (few.count, few.what) == (1, "gavel-hierarchical alone reads column vc")
 
 
 def test_notes_on_policies_are_grouped():
