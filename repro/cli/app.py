@@ -165,6 +165,11 @@ class TraceCommands(LazyGroup):
             "trace:info",
             "Print jobs, span, GPU mix, duration quantiles and offered load of a trace.",
         ),
+        "doctor": (
+            "doctor:doctor",
+            "Examine a trace for a cluster: load, jobs, times, queue, policies; exit 1 on an "
+            "error.",
+        ),
         "convert": (
             "trace:convert",
             "Validate a trace and write it as CSV in the package's own columns, SWF or Batsim.",
@@ -220,7 +225,7 @@ def _repro_options(
 
 @trace.callback()
 def _trace_options() -> None:
-    """List, fetch, describe, convert and dress traces."""
+    """List, fetch, describe, examine, convert and dress traces."""
 
 
 @cluster.callback()

@@ -1,4 +1,4 @@
-"""``repro trace``: list, formats, fetch, info, convert, dress."""
+"""``repro trace``: list, formats, fetch, info, convert, dress; `repro.cli.doctor` has doctor."""
 
 import inspect
 import json
@@ -243,13 +243,19 @@ def _load(
     drop_bad_rows: bool,
 ) -> pd.DataFrame:
     """Read a trace with the options of ``--set`` and of `column_options`."""
-    settings: dict[str, Any] = dict(columns)
+    settings: dict[str, Any] = {**columns, **format_options(options)}
+    return load(trace, format, drop_bad_rows=drop_bad_rows, **settings)
+
+
+def format_options(options: list[str] | None) -> dict[str, Any]:
+    """Options of a format from texts ``K=V`` of ``--set``."""
+    settings = {}
     for option in options or []:
         key, equals, value = option.partition("=")
         if not equals:
             raise ParamError(f"--set {option}: expected K=V, such as throughputs=table.json")
         settings[key.strip()] = value.strip()
-    return load(trace, format, drop_bad_rows=drop_bad_rows, **settings)
+    return settings
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:

@@ -46,6 +46,8 @@ _MOST_BYTES = 2**31
 _GZIP = b"\x1f\x8b"
 _SEP_LINE = re.compile('\ufeff?"?sep=.?"?[,;]*\r?\n', re.IGNORECASE)
 _MOST_COLUMNS = 1000
+#: Number of rows left out for a reason whose ids are kept.
+_FIRST_IDS = 3
 DATE = re.compile(
     "[0-9]{4}-[0-9]{2}-[0-9]{2}"
     "(?:[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]+)?)?(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?"
@@ -168,7 +170,9 @@ class Parsed:
 
     ``dropped`` has the number of rows that were left out: reason -> rows. ``unread`` are the
     columns of the file that the format does not read. ``rows`` are the labels of all rows of
-    the first ``frame``; `drop` does not shorten them.
+    the first ``frame``; `drop` does not shorten them. ``log`` has the times of a log for rows of
+    ``frame``, as `repro.trace.runs.set_run_times` leaves them. ``dropped_jobs`` has the ids of the
+    first rows that `drop` left out: reason -> ids.
     """
 
     frame: pd.DataFrame
@@ -176,6 +180,8 @@ class Parsed:
     dropped: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
+    log: pd.DataFrame | None = None
+    dropped_jobs: dict[str, list[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.rows = self.frame.index
@@ -189,6 +195,9 @@ class Parsed:
             marked = flags[self.rows.get_indexer(self.frame.index)]
             if marked.any():
                 self.dropped[reason] = int(marked.sum())
+                if "job_id" in self.frame:
+                    ids = self.frame.loc[marked, "job_id"].head(_FIRST_IDS)
+                    self.dropped_jobs[reason] = ids.tolist()
                 self.frame = self.frame[~marked].copy()
 
 

@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from repro.files import public
 from repro.files.checks import BadRows
 from repro.files.guess import add_format, format_of_text
 from repro.files.spreadsheet import safe_cells
-from repro.files.table import Document, header_of, no_jobs_error
+from repro.files.table import Document, Parsed, header_of, no_jobs_error
 from repro.files.whole import write_whole
 from repro.trace.formats import FORMATS, batsim, required_columns, swf
 from repro.trace.schema import COLUMNS, REQUIRED, validate
@@ -31,6 +31,18 @@ QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 NATIVE = "repro"
 NATIVE_OPTIONS = {"map", "unit"}
 DROP_HINT = "--drop-bad-rows (drop_bad_rows=True) leaves such rows out and counts them"
+
+
+class Loaded(NamedTuple):
+    """A trace with what its file said besides."""
+
+    frame: pd.DataFrame
+    #: rows before validation, in file order, with the times of a log
+    parsed: Parsed
+    #: message on the first bad row that was left out; empty without bad rows
+    fault: str
+    #: row that was left out because it breaks a rule -> reason
+    bad_rows: dict[int, str]
 
 
 def load(
@@ -78,6 +90,21 @@ def load(
     ...     load(path, "tiresias").num_gpus.tolist()
     [4]
     """
+    loaded = load_with_rows(
+        path, format, cluster_gpus=cluster_gpus, drop_bad_rows=drop_bad_rows, **options
+    )
+    return loaded.frame
+
+
+def load_with_rows(
+    path: str | Path,
+    format: str | None = None,
+    *,
+    cluster_gpus: int | None = None,
+    drop_bad_rows: bool = False,
+    **options: Any,
+) -> Loaded:
+    """Read a trace as `load`, and keep the rows of the file for whoever examines them."""
     name = Path(path).name
     # os.path instead of Path: a name may be too long for the file system
     if not os.path.isfile(path):
@@ -102,6 +129,7 @@ def load(
     read = FORMATS[format]
     accepted = list(inspect.signature(read).parameters)[1:]
     refuse_unknown(f"format {format!r} has no option", options, accepted)
+    fault = ""
     while True:
         try:
             parsed = read(document, **options)
@@ -117,6 +145,7 @@ def load(
                 raise TraceError(f"{error}; {DROP_HINT}") from None
             if error.reasons.keys() <= document.left_out.keys():
                 raise
+            fault = fault or str(error)
             # read again, as the values of a row may depend on other rows
             document = document.leaving_out(error.reasons)
     notes = list(parsed.notes)
@@ -133,7 +162,7 @@ def load(
         "notes": notes,
         "unread": parsed.unread,
     }
-    return frame
+    return Loaded(frame, parsed, fault, dict(document.left_out))
 
 
 def has_format(path: str | Path) -> bool:

@@ -198,7 +198,8 @@ def set_run_times(
         Rows with ``job_id`` and ``num_gpus``.
     times : DataFrame
         ``submitted``, ``started``, and either ``ended`` or ``run`` (s); NaN where missing.
-        Optional: ``recorded`` (durations in the file) and ``state``.
+        Optional: ``recorded`` (durations in the file), ``state``, and ``joined`` (whether a job has
+        several attempts). ``parsed.log`` gets these columns for the jobs that are kept.
     prior_reasons : mapping of str to flags
         Reasons to drop a row that go before the reasons of this function.
     attempts : {"refuse", "join"}, optional
@@ -232,7 +233,8 @@ def set_run_times(
             for reason, flags in reasons.items()
         }
     )
-    _note_contradictions(parsed, times.loc[parsed.frame.index])
+    parsed.log = times.loc[parsed.frame.index]
+    _note_contradictions(parsed, parsed.log)
 
 
 def _in_state(states: pd.Series[Any], names: Collection[str]) -> Flags:
@@ -257,12 +259,14 @@ def _join_rows(parsed: Parsed, times: pd.DataFrame) -> None:
     attempts = zip(times["started"], times["ended"], frame["num_gpus"], strict=True)
     by_row = dict(zip(frame.index, attempts, strict=True))
     joiner = AttemptJoiner()
+    times["joined"] = False
     for labels in rows.values():
         first_row = labels[0]
         records = (by_row[label] for label in labels)
         job = joiner.join([Attempt(start, end, range(int(gpus))) for start, end, gpus in records])
         frame.loc[first_row, "num_gpus"] = job.gpus
         times.loc[first_row, ["started", "run"]] = job.start, job.run_s
+        times.loc[first_row, "joined"] = True
         times.loc[first_row, "submitted"] = times.loc[labels, "submitted"].min()
         if "recorded" in times:
             times.loc[first_row, "recorded"] = np.nan
@@ -281,8 +285,7 @@ def _note_contradictions(parsed: Parsed, times: pd.DataFrame) -> None:
     if "recorded" in times:
         recorded = times["recorded"]
         seconds = pd.to_numeric(recorded, errors="coerce")
-        written = recorded.notna() & (recorded.astype(str).str.strip() != "")
-        differs = ~((seconds - times["run"]).abs() <= ROUNDING_S) & written
+        differs = differing(recorded, times["run"])
         if wrong_count := int(differs.sum()):
             note = (
                 f"duration contradicts end - start in {wrong_count:,} of {len(times):,} rows: "
@@ -292,6 +295,13 @@ def _note_contradictions(parsed: Parsed, times: pd.DataFrame) -> None:
             if hour_count := int(off_by_hour.sum()):
                 note += f" ({hour_count:,} by one hour, as where clocks change)"
             parsed.notes.append(note)
+
+
+def differing(recorded: pd.Series[Any], run: pd.Series[Any]) -> pd.Series[bool]:
+    """Flag the recorded durations (s) that differ from the run time by more than rounding."""
+    seconds = pd.to_numeric(recorded, errors="coerce")
+    written = recorded.notna() & (recorded.astype(str).str.strip() != "")
+    return ~((seconds - run).abs() <= ROUNDING_S) & written
 
 
 def quantity(number: int, noun: str) -> str:

@@ -142,6 +142,7 @@ def read(document: Document) -> Parsed:
             "submitted": [job.submitted for job in jobs.values()],
             "started": [job.start for job in rigid],
             "run": [job.run_s for job in rigid],
+            "joined": [len(job.attempts) > 1 for job in jobs.values()],
         },
         index=rows,
     )

@@ -137,7 +137,13 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
     states = times["state"].groupby(table.frame[job_column]).last()
     _note_states(parsed, states)
     if elapsed is not None and recorded_ends is not None:
-        _note_clocks(parsed, recorded_ends - times["started"], elapsed, required[-1])
+        between_dates = recorded_ends - times["started"]
+        _note_clocks(parsed, between_dates, elapsed, required[-1])
+        if parsed.log is not None:
+            recorded = between_dates[parsed.log.index]
+            if "joined" in parsed.log:
+                recorded = recorded.mask(parsed.log["joined"])
+            parsed.log = parsed.log.assign(recorded=recorded)
     return parsed
 
 
