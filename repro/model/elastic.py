@@ -275,8 +275,6 @@ class Elastic(Policy):
     rule: ClassVar[DivisionRule | None] = None
     #: true: the numbers of `groups` are classes of jobs, and the records have a column of them
     has_classes: ClassVar[bool] = False
-    #: false: the division of GPUs does not depend on the sizes of jobs
-    reads_sizes: ClassVar[bool] = True
     #: true: with exact job sizes, later arrivals do not change the completion of a job
     foresees: ClassVar[bool] = False
     #: row of `ElasticState.own_floats` with the end that each job reserves at arrival. The policy

@@ -43,6 +43,8 @@ class EDF(Order):
     """
 
     needs = frozenset({"duration", "slo"})
+    # durations give the deadlines and nothing else
+    reads_sizes = False
 
     def ordering(self, view: View) -> Ordering:
         """Deadlines of one simulation.
