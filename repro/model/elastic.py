@@ -43,8 +43,10 @@ class ElasticJobs(NamedTuple):
     submit: Floats
     #: work (s on one GPU)
     work: Floats
-    #: factor of the work: the scheduler assumes ``work * error``. It has the predicted durations of
-    #: the trace and `Elastic.size_error`.
+    #: work of the whole job as the trace predicts it (s on one GPU); ``work`` without predictions
+    predicted_work: Floats
+    #: factor of the remaining work: the scheduler assumes ``work * error``. It has the predicted
+    #: durations of the trace and `Elastic.size_error`.
     error: Floats
     #: demand (GPUs)
     demand: Ints
@@ -431,11 +433,15 @@ def jobs_of(
         rng = np.random.default_rng([view.seed, n])
         error = 1 + rng.uniform(-policy.size_error, policy.size_error, n)
     factors = view.prediction_factors if policy.reads_sizes or predicts else None
+    work = view.work(full_speed)
+    predicted_work = work
     if factors is not None:
         error = error * factors
+        predicted_work = work * factors
     jobs = ElasticJobs(
         submit=submit,
-        work=view.work(full_speed),
+        work=work,
+        predicted_work=predicted_work,
         error=error,
         demand=demand,
         full_speed=full_speed,

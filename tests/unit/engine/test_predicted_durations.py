@@ -174,6 +174,20 @@ def test_a_common_factor_changes_nothing(name, factor):
     assert scaled.jobs["end_time"].tolist() == pytest.approx(plain.jobs["end_time"].tolist())
 
 
+@pytest.mark.parametrize("name", ["themis", "srsf-elastic", "max-min"])
+def test_predictions_that_are_the_durations_of_others_decide_as_theirs(name):
+    """The first decision on jobs of predicted durations is that on jobs which last so long."""
+    rows = contended().drop(columns="slo").assign(submit_time=0.0)
+    wrong = with_error(rows, 1.0)
+    longer = rows.assign(duration=wrong["predicted_duration"])
+    at_start = []
+    for trace in (wrong, longer):
+        held = simulate(trace, "1x6", name).intervals
+        first = held[held["start"] == 0].set_index("job_id")["gpus"].sort_index()
+        at_start.append(first.to_dict())
+    assert at_start[0] == pytest.approx(at_start[1])
+
+
 def test_an_order_of_ones_own_reads_predictions_by_its_linear_key():
     class Own(Order):
         name = "own"
@@ -232,8 +246,16 @@ def test_division_rules_predict_with_predicted_durations():
 
 def test_rollouts_keep_true_durations():
     trace = jobs((0, 10, 1, 20), (5, 4, 1, 4))
-    result = simulate(trace, "1x1", "yarn-cs", predict=2).jobs
-    assert result["predicted_jct"].tolist() == result["jct"].tolist() == [10.0, 9.0]
+    result = simulate(trace, "1x1", "yarn-cs", predict=2)
+    jobs_of_run = result.jobs
+    assert jobs_of_run["predicted_jct"].tolist() == jobs_of_run["jct"].tolist() == [10.0, 9.0]
+    assert any("have true durations" in note for note in result.meta["notes"])
+    for other in (
+        simulate(trace, "1x1", "yarn-cs", predict=0),
+        simulate(trace.drop(columns="predicted_duration"), "1x1", "yarn-cs", predict=2),
+        simulate(trace, "1x1", "fifo-elastic", predict=2),
+    ):
+        assert not any("have true durations" in note for note in other.meta["notes"])
 
 
 def test_size_errors_multiply_predictions():
