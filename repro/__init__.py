@@ -29,6 +29,7 @@ __all__ = [
     "load",
     "make",
     "policies",
+    "predict_durations",
     "register",
     "simulate",
     "simulate_many",

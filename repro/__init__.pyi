@@ -21,5 +21,6 @@ from .papers.pcs.preferences import Preferences as Preferences
 from .testing import check_policy as check_policy
 from .trace.dressing import dress as dress
 from .trace.load import load as load
+from .trace.predictions import predict_durations as predict_durations
 
 __version__: str

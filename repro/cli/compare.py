@@ -19,6 +19,7 @@ from repro.cli.run_options import (
     FormatOption,
     OverheadOption,
     PlacementOption,
+    PredictionErrorOption,
     ReferenceOption,
     SlowdownOption,
     ThroughputsOption,
@@ -100,6 +101,7 @@ def compare_policies(
     predict: Annotated[
         int, typer.Option(metavar="N", help="Number of jobs of each run whose JCT is predicted.")
     ] = 0,
+    prediction_error: PredictionErrorOption = None,
     overhead: OverheadOption = "none",
     placement: PlacementOption = None,
     slowdown: SlowdownOption = None,
@@ -180,6 +182,7 @@ def compare_policies(
             reference=reference,
             dress=_dress(models),
             predict=predict,
+            prediction_error=prediction_error,
             overhead=_overhead(overhead),
             placement=parse_placement(placement),
             slowdown=slowdown,

@@ -61,9 +61,18 @@ FailuresOption = Annotated[
     ),
 ]
 
+PredictionErrorOption = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SIGMA",
+        help="Policies know durations with a log-normal error: predicted = duration x "
+        "exp(SIGMA z).",
+    ),
+]
+
 
 class Opened(NamedTuple):
-    """A trace, the options that its reader used, and whether a generator used the seed."""
+    """A trace, the options that its reader used, and whether its values depend on the seed."""
 
     frame: pd.DataFrame
     used: frozenset[str]

@@ -20,6 +20,7 @@ from repro.cli.run_options import (
     Opened,
     OverheadOption,
     PlacementOption,
+    PredictionErrorOption,
     ReferenceOption,
     SlowdownOption,
     ThroughputsOption,
@@ -117,6 +118,7 @@ def simulate_trace(
             "--require-speeds", help="Refuse to run on GPU types if speeds by type are missing."
         ),
     ] = False,
+    prediction_error: PredictionErrorOption = None,
     overhead: OverheadOption = None,
     failures: FailuresOption = None,
     columns: MapOption = None,
@@ -157,6 +159,9 @@ def simulate_trace(
     # a job that divides GPUs may ask for more than the cluster has
     gpus = None if chosen.elastic else machines.num_gpus
     opened = open_jobs(trace, format, gpus, seed, speed_options, reader_options)
+    if prediction_error is not None:
+        predicted = repro.predict_durations(opened.frame, prediction_error, seed)
+        opened = Opened(predicted, opened.used, seeded=True)
     if curves is not None:
         # a policy that divides GPUs reads them, whatever the trace
         del speed_options["speedups"]
@@ -230,7 +235,7 @@ def _check_stand_ins(replaced: list[str], rules: str) -> None:
 
 def _print_summary(summary: dict[str, Any], as_json: bool, seeded: bool) -> None:
     """Print the headline numbers, and the inputs that the run did not use."""
-    # the generator of the trace used the seed
+    # the generator of the trace, or the errors of predictions, used the seed
     if seeded and "seed" in summary["ignored"].get("options", ()):
         summary["ignored"]["options"].remove("seed")
     for line in [*summary["notes"], *ignored_lines(summary["ignored"])]:

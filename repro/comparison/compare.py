@@ -28,7 +28,7 @@ from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import load_throughputs, throughputs_of
 from repro.placement import base as placement_base
 from repro.placement.base import Placement
-from repro.trace import dressing, synth
+from repro.trace import dressing, predictions, synth
 from repro.trace.load import load as load_trace
 
 RULES = "paper"
@@ -45,6 +45,7 @@ def compare(
     reference: str | None = None,
     dress: bool | str | None = None,
     predict: int = 0,
+    prediction_error: float | None = None,
     overhead: Overhead | str | float = "none",
     placement: Placement | str | None = None,
     slowdown: float | str | Slowdown | None = None,
@@ -73,8 +74,8 @@ def compare(
         Offered loads: GPU-seconds of all jobs over GPUs times the span of the submissions. The
         submit times of each sample are stretched to each of them. By default as in the trace.
     seeds : int or sequence of int, optional
-        Samples are seeds of the generator (and of random policies and drawn models): a number N
-        for 0 to N - 1, or a list.
+        Samples are seeds of the generator (and of random policies, drawn models and prediction
+        errors): a number N for 0 to N - 1, or a list.
     windows : str, optional
         Samples are windows of the trace, such as ``"20x7d"``: 20 windows of 7 days, spread evenly.
         A window has the jobs submitted inside, and its clock starts with it. ``"20x400j"``: windows
@@ -86,6 +87,11 @@ def compare(
         default only if a policy reads columns that the trace lacks; the notes say so.
     predict : int
         Number of jobs of each run whose JCT is predicted at their arrival.
+    prediction_error : float, optional
+        Standard deviation of the logarithm of predicted over true duration
+        (`repro.predict_durations`, with the seed of the sample). Policies that know durations then
+        know the predictions. By default they know those of the trace (column
+        ``predicted_duration``), or else the true durations.
     overhead : Overhead, str or float
         Cost of preemptions of all policies: ``"none"``, ``"tiresias"``, ``"h100"``, or seconds.
     placement : Placement or str, optional
@@ -100,7 +106,8 @@ def compare(
         Options of the generator, or of the reader of the file, such as
         ``{"map": "submit_time=arrival", "unit": "h"}``.
     seed : int
-        Seed of the bootstrap; without ``seeds`` also of the generator, random policies and models.
+        Seed of the bootstrap; without ``seeds`` also of the generator, random policies, models and
+        prediction errors.
     workers : int, optional
         Number of processes; by default the number of cores.
     out : str or Path, optional
@@ -157,6 +164,7 @@ def compare(
         windows=None if windows is None else Windows.parse(windows),
         loads=load_values,
         dress=dress,
+        prediction_error=prediction_error,
         has_speeds=table is not None,
         options=dict(options or {}),
     )
@@ -196,6 +204,7 @@ def compare(
             "rules": RULES,
             "policies": {label: repr(policy) for label, policy in by_label.items()},
             "predict": predict,
+            "prediction_error": prediction_error,
             "overhead": _plain(overhead),
             "placement": _plain(placement),
             "slowdown": _plain(slowdown),
@@ -275,6 +284,7 @@ class _Samples:
         windows: Windows | None,
         loads: Sequence[float],
         dress: bool | str | None,
+        prediction_error: float | None,
         has_speeds: bool,
         options: Mapping[str, Any],
     ) -> None:
@@ -289,8 +299,8 @@ class _Samples:
         opened = None if is_generated else _opened(trace, options)
         if opened is not None and len(seeds) > 1:
             self.notes.append(
-                "the trace is the same for all seeds: they change random policies, predicted jobs "
-                "and drawn models alone; windows sample the trace"
+                "the trace is the same for all seeds: they change random policies, predicted jobs, "
+                "drawn models and prediction errors alone; windows sample the trace"
             )
         num_windows = 0
         overlap = False
@@ -301,6 +311,8 @@ class _Samples:
             self.source_notes += frame.attrs.get("notes", ())
             lacking = terms.lacking(policies, frame, cluster, has_speeds=has_speeds)
             frame = self._dressed(frame, lacking, dress, number, is_first=number == seeds[0])
+            if prediction_error is not None:
+                frame = predictions.predict_durations(frame, prediction_error, number)
             self.trace_notes += frame.attrs.get("notes", ())
             parts = [(number, frame)]
             if windows is not None:
@@ -410,12 +422,14 @@ def _notes(
 ) -> list[str]:
     """Terms of a comparison, a line each."""
     placements = {label: runs[0]["placement"] for label, runs in ran.items()}
+    durations = terms.durations_of(drawn.samples[0].trace)
+    known = {label: terms.knowledge(policies[label], durations) for label in ran}
     notes = [
         f"rules: {RULES}, all policies",
         terms.note_on_overhead(settings["overhead"]),
         f"placement: {terms.grouped(placements)}",
         *(f"{name}: {settings[name]}" for name in ("slowdown", "failures") if name in settings),
-        f"knowledge: {terms.grouped({name: terms.knowledge(policies[name]) for name in ran})}",
+        f"knowledge: {terms.grouped(known)}",
         *drawn.notes,
         terms.note_on_intervals(
             len({sample.label for sample in drawn.samples}), drawn.kind, reference

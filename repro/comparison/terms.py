@@ -10,8 +10,10 @@ import pandas as pd
 from repro.comparison.intervals import LEVEL, RESAMPLES
 from repro.comparison.samples import Sample, Windows
 from repro.model.cluster.spec import Cluster
+from repro.model.jobs import factors_of
 from repro.model.policy import Policy
 from repro.perf.throughput_files import throughputs_of
+from repro.trace import predictions
 from repro.trace.schema import STAGES
 
 _OVERHEADS = {
@@ -32,17 +34,35 @@ RHO = (
 CPU = "CPU s/job: process time of the simulation over its jobs, without compilation"
 
 
-def knowledge(policy: Policy) -> str:
-    """What a policy knows about jobs, by its ``needs``.
+TRUE_DURATIONS = "true durations"
+
+
+def durations_of(trace: pd.DataFrame) -> str:
+    """Durations that policies read on a trace, in words.
+
+    >>> durations_of(pd.DataFrame({"duration": [8.0], "predicted_duration": [4.0]}))
+    'durations as predicted by the trace'
+    """
+    if factors_of(trace) is None:
+        return TRUE_DURATIONS
+    return predictions.words(trace.attrs.get(predictions.ERROR))
+
+
+def knowledge(policy: Policy, durations: str = TRUE_DURATIONS) -> str:
+    """What a policy knows about jobs, by its ``needs``; ``durations`` are those of the trace.
 
     >>> from repro.model.policy import make
     >>> knowledge(make("srtf")), knowledge(make("tiresias-l"))
     ('true durations', 'none')
     """
     facts = []
-    if "duration" in policy.needs:
+    if "duration" in policy.needs and policy.reads_sizes:
         error = getattr(policy, "size_error", 0)
-        facts.append(f"durations with an error of {error}" if error else "true durations")
+        if error and durations != TRUE_DURATIONS:
+            durations += f" and by the policy with an error of {error}"
+        elif error:
+            durations = f"durations with an error of {error}"
+        facts.append(durations)
     if hasattr(policy, "history"):
         facts.append("distribution of past job sizes")
     facts += dict.fromkeys(words for need, words in _PROFILES.items() if need in policy.needs)

@@ -129,10 +129,17 @@ def simulate_divided(
     rule = policy.rule
     assert rule is not None, "the policy has a compiled rule"
     # intervals are recorded by job, so every job must then be a kind of its own
-    jobs = jobs_of(policy, view, ticks_per_second=ticks_per_second, alone=intervals is not None)
+    jobs = jobs_of(
+        policy,
+        view,
+        ticks_per_second=ticks_per_second,
+        alone=intervals is not None,
+        predicts=bool(wants_prediction.any()),
+    )
     # Under a policy that foresees, later arrivals do not change a JCT. With exact sizes and
     # free resizing the simulated JCT is then the prediction.
-    jct_is_prediction = policy.foresees and not policy.size_error and not policy.resize_s
+    is_exact = not policy.size_error and bool((jobs.error == 1.0).all())
+    jct_is_prediction = policy.foresees and is_exact and not policy.resize_s
     no_rollouts = jct_is_prediction or policy.reserved_end_row is not None
     wants_rollout = np.zeros_like(wants_prediction) if no_rollouts else wants_prediction
     record, last_state = _run(policy, rule, jobs, wants_rollout, intervals is not None)
@@ -163,8 +170,8 @@ def _run(
 ) -> tuple[DivisionRecord, ElasticState]:
     """Simulate; return the records, with closed intervals if wanted, and the last state."""
     rule_settings = policy.settings(jobs)
-    # `_copy` already multiplies the remaining work by the size error. Rollouts must not apply the
-    # error again, so their factor is 1.
+    # `_copy` already multiplies the remaining work by the error. Rollouts must not apply the error
+    # again, so their factor is 1.
     rollout_jobs = jobs._replace(error=np.ones(len(jobs.work)))
 
     def run_once(wants_rollout: Flags, num_spans: int) -> tuple[DivisionRecord, ElasticState]:
@@ -353,7 +360,7 @@ def _advance(jobs: ElasticJobs, state: ElasticState, now: float) -> None:
 
 @njit()
 def _copy(jobs: ElasticJobs, state: ElasticState, rollout: ElasticState, arrived: int) -> None:
-    """Copy a state for a rollout; the size error multiplies the remaining work of each job."""
+    """Copy a state for a rollout; the error multiplies the remaining work of each job."""
     for job in range(arrived):
         rollout.work_left[job] = state.work_left[job] * jobs.error[job]
     assign(rollout.gpus[:arrived], state.gpus)

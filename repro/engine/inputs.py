@@ -8,6 +8,7 @@ from repro.base.errors import TraceError
 from repro.engine.setup import Setup
 from repro.files import public
 from repro.model.families import alias_note
+from repro.model.jobs import factors_of
 from repro.model.performance import reads_nodes
 from repro.model.policy import Order, Policy, policies
 from repro.model.share_policy import share_traits
@@ -128,6 +129,16 @@ def notes_on_nodes(setup: Setup, *, placement_given: bool) -> list[str]:
             f"intervals: give --slowdown (slowdown=...) or a performance model that reads nodes"
         )
     return lines
+
+
+def note_on_rollouts(trace: pd.DataFrame) -> list[str]:
+    """Note on predicted JCTs from runs of their own, which do not read predicted durations."""
+    if factors_of(trace) is None:
+        return []
+    return [
+        "the runs behind the predicted JCTs have true durations: their errors leave out those of "
+        "the predicted durations"
+    ]
 
 
 def _nodes_have_no_effect(setup: Setup) -> bool:

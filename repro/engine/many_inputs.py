@@ -15,6 +15,7 @@ from repro.base.errors import ParamError, ReproError, TraceError, refuse_unknown
 from repro.base.typing import Flags, Floats
 from repro.engine import arguments, inputs
 from repro.files.checks import shown
+from repro.model.jobs import factors_of
 from repro.trace.schema import COLUMNS, are_sound
 
 #: Columns of traces that are passed as arrays.
@@ -37,6 +38,8 @@ class Workload:
     duration: Floats
     gpus: Floats
     frame: pd.DataFrame | None = None
+    #: predicted over true duration of each job; None: true durations are known
+    prediction: Floats | None = None
 
     @property
     def attrs(self) -> Mapping[Any, Any]:
@@ -110,6 +113,17 @@ def columns_of(traces: Sequence[Workload]) -> tuple[Floats, Floats, Floats]:
     return submit, duration, gpus
 
 
+def predictions_of(traces: Sequence[Workload]) -> Floats:
+    """Predicted over true duration of each job, (traces, jobs); 1 without predictions."""
+    ones = (np.ones(len(trace.submit)) for trace in traces)
+    return np.array(
+        [
+            one if trace.prediction is None else trace.prediction
+            for trace, one in zip(traces, ones, strict=True)
+        ]
+    )
+
+
 def _of_frame(label: Hashable, trace: Any) -> Workload:
     """Trace from a frame, a file or a public name."""
     with naming(f"trace {label}"):
@@ -119,7 +133,7 @@ def _of_frame(label: Hashable, trace: Any) -> Workload:
             inputs.checked(trace)
         arguments.check_attributes(trace)
     submit, duration, gpus = (trace[name].to_numpy(float) for name in ARRAYS)
-    return Workload(label, submit, duration, gpus, trace)
+    return Workload(label, submit, duration, gpus, trace, factors_of(trace))
 
 
 def _has_numbers_only(frame: pd.DataFrame) -> bool:

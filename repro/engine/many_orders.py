@@ -14,10 +14,17 @@ from repro.base.errors import ReproError
 from repro.base.typing import Flags, Floats, Ints
 from repro.engine import checks
 from repro.engine.compiled_runs import linear_order
-from repro.engine.many_inputs import JOBS_PER_CALL, Workload, columns_of, of_equal_length
+from repro.engine.many_inputs import (
+    JOBS_PER_CALL,
+    Workload,
+    columns_of,
+    of_equal_length,
+    predictions_of,
+)
 from repro.engine.run_settings import RunSettings
 from repro.engine.select import order_batches
 from repro.engine.select.order_batches import OrderBatch
+from repro.engine.select.whole_run import heaps_of_slopes
 from repro.engine.setup import Setup
 from repro.model.cluster.spec import Cluster
 from repro.model.policy import LinearKey, Order, Policy
@@ -172,9 +179,8 @@ def _calls(order: LinearOrder, traces: Sequence[Workload], loads: Floats) -> Ite
 
 def _outcome(order: LinearOrder, traces: Sequence[Workload], loads: Floats, call: _Call) -> Outcome:
     """Simulate the runs of a call."""
-    submit_at_load_1, trace_duration, gpus = columns_of(
-        [traces[position] for position in call.trace]
-    )
+    traces_of_runs = [traces[position] for position in call.trace]
+    submit_at_load_1, trace_duration, gpus = columns_of(traces_of_runs)
     trace_submit = submit_at_load_1 / loads[call.load][:, None]
     by_submission: Ints | None = None
     if (np.diff(trace_submit) < 0).any():
@@ -196,7 +202,8 @@ def _outcome(order: LinearOrder, traces: Sequence[Workload], loads: Floats, call
     submit = in_submission_order(trace_submit) - clock_start[:, None]
     duration = in_submission_order(trace_duration)
     demands = in_submission_order(gpus.astype(np.int64))
-    batch = _batch(order, submit, duration, demands, clock_start)
+    prediction = in_submission_order(predictions_of(traces_of_runs))
+    batch = _batch(order, submit, duration, demands, prediction, clock_start)
     records = order_batches.simulate_batch(batch)
     jct = in_trace_order(records.end - submit)
     # the same operations as in `repro.model.records`, so that the last digits agree
@@ -221,7 +228,12 @@ def _outcome(order: LinearOrder, traces: Sequence[Workload], loads: Floats, call
 
 
 def _batch(
-    order: LinearOrder, submit: Floats, duration: Floats, gpus: Ints, clock_start: Floats
+    order: LinearOrder,
+    submit: Floats,
+    duration: Floats,
+    gpus: Ints,
+    prediction: Floats,
+    clock_start: Floats,
 ) -> OrderBatch:
     """Batch of runs. A row of each array is a run, with its jobs in order of submission."""
     per_second = np.empty(submit.shape)
@@ -230,13 +242,11 @@ def _batch(
         key = order.linear_key(demands)
         per_second[run] = key.per_second
         per_service[run] = key.per_service
-    slope = per_service * gpus - per_second
+    slope = per_service * gpus - per_second * prediction
     running_heap = np.zeros(gpus.shape, np.int64)
     num_running = 1
     if (slope != slope[0, 0]).any():
-        slopes, index = np.unique(slope, return_inverse=True)
-        running_heap = index.reshape(gpus.shape)
-        num_running = len(slopes)
+        running_heap, num_running = heaps_of_slopes(slope, order.num_gpus)
     is_demanded = np.zeros(order.num_gpus + 1, np.bool_)
     is_demanded[gpus] = True
     num_waiting = int(is_demanded.sum())
@@ -246,7 +256,8 @@ def _batch(
         duration=duration,
         gpus=gpus,
         waiting_heap=waiting_heap,
-        running_heap=running_heap + num_waiting,
+        running_heap=np.where(running_heap < 0, -1, running_heap + num_waiting),
+        prediction=prediction,
         per_second=per_second,
         per_service=per_service,
         slope=slope,

@@ -4,6 +4,10 @@ The prediction of job j is its JCT in a run of the same policy in which the jobs
 arrive (PCS, section 4). Until j arrives the two runs are equal. Each such run is simulated from the
 first arrival on. Jobs submitted together arrive in the order of the trace.
 
+The jobs of these runs have their true durations, also if the trace predicts durations. Decisions
+read the predicted ones. The error of a prediction then leaves out the errors of durations. Division
+rules predict inside the run, with predicted durations (`repro.engine.elastic`).
+
 If no job arrives between the arrival of j and its end, the JCT of the run is the prediction.
 """
 

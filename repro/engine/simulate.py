@@ -71,7 +71,9 @@ def simulate(
     ----------
     trace : DataFrame, str or Path
         Jobs, times in seconds. `repro.load` reads a file or the name of a public trace. Every frame
-        is validated by the schema of traces, also a frame that `repro.load` returned.
+        is validated by the schema of traces, also a frame that `repro.load` returned. With column
+        ``predicted_duration`` (`repro.predict_durations`) policies know these durations, and jobs
+        run their true ones.
     cluster : Cluster or str
         Cluster, or spec such as ``"8x8"``.
     policy : Policy or str
@@ -108,7 +110,8 @@ def simulate(
         Number of jobs, sampled by ``seed``, whose completion is predicted at their arrival, as if
         no further job arrived. By default all jobs if the rules are ``pcs`` or
         ``predict_interval`` is passed, else none. Elastic policies with a compiled rule predict
-        inside the run. For all others each prediction is a run of its own (`engine.rollouts`).
+        inside the run, from the durations that the scheduler knows. For all others each prediction
+        is a run of its own (`engine.rollouts`), in which jobs have their true durations.
     predict_interval : float, optional
         Give each predicted job an interval that holds its JCT with this probability (above 0, below
         1). It follows from the jobs of its class that ended before (`repro.engine.conformal`).
@@ -225,6 +228,7 @@ def simulate(
             Engine(setup).run()
         if reason:
             added = _with_rollouts(setup, added, trace, cluster, policy, settings)
+            notes += inputs.note_on_rollouts(trace) if num_predicted else []
     notes += inputs.notes_on_nodes(setup, placement_given=placement is not None)
     wall_s = time.perf_counter() - started - watch.seconds
     result = records_of(

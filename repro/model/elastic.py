@@ -43,7 +43,10 @@ class ElasticJobs(NamedTuple):
     submit: Floats
     #: work (s on one GPU)
     work: Floats
-    #: factor of the work: the scheduler assumes ``work * error``
+    #: work of the whole job as the trace predicts it (s on one GPU); ``work`` without predictions
+    predicted_work: Floats
+    #: factor of the remaining work: the scheduler assumes ``work * error``. It has the predicted
+    #: durations of the trace and `Elastic.size_error`.
     error: Floats
     #: demand (GPUs)
     demand: Ints
@@ -241,7 +244,8 @@ class Elastic(Policy):
     ----------
     size_error : float
         Largest relative error of the job sizes that the scheduler assumes. The error of each job
-        is sampled once, from the seed of the run. Needs a compiled rule.
+        is sampled once, from the seed of the run. Durations that the trace predicts are multiplied
+        by it. Needs a compiled rule.
     resize_s : float
         Time without progress after the GPUs of a job changed (s). Needs a compiled rule.
 
@@ -347,8 +351,8 @@ class _RuleSession:
         s.clock[NOW] = view.now
         rows = s.holders[: s.tally[HOLDERS]]
         rows = rows[[view.is_unfinished(job) for job in rows.tolist()]]
-        # `remaining_of` is the time on the demanded GPUs
-        s.work_left[rows] = view.remaining_of(rows) * jobs.full_speed[rows]
+        # the remaining time is that on the demanded GPUs
+        s.work_left[rows] = view.true_remaining_of(rows) * jobs.full_speed[rows]
         if not finished and view.now >= s.clock[LEASE_ENDS]:
             count_event(s)
         for job in finished:
@@ -403,9 +407,18 @@ def change_demand(
 
 
 def jobs_of(
-    policy: Elastic, view: View, *, ticks_per_second: float = 1.0, alone: bool = True
+    policy: Elastic,
+    view: View,
+    *,
+    ticks_per_second: float = 1.0,
+    alone: bool = True,
+    predicts: bool = False,
 ) -> ElasticJobs:
-    """Constants of all jobs for a compiled rule; ``alone`` is passed to `Elastic.groups`."""
+    """Constants of all jobs for a compiled rule.
+
+    ``alone`` is passed to `Elastic.groups`. ``predicts`` says that completions are predicted, which
+    needs the sizes of jobs under every policy.
+    """
     demand = view.widths.astype(np.int64)
     n = len(demand)
     curves, curve = view.curves()
@@ -419,9 +432,16 @@ def jobs_of(
     if policy.size_error:
         rng = np.random.default_rng([view.seed, n])
         error = 1 + rng.uniform(-policy.size_error, policy.size_error, n)
+    factors = view.prediction_factors if policy.reads_sizes or predicts else None
+    work = view.work(full_speed)
+    predicted_work = work
+    if factors is not None:
+        error = error * factors
+        predicted_work = work * factors
     jobs = ElasticJobs(
         submit=submit,
-        work=view.work(full_speed),
+        work=work,
+        predicted_work=predicted_work,
         error=error,
         demand=demand,
         full_speed=full_speed,
@@ -435,7 +455,8 @@ def jobs_of(
         pause=policy.resize_s * ticks_per_second,
         lease=policy.lease_s * ticks_per_second,
     )
-    # size errors, and instants from which jobs progress, make equal jobs unequal
-    alone = alone or policy.size_error > 0 or policy.resize_s > 0
+    # errors of sizes, and instants from which jobs progress, make equal jobs unequal
+    has_error = policy.size_error > 0 or bool((error != 1.0).any())
+    alone = alone or has_error or policy.resize_s > 0
     group, groups = policy.groups(jobs, alone=alone)
     return jobs._replace(group=group, groups=groups)

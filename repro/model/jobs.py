@@ -92,6 +92,7 @@ class JobTable:
         self.read = {"job_id", "submit_time", "num_gpus"}
         self._duration: list[float] = work.iloc[order].astype(float).tolist()
         self._columns: dict[str, list[Any]] = {}
+        self._prediction_factors = factors_of(self.frame)
         #: whether the trace has values in a column, by name
         self._has: dict[str, bool] = {}
         #: columns in which `refuse_gaps` found a value for every job
@@ -166,6 +167,18 @@ class JobTable:
         """Duration of each job in the trace (s)."""
         self.read.add("duration")
         return self._duration
+
+    @property
+    def prediction_factors(self) -> Floats | None:
+        """Predicted over true duration of each job, (jobs,); None: true durations are known."""
+        if self._prediction_factors is not None:
+            self.read.add("predicted_duration")
+        return self._prediction_factors
+
+    def as_predicted(self, job: int, true_value: float) -> float:
+        """Value proportional to the duration of a job, as the scheduler predicts it."""
+        factors = self.prediction_factors
+        return true_value if factors is None else true_value * factors.item(job)
 
     @property
     def source(self) -> str:
@@ -272,3 +285,18 @@ class JobTable:
         """Attained service of a job (GPU-seconds)."""
         present = (now - self.held_since[job]) * self.held_gpus[job] if self.running[job] else 0.0
         return self.service[job] + present
+
+
+def factors_of(trace: pd.DataFrame) -> Floats | None:
+    """Predicted over true duration of each job, (jobs,); None without column predicted_duration.
+
+    A column without values counts as absent.
+
+    >>> factors_of(pd.DataFrame({"duration": [10.0, 8.0], "predicted_duration": [5.0, 8.0]}))
+    array([0.5, 1. ])
+    """
+    if "predicted_duration" not in trace or trace["predicted_duration"].isna().all():
+        return None
+    predicted = trace["predicted_duration"].to_numpy(float)
+    factors: Floats = predicted / trace["duration"].to_numpy(float)
+    return factors

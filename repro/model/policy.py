@@ -139,6 +139,8 @@ class Policy:
     name: ClassVar[str] = "unnamed"
     #: inputs that the policy reads beyond the information-agnostic part of `View`
     needs: ClassVar[frozenset[str]] = frozenset()
+    #: false: the policy needs "duration", but its decisions do not depend on how long jobs take
+    reads_sizes: ClassVar[bool] = True
     #: families of the policy, such as las; ``--policy las`` lists the members of this family
     families: ClassVar[tuple[str, ...]] = ()
     #: default placement

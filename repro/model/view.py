@@ -33,6 +33,10 @@ class View:
     A word in brackets is an input that the policy must declare in `needs`. The argument ``policy``
     is the name of the policy, for messages.
 
+    A policy sees durations and remaining times as predicted, if the trace has the column
+    ``predicted_duration``: the true values times one factor per job, predicted over true duration.
+    Without the column they are the true values. Jobs always run their true durations.
+
     Time and events
         - ``now``: present instant
         - ``changed``: whether an event happened since the last decision
@@ -50,12 +54,18 @@ class View:
           jobs of the trace
         - ``run_seconds(job)``, ``run_seconds_of(jobs)``: time for which a job has held GPUs
         - ``attained(job)``, ``attained_of(jobs)``: attained service (GPU-seconds)
-        - ``duration(job)``: true duration [duration]
-        - ``remaining(job)``, ``remaining_of(jobs)``: true remaining time alone [duration]
-        - ``work(full_speed)``: work of all jobs (s on one GPU), from their S(demand) [duration]
-        - ``iteration_s(job)``: time of an iteration alone [iteration_time]
-        - ``work_left(jobs)``: remaining work: training steps with a throughput table, else seconds
+        - ``duration(job)``: duration, as predicted [duration]
+        - ``remaining(job)``, ``remaining_of(jobs)``: remaining time alone, as predicted [duration]
+        - ``remaining_rate(job)``: fall of ``remaining`` per second [duration]
+        - ``work(full_speed)``: true work of all jobs (s on one GPU), from their S(demand)
           [duration]
+        - ``prediction_factors``: predicted over true duration of all jobs [duration]
+        - ``true_remaining_of(jobs)``: true remaining time alone, for the progress of jobs
+          [duration]
+        - ``deadlines()``: deadlines of all jobs [duration, slo]
+        - ``iteration_s(job)``: time of an iteration alone [iteration_time]
+        - ``work_left(jobs)``: remaining work, as predicted: training steps with a throughput
+          table, else seconds [duration]
         - ``work_per_step(jobs)``: divisor that turns ``work_left`` into steps [duration]
         - ``column(name)``, ``has_column(name)``: column of the trace [the column]
         - ``job_id(job)``, ``row(job)``, ``source``: names for messages
@@ -177,7 +187,7 @@ class View:
         return np.array(self._table.submit)
 
     def work(self, full_speed: Floats) -> Floats:
-        """Work of each job (s on one GPU), (jobs,); input "duration".
+        """True work of each job (s on one GPU), (jobs,); input "duration".
 
         Work is duration times ``full_speed``, the speed-up S(demand) of each job. The column
         ``service`` of the trace, if there is one, is the same product before rounding.
@@ -262,20 +272,65 @@ class View:
         return service
 
     def duration(self, job: int) -> float:
-        """Duration of the job in the trace (s); input "duration"."""
+        """Duration of the job, as predicted (s); input "duration"."""
         self._require("duration")
-        return self._table.duration[job]
+        return self._table.as_predicted(job, self._table.duration[job])
 
     def remaining(self, job: int) -> float:
-        """Remaining time of the job if it runs alone on its demand (s); input "duration"."""
+        """Remaining time of the job alone on its demand, as predicted (s); input "duration"."""
         self._require("duration")
-        return self._table.remaining(job, self.now) * self._table.solo[job]
+        table = self._table
+        return table.as_predicted(job, table.remaining(job, self.now) * table.solo[job])
 
     def remaining_of(self, jobs: Ints) -> Floats:
-        """Remaining time of ``jobs`` if each runs alone (s), (jobs,); input "duration"."""
+        """Remaining time of ``jobs``, each alone, as predicted (s), (jobs,); input "duration"."""
+        return self._as_predicted(jobs, self.true_remaining_of(jobs))
+
+    def true_remaining_of(self, jobs: Ints) -> Floats:
+        """Remaining time of ``jobs``, each alone, without prediction error (s), (jobs,).
+
+        The progress of jobs follows from it. Decisions read `remaining_of`. Input "duration".
+        """
         self._require("duration")
         solo: Floats = self._table.derived("solo", lambda: np.array(self._table.solo))
         return self._table.units_left(jobs, self.now) * solo[jobs]
+
+    def remaining_rate(self, job: int) -> float:
+        """Fall of `remaining` per second: `rate`, times the prediction's factor of the job.
+
+        The `Order.slope` of a key that is a remaining time is minus this rate. Input "duration".
+        """
+        self._require("duration")
+        return self._table.as_predicted(job, self.rate(job))
+
+    @property
+    def prediction_factors(self) -> Floats | None:
+        """Predicted over true duration of each job of the trace, (jobs,); input "duration".
+
+        None: the trace has no predictions, so true durations are known.
+        """
+        self._require("duration")
+        return self._table.prediction_factors
+
+    def _as_predicted(self, jobs: Sequence[int] | Ints, true_values: Floats) -> Floats:
+        """Values proportional to the durations of ``jobs``, as predicted, (jobs,)."""
+        factors = self._table.prediction_factors
+        if factors is None:
+            return true_values
+        predicted: Floats = true_values * factors[np.asarray(jobs, dtype=np.int64)]
+        return predicted
+
+    def deadlines(self) -> Floats:
+        """Deadline of each job of the trace (s), (jobs,); inputs "duration" and "slo".
+
+        A deadline is submission + slo x true duration, a promise of the trace that does not depend
+        on predictions. It is infinity for a job without an SLO.
+        """
+        self._require("duration")
+        slo = np.asarray(self.column("slo", np.nan, gaps=True), dtype=float)
+        factors = np.where(np.isnan(slo), np.inf, slo)
+        deadlines: Floats = self.submits + factors * np.array(self._table.duration)
+        return deadlines
 
     def iteration_s(self, job: int) -> float:
         """Time of an iteration alone (s), NaN if unknown; input "iteration_time"."""
@@ -391,12 +446,13 @@ class View:
         return self._speeds.pair(job, partner)
 
     def work_left(self, jobs: Sequence[int]) -> Floats:
-        """Remaining work of ``jobs``, (jobs,); input "duration".
+        """Remaining work of ``jobs``, as predicted, (jobs,); input "duration".
 
         With a throughput table: training steps. Without one: seconds alone on the demand.
         """
         self._require("duration")
-        return self._table.units_left(jobs, self.now) * self._speeds.steps_per_unit(jobs)
+        steps = self._table.units_left(jobs, self.now) * self._speeds.steps_per_unit(jobs)
+        return self._as_predicted(jobs, steps)
 
     def work_per_step(self, jobs: Sequence[int]) -> Floats | float:
         """Divisor that turns `work_left` of ``jobs`` into steps, (jobs,); input "duration".

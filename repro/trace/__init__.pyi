@@ -1,1 +1,2 @@
 from .dressing import dress as dress
+from .predictions import predict_durations as predict_durations

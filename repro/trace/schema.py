@@ -44,6 +44,8 @@ class Column:
     required: bool = False
     #: whether ``low`` itself is outside the limits
     low_excluded: bool = False
+    #: whether every job has a value if some job has one
+    all_or_none: bool = False
 
 
 _MAX_S = f"{MAX_TIME_S:,.0f}"
@@ -51,6 +53,10 @@ _GPUS = f"{MAX_GPUS_PER_JOB:,}"
 _LONGEST = f"{_MAX_S} (272 years, exact to a microsecond)"
 _SUBMIT = f"a submit time is seconds from the start of the trace, 0 or more, at most {_LONGEST}"
 _DURATION = f"a duration is seconds above 0, at most {_LONGEST}"
+_PREDICTED = (
+    f"a predicted duration is seconds above 0, at most {_LONGEST}; give it for all jobs, or leave "
+    "the column out"
+)
 _SERVICE = "a service is work in single-GPU seconds: duration x speed-up at the job's demand"
 _ITERATION = f"an iteration takes above 0, at most {_MAX_S} s"
 _SLO = "an SLO is above 0, at most 1e9, in multiples of the duration"
@@ -65,6 +71,9 @@ COLUMNS: dict[str, Column] = {
     "duration": Column("float", _DURATION, 0, MAX_TIME_S, required=True, low_excluded=True),
     "num_gpus": Column(
         "int", f"a job holds 1 to {_GPUS} whole GPUs", 1, MAX_GPUS_PER_JOB, required=True
+    ),
+    "predicted_duration": Column(
+        "float", _PREDICTED, 0, MAX_TIME_S, low_excluded=True, all_or_none=True
     ),
     "gpu_share": Column("float", "a share is above 0, at most 1", 0, 1, low_excluded=True),
     "gpu_type": Column("text", "the name of a GPU type"),
@@ -116,8 +125,8 @@ def validate(
     With ``keep_order``, rows keep their order.
 
     Optional columns (see ``COLUMNS``) are checked where present. Columns of text and floats may
-    have missing values, columns of whole numbers may not. Columns outside the schema are not
-    changed.
+    have missing values, columns of whole numbers may not. ``predicted_duration`` has values for all
+    jobs or for none. Columns outside the schema are not changed.
     """
     origin = source if isinstance(source, Origin) else Origin(source)
     if not frame.columns.is_unique:
@@ -247,7 +256,9 @@ def _typed(series: pd.Series[Any], name: str, column: Column, origin: Origin) ->
         refuse_strange(text, name, origin, column.accepted)
         return text
     is_integer = column.value_type == "int"
-    values = numbers(series, name, origin, column.accepted, required=column.required or is_integer)
+    is_filled = column.all_or_none and _has_values(series)
+    required = column.required or is_integer or is_filled
+    values = numbers(series, name, origin, column.accepted, required=required)
 
     def refuse_values(bad: Flags, rule: str, hint: str = "") -> None:
         refuse(bad, series, name, origin, rule, f"{column.accepted}{hint}")
@@ -263,6 +274,12 @@ def _typed(series: pd.Series[Any], name: str, column: Column, origin: Origin) ->
     unit = epoch_unit(values[int(beyond.argmax())]) if name == "submit_time" else None
     refuse_values(beyond, "too large", _since_epoch(unit))
     return pd.Series(values.astype(np.int64) if is_integer else values, index=series.index)
+
+
+def _has_values(series: pd.Series[Any]) -> bool:
+    """Whether a column has a value; blank text counts as none."""
+    filled = series.notna() & (series.astype(str).str.strip() != "")
+    return bool(filled.any())
 
 
 def _since_epoch(unit: str | None) -> str:

@@ -36,6 +36,12 @@ class JobHeaps:
         self._num_waiting_heaps = len(demands)
         #: slope of the key (per second) -> heap of the running jobs with this slope
         self._running_heap: dict[float, int] = {}
+        #: slope -> number of running jobs; slope of each running job
+        self._num_running: dict[float, int] = {}
+        self._slope_of: dict[int, float] = {}
+        #: heaps of running jobs without jobs, and number of such heaps used so far
+        self._free_heaps: list[int] = []
+        self._num_running_heaps = 0
         #: the heaps, their buffers, and memory views of their keys and slopes; made with the first
         #: key
         self._heaps: queues.PairingHeaps
@@ -55,22 +61,22 @@ class JobHeaps:
 
     def add_waiting(self, job: int, key: Any) -> None:
         """Move a job to the heap of waiting jobs of its demand."""
+        self._leave(job)
         self._put(job, key, 0.0, 0.0, self._waiting_heap[job])
 
     def add_running(self, job: int, key: Any, slope: float, now: float) -> None:
         """Move a job to the heap of running jobs whose key changes by ``slope`` per second."""
+        self._leave(job)
         heap = self._running_heap.get(slope)
         if heap is None:
-            heap = self._num_waiting_heaps + len(self._running_heap)
-            self._running_heap[slope] = heap
-            # all heaps are in use: double their number
-            if heap == len(self._heaps.top):
-                top = np.append(self._heaps.top, np.full(heap, -1))
-                self._heaps = self._heaps._replace(top=top)
+            heap = self._running_heap[slope] = self._empty_heap()
+        self._num_running[slope] = self._num_running.get(slope, 0) + 1
+        self._slope_of[job] = slope
         self._put(job, key, slope, now, heap)
 
     def remove(self, job: int) -> None:
         """Remove a job from its heap."""
+        self._leave(job)
         self._moved.append(job)
         self._next_heaps.append(-1)
 
@@ -88,6 +94,29 @@ class JobHeaps:
         idle, count = queues.move_then_select(self._heaps, self._buffers, jobs, heaps, idle, now)
         choices: list[int] = self._buffers.choices[:count].tolist()
         return idle, choices
+
+    def _empty_heap(self) -> int:
+        """Heap of running jobs without jobs."""
+        if self._free_heaps:
+            return self._free_heaps.pop()
+        heap = self._num_waiting_heaps + self._num_running_heaps
+        self._num_running_heaps += 1
+        # all heaps are in use: double their number
+        if heap == len(self._heaps.top):
+            top = np.append(self._heaps.top, np.full(heap, -1))
+            self._heaps = self._heaps._replace(top=top)
+        return heap
+
+    def _leave(self, job: int) -> None:
+        """Free the heap of running jobs that a job is the last to leave."""
+        slope = self._slope_of.pop(job, None)
+        if slope is None:
+            return
+        self._num_running[slope] -= 1
+        if not self._num_running[slope]:
+            # with a slope per job, the heaps would otherwise be as many as the jobs
+            del self._num_running[slope]
+            self._free_heaps.append(self._running_heap.pop(slope))
 
     def _changes(self) -> tuple[Ints, Ints]:
         """Jobs that change their heap, and their next heaps. Both lists are cleared."""

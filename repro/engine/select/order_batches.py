@@ -26,9 +26,11 @@ class OrderBatch(NamedTuple):
     duration: Floats
     #: demand (GPUs)
     gpus: Ints
-    #: heap of each job while it waits, and while it runs
+    #: heap of each job while it waits, and while it runs (-1: chosen at each start)
     waiting_heap: Ints
     running_heap: Ints
+    #: predicted over true remaining time
+    prediction: Floats
     #: factors of remaining time and attained service in the key, and the slope of a running job
     per_second: Floats
     per_service: Floats
@@ -181,6 +183,7 @@ def simulate_runs(
         constants = OrderConstants(
             batch.waiting_heap[run],
             batch.running_heap[run],
+            batch.prediction[run],
             batch.per_second[run],
             batch.per_service[run],
             batch.slope[run],

@@ -23,8 +23,8 @@ from repro.model.jobs import State
 class PairingHeaps(NamedTuple):
     """Waiting and running jobs in pairing heaps; a job is in at most one heap.
 
-    There is a heap of waiting jobs for each demand, the best key on top. There is a heap of running
-    jobs for each slope of the key, the worst key on top.
+    There is a heap of waiting jobs for each demand, the best key on top. The running jobs of a heap
+    have one slope of the key, and the worst key is on top.
     """
 
     #: (jobs, length of a key): keys. The last number of a key is linear in time: at instant t it is
@@ -310,9 +310,11 @@ def move_then_select(
 class OrderConstants(NamedTuple):
     """Constants of the simulation of an order; see `repro.model.policy.LinearKey`."""
 
-    #: heap of each job while it waits, and while it runs
+    #: heap of each job while it waits, and while it runs (-1: see `_running_heap`)
     waiting_heap: Ints
     running_heap: Ints
+    #: by job: predicted over true remaining time
+    prediction: Floats
     #: by job: factors of remaining time (s) and attained service (GPU-seconds) in its key
     per_second: Floats
     per_service: Floats
@@ -348,6 +350,21 @@ class Progress(NamedTuple):
     waiting: int
 
 
+@njit()
+def _running_heap(q: PairingHeaps, constants: OrderConstants, job: int) -> int:
+    """Heap of a job that runs.
+
+    If there are fewer heaps than slopes, it is an empty heap, or one whose jobs have the slope of
+    the job. A heap per GPU is enough, because every running job holds a GPU.
+    """
+    if constants.running_heap[job] >= 0:
+        return int(constants.running_heap[job])
+    heap = q.num_waiting
+    while q.top[heap] >= 0 and q.slope[q.top[heap]] != constants.slope[job]:
+        heap += 1
+    return heap
+
+
 @njit(inline="always")
 def _insert_with_key(
     q: PairingHeaps, state: State, constants: OrderConstants, job: int, now: float, is_running: bool
@@ -358,7 +375,7 @@ def _insert_with_key(
         # the first number of the key, the queue, changes only at demotions
         q.key[job, last] = state.first_start[job]
     else:
-        remaining_s = state.work_left[job] * constants.solo[job]
+        remaining_s = state.work_left[job] * constants.solo[job] * constants.prediction[job]
         q.key[job, last] = (
             constants.per_second[job] * remaining_s
             + constants.per_service[job] * state.service[job]
@@ -366,7 +383,7 @@ def _insert_with_key(
     q.slope[job] = constants.slope[job] if is_running else 0.0
     if q.slope[job] != 0.0:
         q.key[job, last] -= q.slope[job] * now
-    insert(q, job, constants.running_heap[job] if is_running else constants.waiting_heap[job])
+    insert(q, job, _running_heap(q, constants, job) if is_running else constants.waiting_heap[job])
 
 
 @njit(inline="always")
@@ -481,7 +498,7 @@ def simulate_events(
         for job in buffers.removed[:demoted]:
             remove(q, job)
             q.key[job, 0] += 1.0
-            insert(q, job, constants.running_heap[job])
+            insert(q, job, _running_heap(q, constants, job))
             _plan_demotion(demotions, q, state, constants, job)
         # decision: all stops come before the first start
         if waiting == 0:

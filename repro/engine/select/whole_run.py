@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from repro.base.typing import Floats, Ints
 from repro.engine.run_settings import RunSettings
 from repro.engine.select import queues
 from repro.engine.select.queues import OrderConstants, Progress
@@ -13,6 +14,18 @@ from repro.model.records import Intervals
 
 #: Number of intervals after which a compiled call returns, or the GPUs of the cluster if more.
 _INTERVALS_PER_CALL = 100_000
+
+
+def heaps_of_slopes(slope: Floats, num_gpus: int) -> tuple[Ints, int]:
+    """Heap of running jobs of each job, from 0 on, in the shape of ``slope``; number of heaps.
+
+    There is a heap for each slope. If these are more than the GPUs of the cluster, there is a heap
+    for each GPU, and all entries are -1: the simulation chooses a heap at each start.
+    """
+    slopes, heap = np.unique(slope, return_inverse=True)
+    if len(slopes) > num_gpus:
+        return np.full(slope.shape, -1), num_gpus
+    return heap.reshape(slope.shape), len(slopes)
 
 
 def simulate_order(
@@ -48,13 +61,18 @@ def simulate_order(
     n = table.count
     gpus = np.array(table.gpus, dtype=np.int64)
     demands, waiting_heap = np.unique(gpus, return_inverse=True)
-    slope = linear_key.per_service * gpus - np.full(n, linear_key.per_second)
-    slopes, slope_index = np.unique(slope, return_inverse=True)
+    prediction = np.ones(n)
+    # a key without remaining times does not read the predictions
+    if np.any(linear_key.per_second) and table.prediction_factors is not None:
+        prediction = table.prediction_factors
+    slope = linear_key.per_service * gpus - linear_key.per_second * prediction
+    running_heap, num_running = heaps_of_slopes(slope, num_gpus)
     is_awaited = np.full(n, awaited is None)
     is_awaited[list(awaited or ())] = True
     constants = OrderConstants(
         waiting_heap=waiting_heap,
-        running_heap=slope_index + len(demands),
+        running_heap=np.where(running_heap < 0, -1, running_heap + len(demands)),
+        prediction=prediction,
         per_second=np.full(n, linear_key.per_second),
         per_service=np.full(n, linear_key.per_service),
         slope=slope,
@@ -67,7 +85,7 @@ def simulate_order(
         stop_time=settings.stop_time,
     )
     key_length = 2 if linear_key.limits else 1
-    q = queues.empty(gpus, key_length, len(demands), len(slopes))
+    q = queues.empty(gpus, key_length, len(demands), num_running)
     ends, demotions = (queues.empty(gpus, 1, 1, 0) for _ in range(2))
     buffers = queues.buffers_for(q)
     spans = np.empty((3, 2 * max(_INTERVALS_PER_CALL, num_gpus)))

@@ -363,6 +363,7 @@ def _apps(
     apps = ElasticJobs(
         submit=submit,
         work=work,
+        predicted_work=work,
         error=np.ones(len(work)),
         demand=num_trials.copy(),
         full_speed=num_trials.astype(float),

@@ -5,7 +5,8 @@ as for `gavel-min-cost-slo`:
 
     deadline_J = submit_time_J + slo_J * duration_J
 
-Jobs without an SLO come after all jobs with a deadline, in order of submission. A job keeps its key
+The duration is the true one, also if the trace predicts durations: deadlines are known. Jobs
+without an SLO come after all jobs with a deadline, in order of submission. A job keeps its key
 after its deadline.
 
 Ties: order of submission, then order in the trace.
@@ -42,6 +43,8 @@ class EDF(Order):
     """
 
     needs = frozenset({"duration", "slo"})
+    # durations give the deadlines and nothing else
+    reads_sizes = False
 
     def ordering(self, view: View) -> Ordering:
         """Deadlines of one simulation.
@@ -64,12 +67,12 @@ class _Deadlines(Ordering):
                 f"{view.source}: policy {policy.name!r} needs the column slo, multiples of the "
                 "duration: a job's deadline is submit_time + slo x duration; add it, or take srtf"
             )
-        slo = np.asarray(view.column("slo", gaps=True), dtype=float)
-        durations = np.array([view.duration(job) for job in range(len(slo))])
-        lacks_slo = np.isnan(slo)
-        deadlines = view.submits + np.where(lacks_slo, 0.0, slo * durations)
+        deadlines = view.deadlines()
+        lacks_slo = np.isinf(deadlines)
         #: keys of all jobs, (jobs, 2)
-        self._ranks: Floats = np.column_stack([lacks_slo, deadlines])
+        self._ranks: Floats = np.column_stack(
+            [lacks_slo, np.where(lacks_slo, view.submits, deadlines)]
+        )
 
     def key(self, job: int, now: float) -> Key:
         """Key of the job."""

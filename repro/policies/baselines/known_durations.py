@@ -1,6 +1,7 @@
 """Preemptive orders by demand and known duration (Tiresias, section 3.2.1).
 
-Job J has demand W_J (GPUs) and remaining time r_J (s). The smallest key runs first:
+Job J has demand W_J (GPUs) and remaining time r_J (s), predicted if the trace has the column
+``predicted_duration``. The smallest key runs first:
 
 - ``sf``, smallest first: W_J.
 - ``srtf``, shortest remaining time first: r_J.
@@ -86,8 +87,8 @@ class SRTF(KnownDuration):
         return view.remaining_of(jobs)
 
     def slope(self, view: View, job: int) -> float:
-        """Change of the remaining time per second of running: minus the rate."""
-        return -view.rate(job)
+        """Change of the remaining time per second of running."""
+        return -view.remaining_rate(job)
 
     def linear_key(self, view: View) -> LinearKey:
         """Coefficient of the key: 1 per second of remaining time."""
@@ -108,8 +109,8 @@ class SRSF(KnownDuration):
         return view.gpus_of(jobs) * view.remaining_of(jobs)
 
     def slope(self, view: View, job: int) -> float:
-        """Change of the remaining service per second of running: minus demand times rate."""
-        return -view.gpus(job) * view.rate(job)
+        """Change of the remaining service per second of running."""
+        return -view.gpus(job) * view.remaining_rate(job)
 
     def linear_key(self, view: View) -> LinearKey:
         """Coefficient of the key: the demand per second of remaining time."""

@@ -1,6 +1,7 @@
 """Shortest job first without preemption, the textbook baseline.
 
-Key of job J: its duration, which the policy knows. Running jobs keep their GPUs.
+Key of job J: its duration, which the policy knows, or its ``predicted_duration``. Running jobs keep
+their GPUs.
 
 Ties: order of submission, then order in the trace.
 """

@@ -68,14 +68,13 @@ class GavelMinCostSlo(GavelMinCost):
     def formula(self, view: View) -> Callable[[Kinds], Floats | None]:
         """Allocation X as a function of the jobs; every row is one job."""
         prices = usd_per_hour(view.gpu_types, self.market)
-        slo = np.asarray(view.column("slo", np.nan, gaps=True), dtype=float)
-        slo = np.where(np.isnan(slo), np.inf, slo)
+        deadlines = view.deadlines()
 
         def shares_with_floors(jobs: Kinds, floors: Floats) -> Floats | None:
             return _shares_by_kind(self.objective or "ratio", jobs, prices, floors)
 
         def shares(jobs: Kinds) -> Floats | None:
-            floors = _needed_throughputs(view, jobs, slo[list(jobs.jobs)])
+            floors = _needed_throughputs(view, jobs, deadlines[list(jobs.jobs)])
             if self.drop_lost and not self.strict:
                 reachable = jobs.speeds.max(axis=1)
                 floors[floors > reachable * (1 + ROUNDING)] = 0.0
@@ -90,14 +89,12 @@ class GavelMinCostSlo(GavelMinCost):
         return shares
 
 
-def _needed_throughputs(view: View, jobs: Kinds, slo: Floats) -> Floats:
+def _needed_throughputs(view: View, jobs: Kinds, deadlines: Floats) -> Floats:
     """Throughput (steps/s) with which each job meets its deadline, shape (jobs,).
 
     0 without an SLO, infinity after the deadline.
     """
-    submit = np.array([view.submit(job) for job in jobs.jobs])
-    duration = np.array([view.duration(job) for job in jobs.jobs])
-    time_left = submit + slo * duration - view.now
+    time_left = deadlines - view.now
     in_time = time_left > 0
     return np.where(in_time, jobs.work_left / np.where(in_time, time_left, 1.0), np.inf)
 

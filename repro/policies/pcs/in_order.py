@@ -195,6 +195,7 @@ class FifoElastic(Elastic):
     """Each job in order of arrival gets its demand or the GPUs that are left (FIFO in PCS, 5.1)."""
 
     needs = frozenset({"duration"})
+    reads_sizes = False
     # The GPUs of a job do not depend on later arrivals, so its completion is known.
     foresees = True
     rule: ClassVar[Any] = compiled_rule(_admit_fifo, retire, _share_fifo, Queue)

@@ -144,6 +144,7 @@ class MaxMin(Elastic):
     """The same number of GPUs for every job, at most its demand (PCS, section 5.1)."""
 
     needs = frozenset({"duration"})
+    reads_sizes = False
     rule: ClassVar[Any] = compiled_rule(_admit, _retire, _share, Memory)
 
     def groups(self, jobs: ElasticJobs, *, alone: bool) -> tuple[Ints, int]:

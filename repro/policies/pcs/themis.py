@@ -57,7 +57,7 @@ class Memory(NamedTuple):
 
     #: remaining work (s on one GPU)
     remaining_work: Floats
-    #: work (s on one GPU)
+    #: work of the whole job, as the trace predicts it (s on one GPU)
     work: Floats
     #: arrival (ticks)
     submit: Floats
@@ -119,7 +119,7 @@ def _admit(jobs: ElasticJobs, is_linear: bool, s: ElasticState, job: int) -> Non
     slot = memory.present[0]
     memory.job[slot] = job
     memory.remaining_work[slot] = s.work_left[job] * jobs.error[job]
-    memory.work[slot] = jobs.work[job]
+    memory.work[slot] = jobs.predicted_work[job]
     memory.submit[slot] = jobs.submit[job]
     memory.demand[slot] = jobs.demand[job]
     memory.first_demand[slot] = jobs.demand[job]

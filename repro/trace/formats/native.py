@@ -15,7 +15,15 @@ from repro.trace.formats import FORMATS
 from repro.trace.schema import COLUMNS, REQUIRED, STAGES
 
 #: Columns that ``unit`` scales.
-_TIMES = ("submit_time", "duration", "service", "iteration_time", "time_limit", *STAGES)
+_TIMES = (
+    "submit_time",
+    "duration",
+    "predicted_duration",
+    "service",
+    "iteration_time",
+    "time_limit",
+    *STAGES,
+)
 _EXAMPLE = "submit_time=arrival,duration=runtime"
 
 
@@ -25,18 +33,18 @@ def read(
 ) -> Parsed:
     """Read the package's own CSV, as ``repro trace convert`` writes it.
 
-    Columns: job_id, submit_time, duration, num_gpus; optional: gpu_share, gpu_type, user, vc,
-    model, batch_size, iterations, iteration_time, service, num_ps, num_cpus, memory_mib,
-    time_limit, gpu_mem_mb, bandwidth_mb_s, gpu_util, min_gpus, max_gpus, priority, priority_weight,
-    slo, stage_storage, stage_cpu, stage_gpu, stage_network.
+    Columns: job_id, submit_time, duration, num_gpus; optional: predicted_duration, gpu_share,
+    gpu_type, user, vc, model, batch_size, iterations, iteration_time, service, num_ps, num_cpus,
+    memory_mib, time_limit, gpu_mem_mb, bandwidth_mb_s, gpu_util, min_gpus, max_gpus, priority,
+    priority_weight, slo, stage_storage, stage_cpu, stage_gpu, stage_network.
 
     Columns outside the schema are left out. Ids become integers if all are whole numbers. A ``'``
     in front of text that a spreadsheet would run as a formula is removed.
 
     Options: ``map`` gives columns of the file the names of the schema
     (``submit_time=arrival,duration=runtime``, or a dict). ``unit`` is the unit of all times of the
-    file (submit_time, duration, service, iteration_time, time_limit, stage times): s, ms, us, ns,
-    min, h or d.
+    file (submit_time, duration, predicted_duration, service, iteration_time, time_limit, stage
+    times): s, ms, us, ns, min, h or d.
     """
     if unit not in UNITS:
         raise ParamError(f"unit={shown(unit)}: give {', '.join(UNITS)}")

@@ -155,3 +155,29 @@ def test_bad_input_is_one_line(compared, words, reason):
 
 def test_an_output_that_is_a_file_is_refused_before_the_runs(compared, tmp_path):
     assert "is a file; give a folder" in compared("--out", tmp_path / "jobs.csv", code=2).err
+
+
+def test_a_prediction_error_is_in_the_notes_and_in_the_file(compared, tmp_path):
+    out = tmp_path / "result"
+    shown = compared("--prediction-error", "0.5", "--out", out)
+    words = "knowledge: durations predicted with a log-normal error of 0.5: srtf; none: yarn-cs"
+    assert f"repro: note: {words}" in shown.err
+    content = json.loads((out / "result.json").read_text())
+    assert content["prediction_error"] == 0.5
+    assert f"- {words}" in (out / "report.md").read_text()
+    refused = compared("--prediction-error=-1", code=2)
+    assert refused.err.startswith("repro: prediction error is -1.0; give the standard deviation")
+    assert refused.err.count("\n") == 1
+
+
+def test_predictions_of_the_trace_are_not_replaced(compared, tmp_path):
+    path = tmp_path / "predicted.csv"
+    path.write_text(
+        "job_id,submit_time,duration,num_gpus,predicted_duration\n0,0,100,1,5\n1,0,10,1,9\n"
+    )
+    shown = compared("--json", trace=path)
+    notes = json.loads(shown.out)["notes"]
+    assert "knowledge: durations as predicted by the trace: srtf; none: yarn-cs" in notes
+    refused = compared("--prediction-error", "0.5", trace=path, code=2)
+    assert "predicted.csv: has predicted_duration already" in refused.err
+    assert refused.err.count("\n") == 1

@@ -254,3 +254,30 @@ def test_columns_and_unit_of_the_file(tmp_path, run_cli):
     done = run_cli(*words, "--unit", "h")
     assert done.code == 2
     assert "--unit: 'philly-like' is a generator, not a file with columns and rows" in done.err
+
+
+def test_a_prediction_error_uses_the_seed_and_is_said(simulated):
+    # on one GPU the first job takes 10 s and the second 9 s
+    text = HEAD + "1,0,10,1\n2,0,9,1\n"
+    words = ("--prediction-error", "3", "--json")
+    means = {
+        simulated(text, *words, "--seed", seed, cluster="1x1").json["avg_jct"] for seed in range(6)
+    }
+    assert means == {14.0, 14.5}
+    done = simulated(text, *words, "--seed", 1, cluster="1x1")
+    assert "durations predicted with a log-normal error of 3 (seed 1)" in done.json["notes"]
+    assert not done.json["ignored"].get("options")
+    blind = simulated(text, *words, cluster="1x1", policy="las-2d")
+    assert blind.json["ignored"]["columns"] == ["predicted_duration"]
+
+
+def test_a_prediction_error_does_not_replace_predictions(simulated):
+    text = "job_id,submit_time,duration,num_gpus,predicted_duration\n1,0,10,1,3\n2,0,9,1,4\n"
+    assert simulated(text, "--json", cluster="1x1").json["avg_jct"] == 14.5
+    done = simulated(text, "--prediction-error", "1", cluster="1x1")
+    assert done.code == 2
+    assert "jobs.csv: has predicted_duration already; leave --prediction-error" in done.err
+    assert done.err.count("\n") == 1
+    gap = simulated(text.replace(",4\n", ",\n"), cluster="1x1")
+    assert gap.code == 2
+    assert "predicted_duration: missing value" in gap.err

@@ -6,7 +6,7 @@ import pytest
 from hand_traces import trace
 
 import repro
-from repro.base.errors import ParamError
+from repro.base.errors import ParamError, TraceError
 from repro.comparison.terms import knowledge
 from repro.model.policy import make
 from repro.testing import small_trace
@@ -126,10 +126,49 @@ def test_the_terms_are_said():
         (make("tiresias-g"), "distribution of past job sizes"),
         (make("muri-s", noise=0.2), "true durations, stage times with noise of 0.2"),
         (make("gavel-las"), "throughputs by GPU type"),
+        (make("max-min"), "none"),
+        (make("edf"), "deadlines"),
+        (make("afs", size_error=0.2), "durations with an error of 0.2"),
     ],
 )
 def test_knowledge_follows_from_needs(policy, words):
     assert knowledge(policy) == words
+
+
+def test_predicted_durations_are_the_same_for_all_and_said():
+    names = "srtf,las-2d,afs,edf"
+    jobs = small_trace().assign(slo=2.0)
+    plain = repro.compare(jobs, "1x4", names, seeds=2, workers=1)
+    wrong = repro.compare(jobs, "1x4", names, seeds=2, prediction_error=2.0, workers=1)
+    assert (
+        "knowledge: durations predicted with a log-normal error of 2: srtf, afs; none: las-2d; "
+        "deadlines: edf"
+    ) in wrong.notes
+    assert wrong.meta["prediction_error"] == 2.0
+    assert plain.meta["prediction_error"] is None
+    by_policy = (run.frame.set_index(["policy", "seed"])["avg_jct"] for run in (plain, wrong))
+    before, after = by_policy
+    changed = (before != after).groupby("policy").any()
+    assert changed.to_dict() == {"srtf": True, "las-2d": False, "afs": True, "edf": False}
+    # every seed has errors of its own, those of `predict_durations`
+    own = repro.simulate(repro.predict_durations(jobs, 2.0, 1), "1x4", "srtf").summary()
+    assert after["srtf", 1] == pytest.approx(own["avg_jct"])
+    assert after["srtf", 0] != after["srtf", 1]
+
+
+def test_predictions_of_the_trace_are_said():
+    jobs = repro.predict_durations(JOBS, 0.5)
+    drawn = repro.compare(jobs, "1x4", "srtf,las-2d", windows="2x1h", workers=1)
+    words = "durations predicted with a log-normal error of 0.5"
+    assert f"knowledge: {words}: srtf; none: las-2d" in drawn.notes
+    own = jobs[["job_id", "submit_time", "duration", "num_gpus", "predicted_duration"]].copy()
+    own.attrs = {}
+    given = repro.compare(own, "1x4", "srtf,las-2d", workers=1)
+    assert "knowledge: durations as predicted by the trace: srtf; none: las-2d" in given.notes
+    for frame in (jobs, own):
+        with pytest.raises(TraceError) as caught:
+            repro.compare(frame, "1x4", "srtf", prediction_error=1.0, workers=1)
+        assert "has predicted_duration already; leave --prediction-error" in str(caught.value)
 
 
 def test_the_cost_of_preemptions_is_paid_by_all():

@@ -288,3 +288,23 @@ def test_dates_as_names_are_to_become_text(column, values):
     advice = str(caught.value).partition("give text: ")[2]
     trace[column] = eval(advice, {"trace": trace})
     assert validate(trace)[column].nunique() == 3
+
+
+def test_predicted_durations_are_for_all_jobs_or_none():
+    frame = validate(jobs(predicted_duration=["90", 1.5, 1e6]))
+    assert frame["predicted_duration"].tolist() == [90.0, 1.5, 1e6]
+    empty = validate(jobs(predicted_duration=[None, "", np.nan]))
+    assert empty["predicted_duration"].isna().all()
+    accepted = (
+        "a predicted duration is seconds above 0, at most 8,589,934,592 (272 years, exact to a "
+        "microsecond); give it for all jobs, or leave the column out"
+    )
+    for cells, rule in (
+        ([90, None, 3], "missing value"),
+        ([90, 0, 3], "not positive"),
+        ([90, -1, 3], "not positive"),
+        ([90, np.inf, 3], "not finite"),
+        ([90, 1e10, 3], "too large"),
+        ([90, "soon", 3], "not a number"),
+    ):
+        fails(jobs(predicted_duration=cells), ":predicted_duration: ", rule, accepted)
