@@ -3,7 +3,7 @@
 import numpy as np
 
 from repro.base.compiled import njit
-from repro.base.typing import Floats
+from repro.base.typing import Floats, Ints
 
 #: Work below this fraction of a job is rounding.
 _ROUNDING = 1e-9
@@ -36,29 +36,47 @@ def isolated_jcts(submit: Floats, duration: Floats, gpus: Floats, num_gpus: floa
     while arrived < count or num_present > 0:
         if num_present == 0:
             now = max(now, submit[arrived])
+        until_arrival = submit[arrived] - now if arrived < count else np.inf
         share = num_gpus / max(1, num_present)
-        until_event = np.inf
-        if arrived < count:
-            until_event = submit[arrived] - now
-        for place in range(num_present):
-            job = present[place]
-            rate = min(1.0, share / gpus[job])
-            until_event = min(until_event, remaining[job] / rate)
-        until_event = max(0.0, until_event)
-        now += until_event
-        kept = 0
-        for place in range(num_present):
-            job = present[place]
-            rate = min(1.0, share / gpus[job])
-            remaining[job] -= until_event * rate
-            if remaining[job] <= _ROUNDING * duration[job]:
-                jct[job] = now - submit[job]
-            else:
-                present[kept] = job
-                kept += 1
-        num_present = kept
+        elapsed, num_kept = _advance(
+            present[:num_present], remaining, duration, gpus, share, until_arrival
+        )
+        now += elapsed
+        for job in present[num_kept:num_present]:
+            jct[job] = now - submit[job]
+        num_present = num_kept
         while arrived < count and submit[arrived] <= now:
             present[num_present] = arrived
             num_present += 1
             arrived += 1
     return jct
+
+
+@njit()
+def _advance(
+    present: Ints,
+    remaining: Floats,
+    duration: Floats,
+    gpus: Floats,
+    share: float,
+    until_arrival: float,
+) -> tuple[float, int]:
+    """Let the jobs present progress until one ends or the next arrives.
+
+    The result is the time (s), and the number of unfinished jobs, which come first in ``present``.
+    """
+    until_event = until_arrival
+    for job in present:
+        rate = min(1.0, share / gpus[job])
+        until_event = min(until_event, remaining[job] / rate)
+    until_event = max(0.0, until_event)
+    kept = 0
+    for place in range(len(present)):
+        job = present[place]
+        rate = min(1.0, share / gpus[job])
+        remaining[job] -= until_event * rate
+        if remaining[job] > _ROUNDING * duration[job]:
+            present[place] = present[kept]
+            present[kept] = job
+            kept += 1
+    return until_event, kept

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hand_traces import trace
 
+from repro.base.interpreted import Interpretation
 from repro.comparison.isolated import isolated_jcts
 from repro.comparison.runs import fairness
 
@@ -31,3 +32,12 @@ def test_an_empty_cluster_waits_for_the_next_job():
 def test_rho_is_in_the_order_of_the_trace():
     jobs = trace((5, 10, 2), (0, 10, 2))
     assert fairness(jobs, np.array([30.0, 15.0]), 2).tolist() == pytest.approx([2.0, 1.0])
+
+
+def test_a_long_interpretation_ends_within_the_loop(monkeypatch):
+    monkeypatch.setenv("REPRO_PYTHON_S", "0.05")
+    at_once = trace(*((0, 100 + job, 1) for job in range(3000)))
+    columns = [at_once[name].to_numpy(float) for name in ("submit_time", "duration", "num_gpus")]
+    interpretation = Interpretation(isolated_jcts.py_func, None)
+    is_done, _ = interpretation.try_once((*columns, 4.0), {})
+    assert not is_done
