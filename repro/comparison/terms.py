@@ -31,7 +31,10 @@ RHO = (
     "finish-time fairness rho: JCT over the JCT in an isolated share, where each of the N jobs in "
     "the system holds min(its demand, GPUs / N) GPUs; mean and largest over the jobs"
 )
-CPU = "CPU s/job: process time of the simulation over its jobs, without compilation"
+CPU = (
+    "CPU s/job: process time of the simulation over its jobs, without compilation; loops that are "
+    "not compiled yet run as Python code, which costs more"
+)
 
 
 TRUE_DURATIONS = "true durations"
