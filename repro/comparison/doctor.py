@@ -132,7 +132,8 @@ def diagnose(
             tried,
             frame,
             are_named=policies is not None,
-            dress=f"repro trace dress {source} --out dressed.csv draws models for the jobs; repro compare does so by itself",
+            dress=f"repro trace dress {source} --out dressed.csv draws models for the jobs; "
+            "repro compare does so by itself",
         )
     findings += _on_file(facts)
     return Diagnosis(facts, _ordered(findings), queue_of(frame, machines.num_gpus), tried)

@@ -58,9 +58,9 @@ def test_refusals_are_errors_of_named_policies_only():
     (named,) = found(diagnose(frame, "2x4", ["srtf", "muri-s", "muri-l"]), "refused")
     assert (named.level, named.count) == ("error", 2)
     assert named.what.startswith("muri-s, muri-l cannot run: no column")
-    assert (
-        named.advice
-        == "repro trace dress FILE --out dressed.csv draws models for the jobs; repro compare does so by itself"
+    assert named.advice == (
+        "repro trace dress FILE --out dressed.csv draws models for the jobs; repro compare does so "
+        "by itself"
     )
     results = {
         "srtf": Trial("", (), "", (), types_alike=False),
