@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from repro.base.release import VERSION
 from repro.batch.check import StoredFigure
 from repro.figures.data import PUBLIC
+from repro.figures.notebook import accepted_by
 
 
 def commands(figures: Sequence[StoredFigure]) -> str:
@@ -27,14 +28,21 @@ def commands(figures: Sequence[StoredFigure]) -> str:
     ]
     if public_names:
         lines.append(f".venv/bin/repro trace fetch {shlex.join(public_names)}")
-    batches: dict[tuple[str, int], list[str]] = {}
+    batches: dict[str, list[str]] = {}
     for figure in figures:
-        run = figure.result["profile"], figure.result["seed"]
-        batches.setdefault(run, []).append(figure.entry.id)
-    for (profile, seed), ids in batches.items():
-        options = f"--profile {profile} -p seed {seed} --out build/again"
-        lines.append(f".venv/bin/repro run {shlex.join(ids)} {options}")
+        batches.setdefault(options(figure), []).append(figure.entry.id)
+    for chosen, ids in batches.items():
+        lines.append(f".venv/bin/repro run {shlex.join(ids)} {chosen} --out build/again")
     ids = [figure.entry.id for figure in figures]
     compared = '--out build/again --against "$crate/figures"'
     lines.append(f".venv/bin/repro check {shlex.join(ids)} {compared}")
     return "\n".join(lines) + "\n"
+
+
+def options(figure: StoredFigure) -> str:
+    """Options of ``repro run`` that a result was made with: profile, and a seed of its own."""
+    seed = figure.result["seed"]
+    # a notebook without random draws has no seed
+    default = accepted_by(figure.entry).get("seed", seed)
+    own_seed = f" -p seed {seed}" if seed != default else ""
+    return f"--profile {figure.result['profile']}{own_seed}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from repro.base.release import VERSION
 from repro.batch.check import StoredFigure, counts, tally_line
-from repro.batch.crate.commands import commands
+from repro.batch.crate.commands import commands, options
 from repro.batch.crate.data import data_entity, licence
 from repro.batch.crate.dates import Dates
 from repro.batch.crate.graph import Graph, reference, references, slug
@@ -241,9 +241,7 @@ def _figure(
         f"#run-{slug(entry.id)}",
         "CreateAction",
         name=f"Run of {entry.id}",
-        description=(
-            f"repro run {entry.id} --profile {result['profile']} -p seed {result['seed']}: {tally}"
-        ),
+        description=f"repro run {entry.id} {options(figure)}: {tally}",
         instrument=reference(notebook),
         object=references([parameters, *data, *values]),
         result=references(files),

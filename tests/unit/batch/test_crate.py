@@ -17,6 +17,7 @@ import pytest
 from repro.base.errors import ReproError
 from repro.batch import check
 from repro.batch.crate import write_crate
+from repro.batch.crate.commands import options
 from repro.cli import main
 from repro.figures import params
 from repro.files import public
@@ -194,7 +195,17 @@ def test_commands_are_a_shell_script_that_names_every_figure(folder):
     assert checked.returncode == 0, checked.stderr
     for name in IDS:
         assert text.count(name) == 2
-    assert "trace fetch gavel-throughputs" in text and "--profile paper -p seed 0" in text
+    assert "trace fetch gavel-throughputs" in text
+    assert f"repro run {' '.join(IDS)} --profile paper --out build/again" in text
+
+
+def test_only_a_seed_of_its_own_is_passed_to_a_notebook():
+    (figure,) = stored(IDS[0])
+    assert options(figure) == "--profile paper"
+    seeded = check.StoredFigure(figure.entry, figure.folder, {**figure.result, "seed": 7})
+    assert options(seeded) == "--profile paper -p seed 7"
+    # a notebook without random draws takes no seed
+    assert all("seed" not in options(each) for each in stored("gavel/fig04_colocation"))
 
 
 def test_the_library_reads_the_crate_again(folder):
