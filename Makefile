@@ -14,7 +14,7 @@ BYTECODE := @$(VENV)/bin/python -m compileall -qq -j 0 -x "/tests?/" $(VENV)/lib
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
 	$(if $(LOCK),-c $(LOCK),--upgrade --upgrade-strategy eager)
 
-.PHONY: figures test check nightly paper lab lab-filter bench peers lint architecture speed status accuracy crossing sheet clean help FORCE
+.PHONY: figures test check nightly paper lab lab-filter bench peers lint architecture speed status metadata accuracy crossing sheet clean help FORCE
 
 help:
 	@echo "make figures  every figure and table, quick profile, gallery under build/figures"
@@ -29,6 +29,7 @@ help:
 	@echo "make peers    speed of other simulators on the same jobs; PEERS=folder of checkouts"
 	@echo "make speed    write the tables of docs/speed.md from the last make bench and make peers"
 	@echo "make status   write README's summary and docs/status.md from the committed results"
+	@echo "make metadata write CITATION.cff, codemeta.json and .zenodo.json"
 	@echo "make accuracy run the cases that compare each policy with its paper's simulator; write the docs' tables"
 	@echo "make crossing run every policy on a trace of every paper; write docs/crossing.md"
 	@echo "make sheet    contact sheets of all pictures, before and now, in build/sheet"
@@ -78,6 +79,9 @@ speed: $(TEST)
 
 status: $(TEST)
 	$(BIN)/python docs/status.py
+
+metadata: $(TEST)
+	$(BIN)/python docs/metadata.py
 
 accuracy: $(TEST)
 	JOBS=$(JOBS) $(BIN)/python docs/accuracy.py
@@ -129,7 +133,7 @@ $(VENV)/.core: $(VENV)/.lock $(LOCK) pyproject.toml
 
 $(VENV)/.test: $(VENV)/.core course/pyproject.toml
 	@echo "installing the course and the test tools into $(VENV) (once)"
-	$(PIP) -e ".[test]" -e ./course
+	$(PIP) -e ".[test,crate]" -e ./course
 	$(BYTECODE)
 	@touch $@
 

@@ -29,6 +29,7 @@ MODULES = {
     "estimate": ("sklearn", "river", "threadpoolctl"),
     "dask": ("distributed",),
     "ecos": ("ecos",),
+    "crate": ("rocrate",),
 }
 
 

@@ -100,6 +100,10 @@ class Commands(LazyGroup):
             "figures:report",
             "Write the gallery page next to the last results and print its path.",
         ),
+        "crate": (
+            "crate:crate",
+            "Write results as a research object (Workflow Run RO-Crate) for an archive.",
+        ),
         "simulate": (
             "simulate:simulate_trace",
             "Simulate a trace on a cluster under a policy and print the headline numbers.",

@@ -66,7 +66,7 @@ def test_all_is_every_extra_with_wheels_and_the_course_takes_a_part_of_it():
     project = pyproject()["project"]
     extras = project["optional-dependencies"]
     assert extras["all"] == [f"{project['name']}[{','.join(IN_ALL)}]"]
-    assert extras.keys() - set(IN_ALL) == {"all", "course", "ecos", "test"}
+    assert extras.keys() - set(IN_ALL) == {"all", "course", "crate", "ecos", "test"}
     (students,) = map(Requirement, extras["course"])
     assert students.name == project["name"] and students.extras <= set(IN_ALL)
 
@@ -118,7 +118,7 @@ def test_the_lock_pins_every_dependency_within_its_bounds(python, platform):
     pins = locked(python, platform)
     for pin in pins.values():
         assert pin.url is None and re.fullmatch(r"==[0-9.]+", str(pin.specifier)), pin
-    wanted = {canonicalize_name(r.name): r for r in asked(*IN_ALL, "ecos", "test")}
+    wanted = {canonicalize_name(r.name): r for r in asked(*IN_ALL, "ecos", "test", "crate")}
     if python == "3.13":
         assert "ecos" not in pins, "no wheel of it: the Makefile tries, and says so"
         del wanted["ecos"]

@@ -591,6 +591,7 @@ NAMES = (
     "run",
     "check",
     "report",
+    "crate",
     "simulate",
     "compare",
     "place",
