@@ -1,8 +1,8 @@
 """Measure the experiments of ARTIFACT.md and write artifact_costs.csv: `make artifact-costs`.
 
 ``python docs/artifact_costs.py gavel/fig08_las_single`` measures some figures and keeps the other
-rows. Each run begins without cached simulations; the cache lies in ``build/artifact``. A first run
-at the quick profile, which does not count, compiles the loops.
+rows. A first run at the quick profile, which does not count, compiles the loops. Each measured
+batch then begins without cached simulations. The cache lies in ``build/artifact``.
 """
 
 from __future__ import annotations
@@ -45,29 +45,35 @@ def figures() -> list[str]:
     return list(dict.fromkeys(row["figure"] for row in read(CLAIMS)))
 
 
-def measure(figure: str, profile: str) -> dict[str, str]:
-    """Run a figure without cached simulations; CPU time (s) and largest memory (MB)."""
+def measure(names: list[str], profile: str) -> Rows:
+    """Run figures without cached simulations; CPU time (s) of each, memory (MB) of the batch."""
     shutil.rmtree(CACHE / "simulations", ignore_errors=True)
-    memory_mb = run(figure, profile) / 1e6
-    result = json.loads((BUILD / profile / figure / "result.json").read_text(encoding="utf-8"))
-    return {
-        "figure": figure,
-        "profile": profile,
-        "cpu_s": f"{result['cpu_s']:.1f}",
-        "memory_mb": f"{memory_mb:.0f}",
-    }
+    memory_mb = run(names, profile) / 1e6
+    rows = []
+    for name in names:
+        path = BUILD / profile / name / "result.json"
+        cpu_s = json.loads(path.read_text(encoding="utf-8"))["cpu_s"]
+        rows.append(
+            {
+                "figure": name,
+                "profile": profile,
+                "cpu_s": f"{cpu_s:.1f}",
+                "memory_mb": f"{memory_mb:.0f}",
+            }
+        )
+    return rows
 
 
-def run(figure: str, profile: str) -> int:
-    """Run a figure; largest memory (bytes) of all its processes together."""
+def run(names: list[str], profile: str) -> int:
+    """Run figures, one at a time; largest memory (bytes) of all processes together."""
     options = ["--profile", profile, "-j", "1", "--force", "--out", str(BUILD / profile)]
-    process = repro("run", figure, *options)
+    process = repro("run", *names, *options)
     largest_bytes = 0
     while process.poll() is None:
         largest_bytes = max(largest_bytes, _memory_bytes(process.pid))
         time.sleep(_INTERVAL_S)
     if process.returncode:
-        raise SystemExit(f"{figure} at profile {profile} failed")
+        raise SystemExit(f"the experiments failed at profile {profile}")
     return largest_bytes
 
 
@@ -103,10 +109,11 @@ def main() -> int:
     if repro("trace", "fetch", "--all").wait():
         return 1
     rows = {(row["figure"], row["profile"]): row for row in read(COSTS)} if COSTS.exists() else {}
-    for figure in sys.argv[1:] or figures():
-        run(figure, "quick")
-        for profile in PROFILES:
-            rows[figure, profile] = measure(figure, profile)
+    names = sys.argv[1:] or figures()
+    run(names, "quick")
+    for profile in PROFILES:
+        for row in measure(names, profile):
+            rows[row["figure"], profile] = row
     known = [(figure, profile) for figure in figures() for profile in PROFILES]
     write(rows[key] for key in known if key in rows)
     return 0
