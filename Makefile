@@ -14,10 +14,12 @@ BYTECODE := @$(VENV)/bin/python -m compileall -qq -j 0 -x "/tests?/" $(VENV)/lib
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
 	$(if $(LOCK),-c $(LOCK),--upgrade --upgrade-strategy eager)
 
-.PHONY: figures test check nightly paper lab lab-filter bench peers lint architecture speed status metadata accuracy crossing sheet clean help FORCE
+.PHONY: figures venv test check nightly paper lab lab-filter bench peers lint architecture speed status metadata accuracy \
+	crossing artifact artifact-costs sheet clean help FORCE
 
 help:
 	@echo "make figures  every figure and table, quick profile, gallery under build/figures"
+	@echo "make venv     install into .venv and run nothing"
 	@echo "make test     the test suite"
 	@echo "make check    lint and the quick unit tests, for people at work"
 	@echo "make nightly  the test suite with what takes longest"
@@ -32,6 +34,8 @@ help:
 	@echo "make metadata write CITATION.cff, codemeta.json and .zenodo.json"
 	@echo "make accuracy run the cases that compare each policy with its paper's simulator; write the docs' tables"
 	@echo "make crossing run every policy on a trace of every paper; write docs/crossing.md"
+	@echo "make artifact write the tables of ARTIFACT.md from the committed results"
+	@echo "make artifact-costs  run the experiments of ARTIFACT.md and write docs/artifact_costs.csv"
 	@echo "make sheet    contact sheets of all pictures, before and now, in build/sheet"
 	@echo "make clean    remove .venv, build and caches inside the checkout"
 	@echo "LOCK=         after any of them: the newest versions, not those of constraints.txt"
@@ -39,6 +43,8 @@ help:
 
 figures: $(CORE)
 	$(BIN)/repro run --all --profile quick -j $(JOBS)
+
+venv: $(CORE)
 
 paper: $(CORE)
 	$(BIN)/repro run --all --profile paper -j $(JOBS) --out figures
@@ -88,6 +94,12 @@ accuracy: $(TEST)
 
 crossing: $(TEST)
 	$(BIN)/python docs/crossing.py
+
+artifact: $(TEST)
+	$(BIN)/python docs/artifact.py
+
+artifact-costs: $(TEST)
+	$(BIN)/python docs/artifact_costs.py
 
 # BEFORE= another commit to compare with; this one has the pictures of the first review
 BEFORE ?= 4e0f6002164d1503de72a9bfbc64cd1bd9bd7782
