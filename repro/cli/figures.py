@@ -1,6 +1,7 @@
 """``repro list``, ``check`` and ``report``: the figures, and the verdicts of their results."""
 
 import json
+import os
 import webbrowser
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -12,6 +13,8 @@ import typer
 from repro.base import paths
 from repro.base.errors import ParamError, ReproError
 from repro.batch import check, compare_results, reference
+from repro.batch import github as github_output
+from repro.batch.junit import write_junit
 from repro.batch.report import write_report
 from repro.cli.lines import complain, say
 from repro.cli.missing_data import EXIT_MISSING_DATA, RequireData, say_missing
@@ -89,6 +92,17 @@ def check_figures(
             metavar="FILE", help="Write the values as a reference, which --against FILE reads."
         ),
     ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the verdicts as JUnit XML.")
+    ] = None,
+    github: Annotated[
+        bool,
+        typer.Option(
+            "--github",
+            help="Also print annotations for GitHub Actions, and a summary in Markdown "
+            f"(into ${github_output.ENV_SUMMARY} if that is set).",
+        ),
+    ] = False,
     variations: Annotated[
         bool, typer.Option("--variations", help="List runs with other parameters instead.")
     ] = False,
@@ -99,6 +113,8 @@ def check_figures(
     --against, exit 1 also if a point left its tolerance, a verdict got worse, or no figure could
     be compared.
     """
+    if as_json and github:
+        raise ParamError("--json prints one document, --github prints lines; give one of them")
     entries = params.select(ids or [], params.discover(), paper=paper)
     if variations:
         _list_variations(entries, out)
@@ -143,6 +159,10 @@ def check_figures(
             typer.echo(f"against {against}: {compare_results.totals(changes)}")
         if save is not None:
             typer.echo(f"reference of {figures_saved} figures: {save}")
+    if junit is not None:
+        write_junit(junit, results, changes)
+    if github:
+        _print_for_github(results, changes, against)
     for error in errors.values():
         complain(str(error))
     is_worse = any(change.worse for change in changes)
@@ -152,6 +172,23 @@ def check_figures(
         raise typer.Exit(1)
     if require_data and check.missing_data(results)[0]:
         raise typer.Exit(EXIT_MISSING_DATA)
+
+
+def _print_for_github(
+    results: Sequence[check.StoredFigure],
+    changes: Sequence[compare_results.Change],
+    against: Path | None,
+) -> None:
+    """Print annotations; append the summary to the step's file, or print it."""
+    for line in github_output.annotations(results, changes):
+        say(line)
+    summary = github_output.summary(results, changes, str(against or ""))
+    path = os.environ.get(github_output.ENV_SUMMARY)
+    if path:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(summary)
+    else:
+        say(summary)
 
 
 def _list_variations(entries: Sequence[params.FigureEntry], out: Path | None) -> None:
