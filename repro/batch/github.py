@@ -15,7 +15,7 @@ ENV_SUMMARY = "GITHUB_STEP_SUMMARY"
 _MOST_ROWS = 200
 
 
-def annotations(figures: Sequence[StoredFigure], changes: Sequence[Change] = ()) -> list[str]:
+def annotation_lines(figures: Sequence[StoredFigure], changes: Sequence[Change] = ()) -> list[str]:
     """Workflow commands, at most an error and a warning per figure, at its parameter file.
 
     An error is what lets ``repro check`` exit 1. A warning lists points and claims that moved in a

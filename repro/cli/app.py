@@ -100,6 +100,10 @@ class Commands(LazyGroup):
             "figures:report",
             "Write the gallery page next to the last results and print its path.",
         ),
+        "schema": (
+            "schemas:schema",
+            "Print the JSON schema of a document that repro writes, or list the documents.",
+        ),
         "simulate": (
             "simulate:simulate_trace",
             "Simulate a trace on a cluster under a policy and print the headline numbers.",

@@ -180,7 +180,7 @@ def _print_for_github(
     against: Path | None,
 ) -> None:
     """Print annotations; append the summary to the step's file, or print it."""
-    for line in github_output.annotations(results, changes):
+    for line in github_output.annotation_lines(results, changes):
         say(line)
     summary = github_output.summary(results, changes, str(against or ""))
     path = os.environ.get(github_output.ENV_SUMMARY)
