@@ -101,7 +101,7 @@ class Commands(LazyGroup):
             "Write the gallery page next to the last results and print its path.",
         ),
         "schema": (
-            "schemas:schema",
+            "schema:schema",
             "Print the JSON schema of a document that repro writes, or list the documents.",
         ),
         "simulate": (

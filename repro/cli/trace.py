@@ -103,17 +103,19 @@ def fetch_files(
     for name in names or []:
         # also with --optional an unknown name is an error
         public.entry(name)
-    missing = 0
+    missing = []
     for name in names or list(public.entries()):
         try:
             typer.echo(f"{name}  {public.fetch(name)}")
         except DataMissingError as error:
             if not optional:
                 raise
-            missing += 1
+            missing.append(name)
             complain(str(error))
     if missing:
-        complain(f"{missing} public files are missing; figures use stand-ins for them")
+        number = "1 public file is" if len(missing) == 1 else f"{len(missing)} public files are"
+        pronoun = "it" if len(missing) == 1 else "them"
+        complain(f"{number} missing; figures use stand-ins for {pronoun}")
 
 
 def info(

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from repro.cli import app
 from repro.cli.app import ClusterCommands, Commands, TraceCommands
-from repro.cli.schemas import FOLDER
+from repro.cli.schema import FOLDER
 
 ROOT = Path(__file__).resolve().parents[3]
 RESULTS = sorted(ROOT.glob("figures/*/*/result.json"))

@@ -1,14 +1,14 @@
 """``repro schema``: JSON schemas of result.json and of every ``--json`` output."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from repro.base import paths
 from repro.base.errors import refuse_unknown
 
 #: Folder of the schemas, a file per document.
-FOLDER = paths.PACKAGE / "schemas"
+FOLDER = Path(__file__).parent / "schemas"
 
 
 def schema(
