@@ -63,6 +63,12 @@ def test_equal_results_pass_and_what_moved_or_got_worse_is_named(root, capsys):
     assert app.main(words(root, "--against", str(path))) == 1
     assert "gavel/tab03_x  worse: point left its tolerance: las at 1" in capsys.readouterr().out
 
+    gallery = ["report", "--out", str(root / "figures"), "--against", str(path)]
+    assert app.main(gallery) == 0
+    page = (root / "figures/index.html").read_text()
+    assert "Compared with the other results: worse: point left its tolerance" in page
+    capsys.readouterr()
+
     put(root, record(*SERIES[1], verdict="missed"))
     assert app.main(words(root, "--against", str(path))) == 1
     assert "gavel/tab03_x  worse: claim gain is missed, was reproduced" in capsys.readouterr().out

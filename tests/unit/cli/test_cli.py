@@ -591,6 +591,7 @@ NAMES = (
     "run",
     "check",
     "report",
+    "schema",
     "simulate",
     "compare",
     "place",
