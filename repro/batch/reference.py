@@ -238,11 +238,14 @@ def _record(figure: StoredFigure, *, is_timed: bool) -> dict[str, Any]:
         claims[row["id"]] = {"verdict": row["verdict"]}
         # the value of a claim about points follows from them
         if not is_timed and "series" not in row and row["id"] not in with_points:
-            claims[row["id"]]["ours"] = _rounded(row["ours"])
+            if row["ours"] is not None:
+                claims[row["id"]]["ours"] = _rounded(row["ours"])
     if claims:
         record["claims"] = {name: claims[name] for name in sorted(claims)}
     curves: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for point in [] if is_timed else result["points"]:
+    # a point without a value says nothing that the verdict of its claim does not say
+    with_value = [point for point in result["points"] if point["ours"] is not None]
+    for point in [] if is_timed else with_value:
         names = ("series", "quantity", "rules")
         facts = {name: point[name] for name in names}
         curve = curves.setdefault(tuple(facts.values()), {**facts, "x": [], "ours": []})
