@@ -237,9 +237,9 @@ def _record(figure: StoredFigure, *, is_timed: bool) -> dict[str, Any]:
     for row in result["claims"]:
         claims[row["id"]] = {"verdict": row["verdict"]}
         # the value of a claim about points follows from them
-        if not is_timed and "series" not in row and row["id"] not in with_points:
-            if row["ours"] is not None:
-                claims[row["id"]]["ours"] = _rounded(row["ours"])
+        follows = "series" in row or row["id"] in with_points
+        if not is_timed and not follows and row["ours"] is not None:
+            claims[row["id"]]["ours"] = _rounded(row["ours"])
     if claims:
         record["claims"] = {name: claims[name] for name in sorted(claims)}
     curves: dict[tuple[str, str, str], dict[str, Any]] = {}
