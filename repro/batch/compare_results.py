@@ -6,12 +6,29 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from repro.batch.check import StoredFigure
-from repro.figures.claims import OUTCOMES
+from repro.figures.claims import OUTCOMES, Claim
 from repro.figures.params import FigureEntry, FigureSpec
-from repro.figures.tolerance import Accept, is_number, show, within
+from repro.figures.points import Point
+from repro.figures.tolerance import Accept, flat, is_number, show, within
 
 #: Largest relative distance of values that count as equal; last digits differ between machines.
 _SAME = 1e-6
+
+
+@dataclass(frozen=True)
+class Same:
+    """Largest relative and absolute distance of values that count as equal."""
+
+    relative: float = _SAME
+    absolute: float = 0.0
+
+    def holds(self, new: Any, old: Any) -> bool:
+        """Whether two of our values count as equal."""
+        if is_number(new) and is_number(old) and abs(new - old) <= self.absolute:
+            return True
+        return _distance(new, old) <= self.relative
+
+
 #: Number of moved points that have a line of their own, the farthest first.
 _LISTED = 5
 
@@ -21,7 +38,8 @@ class Change:
     """Differences of a figure's two results, a line each.
 
     ``other`` is the obstacle to a comparison of the two results, or empty. The fields are keys of
-    ``repro check --against DIR --json``.
+    ``repro check --against DIR --json``. The points of claims without a series are among the
+    points; ``moved_claims`` has claims without points.
     """
 
     id: str
@@ -29,6 +47,7 @@ class Change:
     worse: list[str] = field(default_factory=list)
     better: list[str] = field(default_factory=list)
     moved: list[str] = field(default_factory=list)
+    moved_claims: list[str] = field(default_factory=list)
     #: number of points in the new result
     points: int = 0
 
@@ -45,15 +64,25 @@ class Change:
         hidden = len(self.moved) - _LISTED
         if hidden > 0:
             moved.append(f"{hidden} more points moved")
-        return [*worse, *better, *moved]
+        claims = [f"moved: {line}" for line in self.moved_claims[:_LISTED]]
+        hidden_claims = len(self.moved_claims) - _LISTED
+        if hidden_claims > 0:
+            claims.append(f"{hidden_claims} more claims moved")
+        return [*worse, *better, *moved, *claims]
 
 
 def compare(
     figures: Sequence[StoredFigure],
     earlier: Sequence[StoredFigure],
     specs: Mapping[FigureEntry, FigureSpec],
+    same: Same | None = None,
 ) -> list[Change]:
-    """Compare each figure's result with the result of the same figure in ``earlier``."""
+    """Compare each figure's result with the result of the same figure in ``earlier``.
+
+    A figure that measures computing time is compared by its verdicts alone. ``same`` says which
+    values count as equal.
+    """
+    same = same or Same()
     before = {figure.entry: figure.result for figure in earlier if figure.result}
     changes = []
     for figure in figures:
@@ -61,8 +90,12 @@ def compare(
         old = before.get(figure.entry)
         change.other = _obstacle(figure.result, old)
         if change.is_compared and old:
-            _compare_claims(change, figure.result, old)
-            _compare_points(change, figure.result, old, specs.get(figure.entry))
+            spec = specs.get(figure.entry)
+            is_timed = (spec is not None and spec.timed) or bool(old.get("timed"))
+            _compare_verdicts(change, figure.result, old, is_timed=is_timed)
+            if not is_timed:
+                _compare_points(change, figure.result, old, spec, same)
+                _compare_claims(change, figure.result, old, same)
         changes.append(change)
     return changes
 
@@ -75,10 +108,27 @@ def totals(changes: Sequence[Change]) -> str:
     better = sum(len(change.better) for change in compared)
     points = sum(change.points for change in compared)
     text = f"{moved} of {points} points moved; {worse} worse, {better} better"
+    claims = sum(len(change.moved_claims) for change in compared)
+    if claims:
+        text += f"; {claims} claim{'s' * (claims > 1)} without points moved"
     not_compared = len(changes) - len(compared)
     if not_compared:
         text += f"; {not_compared} figure{'s' * (not_compared > 1)} not compared"
     return text
+
+
+def not_compared_lines(changes: Sequence[Change]) -> list[str]:
+    """Lines of the reasons why figures were not compared, with the figures."""
+    by_reason: dict[str, list[str]] = {}
+    for change in changes:
+        if not change.is_compared:
+            by_reason.setdefault(change.other, []).append(change.id)
+    lines = []
+    for reason, ids in by_reason.items():
+        hidden = len(ids) - _LISTED
+        further = f" and {hidden} more" if hidden > 0 else ""
+        lines.append(f"not compared, {reason}: {', '.join(ids[:_LISTED])}{further}")
+    return lines
 
 
 def _obstacle(new: Mapping[str, Any], old: Mapping[str, Any] | None) -> str:
@@ -95,8 +145,14 @@ def _obstacle(new: Mapping[str, Any], old: Mapping[str, Any] | None) -> str:
     return "other data" if new["stand_in"] != old["stand_in"] else ""
 
 
-def _compare_claims(change: Change, new: Mapping[str, Any], old: Mapping[str, Any]) -> None:
-    """Note changed verdicts and missing claims."""
+def _compare_verdicts(
+    change: Change, new: Mapping[str, Any], old: Mapping[str, Any], *, is_timed: bool
+) -> None:
+    """Note changed verdicts and missing claims.
+
+    A measured time depends on the machine. A recorded deviation says so, and then the verdict of
+    the claim may change without getting worse.
+    """
     new_rows = {row["id"]: row for row in new["claims"]}
     for old_row in old["claims"]:
         new_row = new_rows.get(old_row["id"])
@@ -105,14 +161,41 @@ def _compare_claims(change: Change, new: Mapping[str, Any], old: Mapping[str, An
         if new_rank != old_rank:
             verdict = new_row["verdict"] if new_row else "gone"
             line = f"claim {old_row['id']} is {verdict}, was {old_row['verdict']}"
-            (change.worse if new_rank > old_rank else change.better).append(line)
+            if is_timed and new_row and new_row.get("deviation"):
+                change.moved_claims.append(f"{line}; a measured time")
+            else:
+                (change.worse if new_rank > old_rank else change.better).append(line)
+
+
+def _compare_claims(
+    change: Change, new: Mapping[str, Any], old: Mapping[str, Any], same: Same
+) -> None:
+    """Note claims without points whose values moved."""
+    old_rows = {row["id"]: row for row in old["claims"]}
+    with_points = {point["series"] for point in new["points"]}
+    for row in new["claims"]:
+        old_row = old_rows.get(row["id"])
+        if old_row is None or "series" in row or row["id"] in with_points:
+            continue
+        values = list(flat(row["ours"]))
+        old_values = list(flat(old_row["ours"]))
+        has_moved = len(values) != len(old_values) or not all(
+            same.holds(*pair) for pair in zip(values, old_values, strict=True)
+        )
+        if has_moved:
+            line = f"claim {row['id']}: {show(row['ours'])}, was {show(old_row['ours'])}"
+            change.moved_claims.append(f"{line}, published {show(row['published'])}")
 
 
 def _compare_points(
-    change: Change, new: Mapping[str, Any], old: Mapping[str, Any], spec: FigureSpec | None
+    change: Change,
+    new: Mapping[str, Any],
+    old: Mapping[str, Any],
+    spec: FigureSpec | None,
+    same: Same,
 ) -> None:
     """Note points that moved, and points that left or met the tolerance of their claim."""
-    accepts = {claim.series or claim.id: claim.accept for claim in spec.claims} if spec else {}
+    claims = spec.claims if spec else []
     new_points = _by_key(new)
     moved = list[tuple[float, str]]()
     change.points = len(new_points)
@@ -124,15 +207,15 @@ def _compare_points(
         if new_point is None:
             change.worse.append(f"point {name} is gone")
             continue
-        distance = _distance(new_point["ours"], old_point["ours"])
-        if distance <= _SAME:
+        if same.holds(new_point["ours"], old_point["ours"]):
             continue
         line = f"{name}: {show(new_point['ours'])}, was {show(old_point['ours'])}"
-        line += f", published {show(old_point['published'])} {old_point['unit']}".rstrip()
-        moved.append((distance, line))
-        accept = accepts.get(old_point["series"])
-        is_within = _fits(accept, new_point)
-        was_within = _fits(accept, old_point)
+        line += f", published {show(new_point['published'])} {new_point['unit']}".rstrip()
+        moved.append((_distance(new_point["ours"], old_point["ours"]), line))
+        accepts = _accepts(claims, new_point)
+        is_within = _fits(accepts, new_point)
+        # a reference has no published values
+        was_within = _fits(accepts, {**new_point, "ours": old_point["ours"]})
         if is_within is not None and is_within != was_within:
             word = "came into" if is_within else "left"
             text = f"point {word} its tolerance: {line}"
@@ -161,11 +244,20 @@ def _distance(new: Any, old: Any) -> float:
     return float(abs(new - old) / max(abs(new), abs(old), 1e-300))
 
 
-def _fits(accept: Accept | None, point: Mapping[str, Any]) -> bool | None:
-    """Whether a point is within its claim's tolerance.
+def _accepts(claims: Sequence[Claim], row: Mapping[str, Any]) -> list[Accept]:
+    """Tolerances of the claims that judge a point, without lists of bounds."""
+    point = Point.model_construct(**row)
+    judging = [
+        claim
+        for claim in claims
+        if (claim.id == row["series"] if claim.series is None else claim.judges(point))
+    ]
+    accepts = [claim.accept for claim in judging if claim.accept is not None]
+    return [accept for accept in accepts if accept.bound_count() is None]
 
-    None: the claim has no tolerance, or a list of bounds.
-    """
-    if accept is None or accept.bound_count() is not None:
+
+def _fits(accepts: Sequence[Accept], point: Mapping[str, Any]) -> bool | None:
+    """Whether a point is within all tolerances; None without any."""
+    if not accepts:
         return None
-    return within(accept, point["published"], point["ours"])
+    return all(within(accept, point["published"], point["ours"]) for accept in accepts)

@@ -104,6 +104,10 @@ class Commands(LazyGroup):
             "crate:crate",
             "Write results as a research object (Workflow Run RO-Crate) for an archive.",
         ),
+        "schema": (
+            "schema:schema",
+            "Print the JSON schema of a document that repro writes, or list the documents.",
+        ),
         "simulate": (
             "simulate:simulate_trace",
             "Simulate a trace on a cluster under a policy and print the headline numbers.",

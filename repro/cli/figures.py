@@ -1,6 +1,7 @@
 """``repro list``, ``check`` and ``report``: the figures, and the verdicts of their results."""
 
 import json
+import os
 import webbrowser
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -11,7 +12,9 @@ import typer
 
 from repro.base import paths
 from repro.base.errors import ParamError, ReproError
-from repro.batch import check, compare_results
+from repro.batch import check, compare_results, reference
+from repro.batch import github as github_output
+from repro.batch.junit import write_junit
 from repro.batch.report import write_report
 from repro.cli.lines import complain, say
 from repro.cli.missing_data import EXIT_MISSING_DATA, RequireData, say_missing
@@ -36,8 +39,9 @@ Against = Annotated[
     Path | None,
     typer.Option(
         "--against",
-        metavar="DIR",
-        help="Folder of other results to compare with, such as figures/.",
+        metavar="DIR|FILE",
+        help="Other results to compare with: a folder such as figures/, or a reference such as "
+        "figures/quick.json.",
     ),
 ]
 
@@ -82,6 +86,23 @@ def check_figures(
     against: Against = None,
     as_json: Json = False,
     require_data: RequireData = False,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the values as a reference, which --against FILE reads."
+        ),
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the verdicts as JUnit XML.")
+    ] = None,
+    github: Annotated[
+        bool,
+        typer.Option(
+            "--github",
+            help="Also print annotations for GitHub Actions, and a summary in Markdown "
+            f"(into ${github_output.ENV_SUMMARY} if that is set).",
+        ),
+    ] = False,
     variations: Annotated[
         bool, typer.Option("--variations", help="List runs with other parameters instead.")
     ] = False,
@@ -89,8 +110,11 @@ def check_figures(
     """Print the verdicts of the last results; exit 1 on a miss without a recorded deviation.
 
     Exit 1 also on a failed or damaged figure, and on a parameter file that cannot be read. With
-    --against, exit 1 also if a point left its tolerance or a verdict got worse.
+    --against, exit 1 also if a point left its tolerance, a verdict got worse, or no figure could
+    be compared.
     """
+    if as_json and github:
+        raise ParamError("--json prints one document, --github prints lines; give one of them")
     entries = params.select(ids or [], params.discover(), paper=paper)
     if variations:
         _list_variations(entries, out)
@@ -105,6 +129,9 @@ def check_figures(
         names = ", ".join(without_result)
         raise ReproError(f"no result of {names} in {folder}; `repro run` makes it")
     changes = _changes(entries, folder, results, against)
+    if save is not None:
+        known = {entry.id for entry in params.discover()}
+        figures_saved = reference.save(save, results, specs, known)
     if as_json:
         document = check.as_json(folder, results)
         if against:
@@ -127,13 +154,41 @@ def check_figures(
             for line in change.lines():
                 say(f"{change.id}  {line}")
         if against:
+            for line in compare_results.not_compared_lines(changes):
+                say(line)
             typer.echo(f"against {against}: {compare_results.totals(changes)}")
+        if save is not None:
+            typer.echo(f"reference of {figures_saved} figures: {save}")
+    if junit is not None:
+        write_junit(junit, results, changes)
+    if github:
+        _print_for_github(results, changes, against)
     for error in errors.values():
         complain(str(error))
-    if errors or not check.is_fine(results) or any(change.worse for change in changes):
+    is_worse = any(change.worse for change in changes)
+    # a comparison of nothing must not pass
+    compares_nothing = bool(changes) and not any(change.is_compared for change in changes)
+    if errors or not check.is_fine(results) or is_worse or compares_nothing:
         raise typer.Exit(1)
     if require_data and check.missing_data(results)[0]:
         raise typer.Exit(EXIT_MISSING_DATA)
+
+
+def _print_for_github(
+    results: Sequence[check.StoredFigure],
+    changes: Sequence[compare_results.Change],
+    against: Path | None,
+) -> None:
+    """Print annotations; append the summary to the step's file, or print it."""
+    for line in github_output.annotation_lines(results, changes):
+        say(line)
+    summary = github_output.summary(results, changes, str(against or ""))
+    path = os.environ.get(github_output.ENV_SUMMARY)
+    if path:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(summary)
+    else:
+        say(summary)
 
 
 def _list_variations(entries: Sequence[params.FigureEntry], out: Path | None) -> None:
@@ -173,14 +228,23 @@ def _changes(
     results: Sequence[check.StoredFigure],
     against: Path | None,
 ) -> list[compare_results.Change]:
-    """Compare results with those in the folder ``against``; empty without it."""
+    """Compare results with those in a folder or a reference; empty without ``against``."""
     if against is None:
         return []
     if against.resolve() == folder.resolve():
         raise ParamError(
             f"--against {against}: this is the folder of the results themselves; give another one"
         )
-    earlier = check.stored(entries, against)
+    same = compare_results.Same()
+    if against.is_file():
+        values = reference.Reference(against)
+        earlier = values.like(results)
+        same = compare_results.Same(values.relative, values.absolute)
+    else:
+        earlier = check.stored(entries, against)
     if not any(stored.result for stored in earlier):
-        raise ReproError(f"--against {against}: no results there; give a folder with results")
-    return compare_results.compare(results, earlier, params.loaded(entries)[0])
+        raise ReproError(
+            f"--against {against}: no results there; give a folder with results, or a reference "
+            "of these figures"
+        )
+    return compare_results.compare(results, earlier, params.loaded(entries)[0], same)

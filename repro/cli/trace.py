@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from repro.base.errors import ParamError
+from repro.base.errors import DataMissingError, ParamError
 from repro.cli.lines import complain, ignored_lines, say
 from repro.cli.settings import DropOption, MapOption, UnitOption, column_options
 from repro.files import public
@@ -92,12 +92,30 @@ def fetch_files(
         list[str] | None, typer.Argument(help="Names from `repro trace list`.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every public file.")] = False,
+    optional: Annotated[
+        bool,
+        typer.Option("--optional", help="Go on without files that cannot be fetched; exit 0."),
+    ] = False,
 ) -> None:
     """Fetch public files, verify their checksums and print their paths."""
     if bool(names) == everything:
         raise ParamError("repro trace fetch takes names from `repro trace list`, or --all")
+    for name in names or []:
+        # also with --optional an unknown name is an error
+        public.entry(name)
+    missing = []
     for name in names or list(public.entries()):
-        typer.echo(f"{name}  {public.fetch(name)}")
+        try:
+            typer.echo(f"{name}  {public.fetch(name)}")
+        except DataMissingError as error:
+            if not optional:
+                raise
+            missing.append(name)
+            complain(str(error))
+    if missing:
+        number = "1 public file is" if len(missing) == 1 else f"{len(missing)} public files are"
+        pronoun = "it" if len(missing) == 1 else "them"
+        complain(f"{number} missing; figures use stand-ins for {pronoun}")
 
 
 def info(

@@ -54,6 +54,8 @@ class FigureSpec(Strict):
     fitted_on: str | None = None
     #: input of all points that nobody outside can know
     unknown: Unknown | None = None
+    #: whether the figure measures computing time, so that its values differ between runs
+    timed: bool = False
     claims: list[Claim] = Field(default_factory=list)
 
     @field_validator("title", "reference", "shows")

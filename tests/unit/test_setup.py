@@ -310,19 +310,108 @@ def test_workflow_tries_the_lock_the_newest_versions_and_the_conda_environment()
         assert "github.event_name == 'schedule'" in workflow()[job]["if"]
 
 
+def action_lines() -> list[str]:
+    """Lines of the composite action that call a program of the environment."""
+    action = yaml.safe_load((ROOT / ".github/actions/repro/action.yml").read_text())
+    text = "\n".join(step.get("run", "") for step in action["runs"]["steps"])
+    called = [line.strip() for line in text.splitlines() if re.search(r"/repro\"|^make ", line)]
+    return [re.sub(r'"[^"]*/repro"', "repro", line) for line in called]
+
+
+def check_call(line: str) -> None:
+    """Check that a line calls a target of the Makefile, or a command with options that it has."""
+    program, *arguments = line.split()
+    if program == "make":
+        # the folder of the action is the checkout
+        arguments = [str(ROOT) if word == '"$PACKAGE"' else word for word in arguments]
+        done = subprocess.run(["make", "-n", *arguments], cwd=ROOT, capture_output=True)
+        assert done.returncode == 0, done.stderr
+        return
+    assert program in (".venv/bin/repro", "repro")
+    words = [word for word in arguments[:2] if re.fullmatch("[a-z]+", word)]
+    command = words[: 2 if words[0] == "trace" else 1]
+    shown = CliRunner().invoke(app.app, [*command, "--help"])
+    assert shown.exit_code == 0
+    options = [word for word in arguments if word.startswith("-")]
+    assert all(re.search(rf"(?<![\w-]){word}(?![\w-])", shown.output) for word in options)
+
+
 @needs_make
-@pytest.mark.parametrize("job", ["quick", "newest", "conda", "paper"])
+@pytest.mark.parametrize("job", ["tests", "quick", "newest", "conda"])
 def test_workflow_calls_what_there_is(job):
-    called = [line.removesuffix(" || true").split() for line in lines(job)]
+    assert lines(job)
+    for line in lines(job):
+        check_call(line)
+
+
+@needs_make
+def test_the_composite_action_calls_what_there_is():
+    called = action_lines()
+    assert [line.split()[0] for line in called] == ["make", "repro", "repro", "repro"]
+    for line in called:
+        check_call(line)
+    text = (ROOT / ".github/actions/repro/action.yml").read_text()
+    options = re.findall(r"words[+]?=\((--[a-z-]+)", text)
+    assert sorted(set(options)) == ["--against", "--all", "--paper", "--require-data"]
+    with pytest.raises(AssertionError):
+        check_call("repro check --nowhere")
+
+
+def test_no_failure_is_hidden_and_no_job_judges_what_it_has_overwritten():
+    for path in (ROOT / ".github").rglob("*.yml"):
+        text = path.read_text()
+        assert "|| true" not in text and "continue-on-error" not in text, path
+        assert "--out figures" not in text and "make paper" not in text, path
+    assert any("--against figures/quick.json" in line for line in lines("quick"))
+    (paper,) = [step for step in workflow()["paper"]["steps"] if "with" in step]
+    assert paper["uses"] == "./.github/actions/repro"
+    wanted = {"profile": "paper", "against": "figures", "require-data": "true"}
+    assert wanted.items() <= paper["with"].items()
+
+
+def test_each_paper_has_a_job_and_each_job_a_limit():
+    papers = workflow()["paper"]["strategy"]["matrix"]["paper"]
+    assert papers == sorted(path.name for path in (ROOT / "params").iterdir() if path.is_dir())
+    assert all("timeout-minutes" in job for job in workflow().values())
+
+
+def test_the_inputs_of_the_action_are_those_that_jobs_pass():
+    action = yaml.safe_load((ROOT / ".github/actions/repro/action.yml").read_text())
+    passed = {
+        name
+        for job in workflow().values()
+        for step in job["steps"]
+        if step.get("uses", "").startswith("./")
+        for name in step["with"]
+    }
+    page = (ROOT / "docs/ci.md").read_text()
+    assert passed <= set(action["inputs"])
+    used = set(
+        re.findall(r"inputs\.([a-z-]+)", (ROOT / ".github/actions/repro/action.yml").read_text())
+    )
+    assert used == set(action["inputs"])
+    assert all(f"`{name}`" in page for name in action["inputs"])
+    # values of inputs reach scripts as variables, so that none of them runs as code
+    scripts = "".join(step.get("run", "") for step in action["runs"]["steps"])
+    assert "${{" not in scripts
+
+
+@needs_make
+def test_the_page_on_ci_shows_what_there_is():
+    page = (ROOT / "docs/ci.md").read_text()
+    (gitlab,) = [
+        content
+        for text in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+        for content in [yaml.safe_load(text)]
+        if "figures" in content
+    ]
+    called = [
+        line for job in gitlab.values() if isinstance(job, dict) for line in job.get("script", [])
+    ]
     assert called
-    for program, *arguments in called:
-        if program == "make":
-            done = subprocess.run(["make", "-n", *arguments], cwd=ROOT, capture_output=True)
-            assert done.returncode == 0, done.stderr
-        else:
-            assert program in (".venv/bin/repro", "repro")
-            words = [a for a in arguments[:2] if re.fullmatch("[a-z]+", a)]
-            command = words[: 2 if words[0] == "trace" else 1]
-            shown = CliRunner().invoke(app.app, [*command, "--help"])
-            assert shown.exit_code == 0
-            assert all(a in shown.output for a in arguments if a.startswith("--"))
+    for line in called:
+        check_call(line)
+    for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL):
+        for line in block.splitlines():
+            if line.startswith(("make ", "repro ")):
+                check_call(line.split("#")[0])

@@ -592,6 +592,7 @@ NAMES = (
     "check",
     "report",
     "crate",
+    "schema",
     "simulate",
     "compare",
     "place",

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from repro.base.errors import DataMissingError, ParamError, TraceError
 from repro.cli.app import trace as app
+from repro.files import public
 from repro.files.table import Document
 from repro.trace.formats import FORMATS
 from repro.trace.load import load
@@ -190,6 +191,21 @@ def test_fetch(mirror, monkeypatch):
 def test_fetch_unknown():
     with pytest.raises(DataMissingError, match="did you mean 'pcs-toy'"):
         run("fetch", "pcs-to")
+
+
+def test_fetch_optional_goes_on_without_what_it_cannot_fetch(tmp_path, monkeypatch):
+    broken = public.entry("pcs-toy")
+    copy = tmp_path / "mirror" / broken.relative_path
+    copy.parent.mkdir(parents=True)
+    copy.write_text("another file")
+    monkeypatch.setenv("REPRO_TRACE_MIRROR", str(tmp_path / "mirror"))
+    with pytest.raises(DataMissingError, match="repair the mirror"):
+        run("fetch", "pcs-toy")
+    fault, count = run("fetch", "pcs-toy", "--optional").splitlines()
+    assert "repair the mirror" in fault
+    assert count == "repro: 1 public file is missing; figures use stand-ins for it"
+    with pytest.raises(DataMissingError, match="did you mean 'pcs-toy'"):
+        run("fetch", "pcs-to", "--optional")
 
 
 def test_a_trace_is_not_written_over_itself(tmp_path, monkeypatch):
