@@ -410,7 +410,7 @@ class FigureRun:
             result["fingerprint"] = self._fingerprint
         result["wall_s"] = round(time.perf_counter() - self._started, 3)
         result["cpu_s"] = round(self._meter.cpu_s(), 3)
-        self._write(files, result)
+        saved.write_files(self.folder, self._stem, files, result)
         if os.environ.get(saved.ENV_PNG):
             write_whole(self.folder / f"{self._stem}.png", render(plot, "png"))
         if shell() is not None:
@@ -420,26 +420,6 @@ class FigureRun:
         if self.variation:
             return saved.Verdicts.of_variation(self.variation, self.folder, saved.remarks(run))
         return saved.Verdicts.of(verdicts, all_points, saved.remarks(run))
-
-    def _write(self, files: Mapping[str, bytes], result: Mapping[str, Any]) -> None:
-        """Write the files of a result, unless the folder has the same result already."""
-        saved.remove_unfinished(self.folder)
-        # A PNG of an earlier run may show another picture.
-        (self.folder / f"{self._stem}.png").unlink(missing_ok=True)
-        record = self.folder / saved.RESULT
-        if saved.is_same(self.folder, self._stem, result):
-            # The time of the file tells the batch that the notebook has saved.
-            os.utime(record)
-            if "fingerprint" in result:
-                saved.confirm(self.folder, result["fingerprint"])
-            return
-        (self.folder / saved.CONFIRMED).unlink(missing_ok=True)
-        points_file = f"{self._stem}.points.csv"
-        if points_file not in files:
-            (self.folder / points_file).unlink(missing_ok=True)
-        for name, content in files.items():
-            write_whole(self.folder / name, content)
-        write_whole(record, saved.to_json(result))
 
     def _record(self, used: data.Provenance) -> None:
         """Record the provenance of a data set."""

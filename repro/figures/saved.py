@@ -404,6 +404,29 @@ def is_same(folder: Path, stem: str, result: Mapping[str, Any]) -> bool:
     return all(name in now and before[name] == now[name] for name in names)
 
 
+def write_files(
+    folder: Path, stem: str, files: Mapping[str, bytes], result: Mapping[str, Any]
+) -> None:
+    """Write the files of a result, unless the folder has the same result already."""
+    remove_unfinished(folder)
+    # A PNG of an earlier run may show another picture.
+    (folder / f"{stem}.png").unlink(missing_ok=True)
+    record = folder / RESULT
+    if is_same(folder, stem, result):
+        # The time of the file tells the batch that the notebook has saved.
+        os.utime(record)
+        if "fingerprint" in result:
+            confirm(folder, result["fingerprint"])
+        return
+    (folder / CONFIRMED).unlink(missing_ok=True)
+    points_file = f"{stem}.points.csv"
+    if points_file not in files:
+        (folder / points_file).unlink(missing_ok=True)
+    for name, content in files.items():
+        write_whole(folder / name, content)
+    write_whole(record, to_json(result))
+
+
 def confirm(folder: Path, fingerprint: str) -> None:
     """Note that a run with this fingerprint gave the result that the folder has already."""
     if read_json(folder / RESULT).get("fingerprint") != fingerprint:
