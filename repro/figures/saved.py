@@ -44,7 +44,7 @@ ENV_PNG = "REPRO_PNG"
 #: File that confirms a result: a later run with another fingerprint gave the same. Git ignores it.
 CONFIRMED = ".confirmed.json"
 #: Fields of ``result.json`` about the run that wrote it.
-_OF_THE_RUN = frozenset({"versions", "lock", "fingerprint", "wall_s", "cpu_s"})
+_OF_THE_RUN = frozenset({"versions", "lock", "fingerprint", "wall_s", "cpu_s", "rounds"})
 ERROR = "error.json"
 MAX_BYTES = 64 << 20
 #: File with the exact versions of the libraries that made the committed results.
@@ -88,6 +88,12 @@ class _Lock(_Saved):
     differs: dict[str, Annotated[list[str | None], Field(min_length=2, max_length=2)]]
 
 
+class _Round(_Saved):
+    simulations: int
+    cpu_s: float
+    longest_s: float
+
+
 class _Result(_Saved):
     id: str
     title: str
@@ -112,6 +118,9 @@ class _Result(_Saved):
     wall_s: float | None = None
     #: CPU time (s) of the run from nothing: simulations count where they ran first
     cpu_s: float | None = None
+    #: simulations of this CPU time that can run at the same time, see `repro.figures.costs.Round`;
+    #: None: not recorded
+    rounds: list[_Round] | None = None
     fingerprint: str | None = None
 
 

@@ -253,12 +253,13 @@ def run(cases: Sequence[Case], workers: int | None = None, before: int = 0) -> l
     # Equal cases have equal keys and are simulated once.
     to_run = dict(zip(keys, cases, strict=True))
     done: dict[str | int, Outcome] = {}
-    for key in to_run:
-        if isinstance(key, str) and (cached := cache.recall(key)) is not None:
-            done[key] = cached
-    to_run = {key: to_run[key] for key in _spread(to_run)}
-    with show_progress(before + len(done), before + len(to_run)) as show:
-        _run_missing(to_run, done, workers, lambda: show(before + len(done)))
+    with COSTS.round():
+        for key in to_run:
+            if isinstance(key, str) and (cached := cache.recall(key)) is not None:
+                done[key] = cached
+        to_run = {key: to_run[key] for key in _spread(to_run)}
+        with show_progress(before + len(done), before + len(to_run)) as show:
+            _run_missing(to_run, done, workers, lambda: show(before + len(done)))
     return [done[key] for key in keys]
 
 
