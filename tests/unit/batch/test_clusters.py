@@ -182,7 +182,7 @@ def test_a_killed_worker_without_shared_files_changes_no_byte(
         def has_inputs(name):
             """Whether a worker has unpacked the inputs into a cache of its own."""
             sent = tmp_path / name / "cache" / "sent"
-            return len(list(sent.glob("*/project/params"))) == 1
+            return len(list(sent.glob("[!.]*/project/params"))) == 1
 
         def candidates():
             """Workers to kill, of which each has begun what the test is about."""
