@@ -113,7 +113,8 @@ def checked_own_file(text: str) -> Path:
         If the file is outside the checkout: workers would look for it there.
     """
     root = paths.project_root()
-    path = root / Path(text).expanduser()
+    # `..` may lead out of the checkout; a link in the checkout is a file of it
+    path = Path(os.path.normpath(root / Path(text).expanduser()))
     if not path.is_relative_to(root):
         raise ParamError(f"{text}: files for dask workers lie inside {root}; copy the file there")
     return path
