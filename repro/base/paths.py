@@ -1,7 +1,10 @@
 """All folders that the package uses, and the environment variables that override them."""
 
+import contextlib
 import os
 import stat
+from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 
 from repro.base.errors import ParamError
@@ -9,17 +12,43 @@ from repro.base.errors import ParamError
 ENV_HOME = "REPRO_HOME"
 ENV_CACHE = "REPRO_CACHE_DIR"
 ENV_MIRROR = "REPRO_TRACE_MIRROR"
+#: Variable with the folder of inputs that were sent to this machine; `repro run` sets it.
+ENV_SENT = "REPRO_SENT_INPUTS"
 
 #: Folder of the package ``repro``.
 PACKAGE = Path(__file__).resolve().parent.parent
+
+#: Folder of the inputs that were sent to this machine for the work of this thread.
+_SENT: ContextVar[Path | None] = ContextVar("sent inputs", default=None)
+#: Folders below it: the sent part of the checkout, and the public files.
+SENT_PROJECT = "project"
+SENT_MIRROR = "mirror"
+
+
+@contextlib.contextmanager
+def using_sent_inputs(folder: Path) -> Iterator[None]:
+    """Take checkout, tables and public files from a folder of sent inputs, in this thread."""
+    token = _SENT.set(folder)
+    try:
+        yield
+    finally:
+        _SENT.reset(token)
+
+
+def sent_inputs() -> Path | None:
+    """Folder of the inputs that were sent to this machine; None if nothing was sent."""
+    override = os.environ.get(ENV_SENT)
+    return _SENT.get() or (Path(override) if override else None)
 
 
 def checkout() -> Path | None:
     """Project checkout: a folder with ``notebooks/`` and ``params/``; None if there is none.
 
-    ``$REPRO_HOME``, if set, must be a checkout. Without it, the nearest checkout at or above the
-    working folder is taken, or else the parent folder of the package.
+    Sent inputs come first. ``$REPRO_HOME``, if set, must be a checkout. Without it, the nearest
+    checkout at or above the working folder is taken, or else the parent folder of the package.
     """
+    if sent := _SENT.get():
+        return sent / SENT_PROJECT
     if override := os.environ.get(ENV_HOME):
         candidates = [Path(override).expanduser().resolve()]
     else:
@@ -50,9 +79,14 @@ def _no_checkout_message(folder: Path) -> str:
 
 
 def _table_folder(name: str) -> Path:
-    """Folder of tables: in an installed package next to its code, else in the checkout."""
+    """Folder of tables: in an installed package next to its code, else in the checkout.
+
+    Tables that were sent to this machine come first.
+    """
     installed = PACKAGE / "tables" / name
-    return installed if installed.is_dir() else project_root() / name
+    if sent_inputs() is None and installed.is_dir():
+        return installed
+    return project_root() / name
 
 
 def params_dir() -> Path:
@@ -125,7 +159,9 @@ def make_private_folder(folder: Path, top: Path | None = None, variable: str = E
 def mirror_dir() -> Path | None:
     """Folder ``$REPRO_TRACE_MIRROR`` with copies of public files; None if it is not set.
 
-    A file is at ``<owner>+<repo>/<path>`` below the folder.
+    Sent inputs have a mirror of their own. A file is at ``<owner>+<repo>/<path>`` below the folder.
     """
+    if sent := sent_inputs():
+        return sent / SENT_MIRROR
     override = os.environ.get(ENV_MIRROR)
     return Path(override).expanduser() if override else None

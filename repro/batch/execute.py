@@ -6,23 +6,32 @@ import itertools
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import joblib
 
-from repro.base.errors import ParamError
+from repro.base.errors import ParamError, ReproError
 from repro.base.extras import needed_for
 from repro.base.interpreted import ENV_SECONDS
-from repro.batch.kernel import execute, execute_on_worker
+from repro.batch.kernel import execute
+from repro.batch.on_worker import Returned, execute_on_worker, own_files, write_returned
 from repro.batch.task import FAILED, Outcome, StartTimes, Task, Watch
+from repro.figures import remote
+from repro.files.whole import write_whole
 
 _REPORT_EVERY_S = 10.0
 #: A batch of this many notebooks or more needs nearly all loops compiled.
 _MANY_NOTEBOOKS = 20
 #: Time for which such a batch interprets each loop before it is compiled.
 _BRIEF_S = 0.3
+#: What a notebook gives: its outcome, from another machine with the files that it wrote.
+Work = Outcome | Returned
+#: Function that starts a notebook.
+Submit = Callable[[Task], Future[Work]]
+#: Function that gives the lines on lost workers since its last call.
+News = Callable[[], list[str]]
 
 
 def run(
@@ -32,18 +41,20 @@ def run(
     backend: str = "local",
     scheduler: str | None = None,
     watch: Watch | None = None,
+    announce: Callable[[str], None] = print,
 ) -> Iterator[Outcome]:
     """Execute ``jobs`` notebooks at a time; yield each outcome as its notebook ends.
 
     With ``jobs`` None there is one notebook per CPU, on the backend ``dask`` one per thread of the
     workers. A notebook whose dask worker dies begins again on another worker. ``watch`` gets the
     running figures five times a second. Without ``watch``, lines of progress are printed.
+    ``announce`` prints a line on a lost worker.
     """
     started_at: StartTimes = {}
-    running: dict[Future[Outcome], Task] = {}
+    running: dict[Future[Work], Task] = {}
     waiting = iter(tasks)
     progress = progress_lines(tasks)
-    with _pool(jobs, backend, scheduler) as (pool, execute_task, slots):
+    with _pool(tasks, jobs, backend, scheduler) as (submit, slots, news):
         # Notebooks divide the CPUs among their simulation processes. More processes would not pay:
         # a start takes longer than most simulations, and each process compiles for itself.
         cpus = max(1, joblib.cpu_count() // max(1, min(slots, len(tasks))))
@@ -55,7 +66,9 @@ def run(
             for task in itertools.islice(waiting, slots - len(running)):
                 started_at[task] = time.monotonic()
                 limited_task = dataclasses.replace(task, cpus=cpus, python_s=python_s)
-                running[pool.submit(execute_task, limited_task)] = task
+                running[submit(limited_task)] = task
+            for line in news():
+                announce(line)
             if not running:
                 return
             if watch is not None:
@@ -68,7 +81,10 @@ def run(
                 task = running.pop(future)
                 del started_at[task]
                 try:
-                    outcome = future.result()
+                    result = future.result()
+                    outcome = (
+                        result if isinstance(result, Outcome) else write_returned(task, result)
+                    )
                 # An error of dask, or of a worker without this package, fails this figure alone.
                 except Exception as error:
                     reason = f"{type(error).__name__}: {error}".splitlines()[0]
@@ -100,28 +116,112 @@ def progress_lines(tasks: Sequence[Task], every_s: float = _REPORT_EVERY_S) -> I
 
 @contextlib.contextmanager
 def _pool(
-    jobs: int | None, backend: str, scheduler: str | None
-) -> Iterator[tuple[Executor, Callable[[Task], Outcome], int]]:
-    """Yield an executor, its function for a notebook, and the number of notebooks at a time.
+    tasks: Sequence[Task], jobs: int | None, backend: str, scheduler: str | None
+) -> Iterator[tuple[Submit, int, News]]:
+    """Yield the function that starts a notebook, the number of notebooks at a time, and the news.
 
     An interrupted batch ends at once: threads and workers end with this process.
     """
     if backend == "local":
         # Each notebook has a kernel process of its own, so threads are enough here.
         slots = jobs or os.cpu_count() or 1
-        yield ThreadPoolExecutor(slots), execute, slots
+        threads = ThreadPoolExecutor(slots)
+
+        def start(task: Task) -> Future[Work]:
+            return threads.submit(_executed_here, task)
+
+        yield start, slots, list
         return
     with needed_for("--backend dask"):
         import distributed
+    files = own_files(tasks)
     if scheduler is None:
         client = distributed.Client(n_workers=jobs, threads_per_worker=1, dashboard_address=None)
     else:
         client = _connected(distributed, scheduler)
+        _refuse_other_releases(client)
     slots = jobs or sum(client.ncores().values())
-    yield client.get_executor(pure=False), execute_on_worker, slots
+    with remote.opened(client, files) as session:
+        events = _Events(client, session, tasks)
+        client.subscribe_topic("all", events.on_cluster)
+        client.subscribe_topic(session.name, events.of_notebooks)
+        pool = client.get_executor(pure=False)
+
+        def submit(task: Task) -> Future[Work]:
+            name = session.key("notebook", task.id)
+            future: Future[Work] = pool.submit(execute_on_worker, task, session, key=name)
+            future.add_done_callback(lambda _: events.release(task))
+            return future
+
+        yield submit, slots, events.lines
     # All notebooks have ended, so a warning about a worker stopped by force would mislead.
     logging.getLogger("distributed.nanny").setLevel(logging.ERROR)
     client.close()
+
+
+def _executed_here(task: Task) -> Work:
+    """Run a notebook on this machine."""
+    return execute(task)
+
+
+class _Events:
+    """What the scheduler and the notebooks of a session report."""
+
+    def __init__(self, client: Any, session: remote.Session, tasks: Collection[Task]) -> None:
+        self._client = client
+        self._session = session
+        self._progress_files = {task.progress_file.name: task.progress_file for task in tasks}
+        self._lines: list[str] = []
+        #: outcomes of the simulations of running notebooks, by name of the progress file
+        self._held: dict[str, list[Any]] = {}
+
+    def on_cluster(self, event: tuple[float, Any]) -> None:
+        """Note a worker that was lost."""
+        message = event[1]
+        if isinstance(message, dict) and (line := remote.loss_line(self._session, message)):
+            self._lines.append(line)
+
+    def of_notebooks(self, event: tuple[float, Any]) -> None:
+        """Write the progress of a notebook, and hold the outcomes of its simulations.
+
+        If the notebook's worker is lost, the notebook begins again and finds them.
+        """
+        import distributed
+
+        message = event[1]
+        name = message.get("notebook")
+        if name not in self._progress_files:
+            return
+        if "progress" in message:
+            with contextlib.suppress(ReproError):
+                write_whole(self._progress_files[name], message["progress"].encode(), parents=False)
+        keys = message.get("hold", ())
+        futures = [distributed.Future(key, client=self._client) for key in keys]
+        self._held.setdefault(name, []).extend(futures)
+
+    def release(self, task: Task) -> None:
+        """Let the cluster forget the outcomes of a notebook that has ended."""
+        self._held.pop(task.progress_file.name, None)
+
+    def lines(self) -> list[str]:
+        """Lines on lost workers since the last call."""
+        lines = self._lines
+        self._lines = []
+        return lines
+
+
+def _refuse_other_releases(client: Any) -> None:
+    """Refuse workers with other code or libraries than this client, whose numbers may differ."""
+    here = remote.release()
+    for address, theirs in client.run(remote.release, on_error="return").items():
+        is_release = isinstance(theirs, Mapping)
+        fault = remote.release_fault(theirs, here) if is_release else f"{theirs}".splitlines()[0]
+        if fault:
+            client.close()
+            raise ParamError(
+                f"worker {address}: {fault}; install the same repro and constraints.txt there, "
+                "and start it again"
+            )
 
 
 def _connected(distributed: Any, scheduler: str) -> Any:

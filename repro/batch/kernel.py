@@ -1,8 +1,6 @@
 """Runs a notebook in its own kernel and writes its executed copy, result or error."""
 
 import contextlib
-import contextvars
-import dataclasses
 import json
 import logging
 import math
@@ -35,7 +33,7 @@ from repro.figures import variation
 from repro.figures.cache import PACKAGE
 from repro.figures.notebook import FIGURE_ID
 from repro.figures.params import FigureEntry
-from repro.figures.progress import ENV_PROGRESS, ENV_SCHEDULER
+from repro.figures.progress import ENV_PROGRESS
 from repro.figures.saved import (
     ENV_PNG,
     ERROR,
@@ -103,18 +101,6 @@ def execute(task: Task) -> Outcome:
     summary = "; ".join(verdict_counts(result.get("claims", [])))
     changed = variation.text(task.changed)
     return Outcome(task.id, DONE, wall, summary, warnings=warnings, variation=changed)
-
-
-def execute_on_worker(task: Task) -> Outcome:
-    """Run a notebook from a dask worker; its simulations may use all workers, also this one."""
-    import distributed
-
-    scheduler = str(distributed.get_worker().scheduler.address)
-    # Otherwise the worker's only thread would wait for simulations that need a thread.
-    distributed.secede()
-    # The worker's next task inherits the context of this call. A separate context keeps the event
-    # loop of this notebook out of it.
-    return contextvars.Context().run(execute, dataclasses.replace(task, scheduler=scheduler))
 
 
 @dataclass(frozen=True)
@@ -273,7 +259,7 @@ def _environment(task: Task, scratch: Path) -> dict[str, str]:
     path = [str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
         **os.environ,
-        **({ENV_SCHEDULER: task.scheduler} if task.scheduler else {}),
+        **task.variables,
         **({ENV_PNG: "1"} if task.png else {}),
         **({"LOKY_MAX_CPU_COUNT": str(task.cpus)} if task.cpus else {}),
         **({ENV_SECONDS: str(task.python_s)} if task.python_s is not None else {}),

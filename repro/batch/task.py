@@ -28,8 +28,8 @@ class Task:
     changed: Mapping[str, list[Any]] = field(default_factory=dict)
     #: whether the run writes a PNG beside the SVG
     png: bool = False
-    #: address of the dask scheduler that runs the simulations, or empty
-    scheduler: str = ""
+    #: further environment variables of the kernel
+    variables: Mapping[str, str] = field(default_factory=dict)
     #: processes for simulations without a scheduler; 0: one per CPU
     cpus: int = 0
     #: seconds for which each loop is interpreted before it is compiled; None: the default

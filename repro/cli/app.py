@@ -91,6 +91,11 @@ class Commands(LazyGroup):
             "run:run_figures",
             "Regenerate figures and tables; write the gallery page; exit 1 if a notebook failed.",
         ),
+        "plan": (
+            "plan:plan_figures",
+            "Print the critical path of figures and their time on N workers, from recorded CPU "
+            "times.",
+        ),
         "check": (
             "figures:check_figures",
             "Print the verdicts of the last results; exit 1 on a miss without a recorded "

@@ -134,8 +134,8 @@ def _run_tasks(tasks: Sequence[Task], messages: RunMessages, **options: Any) -> 
     # slow to import, and not needed if all figures are current
     from repro.batch.execute import run
 
-    with _progress(messages) as (watch, show):
-        for outcome in run(tasks, watch=watch, **options):
+    with _progress(messages) as (watch, show, announce):
+        for outcome in run(tasks, watch=watch, announce=announce, **options):
             show(outcome)
             yield outcome
 
@@ -202,15 +202,24 @@ class RunMessages:
 
 
 @contextmanager
-def _progress(messages: RunMessages) -> Iterator[tuple[Watch | None, Callable[[Outcome], None]]]:
-    """Yield the progress display of running figures (or None) and the printer of ended figures."""
+def _progress(
+    messages: RunMessages,
+) -> Iterator[tuple[Watch | None, Callable[[Outcome], None], Callable[[str], None]]]:
+    """Yield the progress display of running figures (or None), and two printers.
+
+    They print ended figures and single lines.
+    """
     if messages.done == messages.total or not sys.stdout.isatty():
 
         def plain(outcome: Outcome) -> None:
             say("\n".join(messages.outcome_lines(outcome)))
             sys.stdout.flush()
 
-        yield None, plain
+        def plain_line(line: str) -> None:
+            say(line)
+            sys.stdout.flush()
+
+        yield None, plain, plain_line
         return
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -242,10 +251,13 @@ def _progress(messages: RunMessages) -> Iterator[tuple[Watch | None, Callable[[O
                     count=f"{progress_text} simulations" if progress_text else "",
                 )
 
+        def print_line(line: str) -> None:
+            progress.console.print(visible(line), markup=False, highlight=False)
+
         def print_outcome(outcome: Outcome) -> None:
             for line in messages.outcome_lines(outcome):
-                progress.console.print(visible(line), markup=False, highlight=False)
+                print_line(line)
             count = f"{messages.done}/{messages.total}"
             progress.update(total_row, completed=messages.done, count=count)
 
-        yield watch, print_outcome
+        yield watch, print_outcome, print_line

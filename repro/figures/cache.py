@@ -30,7 +30,7 @@ PACKAGE = Path(__file__).resolve().parent.parent
 #: Packages and modules that a simulation's records depend on. They import no others of `repro`.
 SIMULATION_SOURCES = (
     *("base", "engine", "files", "model", "perf", "placement", "policies", "solve", "trace"),
-    *(f"figures/{name}.py" for name in ("cache", "costs", "data", "progress", "sweep")),
+    *(f"figures/{name}.py" for name in ("cache", "costs", "data", "progress", "remote", "sweep")),
 )
 #: Libraries whose version can change a number or a line of a picture.
 RECORDED = (

@@ -27,6 +27,8 @@ class Costs:
     used: list[tuple[str | int, float]] = field(default_factory=list)
     #: CPU time (s) of the results that were computed in this process
     here_s: float = 0.0
+    #: first and last (exclusive) position in ``used`` of the results of each `round`
+    rounds: list[tuple[int, int]] = field(default_factory=list)
     #: ``parts``: results used in the present computation of a thread, as in ``used``
     _thread: threading.local = field(default_factory=threading.local)
 
@@ -49,10 +51,27 @@ class Costs:
             self.here_s = here_before + own_s
             self._thread.parts = outer
 
+    @contextlib.contextmanager
+    def round(self) -> Iterator[None]:
+        """Note that the results used meanwhile can be computed at the same time."""
+        first = len(self.used)
+        yield
+        if len(self.used) > first:
+            self.rounds.append((first, len(self.used)))
+
     def use(self, key: str | int, cpu_s: float) -> None:
         """Note the use of a result, and the CPU time (s) of its first computation."""
         parts = getattr(self._thread, "parts", None)
         (self.used if parts is None else parts).append((key, cpu_s))
+
+
+@dataclass(frozen=True)
+class Round:
+    """Simulations that can run at the same time: number, CPU time and longest CPU time (s)."""
+
+    simulations: int
+    cpu_s: float
+    longest_s: float
 
 
 #: Costs of this process.
@@ -66,6 +85,7 @@ class Meter:
         self._began = time.process_time()
         self._here_s = COSTS.here_s
         self._num_used = len(COSTS.used)
+        self._num_rounds = len(COSTS.rounds)
 
     def cpu_s(self) -> float:
         """CPU time (s) of this process since the meter was made, and of all results used since.
@@ -75,3 +95,17 @@ class Meter:
         own_s = time.process_time() - self._began - (COSTS.here_s - self._here_s)
         used = dict(COSTS.used[self._num_used :])
         return own_s + sum(used.values())
+
+    def rounds(self) -> list[Round]:
+        """Rounds since the meter was made; a result counts where it was used first."""
+        counted: set[str | int] = set()
+        before = self._num_used
+        rounds = []
+        for first, end in COSTS.rounds[self._num_rounds :]:
+            counted.update(key for key, _ in COSTS.used[before:first])
+            costs = {key: cpu_s for key, cpu_s in COSTS.used[first:end] if key not in counted}
+            counted.update(costs)
+            before = end
+            if costs:
+                rounds.append(Round(len(costs), sum(costs.values()), max(costs.values())))
+        return rounds

@@ -259,18 +259,19 @@ class FigureRun:
         one_rule_set = isinstance(chosen_rules, str)
         rule_sets = [chosen_rules] if isinstance(chosen_rules, str) else list(chosen_rules)
         varies = (not one_rule_set, True, not one_trace)
-        results: dict[Any, Result] = {}
+        cases: dict[Any, Case] = {}
         for rule_set, series, label in product(rule_sets, entries, by_label):
             name, policy_settings = entries[series]
             key = tuple(compress((rule_set, series, label), varies))
-            results[series if len(key) == 1 else key] = self.simulate(
+            cases[series if len(key) == 1 else key] = Case(
                 by_label[label],
-                cluster=self.inputs.cluster if cluster is None else cluster,
-                policy=make(name, rule_set, **policy_settings),
-                rules=rule_set,
-                **settings,
+                self.inputs.cluster if cluster is None else cluster,
+                make(name, rule_set, **policy_settings),
+                rule_set,
+                settings=settings,
             )
-        return results
+        # Most of these simulations are shorter than the start of a process.
+        return self.sweep(cases, workers=1)
 
     def sweep(self, cases: Mapping[Label, Case], workers: int | None = None) -> dict[Label, Any]:
         """Run many simulations in parallel and return their outcomes, by label, in input order.
@@ -410,7 +411,8 @@ class FigureRun:
             result["fingerprint"] = self._fingerprint
         result["wall_s"] = round(time.perf_counter() - self._started, 3)
         result["cpu_s"] = round(self._meter.cpu_s(), 3)
-        self._write(files, result)
+        result["rounds"] = [_rounded(asdict(part)) for part in self._meter.rounds()]
+        saved.write_files(self.folder, self._stem, files, result)
         if os.environ.get(saved.ENV_PNG):
             write_whole(self.folder / f"{self._stem}.png", render(plot, "png"))
         if shell() is not None:
@@ -420,26 +422,6 @@ class FigureRun:
         if self.variation:
             return saved.Verdicts.of_variation(self.variation, self.folder, saved.remarks(run))
         return saved.Verdicts.of(verdicts, all_points, saved.remarks(run))
-
-    def _write(self, files: Mapping[str, bytes], result: Mapping[str, Any]) -> None:
-        """Write the files of a result, unless the folder has the same result already."""
-        saved.remove_unfinished(self.folder)
-        # A PNG of an earlier run may show another picture.
-        (self.folder / f"{self._stem}.png").unlink(missing_ok=True)
-        record = self.folder / saved.RESULT
-        if saved.is_same(self.folder, self._stem, result):
-            # The time of the file tells the batch that the notebook has saved.
-            os.utime(record)
-            if "fingerprint" in result:
-                saved.confirm(self.folder, result["fingerprint"])
-            return
-        (self.folder / saved.CONFIRMED).unlink(missing_ok=True)
-        points_file = f"{self._stem}.points.csv"
-        if points_file not in files:
-            (self.folder / points_file).unlink(missing_ok=True)
-        for name, content in files.items():
-            write_whole(self.folder / name, content)
-        write_whole(record, saved.to_json(result))
 
     def _record(self, used: data.Provenance) -> None:
         """Record the provenance of a data set."""
@@ -461,6 +443,11 @@ class FigureRun:
         if replaced:
             texts.append(f"{data.STAND_IN} for {', '.join(replaced)}")
         return "; ".join(texts) or None
+
+
+def _rounded(costs: Mapping[str, float]) -> dict[str, float]:
+    """Costs with milliseconds."""
+    return {name: round(value, 3) for name, value in costs.items()}
 
 
 def _joined(tables: pd.DataFrame | Sequence[pd.DataFrame]) -> pd.DataFrame:

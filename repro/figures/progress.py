@@ -35,6 +35,19 @@ def write_progress(done: int, total: int | None = None) -> None:
             write_whole(path, (f"{done}" if total is None else f"{done}/{total}").encode())
 
 
+def progress_file_name() -> str:
+    """Name of the file into which this notebook writes its progress; empty outside a batch."""
+    return Path(os.environ.get(ENV_PROGRESS, "")).name
+
+
+def read_progress() -> str:
+    """Progress of this notebook in the batch, ``3`` or ``3/231``; empty before the first."""
+    try:
+        return Path(os.environ.get(ENV_PROGRESS, "")).read_text()
+    except OSError:
+        return ""
+
+
 @contextlib.contextmanager
 def show_progress(done: int, total: int) -> Iterator[Callable[[int], None]]:
     """Yield the function that shows the number of simulations done.

@@ -44,7 +44,7 @@ ENV_PNG = "REPRO_PNG"
 #: File that confirms a result: a later run with another fingerprint gave the same. Git ignores it.
 CONFIRMED = ".confirmed.json"
 #: Fields of ``result.json`` about the run that wrote it.
-_OF_THE_RUN = frozenset({"versions", "lock", "fingerprint", "wall_s", "cpu_s"})
+_OF_THE_RUN = frozenset({"versions", "lock", "fingerprint", "wall_s", "cpu_s", "rounds"})
 ERROR = "error.json"
 MAX_BYTES = 64 << 20
 #: File with the exact versions of the libraries that made the committed results.
@@ -88,6 +88,12 @@ class _Lock(_Saved):
     differs: dict[str, Annotated[list[str | None], Field(min_length=2, max_length=2)]]
 
 
+class _Round(_Saved):
+    simulations: int
+    cpu_s: float
+    longest_s: float
+
+
 class _Result(_Saved):
     id: str
     title: str
@@ -112,6 +118,9 @@ class _Result(_Saved):
     wall_s: float | None = None
     #: CPU time (s) of the run from nothing: simulations count where they ran first
     cpu_s: float | None = None
+    #: simulations of this CPU time that can run at the same time, see `repro.figures.costs.Round`;
+    #: None: not recorded
+    rounds: list[_Round] | None = None
     fingerprint: str | None = None
 
 
@@ -402,6 +411,29 @@ def is_same(folder: Path, stem: str, result: Mapping[str, Any]) -> bool:
         return False
     names = (before.keys() | now.keys()) - _OF_THE_RUN
     return all(name in now and before[name] == now[name] for name in names)
+
+
+def write_files(
+    folder: Path, stem: str, files: Mapping[str, bytes], result: Mapping[str, Any]
+) -> None:
+    """Write the files of a result, unless the folder has the same result already."""
+    remove_unfinished(folder)
+    # A PNG of an earlier run may show another picture.
+    (folder / f"{stem}.png").unlink(missing_ok=True)
+    record = folder / RESULT
+    if is_same(folder, stem, result):
+        # The time of the file tells the batch that the notebook has saved.
+        os.utime(record)
+        if "fingerprint" in result:
+            confirm(folder, result["fingerprint"])
+        return
+    (folder / CONFIRMED).unlink(missing_ok=True)
+    points_file = f"{stem}.points.csv"
+    if points_file not in files:
+        (folder / points_file).unlink(missing_ok=True)
+    for name, content in files.items():
+        write_whole(folder / name, content)
+    write_whole(record, to_json(result))
 
 
 def confirm(folder: Path, fingerprint: str) -> None:

@@ -17,6 +17,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import joblib
@@ -24,12 +25,18 @@ import pandas as pd
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
+from repro.base import paths
 from repro.base.errors import InputWarning, ReproError, refuse_unknown
 from repro.base.extras import needed_for
 from repro.engine.simulate import simulate
-from repro.figures import cache, data
+from repro.figures import cache, data, remote
 from repro.figures.costs import COSTS
-from repro.figures.progress import ENV_SCHEDULER, show_progress
+from repro.figures.progress import (
+    ENV_SCHEDULER,
+    progress_file_name,
+    read_progress,
+    show_progress,
+)
 from repro.files import public
 from repro.model.cluster.spec import Cluster
 from repro.model.policy import Policy, make
@@ -246,12 +253,13 @@ def run(cases: Sequence[Case], workers: int | None = None, before: int = 0) -> l
     # Equal cases have equal keys and are simulated once.
     to_run = dict(zip(keys, cases, strict=True))
     done: dict[str | int, Outcome] = {}
-    for key in to_run:
-        if isinstance(key, str) and (cached := cache.recall(key)) is not None:
-            done[key] = cached
-    to_run = {key: to_run[key] for key in _spread(to_run)}
-    with show_progress(before + len(done), before + len(to_run)) as show:
-        _run_missing(to_run, done, workers, lambda: show(before + len(done)))
+    with COSTS.round():
+        for key in to_run:
+            if isinstance(key, str) and (cached := cache.recall(key)) is not None:
+                done[key] = cached
+        to_run = {key: to_run[key] for key in _spread(to_run)}
+        with show_progress(before + len(done), before + len(to_run)) as show:
+            _run_missing(to_run, done, workers, lambda: show(before + len(done)))
     return [done[key] for key in keys]
 
 
@@ -262,19 +270,20 @@ def _run_missing(
     show: Callable[[], None],
 ) -> None:
     """Run the cases that ``done`` lacks and add their outcomes; call ``show`` after each."""
+    address = os.environ.get(ENV_SCHEDULER)
     deaths = 0
     while missing := [key for key in cases if key not in done]:
+        if address:
+            _run_on_dask({key: cases[key] for key in missing}, done, show, address)
+            return
         done_before = len(done)
         try:
-            with _pool(len(missing), workers) as (settings, on_dask):
+            with _pool(len(missing), workers) as settings:
                 parallel = joblib.Parallel(return_as="generator_unordered", **settings)
                 calls = (joblib.delayed(_keyed_entry)(key, cases[key]) for key in missing)
                 for key, entry in parallel(calls):
                     done[key] = entry.result
                     COSTS.use(key, entry.cpu_s)
-                    # Workers on other machines have caches of their own.
-                    if on_dask and isinstance(key, str):
-                        cache.store(key, entry)
                     show()
         except TerminatedWorkerError:
             deaths = deaths + 1 if len(done) == done_before else 1
@@ -285,6 +294,114 @@ def _run_missing(
                     "left; memory may be short, so use fewer workers; finished simulations are kept"
                 ) from None
             print("a worker process died; its simulations run again", flush=True)
+
+
+def _run_on_dask(
+    cases: Mapping[str | int, Case],
+    done: dict[str | int, Outcome],
+    show: Callable[[], None],
+    address: str,
+) -> None:
+    """Run cases on the workers of a dask scheduler; add their outcomes as they end.
+
+    A case whose worker dies begins again on another worker. Outcomes are stored in the cache of
+    this machine, too.
+    """
+    with needed_for("a sweep on dask workers"):
+        import distributed
+
+    with contextlib.ExitStack() as stack:
+        client = stack.enter_context(distributed.Client(address, timeout="10s"))
+        session = remote.inherited()
+        in_batch = session is not None
+        if session is None:
+            session = stack.enter_context(remote.opened(client, _own_files(cases.values())))
+            client.subscribe_topic("all", functools.partial(_print_loss, session))
+        root = str(paths.checkout())
+        names: dict[int, str] = {}
+        futures = {}
+        for key, case in cases.items():
+            trace_name = None
+            if isinstance(case.trace, pd.DataFrame):
+                if id(case.trace) not in names:
+                    names[id(case.trace)] = remote.publish_trace(client, session, case.trace)
+                trace_name = names[id(case.trace)]
+                case = replace(case, trace="")
+            label = key if isinstance(key, str) else f"{client.id}-{key}"
+            future = client.submit(
+                _entry_on_worker,
+                *(session, key, case, trace_name, root),
+                key=session.key("simulation", label),
+                pure=False,
+                # the simulations of notebooks that run come before further notebooks
+                priority=1,
+            )
+            futures[future] = key
+        num_done = 0
+        for future in distributed.as_completed(list(futures)):
+            key = futures[future]
+            try:
+                entry = future.result()
+            except distributed.KilledWorker:
+                raise ReproError(
+                    "a simulation ended every dask worker that ran it; memory may be short, so "
+                    "give each worker more; finished simulations are kept"
+                ) from None
+            done[key] = entry.result
+            COSTS.use(key, entry.cpu_s)
+            if isinstance(key, str):
+                cache.store(key, entry)
+            show()
+            if in_batch:
+                num_done += 1
+                _report(client, session, num_done, [other.key for other in futures])
+
+
+def _report(client: Any, session: remote.Session, num_done: int, names: Sequence[str]) -> None:
+    """Report progress to the batch on another machine.
+
+    The first report names the tasks on the scheduler, whose outcomes the batch holds in case this
+    notebook begins again on another worker.
+    """
+    report: dict[str, Any] = {"notebook": progress_file_name(), "progress": read_progress()}
+    if num_done == 1:
+        report["hold"] = list(names)
+    client.log_event(session.name, report)
+
+
+def _own_files(cases: Iterable[Case]) -> list[Path]:
+    """User's files that cases name, which must lie in the checkout."""
+    texts = {
+        text
+        for case in cases
+        for text in (case.trace, case.settings.get("perf"), *case.options.values())
+        if isinstance(text, str) and data.is_own(text)
+    }
+    return [remote.checked_own_file(text) for text in sorted(texts)]
+
+
+def _print_loss(session: remote.Session, event: tuple[float, Any]) -> None:
+    """Print a line if a worker of a session was lost; ``event`` is one of the scheduler."""
+    message = event[1]
+    line = remote.loss_line(session, message) if isinstance(message, dict) else None
+    if line:
+        print(line, flush=True)
+
+
+def _entry_on_worker(
+    session: remote.Session, key: str | int, case: Case, trace_name: str | None, root: str
+) -> cache.Entry:
+    """Outcome and cost of a case on a dask worker, with the inputs of the client.
+
+    ``root`` is the client's checkout, in which user's files lie.
+    """
+    with remote.using_inputs(session):
+        options = {name: remote.moved(value, root) for name, value in case.options.items()}
+        settings = {name: remote.moved(value, root) for name, value in case.settings.items()}
+        trace: Any = remote.moved(case.trace, root)
+        if trace_name is not None:
+            trace = remote.received_trace(trace_name)
+        return _entry(key, replace(case, trace=trace, options=options, settings=settings))
 
 
 def _spread(cases: Mapping[str | int, Case]) -> list[str | int]:
@@ -306,21 +423,12 @@ def _keyed_entry(key: str | int, case: Case) -> tuple[str | int, cache.Entry]:
 
 
 @contextlib.contextmanager
-def _pool(tasks: int, workers: int | None) -> Iterator[tuple[dict[str, Any], bool]]:
-    """Yield settings of `joblib.Parallel`, and whether dask runs it; then end its processes."""
-    address = os.environ.get(ENV_SCHEDULER)
-    if address and tasks:
-        with needed_for("a sweep on dask workers"):
-            import distributed
-
-        client = distributed.Client(address, timeout="10s")
-        with client, joblib.parallel_config(backend="dask"):
-            yield {"n_jobs": -1}, True
-        return
+def _pool(tasks: int, workers: int | None) -> Iterator[dict[str, Any]]:
+    """Yield settings of `joblib.Parallel` for processes of this machine; then end them."""
     workers = workers or joblib.cpu_count()
     in_this_process = tasks < 2 or workers == 1
     try:
-        yield {"n_jobs": 1 if in_this_process else workers}, False
+        yield {"n_jobs": 1 if in_this_process else workers}
     finally:
         if not in_this_process:
             get_reusable_executor().shutdown(wait=True)

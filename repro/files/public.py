@@ -108,7 +108,10 @@ def entry(name: str) -> PublicFile:
 def available(name: str) -> bool:
     """Whether a public file is in mirror or cache with the right checksum."""
     file = entry(name)
-    if _fault(_in_mirror(file) or _in_cache(file), file) is None:
+    mirrored = _in_mirror(file)
+    if mirrored is None and paths.sent_inputs() is not None:
+        return False
+    if _fault(mirrored or _in_cache(file), file) is None:
         return True
     return bool(file.member) and available(_archive_of(file).name)
 
@@ -116,10 +119,15 @@ def available(name: str) -> bool:
 def fetch(name: str) -> Path:
     """Path of a public file in the mirror or the cache; downloads it if it is in neither.
 
-    A member of an archive is taken out of the archive, into the cache.
+    A member of an archive is taken out of the archive, into the cache. Where inputs were sent to
+    this machine, only sent files count: another machine of the batch may lack what the cache has.
     """
     file = entry(name)
     mirrored = _in_mirror(file)
+    if mirrored is None and paths.sent_inputs() is not None:
+        raise DataMissingError(
+            f"{name}: not available where the batch was started; `repro trace fetch {name}` there"
+        )
     if mirrored is not None:
         if fault := _fault(mirrored, file):
             raise DataMissingError(

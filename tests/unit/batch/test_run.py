@@ -27,7 +27,9 @@ def contents(folder):
 
 
 def without_wall(result):
-    return {name: value for name, value in result.items() if name not in ("wall_s", "cpu_s")}
+    return {
+        name: value for name, value in result.items() if name not in ("wall_s", "cpu_s", "rounds")
+    }
 
 
 def wait_for(path, seconds=60):
@@ -306,10 +308,11 @@ def test_a_killed_dask_worker_loses_nothing(project, dask):
     address, workers = dask
     names = [f"tiresias/fig0{number}_x" for number in range(4)]
     for name in names:
+        # the worker runs a copy of the project
         wait = (
             "import multiprocessing, os, time; forked = multiprocessing.parent_process(); "
             "worker = forked.pid if forked else os.getppid(); "
-            "open(f'on-{worker}', 'w').close(); time.sleep(2)"
+            f"open(f'{project.root}/notebooks/tiresias/on-{{worker}}', 'w').close(); time.sleep(2)"
         )
         project.add(name, before=wait)
     batch = project.start("run", "--all", "--backend", "dask", "--scheduler", address)

@@ -106,3 +106,37 @@ def run_all(project, notebook):
         timeout=300,
         capture_output=True,
     )
+
+
+def commands(project, *words, folder, **variables):
+    """Run a module of this Python as a command."""
+    subprocess.run(
+        [sys.executable, "-m", *map(str, words)],
+        env={**project.env, **variables},
+        cwd=folder,
+        check=True,
+        timeout=300,
+        capture_output=True,
+    )
+
+
+def test_the_commands_of_the_workshop_page_count_as_the_figures_own_run(project, elsewhere):
+    notebook = project.root / "notebooks" / f"{FIGURE}.ipynb"
+    commands(project, "jupyter", "execute", notebook, folder=elsewhere)
+    assert "1 of 1 figures are current" in project.cli("run", "--all").stdout
+    (project.folder(FIGURE) / "result.json").unlink()
+    # a kernel that knows the checkout, as a hub or an editor offers it
+    prefix = elsewhere / "kernels"
+    name = ("--name", "repro", "--display-name", "repro", "--env", "REPRO_HOME", project.root)
+    commands(project, "ipykernel", "install", "--prefix", prefix, *name, folder=elsewhere)
+    data = {"JUPYTER_PATH": str(prefix / "share" / "jupyter"), "REPRO_HOME": ""}
+    copy = elsewhere / "mine.ipynb"
+    copy.write_text(notebook.read_text())
+    commands(project, "jupyter", "execute", copy, "--kernel_name=repro", folder=elsewhere, **data)
+    assert project.result(FIGURE)["claims"][0]["ours"] == 6
+    (project.folder(FIGURE) / "result.json").unlink()
+    words = ("-k", "repro", "--no-progress-bar", "-p", "seed", "0")
+    commands(
+        project, "papermill", notebook, elsewhere / "ran.ipynb", *words, folder=elsewhere, **data
+    )
+    assert "1 of 1 figures are current" in project.cli("run", "--all").stdout

@@ -1,0 +1,142 @@
+"""How long a batch takes on a number of workers, from the CPU times of earlier runs."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from repro.figures.costs import Round
+from repro.figures.params import FigureEntry
+from repro.figures.saved import read_result
+
+
+@dataclass(frozen=True)
+class Load:
+    """Recorded work of a figure: what its notebook does itself, then rounds of simulations."""
+
+    id: str
+    #: CPU time (s) of the notebook, with the simulations that it runs itself
+    own_s: float
+    rounds: tuple[Round, ...] = ()
+    #: whether the record names the rounds; without them all work is ``own_s``
+    is_divided: bool = True
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU time (s) of all work."""
+        return self.own_s + sum(part.cpu_s for part in self.rounds)
+
+    @property
+    def path_s(self) -> float:
+        """Time (s) on any number of workers: each round takes as long as its longest simulation."""
+        return self.own_s + sum(part.longest_s for part in self.rounds)
+
+    @property
+    def longest_s(self) -> float:
+        """CPU time (s) of the longest simulation of the rounds."""
+        return max((part.longest_s for part in self.rounds), default=0.0)
+
+
+def load_of(figure_id: str, result: Mapping[str, Any]) -> Load:
+    """Work of a figure, from a result.
+
+    >>> record = {"cpu_s": 10.0, "rounds": [{"simulations": 3, "cpu_s": 7.0, "longest_s": 4.0}]}
+    >>> load = load_of("gavel/fig08", record)
+    >>> load.own_s, load.path_s
+    (3.0, 7.0)
+    """
+    recorded = result.get("rounds")
+    rounds = tuple(Round(**part) for part in recorded or ())
+    total_s = float(result.get("cpu_s") or result.get("wall_s") or 0.0)
+    own_s = max(0.0, total_s - sum(part.cpu_s for part in rounds))
+    return Load(figure_id, own_s, rounds, recorded is not None)
+
+
+def recorded_loads(
+    entries: Sequence[FigureEntry], profile: str, folders: Sequence[Path]
+) -> tuple[list[Load], list[str]]:
+    """Work of figures by their results in the first folder that has one; ids without a result."""
+    loads = []
+    unknown = []
+    for entry in entries:
+        results = (read_result(folder / entry.id)[0] for folder in folders)
+        fitting = [result for result in results if result.get("profile") == profile]
+        # a result that divides the work comes before one that does not
+        fitting.sort(key=lambda result: result.get("rounds") is None)
+        if fitting:
+            loads.append(load_of(entry.id, fitting[0]))
+        else:
+            unknown.append(entry.id)
+    return loads, unknown
+
+
+def least_s(loads: Sequence[Load], workers: int) -> float:
+    """Lower bound (s) of the time of a batch: its critical path, or all work in equal parts.
+
+    >>> loads = [Load("a", 6.0), Load("b", 1.0, (Round(4, 8.0, 2.0),))]
+    >>> least_s(loads, 2), least_s(loads, 5)
+    (7.5, 6.0)
+    """
+    longest = max((load.path_s for load in loads), default=0.0)
+    return max(longest, sum(load.cpu_s for load in loads) / workers)
+
+
+def most_s(loads: Sequence[Load], workers: int) -> float:
+    """Upper bound (s) if no worker idles while work waits (Graham 1966).
+
+    >>> most_s([Load("a", 6.0), Load("b", 1.0, (Round(4, 8.0, 2.0),))], 2)
+    10.5
+    """
+    longest = max((load.path_s for load in loads), default=0.0)
+    return sum(load.cpu_s for load in loads) / workers + longest * (1 - 1 / workers)
+
+
+def expected_s(loads: Sequence[Load], workers: int) -> float:
+    """Time (s) of a batch that a schedule of its recorded work gives.
+
+    Figures begin with the most CPU time first, as in `repro run`. Simulations of begun figures come
+    before further figures. In a round, all simulations but the longest count as equally long.
+
+    >>> expected_s([Load("a", 6.0), Load("b", 1.0, (Round(4, 8.0, 2.0),))], 2)
+    8.0
+    """
+    most_first = sorted(loads, key=lambda load: -load.cpu_s)
+    remaining = [_stages(load) for load in most_first]
+    # a stage is the notebook's own work, or a round; it ends with the last of its pieces
+    pieces_left = [0] * len(most_first)
+    waiting: list[tuple[bool, int, float]] = []
+    running: list[tuple[float, int]] = []
+    now_s = 0.0
+
+    def begin_stage(number: int) -> None:
+        pieces = next(remaining[number], [])
+        is_first = not pieces_left[number] and number not in begun
+        begun.add(number)
+        pieces_left[number] = len(pieces)
+        for piece_s in pieces:
+            heapq.heappush(waiting, (is_first, number, -piece_s))
+
+    begun: set[int] = set()
+    for number in range(len(most_first)):
+        begin_stage(number)
+    while waiting or running:
+        while waiting and len(running) < workers:
+            _, number, negative_s = heapq.heappop(waiting)
+            heapq.heappush(running, (now_s - negative_s, number))
+        now_s, number = heapq.heappop(running)
+        pieces_left[number] -= 1
+        if not pieces_left[number]:
+            begin_stage(number)
+    return now_s
+
+
+def _stages(load: Load) -> Iterator[list[float]]:
+    """Yield the pieces (s) of a figure that can run at the same time, stage by stage."""
+    yield [load.own_s]
+    for part in load.rounds:
+        others = part.simulations - 1
+        each_s = (part.cpu_s - part.longest_s) / others if others else 0.0
+        yield [part.longest_s, *[each_s] * others]
