@@ -24,6 +24,8 @@ from repro.figures.claims import OUTCOMES
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "ARTIFACT.md"
 README = ROOT / "README.md"
+#: Values of the quick profile, by figure and state of the public data.
+QUICK = ROOT / "figures" / "quick.json"
 #: Papers in README's order.
 PAPERS = {
     "tiresias": "Tiresias, NSDI 2019",
@@ -45,13 +47,14 @@ _MAX_LISTED = 6
 
 @dataclass(frozen=True)
 class Claim:
-    """A selected claim: its row of artifact_claims.csv and of the committed result."""
+    """A selected claim: its row of artifact_claims.csv, its committed result, its quick verdict."""
 
     id: str
     figure: str
     words: str
     where: str
     result: dict[str, Any]
+    quick: str
 
     @property
     def paper(self) -> str:
@@ -72,6 +75,7 @@ def results() -> dict[str, dict[str, Any]]:
 
 def claims(of_figures: dict[str, dict[str, Any]]) -> list[Claim]:
     """Selected claims with their rows of the committed results."""
+    quick = json.loads(QUICK.read_text(encoding="utf-8"))["figures"]
     selected = []
     for row in costs.read(costs.CLAIMS):
         figure = row["figure"]
@@ -79,8 +83,22 @@ def claims(of_figures: dict[str, dict[str, Any]]) -> list[Claim]:
         if row["claim"] not in by_id:
             raise ValueError(f"{costs.CLAIMS.name}: {figure} has no claim {row['claim']}")
         result = by_id[row["claim"]]
-        selected.append(Claim(row["id"], figure, row["words"], row["where"], result))
+        verdict = quick_verdict(quick.get(figure, []), row["claim"])
+        selected.append(Claim(row["id"], figure, row["words"], row["where"], result, verdict))
     return selected
+
+
+def quick_verdict(records: list[dict[str, Any]], claim: str) -> str:
+    """Verdict of a claim at the quick profile, on public data if the reference has it."""
+    by_data = {
+        record["data"]: record["claims"][claim]["verdict"]
+        for record in records
+        if claim in record["claims"]
+    }
+    for data in ("no public files", "public"):
+        if data in by_data:
+            return str(by_data[data])
+    return "".join(f"{verdict} (without public files)" for verdict in by_data.values())
 
 
 def summary(selected: list[Claim]) -> str:
@@ -148,8 +166,8 @@ def evaluation(of_figures: dict[str, dict[str, Any]], selected: list[Claim]) -> 
 def claim_table(selected: list[Claim]) -> str:
     """A row per claim: words of the paper, numbers and verdict."""
     rows = [
-        "| claim | the paper says | compared here | published | ours | tolerance | verdict |",
-        "|---|---|---|---|---|---|---|",
+        "| claim | the paper says | compared | published | ours | tolerance | verdict | quick |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for claim in selected:
         row = claim.result
@@ -163,6 +181,7 @@ def claim_table(selected: list[Claim]) -> str:
             ours,
             row["tolerance"],
             verdict,
+            claim.quick,
         ]
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)

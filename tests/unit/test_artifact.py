@@ -122,3 +122,15 @@ def test_links_and_figures_of_the_page_exist(artifact):
     figures = re.findall(r"repro run (\w+/\w+)", page)
     assert len(figures) > 20
     assert not [name for name in figures if not (ROOT / "params" / f"{name}.yaml").exists()]
+
+
+def test_quick_verdicts_are_those_on_public_data_if_there_are_any(artifact):
+    def record(data, verdict):
+        return {"data": data, "claims": {"gain": {"verdict": verdict}}}
+
+    records = [record("stand-ins", "not comparable"), record("public", "reproduced")]
+    assert artifact.quick_verdict(records, "gain") == "reproduced"
+    without = "not comparable (without public files)"
+    assert artifact.quick_verdict(records[:1], "gain") == without
+    assert artifact.quick_verdict([record("no public files", "missed")], "gain") == "missed"
+    assert artifact.quick_verdict(records, "other") == "" == artifact.quick_verdict([], "gain")
