@@ -41,6 +41,7 @@ COMMANDS = {
         "front --trace pcs-workload --cluster 1x8 --train 20 --prefer jct=avg --method random "
         "--budget 4 --population 4 -j 1"
     ],
+    "plan": ["plan --paper muri --profile paper --out {root}/figures --workers 2"],
     "cluster-show": ["cluster show 2x4", "cluster show 36xv100,4x4:k80"],
     "trace-list": ["trace list", "trace list --tables"],
     "trace-formats": ["trace formats"],
