@@ -220,6 +220,7 @@ class FigureRun:
         *,
         cluster: Cluster | str | None = None,
         rules: str | Sequence[str] | None = None,
+        seed: int = 0,
         **settings: Any,
     ) -> dict[Any, Result]:
         """Simulate every policy of the parameter file on every trace, under every rule set.
@@ -236,6 +237,8 @@ class FigureRun:
             GPUs; by default the input ``cluster``.
         rules : str or sequence of str, optional
             Rule set or rule sets; by default the input ``rules``.
+        seed : int
+            Seed of the simulations.
         **settings
             Further arguments of `simulate`, such as ``overhead``.
 
@@ -268,6 +271,7 @@ class FigureRun:
                 self.inputs.cluster if cluster is None else cluster,
                 make(name, rule_set, **policy_settings),
                 rule_set,
+                seed,
                 settings=settings,
             )
         # Most of these simulations are shorter than the start of a process.
