@@ -313,6 +313,10 @@ class FigureRun:
             if digest and digest not in {used.sha256 for used in self._used.values()}:
                 kind = data.PUBLIC if public.is_known(name) else data.OWN
                 self._record(data.Provenance(name, kind, digest, False))
+            # Models drawn for a trace may come from a stand-in table.
+            table = case.trace.attrs.get("throughputs")
+            if table is not None and not case.trace.attrs.get("stand_in") and is_stand_in(table):
+                self.throughputs(table)
         cluster = case.cluster
         if str(cluster).lower().endswith(FILE_SUFFIXES) and not isinstance(cluster, Cluster):
             cluster = str(self.file(cluster))

@@ -24,6 +24,7 @@ from repro.base.errors import (
 from repro.batch import check
 from repro.batch.report import write_report
 from repro.figures import data, params, sweep
+from repro.figures import figure as figures_figure
 from repro.figures import saved as figures_saved
 from repro.figures.saved import damaged, title_line
 from repro.figures.sweep import Case, named_files
@@ -572,3 +573,13 @@ def test_cases_of_one_kind_of_policy_are_far_apart():
     found = sweep.run(list(cases.values()), workers=1)
     alone = [sweep.outcome(case) for case in cases.values()]
     assert [one.jobs["jct"].sum() for one in found] == [one.jobs["jct"].sum() for one in alone]
+
+
+def test_a_stand_in_behind_drawn_models_is_data_of_the_figure(fig, monkeypatch):
+    monkeypatch.setattr(figures_figure, "is_stand_in", lambda name: True)
+    monkeypatch.setattr(figures_figure, "load_throughputs", lambda name: None)
+    dressed = small_trace()
+    dressed.attrs["throughputs"] = "gavel-throughputs"
+    fig.simulate(dressed, cluster="1x4", policy="srtf")
+    (used,) = fig._used.values()
+    assert (used.name, used.kind) == ("gavel-throughputs", data.STAND_IN)
