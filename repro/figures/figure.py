@@ -315,7 +315,7 @@ class FigureRun:
                 self._record(data.Provenance(name, kind, digest, False))
             # Models drawn for a trace may come from a stand-in table.
             table = case.trace.attrs.get("throughputs")
-            if table is not None and not case.trace.attrs.get("stand_in") and is_stand_in(table):
+            if table is not None and is_stand_in(table):
                 self.throughputs(table)
         cluster = case.cluster
         if str(cluster).lower().endswith(FILE_SUFFIXES) and not isinstance(cluster, Cluster):
