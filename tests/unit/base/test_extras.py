@@ -144,7 +144,7 @@ def test_only_charts_and_the_runner_of_notebooks_need_an_extra_to_be_imported(li
     assert {f"repro.{name}" for name in charts} == {
         name for name, error in failed.items() if error == "ExtraMissingError"
     }
-    runner = {"execute", "kernel", "notebook_libraries", "notebook_page", "warm"}
+    runner = {"execute", "kernel", "notebook_libraries", "notebook_page", "on_worker", "warm"}
     assert failed.keys() == {f"repro.{name}" for name in charts} | {
         f"repro.batch.{name}" for name in runner
     }

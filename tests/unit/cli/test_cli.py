@@ -589,6 +589,7 @@ def child(*words, **env):
 NAMES = (
     "list",
     "run",
+    "plan",
     "check",
     "report",
     "crate",
