@@ -277,12 +277,12 @@ def _text(value: Any, depth: int = 0) -> str:
     blank = "  " * (depth + 1)
     if isinstance(value, dict):
         lines = [f"{json.dumps(key)}: {_text(item, depth + 1)}" for key, item in value.items()]
-        left, right = "{", "}"
+        brackets = "{}"
     else:
         lines = [_text(item, depth + 1) for item in value]
-        left, right = "[", "]"
+        brackets = "[]"
     body = ",\n".join(f"{blank}{line}" for line in lines)
-    return f"{left}\n{body}\n{'  ' * depth}{right}"
+    return f"{brackets[0]}\n{body}\n{'  ' * depth}{brackets[1]}"
 
 
 #: Levels that have a line for each item: file, figures, records, fields of a record, claims.

@@ -254,12 +254,10 @@ def _figure(
 def _library(graph: Graph, name: str, version: str) -> str:
     """Describe a library by name and version; return its id."""
     release = version.replace(".", "")
-    addresses = {
-        "python": f"https://www.python.org/downloads/release/python-{release}/",
-        # no address: the name belongs to another project on the public index
-        "repro": f"#software-repro-{version}",
-    }
-    address = addresses.get(name, f"https://pypi.org/project/{name}/{version}/")
+    # the other libraries are known by name and version, so that no index of packages is named
+    address = f"#software-{name}-{version}"
+    if name == "python":
+        address = f"https://www.python.org/downloads/release/python-{release}/"
     return graph.add(
         address,
         "SoftwareApplication",

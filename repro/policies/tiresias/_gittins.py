@@ -4,6 +4,7 @@ The samples s_1 <= ... <= s_n are total services of past jobs (GPU-seconds), wit
 s_1 + ... + s_k. For an attained service a let i = #{s <= a}, so that n - i samples are longer.
 """
 
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from decimal import ROUND_HALF_UP, Decimal
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from repro.base.compiled import njit
 from repro.base.typing import Array, Floats, Ints
 
 
-class Index:
+class Index(ABC):
     """Index of a job by its attained service (GPU-seconds), larger first; 0 beyond the last sample.
 
     It keeps the samples in ascending order and their prefix sums, each as an array and as a list.
@@ -28,9 +29,9 @@ class Index:
         self.value_list: list[float] = self.values.tolist()
         self.sum_list: list[float] = self.sums.tolist()
 
+    @abstractmethod
     def __call__(self, attained: float) -> float:
         """Index at an attained service (GPU-seconds)."""
-        raise NotImplementedError
 
     def of(self, attained: Floats) -> Floats:
         """Indices at several attained services (GPU-seconds), (jobs,)."""
