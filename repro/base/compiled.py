@@ -30,8 +30,6 @@ from repro.base.release import STARTED
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 ENV_FOLDER = "NUMBA_CACHE_DIR"
-#: Fast-math flags that let the compiler reorder the sums of a function.
-SUMS = {"contract", "reassoc", "arcp"}
 #: An import statement. The parser of Python would take twenty times as long.
 _IMPORT = re.compile(
     r"^[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^(\n]+))",
@@ -65,16 +63,21 @@ def njit(
         tuple of ten arrays to small functions would otherwise spend most of its time on counting.
     exact : bool
         Interpreted, the function gives the same bits. False for sums of arrays of floats, which
-        NumPy adds in another order, and always with fast-math flags.
+        NumPy adds in another order.
     **options
-        Options of ``numba.njit``.
+        Options of ``numba.njit``. Fast-math flags are refused: with them, the last digits would
+        depend on the CPU.
 
     Raises
     ------
     TypeError
         On the first call, if a function without ``allocates`` returns an array or receives one from
         another compiled function. Numba itself refuses a function that makes an array.
+    ValueError
+        If the options have fast-math flags.
     """
+    if "fastmath" in options:
+        raise ValueError("fastmath: the last digits of results would depend on the CPU")
 
     def decorate(function: Function) -> Function:
         if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
@@ -83,9 +86,8 @@ def njit(
         # is called from C, so Numba need not build a C wrapper.
         counts = allocates or "inline" in options
         all_options = {"no_cfunc_wrapper": True, "_nrt": counts, **options}
-        is_exact = exact and "fastmath" not in options
         return CompiledFunction(  # type: ignore[return-value]
-            function, home or function.__module__, all_options, is_exact=is_exact
+            function, home or function.__module__, all_options, is_exact=exact
         )
 
     return decorate

@@ -3,7 +3,7 @@
 Compiling an event loop takes 4 to 11 s. Interpreting it for a hundred jobs takes 0.1 s. So a
 compiled function without machine code first runs as a Python function. If it takes longer than
 `seconds_allowed`, its arrays are restored, it is compiled, and it runs again. Results are the same
-to the last bit. Functions with ``exact=False`` or fast-math flags are never interpreted, because
+to the last bit. Functions with ``exact=False`` are never interpreted, because
 their machine code adds in another order.
 """
 

@@ -59,7 +59,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from repro.base.compiled import SUMS, njit
+from repro.base.compiled import njit
 
 #: Largest number of steps; a well-posed programme takes 10 to 25.
 STEPS = 80
@@ -115,7 +115,7 @@ class Elimination(NamedTuple):
     matrix: Any  #: matrix of the system of d pi and d z, shape (types + 1, types + 1)
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(error_model="numpy", exact=False)
 def solve(a: Any, b: Any) -> bool:
     """Overwrite ``b`` with the solution of ``a x = b``; ``a`` is lost. False if it is singular."""
     n = a.shape[0]
@@ -143,7 +143,7 @@ def solve(a: Any, b: Any) -> bool:
     return True
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(error_model="numpy", exact=False)
 def measure(problem: Any, on: Any, point: Any, z: float, terms: Any) -> None:
     """Write 1 / x, 1 / y, the slope, and the residuals of (1), (3) and (5).
 
@@ -182,7 +182,7 @@ def measure(problem: Any, on: Any, point: Any, z: float, terms: Any) -> None:
             residual[j, k] += v[j, k] * (row[SLOPE, k] * y[n + 1, k] + y[n + 2, k])
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(error_model="numpy", exact=False)
 def eliminate(problem: Any, point: Any, level_is_free: bool, terms: Any) -> None:
     """Write the coefficients of (8) to (15), and the matrix of the system of d pi and d z.
 
@@ -272,7 +272,7 @@ def eliminate(problem: Any, point: Any, level_is_free: bool, terms: Any) -> None
         matrix[j, n] = -matrix[n, j]
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(error_model="numpy", exact=False)
 def substitute(problem: Any, dpi: Any, dz: float, terms: Any) -> None:
     """Write the pulls, d p of (14) and the bracket of (15) at some d pi and d z."""
     job = problem.job
@@ -304,7 +304,7 @@ def substitute(problem: Any, dpi: Any, dz: float, terms: Any) -> None:
         row[COMMON, k] -= row[STIFF, k] * row[MEAN, k] * row[GAP, k]
 
 
-@njit(allocates=True, error_model="numpy", fastmath=SUMS)
+@njit(allocates=True, error_model="numpy", exact=False)
 def direction(
     problem: Any,
     point: Any,
@@ -420,7 +420,7 @@ def direction(
     return dz
 
 
-@njit(error_model="numpy", fastmath=True)
+@njit(error_model="numpy", exact=False)
 def longest_step(dx: Any, over_x: Any, dq: Any, q: Any) -> float:
     """Longest step after which x and q are still positive; ``over_x`` is 1 / x."""
     largest_decrease = 1e-9
@@ -433,7 +433,7 @@ def longest_step(dx: Any, over_x: Any, dq: Any, q: Any) -> float:
     return 1.0 / largest_decrease
 
 
-@njit(allocates=True, error_model="numpy", fastmath=SUMS)
+@njit(allocates=True, error_model="numpy", exact=False)
 def follow(
     problem: Any, x: Any, z: float, level_is_free: bool, end: float
 ) -> tuple[float, Any, int, bool]:

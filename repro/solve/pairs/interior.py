@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from repro.base.assign import assign
-from repro.base.compiled import SUMS, njit
+from repro.base.compiled import njit
 
 #: Relative addition to the diagonal, as rows may become dependent near the optimum.
 REGULARISATION = 1e-13
@@ -42,7 +42,7 @@ MIN_PIVOT = 1e-300
 _BLOCK = 4
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(error_model="numpy", exact=False)
 def factorise(matrix: Any) -> None:
     """Overwrite the upper half of a positive definite matrix with its Cholesky factor.
 
@@ -104,7 +104,7 @@ def find_ranges(rows: Any, blocks: Any) -> Any:
     return ranges[:count]
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(error_model="numpy", exact=False)
 def multiply(ranges: Any, coefs: Any, x: Any, out: Any) -> None:
     """Set ``out`` to A x."""
     c0 = coefs[0]
@@ -132,7 +132,7 @@ def multiply(ranges: Any, coefs: Any, x: Any, out: Any) -> None:
         out[ranges[r, 6]] += s4
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(error_model="numpy", exact=False)
 def multiply_transposed(ranges: Any, coefs: Any, y: Any, out: Any) -> None:
     """Set ``out`` to A' y."""
     c0 = coefs[0]
@@ -154,7 +154,7 @@ def multiply_transposed(ranges: Any, coefs: Any, y: Any, out: Any) -> None:
             )  # fmt: skip
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(error_model="numpy", exact=False)
 def normal_matrix(
     ranges: Any, blocks: Any, coefs: Any, scaling: Any, added_diagonal: Any, matrix: Any
 ) -> None:  # fmt: skip
@@ -217,7 +217,7 @@ def normal_matrix(
             )
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(error_model="numpy", exact=False)
 def factorise_blocks(
     matrix: Any, blocks: Any, first_rhs: Any, second_rhs: Any, inverse: Any
 ) -> None:
@@ -254,7 +254,7 @@ def factorise_blocks(
     _backward(matrix, blocks, inverse, second_rhs)
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(error_model="numpy", exact=False)
 def _forward(upper: Any, inverse: Any, x: Any, tail: Any) -> None:
     """Forward substitution in one block.
 
@@ -270,7 +270,7 @@ def _forward(upper: Any, inverse: Any, x: Any, tail: Any) -> None:
             tail[g] -= upper[i, size + g] * value
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(error_model="numpy", exact=False)
 def _backward(matrix: Any, blocks: Any, inverse: Any, x: Any) -> None:
     """Back substitution: first the rows of the GPU types, on which the blocks depend."""
     types_begin = blocks[-1]
@@ -288,7 +288,7 @@ def _backward(matrix: Any, blocks: Any, inverse: Any, x: Any) -> None:
             x[lo + i] = total * inverse[lo + i]
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(error_model="numpy", exact=False)
 def solve_blocks(matrix: Any, blocks: Any, inverse: Any, x: Any) -> None:
     """Overwrite ``x`` with the solution, by the factor of `factorise_blocks`."""
     types_begin = blocks[-1]
@@ -300,7 +300,7 @@ def solve_blocks(matrix: Any, blocks: Any, inverse: Any, x: Any) -> None:
     _backward(matrix, blocks, inverse, x)
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(error_model="numpy", exact=False)
 def largest(values: Any) -> float:
     """Largest absolute value."""
     most = 0.0
@@ -310,7 +310,7 @@ def largest(values: Any) -> float:
     return most
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(error_model="numpy", exact=False)
 def dot(a: Any, b: Any) -> float:
     """Inner product."""
     total = 0.0
@@ -319,7 +319,7 @@ def dot(a: Any, b: Any) -> float:
     return total
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(error_model="numpy", exact=False)
 def complete_steps(
     target: Any, values: Any, duals: Any, steps: Any, dual_steps: Any, largest_decrease: float
 ) -> float:  # fmt: skip
@@ -337,7 +337,7 @@ def complete_steps(
     return largest_decrease
 
 
-@njit(allocates=True, error_model="numpy", fastmath=SUMS)
+@njit(allocates=True, error_model="numpy", exact=False)
 def balance(rows: Any, coefs: Any, free: Any, same_kind: Any) -> Any:
     """Two scales that bring all entries near 1 (Ruiz, 3 passes).
 
@@ -388,7 +388,7 @@ def balance(rows: Any, coefs: Any, free: Any, same_kind: Any) -> Any:
     return scale, scale_low
 
 
-@njit(allocates=True, error_model="numpy", fastmath=SUMS)
+@njit(allocates=True, error_model="numpy", exact=False)
 def centre(
     rows: Any, coefs: Any, free: Any, limits: Any, column_weights: Any, row_weights: Any,
     same_kind: Any, blocks: Any, goal: float, tolerance: float, max_steps: int,

@@ -370,3 +370,8 @@ def test_pictures_make_no_measure_of_a_simulation_old():
         behind = compiled.sources(f"repro.papers.{name}")
         assert "repro.figures.data" in behind
         assert not [one for one in behind if one.startswith("repro.plot")], name
+
+
+def test_fast_math_is_refused():
+    with pytest.raises(ValueError, match="depend on the CPU"):
+        compiled.njit(fastmath={"reassoc"})
