@@ -78,19 +78,20 @@ def execute(task: Task) -> Outcome:
     if base is not None and not base.is_dir():
         # The batch was stopped and has killed the kernel; the notebook did not fail.
         return Outcome(task.id, FAILED, error="stopped")
+    warnings = _WARNING.findall(notebook.decode(errors="replace"))
     if notebook:
         write_whole(task.executed, notebook)
-        write_whole(task.executed.with_suffix(".html"), as_page(notebook, task.id))
+        warnings += _write_page(task, notebook)
     if failure is None and _stamp(folder / RESULT) == before:
         argument = FIGURE_ID if FIGURE_ID in task.parameters else repr(task.id)
         line = f"the notebook ended without saving {task.id}; it must call figure({argument})"
         failure = Failure(f"{line} and fig.save(...)", line)
-    warnings = tuple(dict.fromkeys(_WARNING.findall(notebook.decode(errors="replace"))))
+    distinct = tuple(dict.fromkeys(warnings))
     wall = time.perf_counter() - started
     if failure is not None:
         record = {"id": task.id, "error": failure.summary, "cell": failure.cell}
         write_whole(folder / ERROR, to_json({**record, "traceback": failure.traceback}))
-        return Outcome(task.id, FAILED, wall, "", failure.summary, failure.cell, warnings)
+        return Outcome(task.id, FAILED, wall, "", failure.summary, failure.cell, distinct)
     result = read_json(folder / RESULT)
     if checksum((folder / RESULT).read_bytes()) == digest:
         # the same result as before, whose files stay as they are
@@ -100,7 +101,20 @@ def execute(task: Task) -> Outcome:
     (folder / ERROR).unlink(missing_ok=True)
     summary = "; ".join(verdict_counts(result.get("claims", [])))
     changed = variation.text(task.changed)
-    return Outcome(task.id, DONE, wall, summary, warnings=warnings, variation=changed)
+    return Outcome(task.id, DONE, wall, summary, warnings=distinct, variation=changed)
+
+
+def _write_page(task: Task, notebook: bytes) -> list[str]:
+    """Write the HTML page of an executed notebook; return a warning if it cannot be rendered."""
+    path = task.executed.with_suffix(".html")
+    try:
+        write_whole(path, as_page(notebook, task.id))
+    # Libraries that do not fit together raise anything; the result must not get lost with the page.
+    except Exception as error:
+        path.unlink(missing_ok=True)
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        return [f"no HTML page of {task.id}: nbconvert failed ({text}); its notebook is kept"]
+    return []
 
 
 @dataclass(frozen=True)

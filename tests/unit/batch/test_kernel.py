@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 
 from repro.batch import kernel
+from repro.batch.task import DONE, Task
+from repro.figures.params import FigureEntry
 
 
 def tidied(*texts):
@@ -29,3 +31,33 @@ def test_files_of_the_checkout_are_named_from_its_top():
 
 def test_a_notebook_that_was_never_written_is_not_filed():
     assert kernel._tidied({}, Path()) == b""
+
+
+def test_a_page_that_cannot_be_rendered_loses_no_result(tmp_path, monkeypatch):
+    root = tmp_path / "checkout"
+    entry = FigureEntry("own/fig01", root)
+    parameters = {"profile": "quick", "out": str(tmp_path / "out")}
+    task = Task(entry, parameters, "fingerprint", tmp_path)
+
+    def run_notebook(task, scratch):
+        task.folder.mkdir(parents=True)
+        (task.folder / "result.json").write_text('{"claims": []}')
+        executed = {"cells": [], "metadata": {}}
+        (scratch / kernel.EXECUTED).write_text(json.dumps(executed))
+
+    def as_page(notebook, title):
+        raise AttributeError("no attribute\n'parse_axt_heading'")
+
+    task.executed.parent.mkdir(parents=True)
+    task.executed.with_suffix(".html").write_text("the page of an earlier run")
+    monkeypatch.setattr(kernel, "_run_notebook", run_notebook)
+    monkeypatch.setattr(kernel, "as_page", as_page)
+    outcome = kernel.execute(task)
+    assert outcome.status == DONE
+    assert outcome.warnings == (
+        "no HTML page of own/fig01: nbconvert failed (AttributeError: no attribute "
+        "'parse_axt_heading'); its notebook is kept",
+    )
+    assert json.loads((task.folder / "result.json").read_text())["fingerprint"] == "fingerprint"
+    assert task.executed.is_file()
+    assert not task.executed.with_suffix(".html").exists()
