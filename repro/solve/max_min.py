@@ -261,6 +261,10 @@ def vertex_level(
     matrix_with_level = hstack([matrix, level_column])
     optimum = minimise_linear(goal, matrix_with_level, limits, lower=lower, upper=bounds).x
     if optimum is None:
+        # Floors that an earlier solution has just reached can be out of reach by rounding.
+        limits[kind_count + types :] *= 1.0 - FLOOR_SLACK
+        optimum = minimise_linear(goal, matrix_with_level, limits, lower=lower, upper=bounds).x
+    if optimum is None:
         raise PolicyError(_impossible_floor(job_kinds, floor))
     level = float(optimum[-1])
     limits[kind_count + types :] -= counts_with_floor * scale * level

@@ -174,3 +174,13 @@ def test_impossible_floors_name_constraint_and_job():
 def test_a_job_that_fits_nowhere_is_named():
     with pytest.raises(PolicyError, match="job 0 can run on no GPU type: it needs 8 GPUs"):
         JobKinds(np.ones((1, 2)), np.ones(1), np.array([8]), np.array([4.0, 4.0]), "job {}".format)
+
+
+def test_floors_out_of_reach_by_rounding_count_as_reached():
+    one = np.ones(5, dtype=int)
+    job_kinds = JobKinds(np.full((5, 2), 100.0), one, one, np.array([2.01, 1.99]))
+    # four kinds have just reached all their value, and the first may rise from 0
+    floor = np.array([0.0, *np.full(4, 100.0 * (1 + 5e-8))])
+    shares, level = vertex_level(job_kinds, np.array([1.0, 0, 0, 0, 0]), floor)
+    assert shares.sum(axis=1) == pytest.approx([0, 1, 1, 1, 1], abs=1e-6)
+    assert level == pytest.approx(0.0, abs=1e-3)
