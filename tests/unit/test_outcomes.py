@@ -87,7 +87,7 @@ def test_a_missed_claim_of_a_figure_is_counted_with_its_cause(outcomes, results)
 
 def test_links_and_figures_of_the_pages_exist(outcomes):
     ids = {figure.entry.id for figure in outcomes.status.committed()}
-    for name in ("gavel", "pcs", "why_off", "glossary"):
+    for name in (*outcomes.PAPERS, "why_off", "glossary", "tests"):
         page = ROOT / "docs" / f"{name}.md"
         text = page.read_text()
         for link in re.findall(r"\]\((?!https?:)([^)#]+)[^)]*\)", text):

@@ -39,7 +39,7 @@ def section(paper: str, heading: str) -> str:
     return page(paper).split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", (*PAPERS, "gavel", "pcs"))
 def test_a_page_has_the_common_headings_in_order(paper):
     assert tuple(re.findall(r"^## (.+)$", page(paper), re.M)) == HEADINGS
 
@@ -59,9 +59,7 @@ def test_two_to_four_pictures_of_the_paper_have_a_text_and_a_caption(paper):
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_named_figures_policies_and_rules_exist(paper):
-    ids = {entry.id for entry in params.discover(ROOT)}
-    assert set(re.findall(r"`((?:tiresias|muri|gavel|liquid|pcs)/\w+)`", page(paper))) <= ids
+def test_named_policies_and_rules_exist(paper):
     rows = re.findall(r"^\|(.+)\|$", section(paper, "In repro"), re.M)
     column = 0 if paper == "liquid" else 1
     cells = [row.split("|")[column] for row in rows if "notebooks/" not in row]
