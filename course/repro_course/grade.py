@@ -43,13 +43,27 @@ _GRACE_S = 5
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one submission."""
+    """Limits of one submission.
 
-    #: seconds of a cell
+    Parameters
+    ----------
+    cell : float
+        Wall time of a cell (s).
+    wall : float
+        Wall time of the notebook (s).
+    cpu : float
+        CPU time of the notebook (s).
+    memory_mb : int
+        Memory of the process (MiB).
+
+    Examples
+    --------
+    >>> Limits(cell=10, wall=60)
+    Limits(cell=10, wall=60, cpu=300.0, memory_mb=4096)
+    """
+
     cell: float = 60.0
-    #: seconds of the notebook
     wall: float = 300.0
-    #: seconds of the processor
     cpu: float = 300.0
     memory_mb: int = 4096
 
@@ -89,7 +103,18 @@ def grade(
     Raises
     ------
     ParamError
-        pytest is not installed, or there are no submissions.
+        If pytest is not installed, or there are no submissions.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     (Path(name) / "ada").mkdir()
+    ...     _ = (Path(name) / "ada" / "1_queues.ipynb").write_text("no notebook")
+    ...     row = pd.read_csv(grade(Path(name), Limits())).iloc[0]
+    >>> row["student"], int(row["points"]), row["note"].split(";")[0]
+    ('ada', 0, '1_queues.ipynb: is no notebook')
     """
     if find_spec("pytest") is None:
         raise ParamError("pytest is not installed; `pip install pytest` brings it")

@@ -32,7 +32,18 @@ def release(folder: Path, source: Path | None = None) -> list[Path]:
     Raises
     ------
     ParamError
-        The folder is not empty, or nbgrader is not installed.
+        If the folder is not empty, or nbgrader is not installed.
+
+    Examples
+    --------
+    Nothing is written into a folder that has files:
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     _ = (Path(name) / "notes.txt").write_text("mine")
+    ...     release(Path(name))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    repro.base.errors.ParamError: ...: is not empty; give a new folder
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ParamError(f"{folder}: is not empty; give a new folder")

@@ -83,6 +83,20 @@ class Comparison:
         JCTs of all jobs (s) by policy and position of the load in `loads`, an array per sample.
     seed : int
         Seed of the bootstrap.
+
+    Examples
+    --------
+    >>> from repro import compare
+    >>> from repro.testing import small_trace
+    >>> result = compare(small_trace(), "1x4", "srtf,tiresias-l", loads=[0.5, 1.0], workers=1)
+    >>> result.policies, result.loads, result.sample
+    (['srtf', 'tiresias-l'], [0.5, 1.0], 'seed')
+    >>> result.table().query("metric == 'avg_jct'")[["load", "policy", "mean"]].round(1)
+        load      policy  mean
+    0    0.5        srtf  11.9
+    13   0.5  tiresias-l  16.1
+    26   1.0        srtf  11.9
+    39   1.0  tiresias-l  14.6
     """
 
     frame: pd.DataFrame
@@ -163,11 +177,30 @@ class Comparison:
         )
 
     def plot(self, chart: str = "jct", metric: str = "avg_jct") -> Figure:
-        """Draw ``jct`` (distributions, a panel per load) or ``load`` (a metric against the load).
+        """Draw distributions of the JCT, or a metric against the load.
 
-        The jobs of all samples are in one distribution. ``load`` has two panels: the metric, and
-        its paired difference to the reference (%). Bands and error bars are 95 % intervals; with
-        one load there is a bar per policy.
+        Bands and error bars are 95 % intervals. Needs the extra ``figures``.
+
+        Parameters
+        ----------
+        chart : {"jct", "load"}
+            ``jct``: distributions of the JCT, a panel per load, with the jobs of all samples in one
+            distribution. ``load``: two panels, the metric, and its paired difference to the
+            reference (%). With one load they have a bar per policy.
+        metric : str
+            Metric of chart ``load``, a column of `frame`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The picture; ``savefig`` writes it.
+
+        Raises
+        ------
+        ParamError
+            If chart or metric is unknown.
+        ExtraMissingError
+            If matplotlib is not installed.
         """
         if chart not in CHARTS:
             raise ParamError(f"chart is {chart!r}; give {' or '.join(CHARTS)}")
@@ -259,7 +292,13 @@ class Comparison:
         return "\n".join(lines) + "\n"
 
     def write(self, folder: str | Path) -> None:
-        """Write all files of `FILES` into a folder, each as a whole."""
+        """Write comparison.csv, summary.csv, result.json, report.md, jct.svg and load.svg.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Folder of the files; a missing folder is made. A file is written whole or not at all.
+        """
         charts = importlib.import_module("repro.comparison.charts")
         where = Path(folder)
         contents = {

@@ -20,7 +20,14 @@ _NOTE_WORDS = ("Why:", "See")
 
 
 class Wrong(AssertionError):
-    """Error about a wrong answer; its text is for the student."""
+    """Error about a wrong answer; its text is for the student.
+
+    Examples
+    --------
+    >>> raise Wrong("Not yet right: share() is 2; shares are at most 1.")
+    Traceback (most recent call last):
+    repro.course.checks.Wrong: Not yet right: share() is 2; shares are at most 1.
+    """
 
     def _render_traceback_(self) -> list[str]:
         """Lines that Jupyter shows: the text without a traceback."""

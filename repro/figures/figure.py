@@ -69,6 +69,21 @@ class Inputs(dict[str, Any]):
 class FigureRun:
     """A figure or table of a paper that a notebook regenerates; :func:`figure` opens it.
 
+    Parameters
+    ----------
+    entry : FigureEntry
+        Id, parameter file and notebook of the figure.
+    profile : {"quick", "paper"}
+        Size of the run.
+    seed : int
+        Seed of the run.
+    out : Path
+        Folder of results.
+    overrides : mapping
+        Inputs that replace those of the parameter file; ``extra`` and ``format`` as of `figure`.
+    kernel : Kernel
+        Parameters of the notebook that runs.
+
     Attributes
     ----------
     id, paper, profile : str
@@ -84,6 +99,12 @@ class FigureRun:
         there are any, nothing is judged.
     folder : Path
         Folder of the files of :meth:`save`: the figure's, or a separate one for a variation.
+
+    Examples
+    --------
+    >>> fig = figure("tiresias/fig10_testbed_jct")
+    >>> fig.paper, fig.inputs.cluster, len(fig.trace("testbed", jobs=60))
+    ('tiresias', '15x4', 60)
     """
 
     def __init__(
@@ -133,7 +154,10 @@ class FigureRun:
         return f"<figure {self.id}, profile {self.profile}, seed {self.seed}>"
 
     def rng(self, purpose: str, seed: int | None = None) -> np.random.Generator:
-        """Random generator of a purpose of this figure; no two purposes share a stream."""
+        """Random generator of a ``purpose`` of this figure; no two purposes share a stream.
+
+        Without ``seed`` it is the seed of the run.
+        """
         seed = self.seed if seed is None else seed
         self._seeds.add(seed)
         return data.stream(self.id, seed, purpose)
@@ -143,8 +167,8 @@ class FigureRun:
 
         ``name`` is a generator or a public trace (see ``repro trace list``), or the path of a file
         from the project's root, with its ``format``. The same name and seed give the same trace
-        everywhere. Options go to the generator or the loader; ``throughputs`` may be a user's file.
-        The notebook's parameter ``format`` is that of the user's files.
+        everywhere. ``options`` go to the generator or the loader. ``throughputs`` may be a user's
+        file. The notebook's parameter ``format`` is that of the user's files.
         """
         throughputs = options.get("throughputs")
         if throughputs is not None and data.is_own(throughputs):
@@ -188,7 +212,7 @@ class FigureRun:
         return data.own_path(path)
 
     def note(self, text: str) -> None:
-        """Add a remark for readers to the caption, the table, the result and the gallery."""
+        """Add a remark, ``text``, to the caption, the table, the result and the gallery."""
         if text not in self._notes:
             self._notes.append(text)
 
@@ -204,8 +228,27 @@ class FigureRun:
     ) -> Result:
         """Run ``repro.simulate``, or read the result of the same run from the cache.
 
-        The trace is a whole one of :meth:`trace` or a part of it. A cluster file is named by its
-        path from the project's root. ``meta["wall_s"]`` is the wall time of the first run.
+        ``meta["wall_s"]`` of the result is the wall time of the first run.
+
+        Parameters
+        ----------
+        trace : DataFrame
+            A trace of :meth:`trace`, or a part of it.
+        cluster : Cluster or str
+            Cluster, spec, or path of a cluster file from the project's root.
+        policy : Policy or str
+            Policy, or registered name.
+        rules : str
+            Rule set.
+        seed : int
+            Seed of random placements, policies and rounds.
+        **settings
+            Further arguments of `repro.simulate`.
+
+        Returns
+        -------
+        Result
+            Records of the run.
         """
         case = self._resolved(Case(trace, cluster, policy, rules, seed, {}, settings))
         result: Result = sweep.outcome(case)
@@ -491,6 +534,16 @@ def figure(
         next to the paper's, a name, a list of names, or ``{"policy": name, "settings": {…}}``.
         ``format``: format of traces that are the user's files (see ``repro simulate --help``).
         A changed input or an extra policy makes the run a variation, which nothing judges.
+
+    Returns
+    -------
+    FigureRun
+        Inputs, traces and runs of the figure, and ``save`` for its results.
+
+    Raises
+    ------
+    ParamError
+        If no figure has the id, or profile, seed or an input is not accepted.
 
     Examples
     --------

@@ -127,23 +127,45 @@ class MeasuredJobs:
 class Case:
     """A simulation and its measure; cluster, policy and rules as for ``repro.simulate``.
 
+    Parameters
+    ----------
+    trace : str or DataFrame
+        Name of a generator or a public trace, path of a user's file, or a trace.
+    cluster : Cluster or str
+        Cluster, or spec.
+    policy : Policy or str
+        Policy, or registered name.
+    rules : str
+        Rule set.
+    seed : int
+        Seed of the trace and of the simulation.
+    options : mapping
+        Options of the trace's generator or format.
+    settings : mapping
+        Further arguments of ``repro.simulate``. ``perf`` may be the name of a throughput table.
+    measure : callable
+        Function of this package, or dataclass with ``__call__``, from the case to a Result or a
+        dict.
+
+    Raises
+    ------
+    ParamError
+        If ``repro.simulate`` has no argument of a name in ``settings``.
+
+    Examples
+    --------
     >>> from repro.testing import small_trace
     >>> len(outcome(Case(small_trace(), "1x4", "srtf").resolved()).jobs)
     6
     """
 
-    #: name of a generator or a public trace, path of a user's file, or a trace
     trace: str | pd.DataFrame
     cluster: Cluster | str
     policy: Policy | str
     rules: str = "paper"
-    #: seed of the trace and of the simulation
     seed: int = 0
-    #: options of the trace's generator or format
     options: Mapping[str, Any] = field(default_factory=dict)
-    #: further arguments of ``repro.simulate``; ``perf`` may be the name of a throughput table
     settings: Mapping[str, Any] = field(default_factory=dict)
-    #: function of this package, or dataclass with ``__call__``, from the case to a Result or a dict
     measure: Callable[[Case], Outcome] = whole
 
     def __post_init__(self) -> None:

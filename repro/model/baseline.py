@@ -39,7 +39,7 @@ class Baseline(NamedTuple):
     model: bool = False
 
     def also(self, *parameters: str) -> "Baseline":
-        """Baseline with further parameters that count as inputs."""
+        """Baseline with further ``parameters`` that count as inputs."""
         return self._replace(parameters=(*self.parameters, *parameters))
 
     def equals(self, policy: Any, trace: pd.DataFrame, *, modelled: bool) -> bool:

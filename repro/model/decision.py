@@ -101,6 +101,8 @@ class RunSet:
 class Shares:
     """Allocation X of Gavel: fraction of time of each job on each GPU type until the next decision.
 
+    X is defined in Gavel, OSDI 2020, section 3.1.
+
     Parameters
     ----------
     jobs : sequence of int or tuple of int, or ndarray

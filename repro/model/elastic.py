@@ -240,6 +240,9 @@ class Elastic(Policy):
     model (`repro.perf.SpeedUp`) has the speed of a job on fewer GPUs than its demand. If the policy
     has a compiled `rule`, simulations without further arrivals can predict completions.
 
+    In its methods, ``view`` is the `View` of the run, ``job`` the row number of a job, ``jobs`` the
+    arrays of all jobs that compiled functions read, and ``total`` the GPUs of the cluster.
+
     Parameters
     ----------
     size_error : float
@@ -249,7 +252,9 @@ class Elastic(Policy):
     resize_s : float
         Time without progress after the GPUs of a job changed (s). Needs a compiled rule.
 
-    Reference: PCS, arXiv 2401.10354, section 5.1.
+    References
+    ----------
+    PCS, arXiv 2401.10354, section 5.1.
 
     Examples
     --------

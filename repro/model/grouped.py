@@ -19,9 +19,12 @@ class Grouped(Policy):
 
     A group is a `Run` of several jobs on the same GPUs. A job with hosts is a `Run` that names its
     ``hosts``, whose GPUs it also uses. The performance model (`performance`) has the speed of each
-    member. `View.finished` and `View.fresh` are the changes since the last decision.
+    member. ``finished`` and ``fresh`` of the `View` are the changes since the last decision. In
+    ``session``, ``view`` is the `View` of the run.
 
-    Reference: Muri, SIGCOMM 2022, Algorithm 1; AntMan, OSDI 2020.
+    References
+    ----------
+    Muri, SIGCOMM 2022, Algorithm 1; AntMan, OSDI 2020.
 
     Examples
     --------

@@ -15,7 +15,12 @@ def statistics(values: pd.Series[float] | Array) -> dict[str, float]:
     Parameters
     ----------
     values : array-like of float
-        Such as JCTs or queueing delays (s).
+        Such as JCTs or queueing delays (s), (values,).
+
+    Returns
+    -------
+    dict of str to float
+        avg, median and p95, in the unit of the values.
 
     Examples
     --------
@@ -28,7 +33,10 @@ def statistics(values: pd.Series[float] | Array) -> dict[str, float]:
 
 
 def improvement(result: Result, reference: Result, metric: str = "jct") -> dict[str, float]:
-    """Factors by which the reference improves on a run (Tiresias section 5.1).
+    """Factors by which the reference improves on a run.
+
+    Defined in Tiresias, NSDI 2019, section 5.1. A factor above 1 means that the reference is
+    better.
 
     Parameters
     ----------
@@ -39,8 +47,17 @@ def improvement(result: Result, reference: Result, metric: str = "jct") -> dict[
 
     Returns
     -------
-    dict
-        Run over reference: avg, median and p95 of the metric, and makespan.
+    dict of str to float
+        Run over reference: avg, median and p95 of the metric, and makespan. NaN where the value of
+        the reference is 0.
+
+    Examples
+    --------
+    >>> from repro import simulate
+    >>> from repro.testing import small_trace
+    >>> run, reference = (simulate(small_trace(), "1x4", name) for name in ("yarn-cs", "srtf"))
+    >>> {name: round(factor, 2) for name, factor in improvement(run, reference).items()}
+    {'avg': 1.78, 'median': 4.17, 'p95': 0.94, 'makespan': 1.02}
     """
     values = statistics(result.jobs[metric])
     bases = statistics(reference.jobs[metric])
@@ -53,10 +70,17 @@ def improvement(result: Result, reference: Result, metric: str = "jct") -> dict[
 def unfairness(result: Result, fair: Result) -> pd.Series[float]:
     """Unfairness of each job: increase of its JCT over its JCT under a fair policy (%), at least 0.
 
+    Defined in PCS, arXiv 2401.10354, section 2: max(0, 100 (JCT / fair JCT - 1)).
+
     Parameters
     ----------
     result, fair : Result
         Records under the policy, and under a fair policy (``max-min`` for PCS Figure 1b).
+
+    Returns
+    -------
+    Series of float
+        Percent, a value per job in order of the trace; NaN for a job without an end.
 
     Examples
     --------
@@ -79,6 +103,11 @@ def time_by_type(result: Result, until: float = np.inf) -> pd.DataFrame:
     until : float
         Instant up to which the time is counted (s).
 
+    Returns
+    -------
+    DataFrame
+        Seconds, with the job ids as index. The columns are the GPU types that jobs held.
+
     Examples
     --------
     >>> from repro import simulate
@@ -95,7 +124,9 @@ def time_by_type(result: Result, until: float = np.inf) -> pd.DataFrame:
 
 
 def bins(jobs: pd.DataFrame, small_gpus: int, short_s: float) -> pd.Series[str]:
-    """Bin of each job by size, then length: SS, SL, LS, LL (Tiresias Table 3).
+    """Bin of each job by size, then length: SS, SL, LS, LL.
+
+    Defined in Tiresias, NSDI 2019, Table 3. S is small, or short; L is large, or long.
 
     Parameters
     ----------
@@ -105,6 +136,11 @@ def bins(jobs: pd.DataFrame, small_gpus: int, short_s: float) -> pd.Series[str]:
         Largest demand of a small job (GPUs).
     short_s : float
         Least duration of a long job (s).
+
+    Returns
+    -------
+    Series of str
+        Bin of each job, with the index of ``jobs``.
 
     Examples
     --------
@@ -129,8 +165,15 @@ def busy_gpus(result: Result, step: float) -> pd.Series[float]:
 
     Returns
     -------
-    Series
+    Series of float
         GPUs, indexed by the start of each step (s).
+
+    Examples
+    --------
+    >>> from repro import simulate
+    >>> from repro.testing import small_trace
+    >>> busy_gpus(simulate(small_trace(), "1x4", "srtf"), step=10.0).round(1).tolist()
+    [2.9, 2.8, 4.0, 4.0, 2.4]
     """
     spans = result.intervals
     last = float(spans["end"].max()) if len(spans) else 0.0

@@ -12,7 +12,25 @@ from repro.model.records import Nodes
 class Performance(Protocol):
     """A performance model: speed of jobs on the GPUs that they hold.
 
-    A model whose rates do not depend on nodes may say so by an attribute ``reads_nodes = False``.
+    A model is any object with the method ``rates``. Its arguments are ``table``, the jobs of the
+    trace, ``run``, the gang, and ``nodes``, a tuple of (node index, GPUs there), empty if the
+    placement only counts GPUs. A model whose rates do not depend on nodes may say so by an
+    attribute ``reads_nodes = False``.
+
+    Examples
+    --------
+    A job on more than one node is slower by half:
+
+    >>> class Spread:
+    ...     def rates(self, table, run, nodes):
+    ...         return [0.5 if len(nodes) > 1 else 1.0] * len(run.jobs)
+    >>> from repro import simulate
+    >>> from repro.testing import small_trace
+    >>> result = simulate(small_trace(), "2x2", "srtf", perf=Spread(), placement="yarn")
+    >>> result.jobs.loc[[2, 5], ["duration", "jct"]]
+       duration   jct
+    2      25.0  75.0
+    5       5.0  10.0
     """
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
@@ -34,7 +52,30 @@ class Paced(Performance, Protocol):
 
 @runtime_checkable
 class Renewing(Performance, Protocol):
-    """A performance model whose rates change while a gang runs, such as goodput by epoch."""
+    """A performance model whose rates change while a gang runs, such as goodput by epoch.
+
+    It has the method ``renew`` besides ``rates``, with the same arguments ``table``, ``run`` and
+    ``nodes`` as in `Performance`.
+
+    Examples
+    --------
+    Every job runs at half speed for its first 2 seconds of progress:
+
+    >>> class WarmUp:
+    ...     def left(self, table, run):
+    ...         job = run.jobs[0]
+    ...         return table.work_left[job] - (table.duration[job] - 2)
+    ...     def rates(self, table, run, nodes):
+    ...         return [0.5 if self.left(table, run) > 0 else 1.0]
+    ...     def renew(self, table, run, nodes):
+    ...         left = self.left(table, run)
+    ...         return left if left > 0 else float("inf")
+    >>> from repro import simulate
+    >>> from repro.testing import small_trace
+    >>> result = simulate(small_trace().head(1), "1x4", "srtf", perf=WarmUp())
+    >>> result.jobs["jct"].round(6).tolist()
+    [12.0]
+    """
 
     def renew(self, table: JobTable, run: Run, nodes: Nodes) -> float:
         """Time until the rates of ``run`` are computed again (s of progress); infinity: never.
@@ -56,7 +97,20 @@ class Curves(Protocol):
 
 
 class Overhead:
-    """Costs of starts and preemptions, all 0 s; subclasses override the methods."""
+    """Costs of starts and preemptions, all 0 s; subclasses override the methods.
+
+    In its methods, ``table`` has the jobs of the trace, and ``job`` is the row number of a job.
+
+    Examples
+    --------
+    >>> class Restart(Overhead):
+    ...     def start_s(self, table, job):
+    ...         return 3.0
+    >>> from repro import simulate
+    >>> from repro.testing import small_trace
+    >>> simulate(small_trace().head(1), "1x4", "srtf", overhead=Restart()).jobs["jct"].tolist()
+    [13.0]
+    """
 
     #: true: every running job pays its start again after every decision
     every_interval: bool = False

@@ -61,6 +61,11 @@ def register(name: str, needs: Iterable[str] = ()) -> Callable[[Definition], Def
         function of a view and a job. Such a function is the key of an `Order`, and the smallest key
         runs first.
 
+    Raises
+    ------
+    PolicyError
+        If ``needs`` is passed for a class, or another policy has the name.
+
     Examples
     --------
     >>> @register("newest")
@@ -122,6 +127,10 @@ class Policy:
     Subclasses are frozen dataclasses, and their fields are their parameters. A field that is
     None gets its value from `rule_values`, by rule set. So one class can follow the paper or a
     public simulator.
+
+    In its methods, ``view`` is the `View` of the run, ``cluster`` the `Cluster` of the run, and
+    ``gpu_type`` the name of a GPU type. A value of a parameter outside its bounds is a ParamError
+    when the policy is made.
 
     Examples
     --------
@@ -309,6 +318,9 @@ class Order(Policy):
 
     Ties: order of submission, then order in the trace.
 
+    In its methods, ``view`` is the `View` of the run, ``job`` the row number of a job, and ``jobs``
+    an array of row numbers.
+
     Examples
     --------
     >>> @dataclass(frozen=True)
@@ -426,14 +438,20 @@ def make(name: str, rules: str = "paper", **settings: Any) -> Policy:
     rules : str
         Rule set that fills the parameters without a value.
     **settings
-        Parameters of the policy.
+        Parameters of the policy, as ``repro policies`` lists them. ``lambda_`` and ``lambda`` are
+        the same parameter.
+
+    Returns
+    -------
+    Policy
+        A frozen dataclass with the parameters as fields.
 
     Raises
     ------
     PolicyError
-        Unknown name.
+        If no policy has the name; the message lists similar names.
     ParamError
-        Unknown parameter, or a value that the policy does not accept.
+        If a parameter is unknown, or the policy does not accept its value.
 
     Examples
     --------

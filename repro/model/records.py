@@ -91,6 +91,19 @@ class Result:
         held_s (GPU-seconds held; None: they follow from the intervals), wall_s (time of the run
         without compilation), predict_interval (on request), and the entries ignored, notes and
         stand_in of `summary`.
+
+    Examples
+    --------
+    >>> import repro
+    >>> from repro.testing import small_trace
+    >>> result = repro.simulate(small_trace(), "1x4", "srtf")
+    >>> result.jobs[["job_id", "start_time", "end_time", "jct", "queueing"]].head(2)
+       job_id  start_time  end_time   jct  queueing
+    0       0         0.0      10.0  10.0       0.0
+    1       1         1.0       5.0   4.0       0.0
+    >>> result.intervals[["job_id", "start", "end", "gpus"]].tail(1)
+       job_id  start   end  gpus
+    6       2   35.0  46.0   4.0
     """
 
     jobs: pd.DataFrame
@@ -107,9 +120,25 @@ class Result:
         return str(pd.DataFrame({"result": shown}).to_html(border=0, justify="left"))
 
     def plot(self, chart: str = "jct", **window: float) -> Figure:
-        """Draw the run: ``jct`` (distribution), ``utilisation`` or ``gantt``.
+        """Draw the run.
 
-        ``start`` and ``end`` (s) are the window of the last two.
+        Parameters
+        ----------
+        chart : {"jct", "utilisation", "gantt"}
+            Distribution of the JCT, GPUs in use over time, or a bar per interval of a job.
+        **window : float
+            ``start`` and ``end`` (s) of the part to draw, for ``utilisation`` and ``gantt``.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The picture. Needs the extra ``figures``.
+
+        Raises
+        ------
+        ParamError
+            If the chart is unknown, the run has no intervals, no job runs in the window, or a Gantt
+            chart would have more than 40 jobs.
 
         Examples
         --------

@@ -216,7 +216,13 @@ class TypedShares(SharePolicy):
     Jobs of a kind have the same demand. If `needs` names "throughput", they also have the same
     model. If it names "priority_weight", they have the same weight.
 
-    Reference: Gavel, OSDI 2020, section 3.1 (allocation matrix X).
+    In its methods, ``view`` is the `View` of the run. ``kinds`` has the kinds present as arrays:
+    ``counts`` (jobs of each kind) and ``widths`` (GPUs of a job), both (kinds,), ``speeds``
+    (steps/s), (kinds, GPU types), and ``gpus`` of the cluster, (GPU types,).
+
+    References
+    ----------
+    Gavel, OSDI 2020, section 3.1 (allocation matrix X).
 
     Examples
     --------

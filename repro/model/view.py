@@ -30,8 +30,9 @@ class HeldGpus(Protocol):
 class View:
     """Read-only view of a run for a policy. Jobs are row numbers, and times are seconds.
 
-    A word in brackets is an input that the policy must declare in `needs`. The argument ``policy``
-    is the name of the policy, for messages.
+    A word in brackets is an input that the policy must declare in `needs`. Reading an input that is
+    not declared is a PolicyError. Arrays of all jobs have the shape (jobs,), in order of the trace.
+    Arrays of several ``jobs`` have one entry for each of them.
 
     A policy sees durations and remaining times as predicted, if the trace has the column
     ``predicted_duration``: the true values times one factor per job, predicted over true duration.
@@ -93,6 +94,37 @@ class View:
         - ``run(job)``: gang of the job
         - ``nodes(job)``: nodes of the job, with its GPUs there
         - ``new_pairs``: pairs that began to share GPUs since the last decision
+
+    Parameters
+    ----------
+    table : JobTable
+        Jobs and their state. The engine makes the view; policies only read it.
+    cluster : Cluster
+        Cluster of the run.
+    needs : frozenset of str
+        Inputs that the policy declares.
+    policy : str
+        Name of the policy, for messages.
+    speeds : Speeds, optional
+        Speeds by GPU type. None: nominal speed on all types.
+    seed : int
+        Seed of the run.
+
+    Examples
+    --------
+    A policy reads the view in its key, here the attained service of a job (GPU-seconds):
+
+    >>> from dataclasses import dataclass
+    >>> from repro import Order, simulate
+    >>> from repro.testing import small_trace
+    >>> @dataclass(frozen=True)
+    ... class LeastService(Order):
+    ...     def key(self, view, job):
+    ...         return view.attained(job)
+    ...     def slope(self, view, job):
+    ...         return view.gpus(job)
+    >>> simulate(small_trace(), "1x4", LeastService()).summary()["n_finished"]
+    6
     """
 
     def __init__(

@@ -97,7 +97,22 @@ class PlanTimes:
 
 @dataclass(frozen=True)
 class MeasuredPlans(PlanTimes):
-    """Measured times of placement plans: model to `pattern` to run time (s)."""
+    """Measured times of placement plans: model to `pattern` to run time (s).
+
+    Parameters
+    ----------
+    seconds : mapping of str to mapping of str to float
+        Model to plan to run time (s). A plan has a word per node, with a ``p`` per parameter server
+        and a ``w`` per worker, such as ``pw_w``.
+    names : mapping of str to str
+        Further names of models, each with its name in ``seconds``.
+
+    Examples
+    --------
+    >>> plans = MeasuredPlans({"vgg16": {"pww": 510.0, "pw_w": 540.0}})
+    >>> plans.run_s("vgg16", (0, 0, 1))
+    540.0
+    """
 
     seconds: Mapping[str, Mapping[str, float]]
     names: Mapping[str, str] = field(default_factory=dict)
@@ -119,15 +134,28 @@ class MeasuredPlans(PlanTimes):
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """Constants of a trained model in the iteration model."""
+    """Constants of a trained model in the iteration model (Liquid, TPDS 2022, Eq 1).
 
-    #: size of the parameters (MB); a worker pushes and pulls them in every iteration
+    Parameters
+    ----------
+    model_mb : float
+        Size of the parameters (MB). A worker pushes and pulls them in every iteration.
+    images_per_s : float
+        Throughput of the computation of one worker (images/s).
+    exposed : float
+        Part of the synchronisation that computation does not hide, 0 to 1.
+    fixed_s : float
+        Launch and save time of a job, T_l + T_sa (s).
+
+    Examples
+    --------
+    >>> TrainedModel(model_mb=553, images_per_s=35.4, fixed_s=30).exposed
+    1.0
+    """
+
     model_mb: float
-    #: throughput of the computation of one worker (images/s)
     images_per_s: float
-    #: e, part of the synchronisation that computation does not hide
     exposed: float = 1.0
-    #: launch and save time of a job (s)
     fixed_s: float = 0.0
 
 
@@ -135,10 +163,28 @@ class TrainedModel:
 class IterationModel(PlanTimes):
     """Run time T = T_l + T_sa + N (T_t + T_sy) of launch, save and N iterations.
 
-    An iteration computes for T_t and then synchronises for T_sy over the slowest link in use. The
-    bandwidths count both directions together (MB/s): ``pair_mb_s`` between two nodes,
-    ``node_mb_s`` of a node to all others, ``local_mb_s`` inside a node.
+    An iteration computes for T_t and then synchronises for T_sy over the slowest link in use.
+    Bandwidths count both directions together.
 
+    In its methods, ``tasks`` are the nodes of the tasks, parameter servers first, ``num_ps`` is the
+    number of parameter servers, ``model`` the name of a model, ``model_mb`` the size of its
+    parameters (MB), and ``batch`` the batch size of a worker (images).
+
+    Parameters
+    ----------
+    models : mapping of str to TrainedModel
+        Constants of each model.
+    pair_mb_s : float
+        Bandwidth between two nodes (MB/s).
+    node_mb_s : float
+        Bandwidth of a node to all others (MB/s).
+    local_mb_s : float
+        Bandwidth inside a node (MB/s).
+    names : mapping of str to str
+        Further names of models, each with its name in ``models``.
+
+    References
+    ----------
     Liquid, TPDS 2022, Eq 1; the terms of the links are ours, fitted to its Figures 1b and 6.
 
     Examples

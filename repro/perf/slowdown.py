@@ -43,6 +43,11 @@ class Slowdown:
         Rate of a gang on more nodes than it needs, relative to a consolidated one, by model. It
         replaces ``node``. A model that is not listed has rate 1. Case does not matter.
 
+    Raises
+    ------
+    ParamError
+        If a factor is below 1, or a rate is not positive or out of bounds.
+
     Examples
     --------
     >>> Slowdown.of("node=1.2,rack=1.5")
@@ -72,7 +77,7 @@ class Slowdown:
 
     @classmethod
     def of(cls, value: float | str | Slowdown) -> Slowdown:
-        """Slow-down from a factor, from text as on the command line, or itself."""
+        """Slow-down of ``value``: a factor, text as on the command line, or a Slowdown."""
         if isinstance(value, Slowdown):
             return value
         if not isinstance(value, str):
@@ -95,7 +100,11 @@ class Slowdown:
         return cls(**factors)
 
     def speed(self, model: object, *, more_nodes: bool, more_racks: bool) -> float:
-        """Rate of a gang on its nodes, relative to a consolidated one."""
+        """Rate of a gang relative to a consolidated one.
+
+        ``model`` is the name of the model. ``more_nodes`` and ``more_racks``: the gang spans more
+        nodes, or more racks, than it needs.
+        """
         speed = 1.0
         if more_nodes:
             speed = 1.0 / self.node
@@ -232,6 +241,11 @@ def slowed(base: Performance | None, slowdown: Slowdown, cluster: Cluster) -> Sl
         Factors.
     cluster : Cluster
         Cluster of the simulation.
+
+    Returns
+    -------
+    Slowed
+        Performance model for `repro.simulate` with rates of ``base`` times those of ``slowdown``.
 
     Examples
     --------

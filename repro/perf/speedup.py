@@ -38,6 +38,10 @@ class SpeedUp:
 
     S is linear between whole numbers of GPUs. A job on more than D GPUs has the speed-up S(D).
 
+    In its methods, ``model`` is the name of a model, ``gpus`` a number of GPUs, ``table`` has the
+    jobs of the trace, ``job`` is the row number of a job, ``run`` the gang, and ``nodes`` are its
+    nodes, which play no role. ``models``, ``gpus`` and ``ids`` of several jobs have an entry each.
+
     Parameters
     ----------
     curves : mapping of str to tuple of float
@@ -181,8 +185,23 @@ def rounded_linear(gpus: int) -> Floats:
 def pcs_speedups(growth: float = 1.0) -> SpeedUp:
     """Curves of the nine models of PCS's simulator; other models are refused.
 
-    A model of the map of names (`repro.perf.model_names`) has the curve of its name in PCS, which
-    goes on beyond its end by ``growth`` (`SpeedUp`).
+    A model of the map of names (`repro.perf.model_names`) has the curve of its name in PCS.
+
+    Parameters
+    ----------
+    growth : float
+        How the curve of such a model goes on beyond its end (`SpeedUp`).
+
+    Returns
+    -------
+    SpeedUp
+        S(n) = t(1) / t(n), from the times of an iteration in PCS's public simulator.
+
+    Examples
+    --------
+    >>> curves = pcs_speedups()
+    >>> len(curves.curves), round(curves.speed("VggnetModel256", 2), 2)
+    (9, 1.82)
     """
     curves = {}
     for name, us in _published_times().items():
@@ -209,7 +228,7 @@ def _published_times() -> dict[str, Floats]:
 
 
 def load_speedups(path: str | Path) -> SpeedUp:
-    """Read speed-up curves from a CSV file; models without a curve are refused.
+    r"""Read speed-up curves from a CSV file; models without a curve are refused.
 
     The file has one row per model and number of GPUs, in any order, for 1, 2, … GPUs without gaps.
     Its columns are model, gpus, and either us_per_iteration or speedup. Any unit of time or speed
@@ -219,6 +238,25 @@ def load_speedups(path: str | Path) -> SpeedUp:
     ----------
     path : str or Path
         The file, or ``pcs-speedups`` for `pcs_speedups` when no such file exists.
+
+    Returns
+    -------
+    SpeedUp
+        The curves. A job of a model without a curve is refused in a run.
+
+    Raises
+    ------
+    TraceError
+        If the file cannot be read, or a row breaks a rule.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "curves.csv"
+    ...     _ = path.write_text("model,gpus,speedup\nvgg,1,1\nvgg,2,1.5\n")
+    ...     load_speedups(path).speed("vgg", 2)
+    1.5
     """
     if str(path) == PUBLIC and not os.path.exists(path):
         return pcs_speedups()

@@ -112,6 +112,10 @@ class _TableStages(NamedTuple):
 class Interleaving:
     """Performance model of grouped jobs: every member completes one iteration per period T.
 
+    In its methods, ``members`` and each of ``groups`` are the stage times of the members (s), a
+    tuple per job. With ``merged`` the storage stage includes the CPU. ``table`` has the jobs of the
+    trace, ``run`` is the gang, and ``nodes`` are its nodes, which play no role.
+
     Parameters
     ----------
     columns : tuple of str, optional
@@ -146,7 +150,7 @@ class Interleaving:
         return interleaving_time(members, self.ordering, merged=merged) * factor
 
     def pair_efficiencies(self, trace: pd.DataFrame) -> Floats:
-        """Gamma of every pair of jobs of a trace, shape (jobs, jobs), with a diagonal of 0."""
+        """Gamma of every pair of jobs of ``trace``, shape (jobs, jobs), with a diagonal of 0."""
         columns = self.columns or stage_columns(trace.columns)
         jobs = [tuple(row) for row in trace[list(columns)].to_numpy(float).tolist()]
         gamma = np.zeros((len(jobs), len(jobs)))

@@ -33,14 +33,37 @@ class ThroughputTable:
     """Performance model of unequal GPU types: rate = T[model, type] / T[model, reference].
 
     Two jobs of equal demand may share their GPUs if the table has the pair; larger groups are
-    refused. Some policies have a parameter of this class, by default the table of the run. Gavel,
-    OSDI 2020, section 3.
+    refused. Some policies have a parameter of this class, by default the table of the run.
+    `repro.perf.throughput_files.load_throughputs` reads a file.
 
     A table of Gavel's job types also has the models of the map of names (`repro.perf.model_names`).
     On the reference type an iteration of such a model takes the time of
     `repro.perf.iteration_times`; the other types have the ratios of the table. A gang size that the
     table lacks has the ratios of the widest smaller gang that can run on the reference type, and,
     without a time of an iteration, its steps/s in proportion to the GPUs. It shares no GPUs.
+
+    In its methods, ``model`` (also ``model_a`` and ``model_b``) is the name of a model, ``gpus``
+    (``gpus_a``, ``gpus_b``) the size of its gang, ``gpu_type`` a GPU type and ``gpu_types`` several
+    of them. ``table`` has the jobs of the trace, ``run`` is the gang, and ``nodes`` are its nodes.
+
+    Parameters
+    ----------
+    rows : mapping of (str, int) to mapping of str to float
+        (model, GPUs of the gang) to steps/s of the whole gang by GPU type; 0: it cannot run there.
+    reference : str
+        GPU type on which the durations of the trace were measured.
+    pairs : mapping of (str, str, int) to mapping of str to (float, float)
+        (model, other model, GPUs of each gang) to the steps/s of the two by GPU type; each pair in
+        one order only; (0, 0) where the two do not fit into memory.
+    server_gpus : int
+        GPUs of a node (Gavel: server). A gang on more nodes than it needs then has the throughput
+        of ``<type>_unconsolidated``, if the table has it. 0: placement plays no role.
+    stand_in : bool
+        Whether the table is the stand-in for a public table that is not available.
+
+    References
+    ----------
+    Gavel, OSDI 2020, section 3.
 
     Examples
     --------
@@ -51,17 +74,10 @@ class ThroughputTable:
     #: table of the map of names
     table_name: ClassVar[str] = "gavel"
 
-    #: (model, GPUs of the gang) to steps/s of the whole gang by GPU type; 0: it cannot run there
     rows: Mapping[tuple[str, int], Row]
-    #: GPU type on which the durations of the trace were measured
     reference: str
-    #: (model, other model, GPUs of each gang) to the steps/s of the two by GPU type; each pair in
-    #: one order only; (0, 0) where the two do not fit into memory
     pairs: Mapping[tuple[str, str, int], PairRow] = field(default_factory=dict)
-    #: GPUs of a node (Gavel: server). A gang on more nodes than it needs then has the throughput of
-    #: ``<type>_unconsolidated``, if the table has it; 0: placement plays no role
     server_gpus: int = 0
-    #: whether the table is the stand-in for a public table that is not available
     stand_in: bool = field(default=False, compare=False)
 
     @classmethod
@@ -71,7 +87,22 @@ class ThroughputTable:
         reference: str,
         pairs: Mapping[tuple[str, str, int], PairRow] | None = None,
     ) -> ThroughputTable:
-        """Make a table of one-GPU jobs from model → GPU type → steps per second."""
+        """Table of one-GPU jobs.
+
+        Parameters
+        ----------
+        single : mapping of str to mapping of str to float
+            Model to GPU type to steps/s.
+        reference : str
+            GPU type on which the durations of the trace were measured.
+        pairs : mapping, optional
+            As of the class.
+
+        Returns
+        -------
+        ThroughputTable
+            Table with gangs of one GPU.
+        """
         return cls({(model, 1): dict(row) for model, row in single.items()}, reference, pairs or {})
 
     @property

@@ -55,6 +55,30 @@ def load_throughputs(source: Source = PUBLIC, reference: str = "v100") -> Throug
         A StandInWarning says that the stand-in replaces a public table that is not available.
     reference : str
         GPU type on which durations were measured.
+
+    Returns
+    -------
+    ThroughputTable
+        Throughputs (steps/s) by model, gang size and GPU type.
+
+    Raises
+    ------
+    TraceError
+        If the file cannot be read or breaks a rule above, or the table lacks the reference type.
+
+    Warns
+    -----
+    StandInWarning
+        If the stand-in replaces a public table that is not available.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = [("a3c", 1, "v100", 40.0), ("a3c", 1, "k80", 10.0)]
+    >>> columns = ["job_type", "scale_factor", "gpu_type", "steps_per_second"]
+    >>> table = load_throughputs(pd.DataFrame(rows, columns=columns))
+    >>> table.speeds("a3c", 1, ["v100", "k80"])
+    [40.0, 10.0]
     """
     if isinstance(source, ThroughputTable):
         return source

@@ -17,7 +17,26 @@ Allocation = tuple[tuple[int, int], ...]
 
 
 class Placer(ABC):
-    """State of a placement rule on one cluster: the allocation of each job, none at first."""
+    """State of a placement rule on one cluster: the allocation of each job, none at first.
+
+    In its methods, ``job`` is the row number of a job, ``gpus`` the size of its gang, ``model`` the
+    model that the job trains, and ``tasks`` the node of each task. An allocation is a tuple of
+    (node index, GPUs there), empty if the rule only counts GPUs.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Cluster on which gangs are placed; all its GPUs are idle at first.
+
+    Examples
+    --------
+    >>> placer = make("yarn").bind(Cluster.parse("2x4"), np.random.default_rng(0))
+    >>> placer.take(0, 3), placer.take(1, 4), placer.free
+    (((0, 3),), ((1, 4),), 1)
+    >>> placer.give_back(0)
+    >>> placer.fits(4), placer.possible(9)
+    (True, False)
+    """
 
     #: Whether allocations name nodes; else the rule only counts GPUs.
     tracks_nodes: ClassVar[bool] = True
@@ -106,7 +125,22 @@ class Placer(ABC):
 
 @dataclass(frozen=True)
 class Placement(ABC):
-    """A placement rule and its settings. Rules are frozen dataclasses that check their settings."""
+    """A placement rule and its settings. Rules are frozen dataclasses that check their settings.
+
+    `repro.placement.make` makes a rule by name. In ``bind``, ``cluster`` is the `Cluster` of a run,
+    and ``rng`` a numpy generator for random choices.
+
+    Raises
+    ------
+    ParamError
+        If a setting has a value outside its bounds.
+
+    Examples
+    --------
+    >>> rule = make("random")
+    >>> isinstance(rule, Placement), rule.bind(Cluster.parse("2x4"), np.random.default_rng(0)).free
+    (True, 8)
+    """
 
     def __post_init__(self) -> None:
         check_settings(f"placement {type(self).__name__.lower()!r}:", self)
@@ -130,7 +164,17 @@ def make(name: str, **settings: Any) -> Placement:
     name : str
         Such as ``yarn``, ``count``, ``random``, ``skew``, ``ilp``, ``liquid``.
     **settings
-        Fields of the rule's dataclass; a ParamError names an unknown field.
+        Settings of the rule, the fields of its dataclass.
+
+    Returns
+    -------
+    Placement
+        The rule; `Placement.bind` makes its state on a cluster.
+
+    Raises
+    ------
+    ParamError
+        If the rule or a setting is unknown, or a setting has a value outside its bounds.
 
     Examples
     --------

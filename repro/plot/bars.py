@@ -56,6 +56,14 @@ def bar_chart(
         ``spread``.
     text : str, optional
         Column of the text over each bar.
+    **panel : PanelOptions
+        Labels, scales and panel: xlabel, ylabel, title, log, reference, xlim, ylim, columns (width
+        in paper columns, 1 or 2), and axes (panel to draw into).
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The chart; a new one without ``axes``.
 
     Examples
     --------
@@ -252,6 +260,21 @@ def stacked_chart(
         Column that divides a part into pieces, each lighter than the piece below. Bars then touch.
     published : DataFrame, optional
         Published totals of bars: columns ``bar`` (and ``cluster``) and ``value``.
+    **panel : PanelOptions
+        Labels, scales and panel: xlabel, ylabel, title, log, reference, xlim, ylim, columns (width
+        in paper columns, 1 or 2), and axes (panel to draw into).
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The chart; a new one without ``axes``.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"plan": ["A", "A"], "part": ["compute", "wait"], "s": [2.0, 1.0]})
+    >>> chart = stacked_chart(rows, bar="plan", part="part", value="s", ylabel="time (s)")
+    >>> [float(bar.get_y() + bar.get_height()) for bar in chart.axes[0].patches]
+    [2.0, 3.0]
     """
     axes = panel_axes(panel)
     columns = [bar] if cluster is None else [cluster, bar]

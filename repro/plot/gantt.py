@@ -32,6 +32,21 @@ def gantt_chart(
         colour (the lane when left out) and of the text in the bar.
     published : DataFrame, optional
         Columns ``lane`` and ``end``: published ends, plotted as open markers.
+    **panel : PanelOptions
+        Labels, scales and panel: xlabel, ylabel, title, log, reference, xlim, ylim, columns (width
+        in paper columns, 1 or 2), and axes (panel to draw into).
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The chart; a new one without ``axes``.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"gpu": ["0", "1"], "job": ["A", "B"], "start": [0, 2], "end": [5, 3]})
+    >>> chart = gantt_chart(rows, lane="gpu", series="job")
+    >>> [float(bar.get_width()) for bar in chart.axes[0].patches]
+    [5.0, 1.0]
     """
     lanes = list(dict.fromkeys(frame[lane].astype(str)))
     axes = panel_axes(panel, height=0.8 + 0.25 * max(2, len(lanes)))

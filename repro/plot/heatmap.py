@@ -43,6 +43,21 @@ def heatmap_chart(
         Label, with unit, of a colour bar; no colour bar when left out.
     limits : tuple of float, optional
         Values of the lightest and the darkest shade; the range of the data when left out.
+    **panel : PanelOptions
+        Labels, scales and panel: xlabel, ylabel, title, log, reference, xlim, ylim, columns (width
+        in paper columns, 1 or 2), and axes (panel to draw into).
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The chart; a new one without ``axes``.
+
+    Examples
+    --------
+    >>> cells = pd.DataFrame({"job": ["A", "B"], "type": ["k80", "v100"], "share": [0.25, 1.0]})
+    >>> chart = heatmap_chart(cells, row="job", column="type", value="share")
+    >>> [text.get_text() for text in chart.axes[0].texts]
+    ['0.25', '1']
     """
     axes = panel_axes(panel, height=2.6)
     values = frame[value].to_numpy(float)

@@ -53,6 +53,21 @@ def line_chart(
         Join the points by a line.
     steps : bool
         Keep each value until the next point, for counts over time.
+    **panel : PanelOptions
+        Labels, scales and panel: xlabel, ylabel, title, log, reference, xlim, ylim, columns (width
+        in paper columns, 1 or 2), and axes (panel to draw into).
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The chart; a new one without ``axes``.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"load": [1, 2, 1, 2], "jct": [3.0, 9, 2, 4], "policy": list("aabb")})
+    >>> chart = line_chart(rows, x="load", y="jct", series="policy", ylabel="JCT (h)")
+    >>> [line.get_ydata().tolist() for line in chart.axes[0].get_lines()]
+    [[3.0, 9.0], [2.0, 4.0]]
     """
     axes = panel_axes(panel)
     if not pd.api.types.is_numeric_dtype(frame[x]):
@@ -111,6 +126,21 @@ def cdf_chart(
         Columns of the observation and of its series.
     published : DataFrame, optional
         Published points: columns ``series``, ``value`` and ``fraction`` (0 to 1).
+    **panel : PanelOptions
+        Labels, scales and panel: xlabel, ylabel, title, log, reference, xlim, ylim, columns (width
+        in paper columns, 1 or 2), and axes (panel to draw into).
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The chart; a new one without ``axes``.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"policy": ["a", "a", "b", "b"], "jct": [1.0, 3.0, 2.0, None]})
+    >>> chart = cdf_chart(rows, value="jct", series="policy", xlabel="JCT (h)")
+    >>> [float(max(line.get_ydata())) for line in chart.axes[0].get_lines()]
+    [1.0, 0.5]
     """
     axes = panel_axes(panel)
     our_curves, published_curves = by_series(series, frame, published)

@@ -160,6 +160,14 @@ def table_chart(
         The same rows and columns, or some of them. NaN: not published.
     form : str or mapping, optional
         Format of numbers, for all columns or by column.
+    **panel : PanelOptions
+        Labels, scales and panel: xlabel, ylabel, title, log, reference, xlim, ylim, columns (width
+        in paper columns, 1 or 2), and axes (panel to draw into).
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The chart; a new one without ``axes``.
 
     Raises
     ------

@@ -12,6 +12,11 @@ class _Policies(ModuleType):
     def __call__(self) -> list[str]:
         """Names of the registered policies, sorted.
 
+        Returns
+        -------
+        list of str
+            Names that `repro.make` and ``repro simulate --policy`` accept, without aliases.
+
         Examples
         --------
         >>> import repro

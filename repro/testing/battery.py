@@ -28,7 +28,18 @@ Traces = Mapping[str, pd.DataFrame]
 
 
 def small_trace() -> pd.DataFrame:
-    """Six jobs for four GPUs, for examples."""
+    """Six jobs for four GPUs, for examples.
+
+    Returns
+    -------
+    DataFrame
+        Columns job_id, submit_time (s), duration (s), num_gpus.
+
+    Examples
+    --------
+    >>> small_trace().num_gpus.tolist()
+    [2, 1, 4, 1, 2, 4]
+    """
     return pd.DataFrame(
         {
             "job_id": [0, 1, 2, 3, 4, 5],
@@ -78,6 +89,17 @@ def check_policy(
         Cluster to run them on.
     **options
         Passed to `repro.simulate`: perf, rounds, overhead, placement, rules, interval, seed.
+
+    Raises
+    ------
+    AssertionError
+        If the policy breaks a rule; the message names the rule, the trace and the job.
+    PolicyError
+        If the policy is unknown, or its code fails.
+    TraceError
+        If a trace breaks its schema.
+    ParamError
+        If the cluster or an option is not accepted.
 
     Examples
     --------

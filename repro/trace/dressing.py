@@ -44,9 +44,9 @@ def dress(
 ) -> pd.DataFrame:
     """Sample a model for every job of a trace, and add the columns that follow from it.
 
-    The models of the jobs are independent, as in section 6.1 of Muri. Submit time, duration and
-    GPUs of a job stay as they are. Columns ``model`` (a name of ``params/model_names.csv``; a table
-    that has the model or a relative accepts it), ``batch_size``, ``iteration_time`` and
+    The models of the jobs are independent (Muri, SIGCOMM 2022, section 6.1). Submit time, duration
+    and GPUs of a job stay as they are. Columns ``model`` (a name of ``params/model_names.csv``; a
+    table that has the model or a relative accepts it), ``batch_size``, ``iteration_time`` and
     ``iterations`` (whole iterations in the duration, at least 1) are new, and with table muri
     ``stage_storage`` (with the CPU's part), ``stage_gpu`` and ``stage_network``.
 

@@ -81,6 +81,15 @@ def load(
         synthetic (False), dropped ({reason: rows}), notes, unread (columns of the file that are
         not used), and what the format itself adds, such as ``stand_in``.
 
+    Raises
+    ------
+    TraceError
+        If the file does not exist or cannot be read, has no jobs, or a row breaks a rule.
+    ParamError
+        If the format or an option is unknown.
+    DataMissingError
+        If a public trace is not available.
+
     Examples
     --------
     >>> import tempfile
@@ -239,6 +248,32 @@ def write(frame: pd.DataFrame, path: str | Path, format: str | None = None) -> P
     format : str, optional
         One of ``WRITERS``; by default ``swf`` for a path that ends in .swf, ``batsim`` for one
         that ends in .json, else ``repro``.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    TraceError
+        If the trace breaks its schema, or the file cannot be written.
+    ParamError
+        If the format is none to write.
+
+    Warns
+    -----
+    InputWarning
+        If the format lacks a column of the trace.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from repro.testing import small_trace
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write(small_trace(), Path(folder) / "jobs.csv")
+    ...     print(path.read_text().splitlines()[:2])
+    ['job_id,submit_time,duration,num_gpus', '0,0.0,10.0,2']
     """
     path = Path(path)
     format = format or format_to_write(path)
@@ -286,10 +321,10 @@ def describe(
 ) -> dict[str, Any]:
     """Size, load and contents of a trace, a summary to read before a simulation.
 
-    Keys: name, format, sha256, synthetic, jobs, first_submit_s, span_s (first to last submission),
-    gpus ({GPUs: jobs}), duration_s (mean, min, p10 … p99, max), mean_interarrival_s, gpu_seconds,
-    mean_gpus_demanded (gpu_seconds / span), demand_over_time (GPUs demanded by the jobs of each
-    tenth of the span), cluster_gpus, offered_load (mean_gpus_demanded / cluster_gpus),
+    The keys are name, format, sha256, synthetic, jobs, first_submit_s, span_s (first to last
+    submission), gpus ({GPUs: jobs}), duration_s (mean, min, p10 … p99, max), mean_interarrival_s,
+    gpu_seconds, mean_gpus_demanded (gpu_seconds / span), demand_over_time (GPUs demanded by the
+    jobs of each tenth of the span), cluster_gpus, offered_load (mean_gpus_demanded / cluster_gpus),
     load_over_time (demand_over_time / cluster_gpus), load_by_type, never_fit (jobs that demand
     more GPUs than the cluster has), wider_than_any_type (jobs that demand more GPUs than the
     cluster has of any one type), dropped, notes, unread. Values are None where they are undefined:
@@ -307,6 +342,11 @@ def describe(
         GPUs of the cluster, for the offered load.
     gpus_by_type : mapping of str to int, optional
         GPUs of each type of the cluster.
+
+    Returns
+    -------
+    dict
+        A value per key above. Times are seconds, and loads are fractions of the GPUs.
 
     Examples
     --------

@@ -38,6 +38,13 @@ _TYPED = re.compile(r"([0-9]+)x([A-Za-z][\w.+-]*)")
 class Cluster:
     """Nodes of a cluster, in order of their index, with the spec or file name as its name.
 
+    Parameters
+    ----------
+    nodes : tuple of Node
+        Nodes, each with GPUs, GPU type, switch and domain. `Cluster.parse` makes them from text.
+    name : str
+        Spec or file name, for messages and records.
+
     Examples
     --------
     >>> cluster = Cluster.parse("15x4")
@@ -133,6 +140,18 @@ class Cluster:
             of their own. The spec may also be a Cluster, which is returned unchanged, or a file:
             YAML, a Tiresias cluster, or the node list of openb, Philly or PAI, see
             docs/formats/clusters.md.
+
+        Returns
+        -------
+        Cluster
+            Cluster with the text or the name of the file as its name.
+
+        Raises
+        ------
+        ParamError
+            If the spec cannot be read, names GPU types that differ only in case, or is too large.
+        TraceError
+            If a file has a value that is not accepted; the message has file, line and column.
 
         Examples
         --------

@@ -44,6 +44,11 @@ class Method:
         Number of points of the first and of each later generation. The best of each generation
         survive, as many as in the first. The Gaussian process uses ``population`` only.
 
+    Raises
+    ------
+    ParamError
+        If the algorithm is unknown, a number of points is below 2, or the budget is too small.
+
     Examples
     --------
     >>> Method("nsga2", budget=10).population
@@ -108,11 +113,17 @@ def search_front(
     Returns
     -------
     Searched
-        All evaluated points; `nondominated` finds the front.
+        All evaluated points, (budget, variables), and their objectives, (budget, objectives), in
+        order; `nondominated` finds the front.
 
-    Notes
-    -----
-    PCS, arXiv 2401.10354, section 3.4, searches with SPEA2.
+    Raises
+    ------
+    ExtraMissingError
+        If the package of the algorithm (pymoo, scikit-learn) is not installed.
+
+    References
+    ----------
+    PCS, arXiv 2401.10354, section 3.4 (SPEA2).
 
     Examples
     --------
@@ -152,6 +163,11 @@ def nondominated(values: Floats) -> Flags:
     values : array, shape (points, objectives)
         Smaller is better; rows with an infinite value are never on the front.
 
+    Returns
+    -------
+    array of bool, shape (points,)
+        True for the rows of the front.
+
     Examples
     --------
     >>> nondominated(np.array([[1, 2], [2, 1], [2, 2], [1, 2], [0, np.inf]])).tolist()
@@ -177,6 +193,16 @@ def hypervolume(values: Floats, reference: Floats) -> float:
         Smaller is better; a row must be better than the reference in every objective to count.
     reference : array, shape (objectives,)
         Reference point.
+
+    Returns
+    -------
+    float
+        Volume that the rows dominate, in the product of the units of the objectives.
+
+    Raises
+    ------
+    ExtraMissingError
+        If pymoo is not installed.
 
     Examples
     --------

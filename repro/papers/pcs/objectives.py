@@ -37,7 +37,14 @@ class Objective:
     among : str
         Only jobs with this value in the column ``prefers``; by default all.
 
-    Reference: PCS, arXiv 2401.10354, section 3.1.
+    Raises
+    ------
+    ParamError
+        If metric, measure or limit is not accepted.
+
+    References
+    ----------
+    PCS, arXiv 2401.10354, section 3.1.
 
     Examples
     --------

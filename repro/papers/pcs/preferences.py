@@ -112,7 +112,18 @@ class Preferences:
         Runs the simulations, by default through the package's cache, so that a killed search
         resumes.
 
-    Reference: PCS, arXiv 2401.10354, section 3: SetPreference, GetParetoFront, SetWFQConfig.
+    Raises
+    ------
+    TraceError
+        If ``train`` is below 2 or above the number of jobs.
+    ParamError
+        If another policy than ``pcs`` has no ranges, or does not accept the ends of a range.
+    PolicyError
+        If no policy has the name.
+
+    References
+    ----------
+    PCS, arXiv 2401.10354, section 3: SetPreference, GetParetoFront, SetWFQConfig.
 
     Examples
     --------
@@ -182,6 +193,11 @@ class Preferences:
             Metric is jct, pred_err, unfairness or preemptions. Statistic is avg or a percentile;
             see `repro.papers.pcs.objectives.parse`. Only policies that divide GPUs have
             unfairness.
+
+        Raises
+        ------
+        ParamError
+            If a metric, statistic or limit is not accepted.
         """
         self.objectives = parse(preferences)
 
@@ -253,6 +269,11 @@ class Preferences:
         method, **options
             As of `search`.
 
+        Returns
+        -------
+        DataFrame
+            One row per configuration: objectives, and the parameters searched.
+
         Raises
         ------
         ParamError
@@ -284,7 +305,18 @@ class Preferences:
         return front[allowed].drop(columns=["front", "complete"]).reset_index(drop=True)
 
     def set_wfq_config(self, configuration: Mapping[str, Any] | pd.Series[Any]) -> Policy:
-        """Choose a configuration, a row of the front; return the policy to simulate or use."""
+        """Choose a configuration.
+
+        Parameters
+        ----------
+        configuration : mapping or Series
+            Parameters searched, such as a row of the front.
+
+        Returns
+        -------
+        Policy
+            Policy with the configuration, for `repro.simulate`.
+        """
         settings = {name: configuration[name] for name in self.parameters if name in configuration}
         self.policy = self._configured(settings)
         return self.policy
@@ -298,6 +330,16 @@ class Preferences:
             Rows with the parameters searched, for PCS thresholds, weights, zeta_min and delta.
         jobs : DataFrame, optional
             A trace.
+
+        Returns
+        -------
+        DataFrame
+            The front, with the objectives on these jobs.
+
+        Raises
+        ------
+        TraceError
+            If there are no test jobs.
         """
         test_jobs = self.test if jobs is None else jobs
         if not len(test_jobs):

@@ -36,6 +36,11 @@ class Range:
         Least and greatest number of values. The parameter is then a list in ascending order, such
         as the thresholds of a queue policy. None: one number.
 
+    Raises
+    ------
+    ParamError
+        If the ends are not finite or not in order, or the number of values is not accepted.
+
     Examples
     --------
     >>> Range.of("100:1e5:log:1-3")
@@ -65,7 +70,7 @@ class Range:
 
     @classmethod
     def of(cls, value: Any) -> "Range":
-        """Range of a pair of numbers, of a text as of ``repro front --search``, or of a range."""
+        """Range of ``value``: a pair of numbers, text as of ``repro front --search``, a Range."""
         if isinstance(value, Range):
             return value
         if isinstance(value, str):
@@ -81,7 +86,7 @@ class Range:
         return (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
 
     def value(self, number: float) -> float:
-        """Value of a number on the scale of the search."""
+        """Value of ``number``, a number on the scale of the search."""
         value = math.exp(number) if self.log else number
         return min(max(value, self.low), self.high)
 

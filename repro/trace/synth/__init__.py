@@ -76,8 +76,18 @@ def make(name: str, rng: np.random.Generator | int, **options: Any) -> pd.DataFr
         The only source of randomness. If the trace generator takes a seed (:func:`takes_seed`), a
         whole number is the seed, and a numpy generator draws the seed.
     **options
-        Passed to the generator; a number is above 0, or the default. ``attrs`` of the trace hold
-        all options, defaults included.
+        Passed to the generator; a number is above 0, or the default.
+
+    Returns
+    -------
+    DataFrame
+        Jobs with the columns of a trace, times in seconds. ``attrs`` hold name, synthetic (True),
+        and options, with the defaults.
+
+    Raises
+    ------
+    ParamError
+        If the generator or an option is unknown, or an option has a value that is not accepted.
 
     Examples
     --------
