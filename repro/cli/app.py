@@ -54,6 +54,8 @@ class LazyGroup(TyperGroup):
     package: ClassVar[str] = "repro.cli"
     #: Name -> ("module:function", line of the help).
     targets: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    #: Words between ``repro`` and the name of a command.
+    words: ClassVar[str] = ""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -68,9 +70,12 @@ class LazyGroup(TyperGroup):
         return super().parse_args(ctx, args if args or ctx.resilient_parsing else ["--help"])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Import the command that is to run."""
+        """Import the command that is to run; for completion, build it from a table."""
         name, command, remaining = super().resolve_command(ctx, args)
         if name is not None and name in self.targets:
+            if ctx.resilient_parsing:
+                table = importlib.import_module("repro.cli.completion_table")
+                return name, table.command(name, f"{self.words} {name}".strip()), remaining
             module, _, function = self.targets[name][0].partition(":")
             app = typer.Typer(
                 add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
@@ -129,7 +134,7 @@ class Commands(LazyGroup):
             "front:search_front",
             "Search for the Pareto front of a policy's configurations in the preferred metrics.",
         ),
-        "policies": ("policies:policies_", "List the scheduling policies with their parameters."),
+        "policies": ("policies:policies_", "List the policies by paper, or explain one of them."),
         "new-policy": (
             "policies:new_policy",
             "Write repro/policies/PAPER/NAME.py, an ordering policy, and its test.",
@@ -164,6 +169,7 @@ class Commands(LazyGroup):
 class TraceCommands(LazyGroup):
     """Commands after ``repro trace``."""
 
+    words: ClassVar = "trace"
     targets: ClassVar = {
         "list": ("trace:list_", "List the public files, and whether each is available here."),
         "formats": (
@@ -189,7 +195,7 @@ class TraceCommands(LazyGroup):
         ),
         "dress": (
             "trace:dress_jobs",
-            "Draw a model for every job and write the columns that each paper's policies read.",
+            "Sample a model for every job and write the columns that each paper's policies read.",
         ),
     }
 
@@ -197,6 +203,7 @@ class TraceCommands(LazyGroup):
 class ClusterCommands(LazyGroup):
     """Commands after ``repro cluster``."""
 
+    words: ClassVar = "cluster"
     targets: ClassVar = {
         "show": (
             "cluster:show",

@@ -9,6 +9,7 @@ import typer
 
 from repro.base.errors import ParamError
 from repro.base.extras import needed_for
+from repro.cli import complete
 from repro.cli.lines import say
 from repro.figures.saved import to_json
 from repro.files.whole import write_whole
@@ -25,10 +26,16 @@ _MOST_LETTERS = 80
 
 def show(
     spec: Annotated[
-        str, typer.Argument(metavar="SPEC|FILE", help="8x8, 8x4:v100, 5x32x8, or a file.")
+        str,
+        typer.Argument(
+            metavar="SPEC|FILE",
+            help="Nodes x GPUs, such as 8x8; 8x4:v100 with a GPU type; 5x32x8 with racks; or a "
+            "file of nodes.",
+            autocompletion=complete.clusters,
+        ),
     ],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a picture, .svg or .png.")
+        Path | None, typer.Option(metavar="FILE", help="Picture to write, .svg or .png.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
 ) -> None:

@@ -12,6 +12,7 @@ import typer
 
 from repro.base.errors import ParamError
 from repro.base.extras import require
+from repro.cli import complete
 from repro.cli.lines import complain
 from repro.cli.run_options import (
     ClusterOption,
@@ -58,13 +59,18 @@ def compare_policies(
     cluster: ClusterOption,
     names: Annotated[
         str,
-        typer.Option("--policies", metavar="A,B,…", help="Policies (`repro policies`)."),
+        typer.Option(
+            "--policies",
+            metavar="A,B,…",
+            help="Policies (`repro policies`).",
+            autocompletion=complete.policy_list,
+        ),
     ],
     loads: Annotated[
         str | None,
         typer.Option(
             metavar="X,Y,…",
-            help="Offered loads: submit times are stretched to each (default: as in the trace).",
+            help="Offered loads, to which submit times are stretched (default: that of the trace).",
         ),
     ] = None,
     seeds: Annotated[
@@ -79,7 +85,12 @@ def compare_policies(
     ] = None,
     reference: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Policy for paired differences (default: the first)."),
+        typer.Option(
+            metavar="NAME",
+            help="Policy that the others are compared with, in paired differences (default: the "
+            "first).",
+            autocompletion=complete.policies,
+        ),
     ] = None,
     extra: Annotated[
         list[str] | None,
@@ -94,8 +105,9 @@ def compare_policies(
         typer.Option(
             "--dress",
             metavar="TABLES|none",
-            help="Draw models from these tables, or all; none: never (default: only if a policy "
-            "reads columns that the trace lacks).",
+            help="Sample a model for every job from these tables of models; all: every table; "
+            "none: never. By default only if a policy reads columns that the trace lacks.",
+            autocompletion=complete.table_list,
         ),
     ] = None,
     predict: Annotated[
@@ -111,7 +123,12 @@ def compare_policies(
     format: FormatOption = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="K=V", help="Option of the generator or the trace format."),
+        typer.Option(
+            "--set",
+            metavar="K=V",
+            help="Option of the generator or the trace format; repeatable.",
+            autocompletion=complete.trace_settings,
+        ),
     ] = None,
     columns: MapOption = None,
     unit: UnitOption = None,

@@ -10,10 +10,17 @@ import typer
 
 from repro.base.compiled import compile_watch
 from repro.base.errors import ParamError
+from repro.cli import complete
 from repro.cli.lines import compiling_line, say
-from repro.cli.run_options import ThroughputsOption
+from repro.cli.run_options import ClusterOption, ThroughputsOption
 from repro.cli.settings import DropOption, MapOption, UnitOption, column_options
-from repro.cli.trace import FormatOption, JsonOption, SetOption, format_options
+from repro.cli.trace import (
+    FormatOption,
+    JsonOption,
+    SetOption,
+    TraceArgument,
+    format_options,
+)
 from repro.comparison.doctor import Diagnosis, diagnose
 from repro.trace.doctor.loads import ALL
 from repro.trace.doctor.queue import TENTHS, Queue
@@ -22,11 +29,16 @@ _DAY_S = 86_400.0
 
 
 def doctor(
-    trace: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A file or a public trace.")],
-    cluster: Annotated[str, typer.Option(metavar="SPEC", help="8x8, 8x4:v100, 36xv100, or FILE.")],
+    trace: TraceArgument,
+    cluster: ClusterOption,
     names: Annotated[
         str | None,
-        typer.Option("--policies", metavar="A,B,…", help="Policies to try (default: all)."),
+        typer.Option(
+            "--policies",
+            metavar="A,B,…",
+            help="Policies to try (default: all).",
+            autocompletion=complete.policy_list,
+        ),
     ] = None,
     throughputs: ThroughputsOption = None,
     format: FormatOption = None,

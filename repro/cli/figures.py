@@ -16,15 +16,24 @@ from repro.batch import check, compare_results, reference
 from repro.batch import github as github_output
 from repro.batch.junit import write_junit
 from repro.batch.report import write_report
+from repro.cli import complete
 from repro.cli.lines import complain, say
 from repro.cli.missing_data import EXIT_MISSING_DATA, RequireData, say_missing
 from repro.figures import params, variation
 from repro.figures.saved import read_result
 
 Ids = Annotated[
-    list[str] | None, typer.Argument(metavar="[ID]...", help="Figure ids or unique prefixes.")
+    list[str] | None,
+    typer.Argument(
+        metavar="[ID]...",
+        help="Figure ids (`repro list`) or unique prefixes.",
+        autocompletion=complete.figures,
+    ),
 ]
-Paper = Annotated[str | None, typer.Option("--paper", metavar="P", help="Only this paper.")]
+Paper = Annotated[
+    str | None,
+    typer.Option("--paper", metavar="P", help="Only this paper.", autocompletion=complete.papers),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document, nothing else.")]
 Out = Annotated[
     Path | None,
@@ -48,7 +57,12 @@ Against = Annotated[
 
 def list_(
     paper_name: Annotated[
-        str | None, typer.Argument(metavar="PAPER", help="Only this paper, as --paper.")
+        str | None,
+        typer.Argument(
+            metavar="[PAPER]",
+            help="Only this paper, the same as --paper.",
+            autocompletion=complete.papers,
+        ),
     ] = None,
     paper: Paper = None,
     as_json: Json = False,
@@ -104,7 +118,10 @@ def check_figures(
         ),
     ] = False,
     variations: Annotated[
-        bool, typer.Option("--variations", help="List runs with other parameters instead.")
+        bool,
+        typer.Option(
+            "--variations", help="List variations (runs with other parameters) instead of verdicts."
+        ),
     ] = False,
 ) -> None:
     """Print the verdicts of the last results; exit 1 on a miss without a recorded deviation.

@@ -13,6 +13,7 @@ import pandas as pd
 import typer
 
 from repro.base.errors import ParamError
+from repro.cli import complete
 from repro.cli.settings import DropOption, MapOption, UnitOption, column_options, parse_settings
 from repro.figures.data import open_trace
 from repro.figures.saved import to_json
@@ -30,18 +31,36 @@ _FORM = "give METRIC=avg or METRIC=PERCENTILE, with :LIMIT for an upper limit"
 
 def search_front(
     trace: Annotated[
-        str, typer.Option(metavar="FILE|NAME", help="A file, a generator or a public trace.")
+        str,
+        typer.Option(
+            metavar="FILE|NAME",
+            help="A file, a generator or a public trace (`repro trace list`).",
+            autocompletion=complete.jobs,
+        ),
     ],
-    cluster: Annotated[str, typer.Option(metavar="SPEC", help="1x64, or a YAML file.")],
+    cluster: Annotated[
+        str,
+        typer.Option(
+            metavar="SPEC",
+            help="Nodes x GPUs, such as 1x64, or a file of nodes.",
+            autocompletion=complete.clusters,
+        ),
+    ],
     prefer: Annotated[
         list[str],
         typer.Option(
             metavar="M=HOW[:LIMIT]",
-            help="jct, pred_err, unfairness or preemptions; avg or a percentile.",
+            help="Metric to minimise: jct, pred_err, unfairness or preemptions; HOW is avg or a "
+            "percentile, such as jct=avg or pred_err=99; repeatable.",
         ),
     ],
     policy: Annotated[
-        str, typer.Option(metavar="NAME", help="Policy to configure; see `repro policies`.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Policy whose parameters are searched (`repro policies`).",
+            autocompletion=complete.policies,
+        ),
     ] = "pcs",
     ranges: Annotated[
         list[str] | None,
@@ -54,16 +73,31 @@ def search_front(
     ] = None,
     rules: Annotated[
         str | None,
-        typer.Option(help="Rule set; by default pcs for policy pcs, else paper."),
+        typer.Option(
+            metavar="NAME",
+            help="Rule set; by default pcs for policy pcs, else paper.",
+            autocompletion=complete.rule_sets,
+        ),
     ] = None,
     format: Annotated[
-        str | None, typer.Option(metavar="F", help="Format of the file (`repro trace formats`).")
+        str | None,
+        typer.Option(
+            metavar="F",
+            help="Format of the file (`repro trace formats`); by default its contents decide.",
+            autocompletion=complete.formats,
+        ),
     ] = None,
     train: Annotated[
-        int | None, typer.Option(metavar="N", help="Search on the first N jobs, test on the rest.")
+        int | None,
+        typer.Option(metavar="N", help="Search on the first N jobs, and test on the other jobs."),
     ] = None,
     method: Annotated[
-        str, typer.Option(metavar="NAME", help="spea2, nsga2, gaussian-process or random.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Search method: spea2, nsga2, gaussian-process or random.",
+            autocompletion=complete.search_methods,
+        ),
     ] = "spea2",
     budget: Annotated[int, typer.Option(metavar="N", help="Configurations to simulate.")] = 370,
     population: Annotated[
@@ -79,13 +113,19 @@ def search_front(
     speedups: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE|NAME", help="Speed-up curves of divisible jobs (pcs-speedups: PCS's)."
+            metavar="FILE|NAME",
+            help="Speed-up curves, for policies that divide GPUs (pcs-speedups: PCS's).",
+            autocompletion=complete.speedup_tables,
         ),
     ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="K=V", help="Parameter of the policy, or option of the trace format."
+            "--set",
+            metavar="K=V",
+            help="Parameter of the policy that is not searched, or option of the trace format; "
+            "repeatable.",
+            autocompletion=complete.policy_settings,
         ),
     ] = None,
     columns: MapOption = None,
@@ -96,7 +136,9 @@ def search_front(
         int | None, typer.Option("-j", metavar="N", help="Processes; by default one per CPU.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
-    out: Annotated[Path | None, typer.Option(metavar="FRONT.csv", help="Write the front.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FRONT.csv", help="CSV file of the front.")
+    ] = None,
 ) -> None:
     """Search for the Pareto front of a policy's configurations in the preferred metrics."""
     if seed < 0:

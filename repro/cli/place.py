@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from repro.base.errors import ParamError, TraceError, refuse_unknown
+from repro.cli import complete
 from repro.cli.lines import complain, ignored_lines
 from repro.cli.run_options import open_jobs
 from repro.cli.settings import (
@@ -45,33 +46,58 @@ _GPU_TYPES = "GPU types of the cluster"
 
 
 def place_jobs(
-    cluster: Annotated[str, typer.Option(metavar="SPEC", help="8x4, or a YAML file of nodes.")],
+    cluster: Annotated[
+        str,
+        typer.Option(
+            metavar="SPEC",
+            help="Nodes x GPUs, such as 8x4, or a file of nodes.",
+            autocompletion=complete.clusters,
+        ),
+    ],
     jobs: Annotated[
         str,
         typer.Option(
             metavar="FILE|NAME",
             help="A trace, as for `repro simulate`, optionally with num_ps, gpu_mem_mb, "
             "bandwidth_mb_s; or a CSV with job_id, num_ps, num_workers and tasks.",
+            autocompletion=complete.jobs,
         ),
     ],
     policy: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="A policy of Liquid, or 'given' to score the column tasks."
+            metavar="NAME",
+            help="A policy of Liquid, or 'given' to score the column tasks.",
+            autocompletion=complete.policies_or_given,
         ),
     ],
     trace_format: Annotated[
         str | None,
-        typer.Option("--format", metavar="F", help="Format of the trace (`repro trace formats`)."),
+        typer.Option(
+            "--format",
+            metavar="F",
+            help="Format of the file (`repro trace formats`); by default its contents decide.",
+            autocompletion=complete.formats,
+        ),
     ] = None,
     columns: MapOption = None,
     unit: UnitOption = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="K=V", help="Parameter of the policy, such as lambda=0.5."),
+        typer.Option(
+            "--set",
+            metavar="K=V",
+            help="Parameter of the policy, such as lambda=0.5; repeatable.",
+            autocompletion=complete.policy_settings,
+        ),
     ] = None,
     times: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Model of run times: measured, k80 or t4.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Run times of plans: measured, k80 or t4.",
+            autocompletion=complete.run_times,
+        ),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(metavar="N", help="Seed of random policies; by default 0.")

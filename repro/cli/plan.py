@@ -9,6 +9,7 @@ import typer
 from repro.base import paths
 from repro.base.errors import ParamError, ReproError, refuse_unknown
 from repro.batch import duration
+from repro.cli import complete
 from repro.cli.figures import Ids, Json, Paper
 from repro.cli.lines import complain, say
 from repro.figures import params
@@ -20,7 +21,14 @@ def plan_figures(
         int, typer.Option("--workers", metavar="N", help="Simulations at a time, on all machines.")
     ] = 1,
     paper: Paper = None,
-    profile: Annotated[str, typer.Option(help="quick, or paper for the paper's size.")] = "quick",
+    profile: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="quick (small, minutes for all figures) or paper (the paper's size).",
+            autocompletion=complete.profiles,
+        ),
+    ] = "quick",
     out: Annotated[
         Path | None,
         typer.Option(

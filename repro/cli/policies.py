@@ -1,10 +1,10 @@
-"""``repro policies`` lists policies; ``repro new-policy NAME`` writes a policy and its test."""
+"""``repro policies`` lists and explains policies; ``repro new-policy`` writes one and its test."""
 
 import dataclasses
-import importlib
 import json
 import keyword
 import re
+import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,90 +13,195 @@ import typer
 
 from repro.base import paths
 from repro.base.errors import ParamError, refuse_unknown
-from repro.cli.lines import complain
+from repro.cli import complete
+from repro.cli.lines import complain, say
+from repro.cli.policy_facts import BASE_COLUMNS, COLUMNS, Facts, facts, grouped
 from repro.files.whole import write_whole
 from repro.model.families import ALIASES, alias_note
-from repro.model.policy import parameter_names, policies
+from repro.model.policy import policies
 
 #: Folders of `repro.policies` for a new policy, the default first.
 PAPERS = ("own", "tiresias", "muri", "gavel", "liquid", "pcs")
+
+#: Width of lines, and of the column of labels (characters).
+_WIDTH = 100
+_LABEL = 12
+#: Whether a policy divides GPUs -> what a running job holds.
+_GPUS = {
+    True: "a job may hold fewer GPUs than its demand, or more",
+    False: "a running job holds its demand",
+}
 
 _TEMPLATES = Path(__file__).with_name("templates")
 
 
 def policies_(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="One policy, or a family such as las.")
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            help="A policy, an alias such as fifo, or a family such as las.",
+            autocompletion=complete.policies_and_families,
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON document, nothing else.")
     ] = False,
 ) -> None:
-    """List the scheduling policies with their parameters."""
+    """List the policies by paper, or explain one of them.
+
+    With NAME: rule and formula, parameters with meaning and unit, columns of the trace, knowledge,
+    GPU types, rule sets, placement and an example.
+    """
     if name is not None:
-        _show(name, as_json)
+        _explain(name, as_json)
         return
-    rows = [_policy_row(name) for name in policies]
+    all_facts = [facts(name) for name in policies]
     if as_json:
+        rows = [_row(entry) for entry in all_facts]
         typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
-    width = max((len(row["name"]) for row in rows), default=0)
-    for row in rows:
-        settings = ", ".join(f"{name}={value}" for name, value in row["parameters"].items())
-        typer.echo(f"{row['name']:<{width}}  {row['summary']}")
-        if settings:
-            typer.echo(f"{'':<{width}}  --set {settings}")
+    summaries = {entry.name: entry.summary for entry in all_facts}
+    width = max(map(len, summaries), default=0)
+    for title, names in grouped(summaries).items():
+        say(title)
+        for name in names:
+            say(f"  {name:<{width}}  {summaries[name]}")
+        say("")
+    say("`repro policies NAME` explains one, such as `repro policies tiresias-l`.")
 
 
-def _show(name: str, as_json: bool) -> None:
-    """Print one policy: its summary, its paper and a line for each parameter."""
+def _explain(name: str, as_json: bool) -> None:
+    """Print all facts about one policy."""
     if name not in policies and name in ALIASES:
         complain(alias_note(name, {known: policies[known] for known in policies}))
         name = ALIASES[name]
-    row = _policy_row(name) | {"paper": _paper_of(policies[name])}
+    entry = facts(name)
     if as_json:
-        typer.echo(json.dumps(row, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(_row(entry) | _details(entry), indent=2, ensure_ascii=False))
         return
-    typer.echo(f"{name}  {row['summary']}")
-    typer.echo(f"{'':<{len(name)}}  {row['paper']}")
-    for parameter, value in row["parameters"].items():
-        typer.echo(f"{'':<{len(name)}}  --set {parameter}={value}")
+    for line in explanation(entry):
+        say(line)
 
 
-def _paper_of(policy: type) -> str:
-    """Paper of the module or package that a policy is in, or else the name of that package."""
-    package = policy.__module__.rpartition(".")[0] or policy.__module__
-    of_package = getattr(importlib.import_module(package), "PAPER", package)
-    return str(getattr(importlib.import_module(policy.__module__), "PAPER", of_package))
-
-
-def _policy_row(name: str) -> dict[str, Any]:
-    """Name, summary, parameters, needs and placement of a policy."""
-    cls = policies[name]
-    summary = (cls.__doc__ or "").strip().splitlines()
+def _row(entry: Facts) -> dict[str, Any]:
+    """Facts of a policy that the list has, too."""
     return {
-        "name": name,
-        "summary": summary[0] if summary else "",
-        "parameters": {
-            parameter: _default(field)
-            for parameter, field in zip(parameter_names(cls), dataclasses.fields(cls), strict=True)
-        },
-        "needs": sorted(cls.needs),
-        "placement": cls.placement,
+        "name": entry.name,
+        "summary": entry.summary,
+        "parameters": {parameter.name: parameter.default for parameter in entry.parameters},
+        "needs": list(entry.needs),
+        "placement": entry.placement,
+        "paper": entry.paper,
+        "group": entry.group,
     }
 
 
-def _default(field: dataclasses.Field[Any]) -> str:
-    """Default of a parameter as text; ``…`` if it has none."""
-    if field.default is not dataclasses.MISSING:
-        return repr(field.default)
-    return "…" if field.default_factory is dataclasses.MISSING else repr(field.default_factory())
+def _details(entry: Facts) -> dict[str, Any]:
+    """Facts of a policy that only its own document has."""
+    return {
+        "reference": entry.reference,
+        "rule": entry.rule,
+        "formula": entry.formula,
+        "parameter_details": [dataclasses.asdict(parameter) for parameter in entry.parameters],
+        "requires": [list(columns) for columns in entry.requires],
+        "columns": {column: COLUMNS.get(column, "") for column in entry.columns},
+        "knowledge": entry.knowledge,
+        "gpu_types": {"aware": entry.aware_of_types, "choice": entry.gpu_types},
+        "rules": {rules: dataclasses.asdict(effect) for rules, effect in entry.rules.items()},
+        "elastic": entry.elastic,
+        "families": list(entry.families),
+        "aliases": list(entry.aliases),
+        "example": entry.example,
+    }
+
+
+def explanation(entry: Facts) -> list[str]:
+    """Lines that explain a policy on a terminal."""
+    lines = [f"{entry.name}  {entry.summary}", ""]
+    lines += _labelled("paper", entry.paper)
+    if entry.reference:
+        lines += _labelled("source", entry.reference)
+    if entry.aliases or entry.families:
+        names = [f"also called {', '.join(entry.aliases)}"] if entry.aliases else []
+        names += [f"family {', '.join(entry.families)}"] if entry.families else []
+        lines += _labelled("names", "; ".join(names))
+    for label, text in (("rule", entry.rule), ("formula", entry.formula)):
+        if text:
+            lines += ["", label, *textwrap.indent(text.replace("``", ""), "  ").splitlines()]
+    lines += ["", "parameters (--set NAME=VALUE)" if entry.parameters else "parameters  none"]
+    for parameter in entry.parameters:
+        lines.append(f"  --set {parameter.name}={parameter.set_default}")
+        for paragraph in (parameter.accepts, *parameter.meaning.splitlines()):
+            lines += _wrapped(paragraph, "      ")
+        if parameter.by_rules:
+            defaults = (f"{rules} {value}" for rules, value in parameter.by_rules.items())
+            lines += _wrapped(f"Default by rules: {', '.join(defaults)}.", "      ")
+    lines.append("")
+    needed = [" or ".join(columns) for columns in entry.requires]
+    lines += _labelled("needs", ", ".join((*BASE_COLUMNS, *needed)))
+    required = [column for columns in entry.requires for column in columns]
+    for column in required:
+        lines += _labelled("", f"{column}: {COLUMNS.get(column, '')}".removesuffix(": "))
+    lines += _labelled("uses", ", ".join(entry.columns) or "no other column")
+    for column in entry.columns:
+        lines += _labelled("", f"{column}: {COLUMNS.get(column, '')}".removesuffix(": "))
+    lines += _labelled("knows", _knowledge(entry))
+    lines += _labelled("GPU types", entry.gpu_types)
+    lines += _labelled("GPUs", _GPUS[entry.elastic])
+    lines += _rule_lines(entry)
+    lines += _labelled("placement", f"{entry.placement} by default")
+    return [*lines, "", "example", f"  {entry.example}"]
+
+
+def _knowledge(entry: Facts) -> str:
+    """What a policy knows about jobs, in words."""
+    if entry.knowledge == "none":
+        return "nothing of a job but its submission, its demand and its attained service"
+    return entry.knowledge
+
+
+def _rule_lines(entry: Facts) -> list[str]:
+    """Lines on the rule sets: those under which the policy runs, and what differs there."""
+    runs = [rules for rules, effect in entry.rules.items() if not effect.refused]
+    lines = _labelled("rules", ", ".join(runs))
+    for rules, effect in entry.rules.items():
+        settings = ", ".join(f"{name}={value}" for name, value in effect.parameters.items())
+        if effect.refused or settings:
+            lines += _labelled("", f"{rules}: {effect.refused or settings}")
+    return lines
+
+
+def _labelled(label: str, text: str) -> list[str]:
+    """Lines of a fact, the label in front of the first."""
+    lines = _wrapped(text, " " * _LABEL)
+    return [f"{label:<{_LABEL}}{lines[0][_LABEL:]}", *lines[1:]]
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    """Lines of at most `_WIDTH` characters."""
+    hanging = indent + "  " if text.startswith("- ") else indent
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=indent,
+        subsequent_indent=hanging,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def new_policy(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Registered name, such as my-las.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the policy, such as my-las.")
+    ],
     paper: Annotated[
-        str, typer.Option(help=f"Folder of the policy: {', '.join(PAPERS)}.")
+        str,
+        typer.Option(
+            metavar="P",
+            help=f"Folder of the policy: {', '.join(PAPERS)}.",
+            autocompletion=complete.policy_folders,
+        ),
     ] = PAPERS[0],
     package: Annotated[
         bool, typer.Option("--package", help="Write a package of its own into the folder NAME.")

@@ -20,6 +20,7 @@ from repro.base.extras import require
 from repro.batch import check, plan
 from repro.batch.report import write_report
 from repro.batch.task import FAILED, Outcome, StartTimes, Task, Watch
+from repro.cli import complete
 from repro.cli.lines import say, visible
 from repro.cli.missing_data import EXIT_MISSING_DATA, RequireData, say_missing
 from repro.figures import params
@@ -31,11 +32,26 @@ from repro.files.strict_yaml import parse_value
 def run_figures(
     context: typer.Context,
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="Figure ids or unique prefixes.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID]...",
+            help="Figure ids (`repro list`) or unique prefixes.",
+            autocompletion=complete.figures,
+        ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every figure.")] = False,
-    paper: Annotated[str | None, typer.Option(metavar="P", help="Every figure of a paper.")] = None,
-    profile: Annotated[str, typer.Option(help="quick, or paper for the paper's size.")] = "quick",
+    paper: Annotated[
+        str | None,
+        typer.Option(metavar="P", help="Every figure of a paper.", autocompletion=complete.papers),
+    ] = None,
+    profile: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="quick (small, minutes for all figures) or paper (the paper's size).",
+            autocompletion=complete.profiles,
+        ),
+    ] = "quick",
     jobs: Annotated[
         int | None, typer.Option("-j", metavar="N", help="Notebooks at a time (default: CPUs).")
     ] = None,
@@ -44,11 +60,23 @@ def run_figures(
     ] = None,
     pairs: Annotated[
         list[str] | None,
-        typer.Option("-p", metavar="NAME VALUE", help="Parameter of the notebooks; repeatable."),
+        typer.Option(
+            "-p",
+            metavar="NAME VALUE",
+            help="Parameter of the notebooks, such as cluster 4x8; the run is then a variation and "
+            "is not judged; repeatable.",
+        ),
     ] = None,
-    backend: Annotated[str, typer.Option(help="local or dask.")] = "local",
+    backend: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Where notebooks run: local (processes) or dask (workers).",
+            autocompletion=complete.backends,
+        ),
+    ] = "local",
     scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Address of a dask scheduler.")
+        str | None, typer.Option(metavar="ADDRESS", help="Dask scheduler, such as tcp://HOST:8786.")
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Also run figures that are current.")

@@ -9,6 +9,7 @@ import pandas as pd
 import typer
 
 from repro.base.errors import ParamError
+from repro.cli import complete
 from repro.figures.data import open_trace
 from repro.files import public
 from repro.model.cluster.spec import Cluster
@@ -19,16 +20,36 @@ from repro.trace.load import detect, load
 _FORMAT_OPTIONS = {"gavel": ("throughputs", "reference_gpu"), "pcs": ("speedups",)}
 
 TraceOption = Annotated[
-    str, typer.Option(metavar="FILE|NAME", help="A file, a generator or a public trace.")
+    str,
+    typer.Option(
+        metavar="FILE|NAME",
+        help="A file, a generator or a public trace (`repro trace list`).",
+        autocompletion=complete.jobs,
+    ),
 ]
 ClusterOption = Annotated[
-    str, typer.Option(metavar="SPEC", help="8x8, 8x4:v100, 36xv100, or FILE.")
+    str,
+    typer.Option(
+        metavar="SPEC",
+        help="Nodes x GPUs, such as 8x8; with GPU types 8x4:v100 or 36xv100; or a file of nodes.",
+        autocompletion=complete.clusters,
+    ),
 ]
 FormatOption = Annotated[
-    str | None, typer.Option(metavar="F", help="Format of the file (`repro trace formats`).")
+    str | None,
+    typer.Option(
+        metavar="F",
+        help="Format of the file (`repro trace formats`); by default its contents decide.",
+        autocompletion=complete.formats,
+    ),
 ]
 ThroughputsOption = Annotated[
-    str | None, typer.Option(metavar="FILE|NAME", help="Steps per second by GPU type.")
+    str | None,
+    typer.Option(
+        metavar="FILE|NAME",
+        help="Throughputs (steps/s) by model and GPU type, such as gavel-throughputs.",
+        autocompletion=complete.throughput_tables,
+    ),
 ]
 ReferenceOption = Annotated[
     str | None, typer.Option(metavar="TYPE", help="GPU type that durations refer to.")
@@ -37,19 +58,26 @@ SlowdownOption = Annotated[
     str | None,
     typer.Option(
         metavar="X",
-        help="Spread gangs take X times as long; or node=X,rack=Y; or tiresias (by model).",
+        help="A gang on more nodes or racks than it needs takes X times as long; node=X,rack=Y: "
+        "by level; tiresias: by model, as Tiresias measured.",
+        autocompletion=complete.slowdowns,
     ),
 ]
 PlacementOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME[:K=V,…]", help="Placement rule, such as yarn or liquid."),
+    typer.Option(
+        metavar="NAME[:K=V,…]",
+        help="Placement, such as yarn or skew:pack_limit=0.3 (default: that of the policy).",
+        autocompletion=complete.placements,
+    ),
 ]
 OverheadOption = Annotated[
     str | None,
     typer.Option(
         metavar="none|tiresias|h100|S",
-        help="Cost of preemptions: none, measured by Tiresias or on an H100, or S seconds per "
+        help="Cost of preemptions: none, as measured by Tiresias or on an H100, or S seconds per "
         "resumption.",
+        autocompletion=complete.overheads,
     ),
 ]
 FailuresOption = Annotated[
@@ -65,8 +93,8 @@ PredictionErrorOption = Annotated[
     float | None,
     typer.Option(
         metavar="SIGMA",
-        help="Policies know durations with a log-normal error: predicted = duration x "
-        "exp(SIGMA z).",
+        help="Policies read predicted durations with a log-normal prediction error: duration x "
+        "exp(SIGMA z), z from the standard normal distribution.",
     ),
 ]
 

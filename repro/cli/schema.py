@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from repro.base.errors import refuse_unknown
+from repro.cli import complete
 
 #: Folder of the schemas, a file per document.
 FOLDER = Path(__file__).parent / "schemas"
@@ -13,7 +14,12 @@ FOLDER = Path(__file__).parent / "schemas"
 
 def schema(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Document; without it, list them.")
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            help="Document; without it, list the documents.",
+            autocompletion=complete.schemas,
+        ),
     ] = None,
 ) -> None:
     """Print the JSON schema of a document that repro writes, or list the documents."""

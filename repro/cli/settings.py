@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from repro.base.errors import ParamError, refuse_unknown
+from repro.cli import complete
 from repro.engine.rounds.settings import RoundSettings
 from repro.model.policy import Order, parameter_names, policies
 from repro.placement.base import Placement, make
@@ -25,12 +26,18 @@ MapOption = Annotated[
     typer.Option(
         "--map",
         metavar="COLUMN=NAME,…",
-        help="Names of the columns in the file (submit_time=arrival,duration=runtime).",
+        help="Columns of a CSV file with other names, such as "
+        "submit_time=arrival,duration=runtime.",
     ),
 ]
 UnitOption = Annotated[
     str | None,
-    typer.Option("--unit", metavar="s|ms|min|h|…", help="Unit of the times in the file."),
+    typer.Option(
+        "--unit",
+        metavar="s|ms|min|h|…",
+        help="Unit of the times in the file (default: s).",
+        autocompletion=complete.units,
+    ),
 ]
 _WORDS = {"true": True, "false": False, "none": None}
 #: Parameters that have separate options of `repro simulate`.

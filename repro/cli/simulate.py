@@ -12,6 +12,7 @@ import typer
 import repro
 from repro.base.compiled import compile_watch
 from repro.base.errors import InputWarning, ParamError
+from repro.cli import complete
 from repro.cli.lines import compiling_line, complain, ignored_lines
 from repro.cli.run_options import (
     ClusterOption,
@@ -61,28 +62,49 @@ _BOUNDS = ("predicted_jct_low", "predicted_jct_high")
 _COUNTS = ("queueing", "preemptions", "promotions")
 
 SetOption = typer.Option(
-    "--set", metavar="K=V", help="Parameter of policy, rounds or trace format; lists by commas."
+    "--set",
+    metavar="K=V",
+    help="Parameter of the policy, its rounds or the trace format; a list has commas; repeatable.",
+    autocompletion=complete.settings,
 )
 
 
 def simulate_trace(
     trace: TraceOption,
     cluster: ClusterOption,
-    policy: Annotated[str, typer.Option(metavar="NAME", help="See `repro policies`.")],
+    policy: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Policy (`repro policies` lists all, `repro policies NAME` explains one).",
+            autocompletion=complete.policies,
+        ),
+    ],
     format: FormatOption = None,
     throughputs: ThroughputsOption = None,
     reference_gpu: ReferenceOption = None,
     placement_sensitive: Annotated[
         bool,
-        typer.Option(help="Slow down gangs that span nodes; the default placement is then yarn."),
+        typer.Option(
+            help="Gangs that span nodes have the throughputs measured for such gangs; the default "
+            "placement is then yarn."
+        ),
     ] = False,
     slowdown: SlowdownOption = None,
     settings: Annotated[list[str] | None, SetOption] = None,
     placement: PlacementOption = None,
     interval: Annotated[
-        float | None, typer.Option(metavar="S", help="Decide only every S seconds.")
+        float | None,
+        typer.Option(metavar="S", help="Seconds between decisions (default: at every event)."),
     ] = None,
-    rules: Annotated[str, typer.Option(help="paper, or a public simulator's rules.")] = "paper",
+    rules: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Rule set: paper, or that of a public simulator: tiresias, muri, gavel or pcs.",
+            autocompletion=complete.rule_sets,
+        ),
+    ] = "paper",
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of random numbers.")] = 0,
     predict: Annotated[
         int | None,
@@ -95,13 +117,16 @@ def simulate_trace(
     predict_interval: Annotated[
         float | None,
         typer.Option(
-            metavar="P", help="Bounds of each prediction that hold the JCT with probability P."
+            metavar="P",
+            help="Also predict an interval that holds the JCT with probability P, such as 0.9.",
         ),
     ] = None,
     speedups: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE|NAME", help="Speed-up curves of divisible jobs (pcs-speedups: PCS's)."
+            metavar="FILE|NAME",
+            help="Speed-up curves, for policies that divide GPUs (pcs-speedups: PCS's).",
+            autocompletion=complete.speedup_tables,
         ),
     ] = None,
     types: Annotated[
@@ -110,12 +135,14 @@ def simulate_trace(
             metavar="fastest|wished",
             help="GPU type of a job if the policy names none: by speed and load, or as the column "
             "gpu_type says.",
+            autocompletion=complete.type_choices,
         ),
     ] = "fastest",
     require_speeds: Annotated[
         bool,
         typer.Option(
-            "--require-speeds", help="Refuse to run on GPU types if speeds by type are missing."
+            "--require-speeds",
+            help="Refuse a cluster with GPU types if speeds by type are missing.",
         ),
     ] = False,
     prediction_error: PredictionErrorOption = None,
@@ -125,11 +152,12 @@ def simulate_trace(
     unit: UnitOption = None,
     drop_bad_rows: DropOption = False,
     stand_in: Annotated[
-        bool, typer.Option(help="Allow a simulator's rules on stand-ins for public data.")
+        bool,
+        typer.Option(help="Allow the rules of a public simulator on stand-ins for public data."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
     out: Annotated[
-        Path | None, typer.Option(metavar="JOBS.csv", help="Write one row per job.")
+        Path | None, typer.Option(metavar="JOBS.csv", help="CSV file to write, a row per job.")
     ] = None,
 ) -> None:
     """Simulate a trace on a cluster under a policy and print the headline numbers."""

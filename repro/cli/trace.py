@@ -12,6 +12,7 @@ import pandas as pd
 import typer
 
 from repro.base.errors import DataMissingError, ParamError
+from repro.cli import complete
 from repro.cli.lines import complain, ignored_lines, say
 from repro.cli.settings import DropOption, MapOption, UnitOption, column_options
 from repro.files import public
@@ -25,12 +26,28 @@ from repro.trace.load import WRITERS, describe, format_to_write, load, write
 FormatOption = Annotated[
     str | None,
     typer.Option(
-        "--format", help="Trace format (`repro trace formats`), if the file does not tell it."
+        "--format",
+        metavar="F",
+        help="Format of the file (`repro trace formats`); by default its contents decide.",
+        autocompletion=complete.formats,
+    ),
+]
+TraceArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE|NAME",
+        help="A file or a public trace (`repro trace list`).",
+        autocompletion=complete.traces,
     ),
 ]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="K=V", help="Option of the format (throughputs=FILE)."),
+    typer.Option(
+        "--set",
+        metavar="K=V",
+        help="Option of the format, such as attempts=join for helios; repeatable.",
+        autocompletion=complete.trace_settings,
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")]
 
@@ -89,7 +106,12 @@ def _format_row(name: str) -> dict[str, Any]:
 
 def fetch_files(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Names from `repro trace list`.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...",
+            help="Public files (`repro trace list --tables`).",
+            autocompletion=complete.public_files,
+        ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every public file.")] = False,
     optional: Annotated[
@@ -119,10 +141,15 @@ def fetch_files(
 
 
 def info(
-    trace: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A file or a public trace.")],
+    trace: TraceArgument,
     format: FormatOption = None,
     cluster: Annotated[
-        str | None, typer.Option(help="Cluster (8x8, 36xv100, FILE), for the offered load.")
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="Cluster for the offered load: 8x8, 8x4:v100, 36xv100, or a file of nodes.",
+            autocompletion=complete.clusters,
+        ),
     ] = None,
     options: SetOption = None,
     columns: MapOption = None,
@@ -144,12 +171,18 @@ def info(
 
 
 def convert(
-    trace: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A file or a public trace.")],
-    out: Annotated[Path, typer.Option(help="File to write; x.swf is SWF, x.json Batsim.")],
+    trace: TraceArgument,
+    out: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="File to write; x.swf is SWF, x.json is Batsim."),
+    ],
     to: Annotated[
         str | None,
         typer.Option(
-            "--to", metavar="FORMAT", help="Format to write: repro (the default), swf or batsim."
+            "--to",
+            metavar="FORMAT",
+            help="Format to write: repro, swf or batsim (default: by the name of --out).",
+            autocompletion=complete.written_formats,
         ),
     ] = None,
     format: FormatOption = None,
@@ -168,15 +201,19 @@ def convert(
 
 
 def dress_jobs(
-    trace: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A file or a public trace.")],
-    out: Annotated[Path, typer.Option(help="CSV file to write, in format 'repro'.")],
+    trace: TraceArgument,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="CSV file to write, in the format repro.")
+    ],
     models: Annotated[
         str,
         typer.Option(
-            metavar="TABLES", help="muri, gavel, pcs, liquid, tiresias, with commas, or all."
+            metavar="TABLES",
+            help="Tables of models: muri, gavel, pcs, liquid, tiresias, with commas, or all.",
+            autocompletion=complete.table_list,
         ),
     ] = ALL,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the draw.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of random numbers.")] = 0,
     weights: Annotated[
         str | None,
         typer.Option(metavar="M=W,…", help="Models with weights (default: all equally likely)."),
@@ -185,7 +222,12 @@ def dress_jobs(
         str, typer.Option(metavar="TYPE", help="GPU type that durations refer to (table gavel).")
     ] = REFERENCE,
     throughputs: Annotated[
-        str, typer.Option(metavar="FILE|NAME", help="Steps per second by GPU type (table gavel).")
+        str,
+        typer.Option(
+            metavar="FILE|NAME",
+            help="Throughputs (steps/s) by model and GPU type (table gavel).",
+            autocompletion=complete.throughput_tables,
+        ),
     ] = PUBLIC,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace models and stage times of the trace.")
@@ -197,7 +239,7 @@ def dress_jobs(
     drop_bad_rows: DropOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Draw a model for every job and write the columns that each paper's policies read."""
+    """Sample a model for every job and write the columns that each paper's policies read."""
     _refuse_own_file(trace, out)
     frame = dress(
         _load(trace, format, options, column_options(columns, unit), drop_bad_rows),

@@ -148,6 +148,8 @@ class Policy:
     name: ClassVar[str] = "unnamed"
     #: inputs that the policy reads beyond the information-agnostic part of `View`
     needs: ClassVar[frozenset[str]] = frozenset()
+    #: trace columns without which a run is refused; of each tuple one column suffices
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
     #: false: the policy needs "duration", but its decisions do not depend on how long jobs take
     reads_sizes: ClassVar[bool] = True
     #: families of the policy, such as las; ``--policy las`` lists the members of this family

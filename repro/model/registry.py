@@ -161,6 +161,18 @@ class Registry(Generic[T]):
         return name in self._items
 
 
+def names_in_sources(folder: Path) -> dict[str, Path]:
+    """Names that the sources of a folder register, without importing them.
+
+    Returns
+    -------
+    dict
+        Name -> file, sorted by name.
+    """
+    files = [module.path for module in _modules(folder.name, [str(folder)])]
+    return dict(sorted((name, file) for file in files for name in _registered(file)))
+
+
 class _Module(NamedTuple):
     """A module of a package that registers items, and its file."""
 

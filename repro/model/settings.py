@@ -13,7 +13,7 @@ import types
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal, NamedTuple, Union
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from repro.base.errors import ParamError
 class Bound:
     """Range of numbers that a parameter accepts, without NaN.
 
-    `Above`, `AtLeast` and `Between` make bounds for annotations.
+    `Above`, `AtLeast`, `Between` and `InUnit` make bounds for annotations.
     """
 
     low: float
@@ -46,6 +46,8 @@ class Bound:
             noun = noun.replace("a ", "a finite ", 1)
         if self.unit:
             noun = f"{noun} of {self.unit}"
+        if self.low == -math.inf and self.high == math.inf:
+            return noun
         if self.high < math.inf:
             start = "from" if self.with_low else "above"
             end = "to" if self.with_high else "to below"
@@ -64,6 +66,11 @@ def Above(low: float, unit: str = "", *, finite: bool = False) -> Bound:
 def AtLeast(low: float, unit: str = "", *, finite: bool = False) -> Bound:
     """Numbers of ``low`` or more; ``finite`` excludes infinity."""
     return Bound(low, unit=unit, with_high=not finite)
+
+
+def InUnit(unit: str) -> Bound:
+    """Numbers of a unit, without bounds."""
+    return Bound(-math.inf, unit=unit)
 
 
 def Between(low: float, high: float, unit: str = "", *, below: bool = False) -> Bound:
@@ -108,6 +115,55 @@ def check_values(owner: str, cls: type, values: Mapping[str, Any]) -> None:
             words = " or ".join(dict.fromkeys(map(_words, choices)))
             # users write lambda, a keyword of Python, without the underscore of its field
             raise ParamError(f"{owner} {name.rstrip('_')} is {_shown(value)}; give {words}")
+
+
+class Accepted(NamedTuple):
+    """Values that a parameter accepts, in words, and their unit; empty if they have none."""
+
+    words: str
+    unit: str
+
+
+def accepted(cls: type) -> dict[str, Accepted]:
+    """Accepted values of each field of a dataclass.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class Timer:
+    ...     period_s: Annotated[float, Above(0, "seconds")] | None = None
+    >>> accepted(Timer)["period_s"]
+    Accepted(words='a number of seconds above 0, or none', unit='seconds')
+    """
+    values: dict[str, Accepted] = {}
+    for field in dataclasses.fields(cls):
+        choices = _annotations(cls).get(field.name, ())
+        words = " or ".join(dict.fromkeys(map(_words, choices)))
+        values[field.name] = Accepted(
+            words.removesuffix(" or none") + ", or none" if words.endswith(" or none") else words,
+            next((unit for choice in choices if (unit := _unit(choice))), ""),
+        )
+    return values
+
+
+def literals(cls: type, name: str) -> list[str]:
+    """Words that a field accepts, without true, false and none; empty if it accepts others, too."""
+    choices = [choice for choice in _annotations(cls).get(name, ()) if choice is not type(None)]
+    if not choices or any(typing.get_origin(choice) is not Literal for choice in choices):
+        return []
+    return [str(word) for choice in choices for word in typing.get_args(choice)]
+
+
+def _unit(choice: Any) -> str:
+    """Unit of the bounds of a type, or of its elements; empty if there is none."""
+    origin = typing.get_origin(choice)
+    if origin is Annotated:
+        base, *bounds = typing.get_args(choice)
+        units = [bound.unit for bound in bounds if isinstance(bound, Bound) and bound.unit]
+        return units[0] if units else _unit(base)
+    if origin in _LISTS:
+        return _unit(typing.get_args(choice)[0])
+    return ""
 
 
 @functools.cache

@@ -1,7 +1,7 @@
 """`SharePolicy`: base of policies that return `Shares`, and its traits for the rounds."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from repro.model.policy import Policy
 
@@ -30,6 +30,9 @@ class SharePolicy(Policy):
     >>> share_traits(OneType())
     ShareTraits(tells_types=False, pairs_up=False, idle_ok=False)
     """
+
+    #: false: the shares do not depend on the speeds of jobs on the GPU types
+    weighs_types: ClassVar[bool] = True
 
     @property
     def tells_types(self) -> bool:

@@ -84,10 +84,11 @@ class DRF(Policy):
     [0.0, 1.0, 16.0, 5.0, 9.0, 41.0]
     """
 
-    cpus_per_gpu: Annotated[float, Above(0, finite=True)] | None = None
-    memory_per_gpu: Annotated[float, Above(0, finite=True)] | None = None
+    cpus_per_gpu: Annotated[float, Above(0, "CPU cores", finite=True)] | None = None
+    memory_per_gpu: Annotated[float, Above(0, "MiB", finite=True)] | None = None
 
     needs = frozenset({"user", "num_cpus", "memory_mib"})
+    requires = (("num_cpus", "memory_mib"),)
     baseline = Baseline(
         None,
         "without users each job is a user of its own, and all waiting jobs have share 0, so they "

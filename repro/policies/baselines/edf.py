@@ -43,6 +43,7 @@ class EDF(Order):
     """
 
     needs = frozenset({"duration", "slo"})
+    requires = (("slo",),)
     # durations give the deadlines and nothing else
     reads_sizes = False
 

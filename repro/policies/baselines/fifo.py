@@ -14,7 +14,10 @@ from repro.model.view import View
 @register("best-effort")
 @dataclass(frozen=True)
 class BestEffort(Order):
-    """Non-preemptive FIFO in which later jobs that fit may start (Tiresias, 5.3)."""
+    """Non-preemptive FIFO in which later jobs that fit may start (Tiresias, 5.3).
+
+    Reference: Tiresias, NSDI 2019, section 5.3 (its best-effort baseline).
+    """
 
     families = ("fifo",)
 
@@ -29,6 +32,9 @@ class BestEffort(Order):
 @register("yarn-cs")
 @dataclass(frozen=True)
 class YarnCS(BestEffort):
-    """Non-preemptive FIFO; a job that does not fit blocks all jobs behind it (Tiresias, 5.1)."""
+    """Non-preemptive FIFO; a job that does not fit blocks all jobs behind it (Tiresias, 5.1).
+
+    Reference: Tiresias, NSDI 2019, section 5.1 (its YARN-CS baseline).
+    """
 
     blocking = True

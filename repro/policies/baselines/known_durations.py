@@ -37,6 +37,8 @@ class KnownDuration(Order):
         cluster were empty: in order of the keys, by consolidated first fit. A gang
         without suitable nodes is skipped, even if as many GPUs are idle. False: any idle GPUs do.
         Default: true under Muri's rules only.
+
+    Reference: Tiresias, NSDI 2019, sections 3.2.1 and 5.1, Table 1.
     """
 
     history_ties: bool | None = None

@@ -90,10 +90,7 @@ class GavelFtf(AwareOrAgnostic):
 @register("ftf-agnostic")
 @dataclass(frozen=True)
 class FtfAgnostic(Agnostic, GavelFtf):
-    """Minimise the largest finish-time ratio with the speeds of one GPU type for all.
-
-    Parameters: those of `gavel-ftf`, and the reference type of `Agnostic`.
-    """
+    """Minimise the largest finish-time ratio with the speeds of one GPU type for all."""
 
     baseline = None
 

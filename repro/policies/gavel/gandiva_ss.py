@@ -64,6 +64,7 @@ class GandivaSS(SharePolicy):
 
     rule_values: ClassVar = {"paper": {"any_pair": False}, "gavel": {"any_pair": True}}
     needs = frozenset({"throughput"})
+    weighs_types = False
 
     @property
     def pairs_up(self) -> bool:

@@ -53,7 +53,8 @@ class GavelLasSS(TypedShares):
         Probability with which a pair of a new one-GPU job and a reference model is measured. Other
         throughputs of pairs are estimated until the pair has run. None: all are known.
     references : int
-        Number of reference models.
+        Number of reference models, whose pairs are measured beforehand. The nearest of them stands
+        in for a new job.
     artifact_index : bool
         Whether measurements are read where the public simulator reads them (`PairEstimator`).
 
@@ -66,7 +67,7 @@ class GavelLasSS(TypedShares):
     spread: Literal["all", "few"] = "all"
     optimum: Literal["centre", "vertex"] = "centre"
     profiled: Annotated[float, Between(0, 1)] | None = None
-    references: Annotated[int, AtLeast(1)] = 16
+    references: Annotated[int, AtLeast(1, "models")] = 16
     artifact_index: bool = False
 
     pairs_up = True

@@ -82,10 +82,7 @@ class GavelMakespan(AwareOrAgnostic):
 @register("makespan-agnostic")
 @dataclass(frozen=True)
 class MakespanAgnostic(Agnostic, GavelMakespan):
-    """Minimise the makespan with the speeds of one GPU type for all.
-
-    Parameters: those of `gavel-makespan`, and the reference type of `Agnostic`.
-    """
+    """Minimise the makespan with the speeds of one GPU type for all."""
 
     baseline = None
 

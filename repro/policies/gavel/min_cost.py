@@ -48,7 +48,7 @@ class GavelMinCost(TypedShares):
         simulator, which divides each throughput by the price of its GPU type. Default: ``ratio``
         under the paper's rules, ``normalised`` under Gavel's.
     market : {"preemptible", "on-demand"}
-        Prices, see `repro.policies.gavel.prices`.
+        Prices in USD per hour: of preemptible or of on-demand GPUs (``params/gavel_prices.csv``).
 
     Reference: Gavel, OSDI 2020, section 4.2 (minimise cost).
     """

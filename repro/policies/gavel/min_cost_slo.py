@@ -38,8 +38,12 @@ class GavelMinCostSlo(GavelMinCost):
 
     Parameters
     ----------
-    objective, market
-        As for `gavel-min-cost`.
+    objective : {"ratio", "normalised"}, optional
+        ``ratio``: the programme of the paper. ``normalised``: the programme of the public
+        simulator, which divides each throughput by the price of its GPU type. Default: ``ratio``
+        under the paper's rules, ``normalised`` under Gavel's.
+    market : {"preemptible", "on-demand"}
+        Prices in USD per hour: of preemptible or of on-demand GPUs (``params/gavel_prices.csv``).
     drop_lost : bool, optional
         Whether a job that would miss its deadline even alone on its fastest type loses its
         constraint. The other jobs then keep theirs. Default: true under the paper's rules, false

@@ -91,8 +91,14 @@ class GavelHierarchical(AwareOrAgnostic):
     column : {"entity", "vc"}, optional
         Trace column of the entity. None: ``entity``, or ``vc`` where the trace has no such column.
         Without both columns, all jobs belong to one entity.
-    heterogeneity_aware, water_filling, lp_backend
-        As for `gavel-water-filling`.
+    heterogeneity_aware : bool
+        False: all GPU types count as equally fast, and rounds do not tell them apart.
+    water_filling : {"exact", "published"}
+        ``published``: every job that rose in a step counts as bottlenecked, as in the figures
+        that Gavel's authors published.
+    lp_backend : {"centre", "highs"}
+        Optimum among many: the analytic centre, or the vertex with the largest sum of normalised
+        throughputs.
 
     Reference: Gavel, OSDI 2020, section 4.3 (hierarchical scheduling policies).
     """

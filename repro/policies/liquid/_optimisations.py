@@ -32,7 +32,7 @@ from repro.base.typing import Floats
 from repro.model.decision import Run, RunSet
 from repro.model.performance import Overhead, Performance
 from repro.model.rules import Completions
-from repro.model.settings import Above, Between
+from repro.model.settings import Above, Between, InUnit
 from repro.model.view import View
 from repro.perf.overhead import Phases
 from repro.placement.network import Gang, NodeResources
@@ -73,7 +73,7 @@ class OptimisedContainers(Containers):
 
     share: Annotated[float, Above(0)] | None = None
     load: Annotated[float, Between(0, 1)] = 0.75
-    ahead_s: float | None = None
+    ahead_s: Annotated[float, InUnit("seconds")] | None = None
     heartbeat_s: Annotated[float, Above(0, "seconds")] | None = None
 
     needs: ClassVar[frozenset[str]] = Containers.needs | {_UTILISATION, *_TIMES}

@@ -26,7 +26,10 @@ from repro.policies.liquid._containers import Containers, Plan
 
 @dataclass(frozen=True)
 class ByLoad(Containers):
-    """Containers go one by one to the node of least rank, sampled among equal nodes."""
+    """Containers go one by one to the node of least rank, sampled among equal nodes.
+
+    Reference: Liquid, TPDS 2022, section 7.1 (the placements it is compared with).
+    """
 
     is_random: ClassVar[bool] = True
 

@@ -42,9 +42,7 @@ class Liquid(OptimisedContainers):
         When a node leaves the candidates: once it is full, or once it is chosen (Algorithm 1, line
         18, as printed).
 
-    Notes
-    -----
-    Liquid, TPDS 2022, Algorithm 1.
+    Reference: Liquid, TPDS 2022, sections 5.1 and 5.2, Algorithm 1.
     """
 
     lambda_: Annotated[float, Between(0, 1)] = 0.5

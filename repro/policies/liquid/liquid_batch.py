@@ -46,14 +46,12 @@ class LiquidBatch(Containers):
     best_fit : bool
         Whether the first individuals include the best-fit plan.
 
-    Notes
-    -----
-    Liquid, TPDS 2022, section 5.3 and Eqs 7 and 8; `repro.policies.liquid.grouping`.
+    Reference: Liquid, TPDS 2022, section 5.3, Eqs 7 and 8.
     """
 
     lambda_: Annotated[float, Between(0, 1)] = 0.5
     every_s: Annotated[float, Above(0, "seconds")] | None = None
-    generations: Annotated[int, AtLeast(1)] = 200
+    generations: Annotated[int, AtLeast(1, "generations")] = 200
     near: Annotated[float, Between(0, 1)] = 0.5
     elitist: bool = True
     best_fit: bool = True

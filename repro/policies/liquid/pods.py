@@ -32,6 +32,8 @@ class Pods(ByLoad):
     """Pods one by one in order of arrival; a job starts when its last pod has a GPU.
 
     A pod that fits no node tries again at the next event, after the pods before it.
+
+    Reference: Liquid, TPDS 2022, section 7.1 (the schedulers it is compared with).
     """
 
     def order(self, gang: Gang, rng: np.random.Generator) -> Sequence[int]:
@@ -96,7 +98,8 @@ class HiveD(Pods, Pack):
     Parameters
     ----------
     hived_order : {"template", "random"}
-        Workers before parameter servers, or a random order, as pods are created concurrently.
+        Order of the pods of a job. ``template``: workers before parameter servers. ``random``: a
+        random order, as pods are created concurrently.
     """
 
     hived_order: Literal["template", "random"] = "template"

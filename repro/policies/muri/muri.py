@@ -87,9 +87,11 @@ class Muri(Grouped):
     autopack : bool
         Split a group that is slower than its members one after the other. Then admit all groups
         again by priority.
-    noise, noise_seed : float, int
-        The stage times that the scheduler sees are multiplied by factors from [1 - noise, 1 +
-        noise], with noise from 0 to 1. Each job and stage has one factor, sampled with the seed.
+    noise : float
+        Largest relative error of the stage times that the scheduler sees, 0 to 1. They are the true
+        times multiplied by factors from [1 - noise, 1 + noise], a factor for each job and stage.
+    noise_seed : int
+        Seed of the factors of ``noise``.
     interval : float, optional
         Seconds between decisions (360 on the paper's testbed); None: at every event.
     collapse : bool
@@ -107,9 +109,11 @@ class Muri(Grouped):
         False: the earlier job comes first.
     tie_window_s : float, optional
         Completions at most this long from an arrival (s) are one event with it.
+
+    Reference: Muri, SIGCOMM 2022, sections 4.1 and 4.2, Algorithm 1.
     """
 
-    max_group: Annotated[int, Between(2, RESOURCES)] = 4
+    max_group: Annotated[int, Between(2, RESOURCES, "jobs")] = 4
     ordering: StageOrder = "best"
     blossom: bool = True
     autopack: bool = False
@@ -128,6 +132,7 @@ class Muri(Grouped):
     needs = frozenset(
         {"stage_storage", "stage_cpu", "stage_gpu", "stage_network", "iteration_time"}
     )
+    requires = (("stage_storage",), ("stage_gpu",), ("stage_network",))
     time_fields = ("interval", "tie_window_s")
     rule_values: ClassVar = {
         "paper": {

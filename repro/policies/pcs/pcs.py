@@ -284,7 +284,7 @@ class Pcs(Elastic):
     Classes share GPUs by weighted max-min fairness over the demands of their jobs. Within a class
     earlier jobs come first. A job gets at most the GPUs at which its efficiency S(g)/g is
     ``zeta_min`` or more. While GPUs of the class are left, that bound falls by ``delta``. Without
-    thresholds there is one class. (PCS, arXiv 2401.10354, section 3.)
+    thresholds there is one class.
 
     Parameters
     ----------
@@ -308,6 +308,8 @@ class Pcs(Elastic):
     turn : float
         Jobs hold whole GPUs, and pooled fractions go from job to job. The turn of a job lasts its
         fraction times this many seconds (600 in the artifact's testbed). 0: jobs hold fractions.
+
+    Reference: PCS, arXiv 2401.10354, sections 3 and 4.
     """
 
     thresholds: tuple[Annotated[float, Above(0, "seconds")], ...] = ()

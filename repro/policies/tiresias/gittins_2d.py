@@ -18,7 +18,7 @@ from repro.base.errors import ParamError
 from repro.base.typing import Array, Floats, Ints
 from repro.engine.select.resort import Resort
 from repro.model.policy import Key, Order, Ordering, register
-from repro.model.settings import Above
+from repro.model.settings import Above, InUnit
 from repro.model.view import View
 from repro.policies.tiresias._gittins import (
     GittinsIndex,
@@ -58,7 +58,7 @@ class Gittins2D(Order):
     Reference: Tiresias, NSDI 2019, section 3.2.1, Pseudocode 1, Figures 7 and 20.
     """
 
-    history: str | Sequence[float] = PUBLIC_SAMPLE
+    history: str | Sequence[Annotated[float, InUnit("GPU-seconds")]] = PUBLIC_SAMPLE
     index: Literal["remaining", "mean", "total"] = "remaining"
     delta: Annotated[float, Above(0, "GPU-seconds")] | None = None
     quantum: Annotated[float, Above(0, "seconds")] = 60.0

@@ -28,6 +28,8 @@ class Las2D(Order):
         Seconds between decisions while jobs wait. Priorities of running and waiting jobs cross all
         the time, so that a continuous rule needs a quantum. As it shrinks, the rule tends to equal
         sharing.
+
+    Reference: Tiresias, NSDI 2019, section 3.2.1, Pseudocode 1.
     """
 
     quantum: Annotated[float, Above(0, "seconds")] = 60.0

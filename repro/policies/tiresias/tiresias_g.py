@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from repro.model.policy import register
-from repro.model.settings import Above
+from repro.model.settings import Above, InUnit
 from repro.policies.tiresias._gittins import GittinsIndex, Index, TotalServiceTable
 from repro.policies.tiresias.tiresias_l import TiresiasL
 from repro.trace.history import PUBLIC_SAMPLE, history
@@ -29,7 +29,7 @@ from repro.trace.history import PUBLIC_SAMPLE, history
 class TiresiasG(TiresiasL):
     """Discretised 2D-Gittins: queues as in Tiresias-L, ranked inside by the Gittins index.
 
-    The other fields are those of `TiresiasL`.
+    The parameters of `TiresiasL` apply, too.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class TiresiasG(TiresiasL):
 
     families = ("gittins",)
 
-    history: str | Sequence[float] = PUBLIC_SAMPLE
+    history: str | Sequence[Annotated[float, InUnit("GPU-seconds")]] = PUBLIC_SAMPLE
     delta: Annotated[float, Above(0, "GPU-seconds")] | None = None
     index: Literal["remaining", "total"] | None = None
 
