@@ -262,11 +262,14 @@ def _argument_words(folder: str, name: str) -> list[Word]:
     node = None if file is None else _definition(file, name)
     if not isinstance(node, ast.FunctionDef):
         return []
-    arguments = [*node.args.args, *node.args.kwonlyargs][1:]
+    arguments = [*node.args.args, *node.args.kwonlyargs]
+    defaults = [*node.args.defaults, *node.args.kw_defaults]
+    # the arguments without a default are the first
+    padded: list[ast.expr | None] = [None] * (len(arguments) - len(defaults)) + defaults
     return [
         word
-        for argument in arguments
-        for word in _words_of(argument.arg, argument.annotation, None)
+        for argument, default in list(zip(arguments, padded, strict=True))[1:]
+        for word in _words_of(argument.arg, argument.annotation, default)
     ]
 
 

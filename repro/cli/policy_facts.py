@@ -189,7 +189,7 @@ def facts(name: str) -> Facts:
         gpu_types=gpu_types,
         rules={rules: _rule_set(cls, rules) for rules in RULES},
         placement=cls.placement,
-        elastic=bool(cls.elastic),
+        elastic=bool(_settled(cls).elastic),
         families=cls.families,
         aliases=tuple(alias for alias, known in ALIASES.items() if known == name),
         example=_example(name, cls),
@@ -225,10 +225,10 @@ def default_of(field: dataclasses.Field[Any]) -> str:
     return "…" if field.default_factory is dataclasses.MISSING else repr(field.default_factory())
 
 
-def _settled(cls: type[Policy]) -> Policy:
-    """Policy with its defaults, or a policy without its fields if some have no default."""
+def _settled(cls: type[Policy], rules: str = "paper") -> Policy:
+    """Policy with the defaults of a rule set, or without its fields if some have no default."""
     has_defaults = all(default_of(field) != "…" for field in dataclasses.fields(cls))
-    return cls() if has_defaults else object.__new__(cls)
+    return cls().under(rules) if has_defaults else object.__new__(cls)
 
 
 def _set_text(value: Any) -> str:
@@ -321,7 +321,8 @@ def _rule_set(cls: type[Policy], rules: str) -> RuleSet:
     }
     # only rules pcs round instants to a grid, which the compiled division rules know
     needs_compiled = RULES[rules].grid > 1
-    is_compiled = issubclass(cls, Elastic) and cls.rule is not None
+    policy = _settled(cls, rules)
+    is_compiled = isinstance(policy, Elastic) and policy.rule is not None
     return RuleSet(_NO_COMPILED_RULE if needs_compiled and not is_compiled else "", differing)
 
 
