@@ -83,17 +83,22 @@ _BY_ENGINE = "not aware: the engine gives each gang the fastest type with enough
 
 _NO_COMPILED_RULE = "refused: these rules need a policy with a compiled rule that divides GPUs"
 
-#: Jobs of two examples, whose columns no generator has.
-_TWO_JOBS = (
-    "printf 'job_id,submit_time,duration,num_gpus,{column}\\na,0,100,2,{a}\\nb,10,50,2,{b}\\n'"
-)
+
+def _own_jobs(column: str, values: tuple[object, object], cluster: str, policy: str) -> str:
+    """Example with a trace of two jobs, for a column that no generator makes."""
+    lines = f"job_id,submit_time,duration,num_gpus,{column}\\n"
+    lines += f"a,0,100,1,{values[0]}\\nb,10,50,1,{values[1]}\\n"
+    simulate = f"repro simulate --trace jobs.csv --cluster {cluster} --policy {policy}"
+    return f"printf '{lines}' > jobs.csv && {simulate}"
+
+
 #: Policy -> example, where the inputs do not decide it.
 _EXAMPLES = {
     "allox": "repro simulate --trace lognormal --cluster 16xv100,16xp100,32xk80 --policy allox",
-    "drf": f"{_TWO_JOBS.format(column='num_cpus', a=8, b=4)} > jobs.csv && repro simulate "
-    "--trace jobs.csv --cluster 1x4 --policy drf --set cpus_per_gpu=4",
-    "edf": f"{_TWO_JOBS.format(column='slo', a=4, b=2)} > jobs.csv && repro simulate "
-    "--trace jobs.csv --cluster 1x2 --policy edf",
+    "drf": _own_jobs("num_cpus,user", ("8,x", "4,y"), "1x4", "drf --set cpus_per_gpu=4"),
+    "edf": _own_jobs("slo", (4, 2), "1x2", "edf"),
+    "gavel-hierarchical": _own_jobs("vc", ("x", "y"), "1xv100,1xk80", "gavel-hierarchical"),
+    "gavel-min-cost-slo": _own_jobs("slo", (4, 2), "1xv100,1xk80", "gavel-min-cost-slo"),
     "pcs": "repro simulate --trace pcs-workload --cluster 1x64 --policy pcs --set c2=1 "
     "--set decay=0.5",
 }

@@ -496,20 +496,22 @@ def test_policies(capsys):
     rows = {row["name"]: row for row in json.loads(run(capsys, "policies", "--json").out)}
     assert "duration" in rows["srtf"]["needs"]
     assert "thresholds" in rows["tiresias-l"]["parameters"]
+    assert rows["srtf"]["paper"] == "Tiresias, NSDI'19"
     shown = run(capsys, "policies").out
-    assert "--set thresholds=" in shown and "srtf" in shown
+    assert "Tiresias (NSDI 2019)\n" in shown and "\n  srtf " in shown
 
 
 def test_a_policy_is_shown_alone(capsys):
-    first, paper, *settings = run(capsys, "policies", "tiresias-l").out.splitlines()
+    first, _, paper, *settings = run(capsys, "policies", "tiresias-l").out.splitlines()
     assert first.startswith("tiresias-l  ")
-    assert paper.strip() == "Tiresias, NSDI'19"
+    assert paper.split(maxsplit=1) == ["paper", "Tiresias, NSDI'19"]
     assert any("--set thresholds=" in line for line in settings)
     row = json.loads(run(capsys, "policies", "srtf", "--json").out)
     assert (row["name"], row["paper"]) == ("srtf", "Tiresias, NSDI'19")
     # a baseline of another paper names that paper
     for name, paper in {"edf": "Liu and Layland, JACM'73", "drf": "Ghodsi et al., NSDI'11"}.items():
-        assert run(capsys, "policies", name).out.splitlines()[1].strip() == paper
+        shown = run(capsys, "policies", name).out.splitlines()[2]
+        assert shown.split(maxsplit=1) == ["paper", paper]
     assert "did you mean 'srtf'" in refused(capsys, "policies", "srft")
 
 
