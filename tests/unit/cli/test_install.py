@@ -197,7 +197,7 @@ def test_new_policy_writes_a_package_that_adds_it(place, tmp_path):
     assert "wrote my-first/pyproject.toml" in shown
     assert place.repro("policies").stdout.count("my-first") == 0
     place.install(folder, tmp_path)
-    assert "\nmy-first " in place.repro("policies").stdout
+    assert "\n  my-first " in place.repro("policies").stdout
     found = json.loads(place.repro(*OWN, "--policy", "my-first").stdout)
     assert (found["policy"], found["n_finished"]) == ("my-first", 3)
     tested = place.python("-m", "pytest", "-q", "-p", "no:cacheprovider", folder).stdout
