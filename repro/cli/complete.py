@@ -264,8 +264,9 @@ def _argument_words(folder: str, name: str) -> list[Word]:
         return []
     arguments = [*node.args.args, *node.args.kwonlyargs]
     defaults = [*node.args.defaults, *node.args.kw_defaults]
+    padded: list[ast.expr | None] = [None] * (len(arguments) - len(defaults))
     # the arguments without a default are the first
-    padded: list[ast.expr | None] = [None] * (len(arguments) - len(defaults)) + defaults
+    padded += defaults
     return [
         word
         for argument, default in list(zip(arguments, padded, strict=True))[1:]
@@ -314,8 +315,9 @@ def _imported(file: Path, name: str) -> Iterator[tuple[Path, ast.ClassDef]]:
 def _field_words(node: ast.ClassDef) -> Iterator[Word]:
     """``K=V`` of the fields that a class itself declares."""
     for statement in node.body:
-        is_annotated = isinstance(statement, ast.AnnAssign)
-        if is_annotated and not ast.unparse(statement.annotation).startswith("ClassVar"):
+        if not isinstance(statement, ast.AnnAssign):
+            continue
+        if not ast.unparse(statement.annotation).startswith("ClassVar"):
             # a field ``lambda_`` is the parameter ``lambda``
             name = ast.unparse(statement.target).rstrip("_")
             yield from _words_of(name, statement.annotation, statement.value)

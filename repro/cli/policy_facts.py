@@ -340,6 +340,9 @@ def _example(name: str, cls: type[Policy]) -> str:
     if "num_ps" in cls.needs:
         inputs = "liquid-batch-jobs --cluster 10x2"
         settings = " --set times=t4"
+        if "generations" in {field.name for field in dataclasses.fields(cls)}:
+            # the search of the default length takes many seconds
+            settings += " --set generations=20"
     elif cls.needs & {"stage_gpu", "priority"}:
         inputs = "muri-like --cluster 8x8"
     elif issubclass(cls, SharePolicy):
