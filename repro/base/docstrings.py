@@ -45,12 +45,17 @@ def description(text: str | None) -> str:
 
 
 def reference(text: str | None) -> str:
-    r"""Text of the paragraph ``Reference: …``, in one line; empty if there is none.
+    r"""Paragraph ``Reference: …`` or section References, in one line; empty if there is none.
 
     >>> reference("Sort jobs.\n\nReference: A paper,\nsection 2.")
     'A paper, section 2.'
+    >>> reference("Sort jobs.\n\nReferences\n----------\nA paper.\n\nExamples\n--------\nNone.")
+    'A paper.'
     """
     for paragraph in inspect.cleandoc(text or "").split("\n\n"):
+        title, _, body = paragraph.partition("\n----------\n")
+        if title == "References":
+            return " ".join(body.split())
         if paragraph.startswith(_REFERENCE):
             return " ".join(paragraph.removeprefix(_REFERENCE).split())
     return ""
