@@ -17,6 +17,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,15 +27,21 @@ from typing import IO, cast
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Pages whose blocks are run.
-PAGES = ("start", "your_trace", "your_policy", "your_figure")
+PAGES = ("README", "start", "your_trace", "your_policy", "your_figure")
 #: Pages whose commands read and write the folders of a checkout.
 IN_CHECKOUT = ("start", "your_figure")
+#: Picture that a run of a page writes, and its copy next to the page.
+PICTURES = {"your_trace": ("comparison/jct.svg", "your_trace.svg")}
+#: Lines on the progress of a batch, which differ from run to run.
+_PROGRESS = re.compile(r"^\S+ \d+/\d+ simulations\n", re.MULTILINE)
 #: Folders and files of a copy of the checkout. It writes to `build`, and to folders of its own.
 COPIED = ("params", "notebooks", "traces", "figures")
 
 _BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: Times of a run, which differ from run to run.
 _TIMES = re.compile(r"\(\d[\d.]* (?:s|min)\)|(?<=wall_s) +[\d.,]+ s")
+#: Last column of the table of `repro compare`, a time too.
+_CPU_COLUMN = "CPU/job (ms)"
 #: Reads blocks of Python, each a line of JSON, and answers each with a line of JSON.
 _WORKER = """
 import contextlib, io, json, sys, traceback
@@ -89,7 +96,7 @@ def run_page(name: str, folder: Path) -> list[str]:
     Parameters
     ----------
     name : str
-        Stem of the page in `docs`.
+        Stem of the page in `docs`, or ``README``.
     folder : Path
         Empty folder, in which the blocks run.
 
@@ -126,13 +133,14 @@ def run_page(name: str, folder: Path) -> list[str]:
                 last = python.run(block.text)
             elif block.language == "bash":
                 last = shell(block, work, environment)
+            last = _PROGRESS.sub("", last)
             last = last.replace(f"{work}/", "").replace(str(work), ".")
     return printed
 
 
 def page(name: str) -> Path:
     """Path of a page."""
-    return ROOT / "docs" / f"{name}.md"
+    return ROOT / f"{name}.md" if name == "README" else ROOT / "docs" / f"{name}.md"
 
 
 def copy_of_checkout(folder: Path) -> Path:
@@ -140,9 +148,8 @@ def copy_of_checkout(folder: Path) -> Path:
     for name in COPIED:
         for source in sorted((ROOT / name).rglob("*")):
             target = folder / source.relative_to(ROOT)
-            if source.is_dir():
-                target.mkdir(parents=True, exist_ok=True)
-            else:
+            if not source.is_dir():
+                target.parent.mkdir(parents=True, exist_ok=True)
                 target.symlink_to(source)
     return folder
 
@@ -206,8 +213,10 @@ def with_printed(text: str, printed: list[str]) -> str:
 
 
 def without_times(text: str) -> str:
-    """Text without the times of a run, to compare two runs."""
-    return _TIMES.sub("(time)", text.rstrip())
+    """Text without the times of a run and the widths of columns, to compare two runs."""
+    if _CPU_COLUMN in text:
+        text = re.sub(r" +[\d.,]+$", "", text, flags=re.MULTILINE)
+    return re.sub(r" +", " ", _TIMES.sub("(time)", text.rstrip()))
 
 
 def main() -> int:
@@ -217,6 +226,9 @@ def main() -> int:
     for name in parser.parse_args().pages or PAGES:
         with tempfile.TemporaryDirectory() as folder:
             printed = run_page(name, Path(folder).resolve())
+            if name in PICTURES:
+                source, copy = PICTURES[name]
+                shutil.copy(Path(folder) / source, page(name).parent / copy)
         text = page(name).read_text(encoding="utf-8")
         page(name).write_text(with_printed(text, printed), encoding="utf-8")
         print(f"{name}.md written")

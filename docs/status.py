@@ -1,7 +1,11 @@
-"""Write the tables of README and docs/status.md from the committed results: `make status`."""
+"""Write the tables of README, docs/start.md and docs/status.md: `make status`.
+
+They count the committed results in `figures/`.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -14,10 +18,14 @@ import marks
 from repro.batch.check import ORIGIN_WORDS, StoredFigure, headline, headline_lines, stored
 from repro.figures import params
 from repro.figures.claims import KINDS, OUTCOMES, REPRODUCED
+from repro.figures.saved import verdict_counts
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 PAGE = ROOT / "docs" / "status.md"
+START = ROOT / "docs" / "start.md"
+#: Values of every figure at the quick profile.
+QUICK = ROOT / "figures" / "quick.json"
 OTHER = ("partial", "missed", "not comparable")
 #: Origins of published numbers that have columns in README.
 ORIGINS = ("simulation", "testbed")
@@ -41,7 +49,8 @@ PAPERS = {
     ),
     "muri": Paper(
         "Muri, SIGCOMM 2022",
-        "Muri-L with one job type (Fig 13), Themis on one trace (Fig 10), a queue of the testbed (Fig 8).",
+        "Muri-L with one job type (Fig 13), Themis on one trace (Fig 10), a queue of the testbed "
+        "(Fig 8).",
         (
             "muri/fig13_job_types",
             "muri/fig10_unknown_durations",
@@ -55,12 +64,14 @@ PAPERS = {
     ),
     "liquid": Paper(
         "Liquid, TPDS 2022",
-        "Placers of other systems (Figs 18, 19), a mixed sequence (Fig 15). The testbed ran each once.",
+        "Placers of other systems (Figs 18, 19), a mixed sequence (Fig 15). The testbed ran each "
+        "once.",
         ("liquid/fig18_immediate_mode", "liquid/fig19_batch_mode", "liquid/fig15a_sequences_k80"),
     ),
     "pcs": Paper(
         "PCS, 2024",
-        "Bars of Fig 7 whose configuration is not public, the testbed (Figs 4 to 6), Themis' predictions.",
+        "Bars of Fig 7 whose configuration is not public, the testbed (Figs 4 to 6), predictions "
+        "of Themis (Fig 8).",
         (
             "pcs/fig07a_philly_jct",
             "pcs/fig04_testbed_errors",
@@ -105,8 +116,8 @@ def readme_table(results: list[StoredFigure]) -> str:
     rows += [
         f"| **all** | {cells} | [Every figure](docs/status.md) |",
         "",
-        f"{len(results)} figures and tables judge {points['judged']:,} published numbers: {origins}. "
-        f"They judge {sum(tally.values())} claims of the papers: {outcomes}.",
+        f"{len(results)} figures and tables judge {points['judged']:,} published numbers: "
+        f"{origins}. They judge {sum(tally.values())} claims of the papers: {outcomes}.",
     ]
     return "\n".join(rows)
 
@@ -162,12 +173,39 @@ def _has_rules(figure: StoredFigure) -> bool:
     return "rules" in figure.result["params"]
 
 
+def quick_sums(results: list[StoredFigure]) -> str:
+    """Verdicts at the quick profile with and without public traces, as a batch sums them up."""
+    reference = json.loads(QUICK.read_text(encoding="utf-8"))["figures"]
+    shown = ["```text"]
+    for public in (True, False):
+        rows = []
+        for figure in results:
+            verdicts = _record(reference[figure.entry.id], public)["claims"]
+            rows += [
+                {**claim, "verdict": verdicts[claim["id"]]["verdict"]} for claim in figure.claims
+            ]
+        shown.append(f"verdicts: {'; '.join(verdict_counts(rows))}   {_DATA[public]}")
+    return "\n".join([*shown, "```"])
+
+
+#: Whether public traces are available -> remark on the sum of the verdicts.
+_DATA = {True: "# with the public traces", False: "# without them"}
+
+
+def _record(records: list[dict[str, Any]], public: bool) -> dict[str, Any]:
+    """Record of a figure with all its public files, or with stand-ins for most of them."""
+    wanted = ("no public files", "public" if public else "stand-ins")
+    found = [record for record in records if record["data"] in wanted]
+    return max(found, key=lambda record: len(record["stand_in"] or ""))
+
+
 def main() -> int:
     """Write the tables."""
     results = committed()
     marks.write(README, "status", readme_table(results))
     marks.write(PAGE, "sums", sums(results))
     marks.write(PAGE, "status", table(results))
+    marks.write(START, "quick", quick_sums(results))
     return 0
 
 
