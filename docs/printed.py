@@ -33,7 +33,7 @@ IN_CHECKOUT = ("start", "your_figure")
 #: Picture that a run of a page writes, and its copy next to the page.
 PICTURES = {"your_trace": ("comparison/jct.svg", "your_trace.svg")}
 #: Lines on the progress of a batch, which differ from run to run.
-_PROGRESS = re.compile(r"^\S+ \d+/\d+ simulations\n", re.MULTILINE)
+_PROGRESS = re.compile(r"^\S+ (?:\d+/)?\d+ simulations\n", re.MULTILINE)
 #: Folders and files of a copy of the checkout. It writes to `build`, and to folders of its own.
 COPIED = ("params", "notebooks", "traces", "figures")
 

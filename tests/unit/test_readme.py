@@ -89,7 +89,7 @@ def test_every_figure_has_a_committed_paper_result(status):
 def test_links_lead_to_pages_and_headings_that_exist(page):
     path = ROOT / page
     links = re.findall(r"\]\((?!https?:)([^)]*)\)", path.read_text())
-    assert len(links) > 5
+    assert len(links) > 2
     for link in links:
         name, _, heading = link.partition("#")
         target = path.parent / name if name else path
