@@ -27,7 +27,7 @@ from typing import IO, cast
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Pages whose blocks are run.
-PAGES = ("README", "start", "your_trace", "your_policy", "your_figure")
+PAGES = ("README", "start", "your_trace", "your_policy", "your_figure", "commands")
 #: Pages whose commands read and write the folders of a checkout.
 IN_CHECKOUT = ("start", "your_figure")
 #: Picture that a run of a page writes, and its copy next to the page.

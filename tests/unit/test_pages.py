@@ -12,7 +12,7 @@ from repro.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="not run from a checkout")
-NAMES = ("README", "start", "your_trace", "your_policy", "your_figure")
+NAMES = ("README", "start", "your_trace", "your_policy", "your_figure", "commands")
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def words_of(text):
             yield words[1:]
 
 
-@pytest.mark.parametrize("name", [*NAMES, "commands"])
+@pytest.mark.parametrize("name", NAMES)
 def test_commands_of_a_page_exist_with_their_options(printed, name, tmp_path, monkeypatch):
     """Each command line is read as `repro` reads it, and not run."""
     monkeypatch.chdir(tmp_path)

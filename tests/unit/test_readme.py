@@ -1,5 +1,6 @@
 """README, docs/start.md and docs/status.md say what the committed results say."""
 
+import csv
 import importlib
 import re
 from pathlib import Path
@@ -67,6 +68,10 @@ def test_readme_names_times_and_sizes_of_the_start_page():
     minutes = re.search(r"\| `make figures`, first time \|.*\| (\d+) min", start)[1]
     (size,) = set(re.findall(r'\[all\]"` \| ([\d.]+ GB)', start))
     assert f"{minutes} minutes on 2 cores" in readme and f"{size} of disk" in readme
+    with (ROOT / "traces/registry.csv").open() as file:
+        downloads = [row for row in csv.DictReader(file) if not row["member"]]
+    megabytes = sum(int(row["bytes"]) for row in downloads) / 1e6
+    assert f"({megabytes:.0f} MB)" in readme and f"({megabytes:.0f} MB)" in start
 
 
 def test_every_figure_has_a_committed_paper_result(status):
