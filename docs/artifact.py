@@ -23,7 +23,7 @@ from repro.figures.claims import OUTCOMES
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "ARTIFACT.md"
-README = ROOT / "README.md"
+START = ROOT / "docs" / "start.md"
 #: Values of the quick profile, by figure and state of the public data.
 QUICK = ROOT / "figures" / "quick.json"
 #: Papers in README's order.
@@ -34,7 +34,7 @@ PAPERS = {
     "liquid": "Liquid, TPDS 2022",
     "pcs": "PCS, 2024",
 }
-#: Beginnings of the rows of README's tables that have measured times.
+#: Beginnings of the rows of the tables of docs/start.md that have measured times.
 TIMES = (
     '`pip install -c constraints.txt -e ".[all]"`',
     "`make figures`, first time",
@@ -109,9 +109,9 @@ def summary(selected: list[Claim]) -> str:
 
 
 def requirements() -> str:
-    """What a reviewer's computer needs, and times as README has them."""
+    """What a reviewer's computer needs, and times as docs/start.md has them."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    environment, *_ = readme_cells(TIMES[0])
+    environment, *_ = time_cells(TIMES[0])
     memory_mb = [int(row["memory_mb"]) for row in costs.read(costs.COSTS) if row["memory_mb"]]
     with (ROOT / "traces" / "registry.csv").open(encoding="utf-8") as file:
         downloads = [row for row in csv.DictReader(file) if not row["member"]]
@@ -128,7 +128,7 @@ def requirements() -> str:
         "| command | took (2 cores) |",
         "|---|---|",
     ]
-    rows += [f"| {beginning} | {readme_cells(beginning)[-1]} |" for beginning in TIMES]
+    rows += [f"| {beginning} | {time_cells(beginning)[-1]} |" for beginning in TIMES]
     for profile in costs.PROFILES:
         of_profile = [row for row in costs.read(costs.COSTS) if row["profile"] == profile]
         measured = [row for row in of_profile if row["cpu_s"]]
@@ -139,12 +139,12 @@ def requirements() -> str:
     return "\n".join(rows)
 
 
-def readme_cells(beginning: str) -> list[str]:
-    """Cells after the first one of the row of README that begins with a text."""
-    for line in README.read_text(encoding="utf-8").splitlines():
+def time_cells(beginning: str) -> list[str]:
+    """Cells after the first one of the row of docs/start.md that begins with a text."""
+    for line in START.read_text(encoding="utf-8").splitlines():
         if line.startswith(f"| {beginning} |"):
             return [cell.strip() for cell in line.strip("| ").split(" | ")][1:]
-    raise ValueError(f"README.md has no row that begins with {beginning}")
+    raise ValueError(f"start.md has no row that begins with {beginning}")
 
 
 def evaluation(of_figures: dict[str, dict[str, Any]], selected: list[Claim]) -> str:

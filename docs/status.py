@@ -1,56 +1,155 @@
-"""Write README's summary and docs/status.md from the committed results: `make status`."""
+"""Write the tables of README, docs/start.md and docs/status.md: `make status`.
+
+They count the committed results in `figures/`.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import marks
 
-from repro.batch.check import StoredFigure, headline_lines, stored
+from repro.batch.check import ORIGIN_WORDS, StoredFigure, headline, headline_lines, stored
 from repro.figures import params
-from repro.figures.claims import is_own_check
-from repro.figures.points import within_distances
+from repro.figures.claims import KINDS, OUTCOMES, REPRODUCED
+from repro.figures.saved import verdict_counts
 
 ROOT = Path(__file__).resolve().parents[1]
-SUMMARY_PAGE = ROOT / "README.md"
-TABLE_PAGE = ROOT / "docs" / "status.md"
-KINDS = ("number", "order", "example", "check")
+README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "status.md"
+START = ROOT / "docs" / "start.md"
+#: Values of every figure at the quick profile.
+QUICK = ROOT / "figures" / "quick.json"
 OTHER = ("partial", "missed", "not comparable")
+#: Origins of published numbers that have columns in README.
+ORIGINS = ("simulation", "testbed")
 
 
-def kind_of(claim: dict[str, Any]) -> str:
-    """Kind of a claim; an example derived by this package is a check."""
-    return "check" if is_own_check(claim["kind"], claim["certainty"]) else str(claim["kind"])
+@dataclass(frozen=True)
+class Paper:
+    """A row of README's table."""
+
+    name: str
+    missed: str
+    #: Figures with a partial or missed claim that ``missed`` is about.
+    figures: tuple[str, ...]
 
 
-def cells(claims: list[dict[str, Any]]) -> list[str]:
-    """Cells of a row: claims reproduced of those judged for each kind, then the other verdicts."""
-    shown = []
-    for kind in KINDS:
-        judged = [
-            claim["verdict"] == "reproduced"
-            for claim in claims
-            if kind_of(claim) == kind and claim["verdict"] != "not comparable"
-        ]
-        shown.append(f"{sum(judged)} of {len(judged)}" if judged else "")
-    tally = Counter(claim["verdict"] for claim in claims)
-    return [*shown, *(str(tally[name] or "") for name in OTHER)]
+PAPERS = {
+    "tiresias": Paper(
+        "Tiresias, NSDI 2019",
+        "Ratios of Tables 1 and 5 and bins of Fig 10. The jobs of the paper are not public.",
+        ("tiresias/tab01_sf_srtf", "tiresias/tab05_trace_jct", "tiresias/fig10_testbed_jct"),
+    ),
+    "muri": Paper(
+        "Muri, SIGCOMM 2022",
+        "Muri-L with one job type (Fig 13), Themis on one trace (Fig 10), a queue of the testbed "
+        "(Fig 8).",
+        (
+            "muri/fig13_job_types",
+            "muri/fig10_unknown_durations",
+            "muri/fig08_queue_blocking_utilisation",
+        ),
+    ),
+    "gavel": Paper(
+        "Gavel, OSDI 2020",
+        "Finish-time fairness past saturation (Figs 10, A3), estimated speeds (Fig 14).",
+        ("gavel/fig10_ftf_multiple", "gavel/figa3_ftf_single", "gavel/fig14_estimator"),
+    ),
+    "liquid": Paper(
+        "Liquid, TPDS 2022",
+        "Placers of other systems (Figs 18, 19), a mixed sequence (Fig 15). The testbed ran each "
+        "once.",
+        ("liquid/fig18_immediate_mode", "liquid/fig19_batch_mode", "liquid/fig15a_sequences_k80"),
+    ),
+    "pcs": Paper(
+        "PCS, 2024",
+        "Bars of Fig 7 whose configuration is not public, the testbed (Figs 4 to 6), predictions "
+        "of Themis (Fig 8).",
+        (
+            "pcs/fig07a_philly_jct",
+            "pcs/fig04_testbed_errors",
+            "pcs/fig06a_testbed_unfairness",
+            "pcs/fig08a_drawn_errors",
+        ),
+    ),
+}
 
 
 def committed() -> list[StoredFigure]:
     """Results in `figures/`, paper by paper."""
-    order = {"tiresias": 0, "muri": 1, "gavel": 2}
+    order = {paper: row for row, paper in enumerate(PAPERS)}
     results = stored(params.discover(ROOT), ROOT / "figures")
     return sorted(results, key=lambda result: order.get(result.entry.paper, len(order)))
 
 
-def summary(results: list[StoredFigure]) -> str:
-    """Summary of all results, a Markdown list."""
+def readme_table(results: list[StoredFigure]) -> str:
+    """Published numbers of each paper by origin, and sums, in Markdown."""
+    total = headline(results)
+    points = total["points"]
+    tally: Counter[str] = Counter()
+    for kind in KINDS:
+        if kind != "check":
+            tally.update(total["claims"][kind])
+    rows = [
+        "| paper | simulated | within 2 % | within 10 % | measured | within 2 % | within 10 % "
+        "| did not come out |",
+        f"|---|{'---:|' * 6}---|",
+    ]
+    for name, paper in PAPERS.items():
+        of_paper = [result for result in results if result.entry.paper == name]
+        cells = _origin_cells(headline(of_paper)["points"]["by_origin"])
+        rows.append(f"| {paper.name} | {cells} | {paper.missed} [More](docs/status.md#{name}) |")
+    cells = _origin_cells(points["by_origin"])
+    outcomes = ", ".join(f"{tally[name]} {name}" for name in OUTCOMES if tally[name])
+    origins = ", ".join(
+        f"{group['judged']:,} {ORIGIN_WORDS[origin]}"
+        for origin, group in points["by_origin"].items()
+        if group["judged"]
+    )
+    rows += [
+        f"| **all** | {cells} | [Every figure](docs/status.md) |",
+        "",
+        f"{len(results)} figures and tables judge {points['judged']:,} published numbers: "
+        f"{origins}. They judge {sum(tally.values())} claims of the papers: {outcomes}.",
+    ]
+    return "\n".join(rows)
+
+
+def _origin_cells(groups: Mapping[str, Any]) -> str:
+    """Numbers judged, and their parts within 2 and 10 %, for each origin of `ORIGINS`."""
+    cells = []
+    for origin in ORIGINS:
+        group = groups.get(origin)
+        if group and group["judged"]:
+            near = [f"{group['within'][limit]:.0%}" for limit in ("2 %", "10 %")]
+            cells += [f"{group['judged']:,}", *near]
+        else:
+            cells += ["", "", ""]
+    return " | ".join(cells)
+
+
+def sums(results: list[StoredFigure]) -> str:
+    """Sums over all results, a Markdown list."""
     return "\n".join(f"- {line}" for line in headline_lines(results))
+
+
+def cells(results: list[StoredFigure]) -> list[str]:
+    """Cells of a row: claims reproduced of all claims for each kind, then the other verdicts."""
+    by_kind = headline(results)["claims"]
+    shown = []
+    tally: Counter[str] = Counter()
+    for kind in KINDS:
+        total = sum(by_kind[kind].values())
+        shown.append(f"{by_kind[kind].get(REPRODUCED, 0)} of {total}" if total else "")
+        tally.update(by_kind[kind])
+    return [*shown, *(str(tally[name] or "") for name in OTHER)]
 
 
 def table(results: list[StoredFigure]) -> str:
@@ -60,25 +159,53 @@ def table(results: list[StoredFigure]) -> str:
         f"| {' | '.join(f'{kind}s' for kind in KINDS)} | partial | missed | n. c. |",
         f"|{'---|' * 11}",
     ]
-    claims = []
-    for stored_result in results:
-        result = json.loads((stored_result.folder / "result.json").read_text())
-        rules = params.judged_rules(result["params"]) if "rules" in result["params"] else ""
-        near = within_distances(result["points"])
+    for figure in results:
+        rules = params.judged_rules(figure.result["params"]) if _has_rules(figure) else ""
+        near = headline([figure])["points"]
         points = f"{near['within']['2 %']:.0%} of {near['judged']}" if near["judged"] else ""
-        name = f"`{stored_result.entry.id}`"
-        facts = [name, result["reference"], rules, points, *cells(result["claims"])]
-        rows.append(f"| {' | '.join(facts)} |")
-        claims += result["claims"]
-    rows.append(f"| **all** | | | | {' | '.join(f'**{cell}**' for cell in cells(claims))} |")
+        facts = [f"`{figure.entry.id}`", figure.result["reference"], rules, points]
+        rows.append(f"| {' | '.join([*facts, *cells([figure])])} |")
+    rows.append(f"| **all** | | | | {' | '.join(f'**{cell}**' for cell in cells(results))} |")
     return "\n".join(rows)
 
 
+def _has_rules(figure: StoredFigure) -> bool:
+    return "rules" in figure.result["params"]
+
+
+def quick_sums(results: list[StoredFigure]) -> str:
+    """Verdicts at the quick profile with and without public traces, as a batch sums them up."""
+    reference = json.loads(QUICK.read_text(encoding="utf-8"))["figures"]
+    shown = ["```text"]
+    for public in (True, False):
+        rows = []
+        for figure in results:
+            verdicts = _record(reference[figure.entry.id], public)["claims"]
+            rows += [
+                {**claim, "verdict": verdicts[claim["id"]]["verdict"]} for claim in figure.claims
+            ]
+        shown.append(f"verdicts: {'; '.join(verdict_counts(rows))}   {_DATA[public]}")
+    return "\n".join([*shown, "```"])
+
+
+#: Whether public traces are available -> remark on the sum of the verdicts.
+_DATA = {True: "# with the public traces", False: "# without them"}
+
+
+def _record(records: list[dict[str, Any]], public: bool) -> dict[str, Any]:
+    """Record of a figure with all its public files, or with stand-ins for most of them."""
+    wanted = ("no public files", "public" if public else "stand-ins")
+    found = [record for record in records if record["data"] in wanted]
+    return max(found, key=lambda record: len(record["stand_in"] or ""))
+
+
 def main() -> int:
-    """Write the summary and the table."""
+    """Write the tables."""
     results = committed()
-    marks.write(SUMMARY_PAGE, "status", summary(results))
-    marks.write(TABLE_PAGE, "status", table(results))
+    marks.write(README, "status", readme_table(results))
+    marks.write(PAGE, "sums", sums(results))
+    marks.write(PAGE, "status", table(results))
+    marks.write(START, "quick", quick_sums(results))
     return 0
 
 

@@ -107,10 +107,10 @@ def test_costs_are_those_of_the_experiments(artifact):
     assert measured == expected
 
 
-def test_times_are_those_of_readme(artifact):
+def test_times_are_those_of_the_start_page(artifact):
     with pytest.raises(ValueError, match=r"no row that begins with `make nothing`"):
-        artifact.readme_cells("`make nothing`")
-    took = artifact.readme_cells("`make test`")[-1]
+        artifact.time_cells("`make nothing`")
+    took = artifact.time_cells("`make test`")[-1]
     assert f"| `make test` | {took} |" in artifact.requirements()
 
 
