@@ -18,7 +18,14 @@ import pandas as pd
 from repro.base import paths
 from repro.base.errors import ReproError
 from repro.figures import params
-from repro.figures.claims import NOT_COMPARABLE, Reason, figure_verdict, judge_all, points_of
+from repro.figures.claims import (
+    NOT_COMPARABLE,
+    PACKAGE_NOT_INSTALLED,
+    Reason,
+    figure_verdict,
+    judge_all,
+    points_of,
+)
 from repro.figures.data import STAND_IN
 from repro.figures.params import FigureEntry, FigureSpec
 from repro.figures.points import point_table, read_points
@@ -52,11 +59,18 @@ def rejudged(spec: FigureSpec, result: dict[str, Any]) -> dict[str, Any]:
     values = {row["id"]: as_number(row["ours"]) for row in result["claims"]}
     about_values = {claim.id: values[claim.id] for claim in spec.claims if claim.series is None}
     stored_reasons = {row["id"]: row["reason"] for row in result["claims"] if row.get("reason")}
+    absent = {
+        claim.package
+        for claim in spec.claims
+        if claim.package and stored_reasons.get(claim.id) == PACKAGE_NOT_INSTALLED
+    }
     verdicts = [
         replace(verdict, reason=stored_reasons.get(verdict.claim.id, verdict.reason))
         if verdict.outcome == NOT_COMPARABLE
         else verdict
-        for verdict in judge_all(spec.claims, about_values, points, reason=_reason(result))
+        for verdict in judge_all(
+            spec.claims, about_values, points, reason=_reason(result), absent=absent
+        )
     ]
     notes = {"fitted_on": spec.fitted_on, "unknown": spec.unknown}
     facts = {"data": data, "rules": rules, "origin": spec.origin, **notes}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -41,12 +42,17 @@ Kind = Literal["number", "order", "example", "check"]
 KINDS: tuple[Kind, ...] = ("number", "order", "example", "check")
 #: Why a claim is not comparable.
 Reason = Literal[
-    "not published", "data not public", "data not available here", "not at this profile"
+    "not published",
+    "data not public",
+    "data not available here",
+    "not at this profile",
+    "package not installed",
 ]
 NOT_PUBLISHED: Reason = "not published"
 DATA_NOT_PUBLIC: Reason = "data not public"
 DATA_NOT_AVAILABLE: Reason = "data not available here"
 NOT_AT_THIS_PROFILE: Reason = "not at this profile"
+PACKAGE_NOT_INSTALLED: Reason = "package not installed"
 
 #: Largest nesting of a published list: times of jobs, on GPU types, in rounds.
 _LEVELS = 3
@@ -73,9 +79,12 @@ class Claim(ClaimFields):
     A claim about a ``series`` (or several) judges every point of it and has no ``published`` value.
     ``at`` keeps the points whose x is listed or within a bound. ``quantity`` keeps the points of
     one or several quantities. ``origin``, ``fitted_on`` and ``unknown`` are those of this claim's
-    points, where they differ from the figure's.
+    points, where they differ from the figure's. ``package`` is a Python package without which this
+    run differs from the paper's, such as a solver; where it is not installed, the claim is not
+    comparable.
     """
 
+    package: Text | None = None
     at: Relation | list[float | str] | None = None
     quantity: Text | list[Text] | None = None
     origin: Origin | None = None
@@ -255,13 +264,14 @@ def judge_all(
     *,
     reason: Reason = NOT_PUBLISHED,
     all_values: bool = True,
+    absent: Collection[str] = (),
 ) -> list[Verdict]:
     """Judge claims about a series by its points, the others by ``values``, keyed by claim id.
 
     A claim without a value is not comparable; ``reason`` says why. A series without points is an
     error if the reason is "not published", because the run should then have its points. With
     ``all_values`` a value that is absent is an error, too; None stands for a value that nobody can
-    compare.
+    compare. A claim that needs a package of ``absent`` is not comparable.
     """
     wanted = [claim.id for claim in claims if claim.series is None]
     missing = [name for name in wanted if name not in values] if all_values else []
@@ -273,12 +283,22 @@ def judge_all(
             f"{'; '.join(faults)} (claims: {', '.join(wanted) or 'none'}); the values passed to "
             "save() must match the claims of the parameter file, None where not comparable"
         )
-    return [
-        judge(claim, values.get(claim.id), reason)
-        if claim.series is None
-        else _judge_series(claim, points, reason)
-        for claim in claims
-    ]
+    verdicts = []
+    for claim in claims:
+        if claim.package in absent:
+            value = None if claim.series else plain(values.get(claim.id))
+            verdicts.append(Verdict(claim, value, NOT_COMPARABLE, PACKAGE_NOT_INSTALLED))
+        elif claim.series is None:
+            verdicts.append(judge(claim, values.get(claim.id), reason))
+        else:
+            verdicts.append(_judge_series(claim, points, reason))
+    return verdicts
+
+
+def absent_packages(claims: Iterable[Claim]) -> set[str]:
+    """Packages that claims need and that are not installed."""
+    needed = {claim.package for claim in claims if claim.package is not None}
+    return {name for name in needed if importlib.util.find_spec(name) is None}
 
 
 def _judge_series(claim: Claim, points: Sequence[Point], reason: Reason) -> Verdict:

@@ -23,6 +23,7 @@ from repro.figures.claims import (
     NOT_AT_THIS_PROFILE,
     NOT_PUBLISHED,
     Reason,
+    absent_packages,
     judge_all,
     points_of,
 )
@@ -435,6 +436,7 @@ class FigureRun:
                 own_points,
                 reason=reason,
                 all_values=reason == NOT_PUBLISHED and self.seed == 0,
+                absent=absent_packages(self._spec.claims),
             )
             all_points = [*own_points, *points_of(verdicts, own_points, **facts)]
         run = {name: getattr(self, name) for name in ("id", "profile", "seed")}

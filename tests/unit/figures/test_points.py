@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from repro.base.errors import ClaimError
-from repro.figures.claims import Claim, judge, judge_all, points_of
+from repro.figures.claims import Claim, absent_packages, judge, judge_all, points_of
 from repro.figures.points import COLUMNS, Point, read_points, thinned, within_distances
 
 FACTS = {"quantity": "average JCT", "unit": "h", "certainty": "artifact", "data": "public"}
@@ -120,6 +120,19 @@ def test_a_claim_without_points_in_a_smaller_run_is_not_comparable():
     beyond = claim(series="LAS", at={"gt": 2}, accept={"rel": 0.05})
     (verdict,) = judge_all([beyond], {}, points, reason="not at this profile")
     assert verdict.row()["reason"] == "not at this profile" and verdict.point is None
+
+
+def test_a_claim_without_its_package_is_not_comparable():
+    points = read_points(curve(11.0, 26.0), rules="gavel", **FACTS)
+    needy = claim(series="LAS", accept={"rel": 0.05}, package="no_such_solver")
+    assert absent_packages([needy, claim(series="LAS", accept={"rel": 0.5}, package="numpy")]) == {
+        "no_such_solver"
+    }
+    (verdict,) = judge_all([needy], {}, points, absent={"no_such_solver"})
+    row = verdict.row()
+    assert (row["verdict"], row["reason"]) == ("not comparable", "package not installed")
+    (verdict,) = judge_all([needy], {}, points)
+    assert verdict.outcome == "missed"
 
 
 def test_a_point_that_never_came_out_is_the_farthest():
