@@ -119,7 +119,7 @@ def _write_page(task: Task, notebook: bytes) -> list[str]:
 
 
 def _gallery(task: Task) -> str | None:
-    """Address of the gallery from the executed notebook; None for a variation, which has no card."""
+    """Relative address of the gallery; None for a variation, which has no card."""
     if task.changed:
         return None
     page = Path(task.parameters["out"]) / INDEX

@@ -152,6 +152,7 @@ def test_where_nothing_is_shown_a_button_clears_the_filters_and_keeps_the_order(
     whole = page.evaluate(f"{SHOWN}.length")
     page.open(f"{gallery}#?q=no+such+words&sort=distance")
     assert page.evaluate(f"{SHOWN}.length") == 0
+    assert page.evaluate("document.querySelector('.open-all').textContent") == "Open all"
     button = "document.querySelector('.nothing button')"
     assert page.evaluate(f"{button}.checkVisibility() && {button}.textContent") == "Clear filters"
     page.evaluate(f"{button}.focus()")

@@ -24,7 +24,9 @@
   });
   const shown = () => cards.map(({ card }) => card).filter((card) => !card.hidden);
   const label = () => {
-    openAll.textContent = shown().every((card) => card.open) ? "Close all" : "Open all";
+    const visible = shown();
+    const all = visible.length > 0 && visible.every((card) => card.open);
+    openAll.textContent = all ? "Close all" : "Open all";
   };
   const sort = (wanted) => {
     if (wanted === order) return;
