@@ -1,11 +1,14 @@
 """Cards of the gallery: short name, kinds, data, seeds and numbers of each figure."""
 
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from repro.batch.check import StoredFigure
+from repro.batch.papers import Paper, papers
 from repro.figures import data
 from repro.figures.claims import OUTCOMES
 from repro.figures.points import FLAGS, NOTES, is_counted
@@ -19,13 +22,18 @@ _PAPER_PART = re.compile(
 )
 _KINDS = {"Fig": "figure", "Table": "table", "Pseudocode": "algorithm", "Algorithm": "algorithm"}
 _BEYOND = "beyond the paper"
+_NO_PAPER = "no figure of a paper"
 #: Words in a reference of a figure that the paper does not have.
 _NOT_PRINTED = re.compile(rf"no figure|{_BEYOND}")
 _DATA = {data.PUBLIC: "public", data.OWN: "own file", data.STAND_IN: "stand-in"}
 #: Size of an SVG of matplotlib, typographic points.
 _SVG_SIZE = re.compile(rb'<svg [^>]*width="([\d.]+)pt" height="([\d.]+)pt"')
-#: Pixels per typographic point on a page; a page shows a picture at most as large.
+#: Pixels per typographic point of a picture's stated size.
 _PIXELS_PER_POINT = 200 / 72
+#: Font size in an SVG of matplotlib, typographic points.
+_FONT_SIZE = re.compile(rb"font(?:-size)?: [^;\"']*?([\d.]+)px")
+#: Smallest type of a legible picture, pixels.
+_LEGIBLE_PIXELS = 9
 #: Fields that all points of a table share.
 _COMMON = ("quantity", "unit", "certainty", "data", "rules", *FLAGS, *NOTES)
 
@@ -37,14 +45,32 @@ class Card:
     stored: StoredFigure
 
     @property
-    def anchor(self) -> str:
-        """Name of the card in links."""
-        return self.stored.entry.id.replace("/", "-")
+    def id(self) -> str:
+        """Id of the figure, which is also the card's name in links."""
+        return self.stored.entry.id
+
+    @property
+    def earlier_name(self) -> str:
+        """Name of the card in links of earlier galleries."""
+        return self.id.replace("/", "-")
 
     @property
     def paper(self) -> str:
         """Name of the paper's system."""
         return paper_name(self.stored.entry.paper)
+
+    @property
+    def works(self) -> list[Paper]:
+        """Papers of the figure's published results.
+
+        A figure outside the papers' folders has the papers that its reference names, or all papers
+        if it names none.
+        """
+        table = papers()
+        reference = str(self.stored.result.get("reference", ""))
+        own = [paper for paper in table if paper.paper == self.stored.entry.paper]
+        named = [paper for paper in table if paper_name(paper.paper) in reference]
+        return own or named or table
 
     @property
     def title(self) -> str:
@@ -61,6 +87,8 @@ class Card:
         part = _PAPER_PART.match(reference)
         if part and _NOT_PRINTED.search(reference):
             return f"On {part[0]}"
+        if _NO_PAPER in reference:
+            return "Beyond the papers"
         text = part[0] if part else re.split(r"[;,(]", reference)[0].strip()
         if "of the artifact" in reference and not part:
             is_acronym = text[:2].isupper()
@@ -124,16 +152,39 @@ class Card:
 
     @property
     def size(self) -> tuple[int, int] | None:
-        """Width and height of the picture on a page that has the room, pixels."""
-        try:
-            with (self.stored.folder / f"{self.stored.entry.stem}.svg").open("rb") as stream:
-                found = _SVG_SIZE.search(stream.read(1000))
-        except OSError:
-            return None
+        """Width and height of the picture, pixels; their ratio keeps room for it on a page."""
+        found = _SVG_SIZE.search(self._svg[:1000])
         if found is None:
             return None
         width, height = (round(_PIXELS_PER_POINT * float(points)) for points in found.groups())
         return width, height
+
+    @property
+    def legible_width(self) -> int | None:
+        """Width at which the picture's smallest type has 9 pixels; None without type."""
+        size = _SVG_SIZE.search(self._svg[:1000])
+        types = [float(points) for points in _FONT_SIZE.findall(self._svg)]
+        if size is None or not types:
+            return None
+        return math.ceil(float(size[1]) * _LEGIBLE_PIXELS / min(types))
+
+    @cached_property
+    def _svg(self) -> bytes:
+        """The picture; empty without one."""
+        try:
+            return (self.stored.folder / f"{self.stored.entry.stem}.svg").read_bytes()
+        except OSError:
+            return b""
+
+    @property
+    def worst(self) -> float | None:
+        """Distance of the counted point that is farthest from its published number."""
+        distances = [
+            float(point["distance"])
+            for point in self.stored.result.get("points", [])
+            if is_counted(point)
+        ]
+        return max(distances, key=abs, default=None)
 
     @property
     def claims(self) -> list[dict[str, Any]]:
@@ -150,8 +201,24 @@ class Card:
 
 
 def in_order(figures: Iterable[StoredFigure]) -> list[Card]:
-    """Cards paper by paper, first figures, then tables."""
-    return sorted(map(Card, figures), key=lambda card: (card.stored.entry.paper, card.rank))
+    """Cards paper by paper, first figures, then tables; last those outside the papers' folders."""
+    names = {paper.paper for paper in papers()}
+
+    def place(card: Card) -> tuple[bool, str, int]:
+        return card.stored.entry.paper not in names, card.stored.entry.paper, card.rank
+
+    return sorted(map(Card, figures), key=place)
+
+
+def lead(cards: Sequence[Card]) -> Card | None:
+    """Card whose picture stands for a paper: a plot with the most published numbers."""
+
+    def numbers(card: Card) -> tuple[bool, int]:
+        is_plot = card.kinds[0] == "figure" and "diagram" not in card.kinds
+        points = card.stored.result.get("points", [])
+        return is_plot, sum(map(is_counted, points))
+
+    return max((card for card in cards if card.stored.result), key=numbers, default=None)
 
 
 def farthest(cards: Iterable[Card], max_points: int = 12) -> list[tuple[Card, dict[str, Any]]]:

@@ -21,6 +21,7 @@ from jupyter_client.manager import AsyncKernelManager
 
 from repro.base.interpreted import ENV_SECONDS
 from repro.batch import warm
+from repro.batch.check import INDEX
 from repro.batch.notebook_libraries import (
     PapermillExecutionError,
     nbformat,
@@ -108,13 +109,21 @@ def _write_page(task: Task, notebook: bytes) -> list[str]:
     """Write the HTML page of an executed notebook; return a warning if it cannot be rendered."""
     path = task.executed.with_suffix(".html")
     try:
-        write_whole(path, as_page(notebook, task.id))
+        write_whole(path, as_page(notebook, task.id, _gallery(task)))
     # Libraries that do not fit together raise anything; the result must not get lost with the page.
     except Exception as error:
         path.unlink(missing_ok=True)
         text = " ".join(f"{type(error).__name__}: {error}".split())
         return [f"no HTML page of {task.id}: nbconvert failed ({text}); its notebook is kept"]
     return []
+
+
+def _gallery(task: Task) -> str | None:
+    """Relative address of the gallery; None for a variation, which has no card."""
+    if task.changed:
+        return None
+    page = Path(task.parameters["out"]) / INDEX
+    return Path(os.path.relpath(page, task.executed.parent)).as_posix()
 
 
 @dataclass(frozen=True)

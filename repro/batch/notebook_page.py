@@ -6,21 +6,32 @@ import threading
 from pygments.formatters import HtmlFormatter
 
 from repro.batch.notebook_libraries import HTMLExporter, nbformat
+from repro.batch.papers import papers
 from repro.batch.report import templates
 
 _converting = threading.Lock()
 
 
-def as_page(notebook: bytes, title: str) -> bytes:
-    """Convert an executed notebook to a self-contained HTML page."""
+def as_page(notebook: bytes, figure_id: str, gallery: str | None) -> bytes:
+    """Convert an executed notebook to a self-contained HTML page.
+
+    The page links to the figure's paper, and to its card in the gallery at the address ``gallery``.
+    """
     document = nbformat.reads(notebook.decode(), as_version=4)  # type: ignore[no-untyped-call]
     with _converting:
         body, _ = _exporter().from_notebook_node(document)
     colours = [
         HtmlFormatter(style=style).get_style_defs(".highlight") for style in ("default", "monokai")
     ]
+    folder = figure_id.split("/")[0]
     page = templates().get_template("notebook.html")
-    return page.render(title=title, body=body, colours=colours).encode()
+    return page.render(
+        id=figure_id,
+        gallery=gallery,
+        works=[paper for paper in papers() if paper.paper == folder],
+        body=body,
+        colours=colours,
+    ).encode()
 
 
 @functools.cache

@@ -4,6 +4,7 @@ import csv
 import io
 from dataclasses import dataclass, fields
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from repro.base.errors import ParamError
 from repro.files.whole import read_small
@@ -46,6 +47,12 @@ class Paper:
     def address(self) -> str:
         """Address of the paper, by DOI where it has one."""
         return f"https://doi.org/{self.doi}" if self.doi else self.url
+
+    @property
+    def link_text(self) -> str:
+        """Text of a link to the paper: its DOI, or the host of its page."""
+        host = urlsplit(self.url).netloc.removeprefix("www.")
+        return f"doi:{self.doi}" if self.doi else f"paper at {host}"
 
 
 def papers() -> list[Paper]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from repro.base import paths
 from repro.base.extras import needed_for
-from repro.batch.card import Card, distance_text, farthest, in_order, percent
+from repro.batch.card import Card, distance_text, farthest, in_order, lead, percent
 from repro.batch.check import (
     INDEX,
     ORIGIN_WORDS,
@@ -21,6 +21,7 @@ from repro.batch.check import (
     missing_data_line,
     tally_line,
 )
+from repro.batch.papers import papers as works
 from repro.figures.claims import OUTCOMES, OWN_CHECKS
 from repro.figures.params import judged_rules
 from repro.figures.points import within_distances
@@ -67,6 +68,8 @@ def templates() -> jinja2.Environment:
         links=_links,
         choices=_choices,
         farthest=farthest,
+        lead=lead,
+        works={work.paper: work for work in works()},
     )
     return environment
 
@@ -76,7 +79,8 @@ def write_report(
 ) -> Path:
     """Write ``index.html`` and a page per paper; equal results give equal bytes.
 
-    ``changes`` are lines on differences from other results, by figure. No page needs a network.
+    ``changes`` are lines on differences from other results, by figure. No page needs a network;
+    links to the papers do.
     """
     papers = {
         name: list(cards)

@@ -116,12 +116,12 @@ class Browser:
         """Let pages run scripts, or not."""
         self.call("Emulation.setScriptExecutionDisabled", value=not enabled)
 
-    def press(self, key: str, code: int) -> None:
-        """Press and release a key."""
-        for kind in ("rawKeyDown", "keyUp"):
-            self.call(
-                "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code
-            )
+    def press(self, key: str, code: int, text: str = "") -> None:
+        """Press and release a key; a button needs the text of the key too."""
+        about = {"key": key, "code": key, "windowsVirtualKeyCode": code}
+        down = {"type": "keyDown", "text": text} if text else {"type": "rawKeyDown"}
+        self.call("Input.dispatchKeyEvent", **about, **down)
+        self.call("Input.dispatchKeyEvent", **about, type="keyUp")
 
     def screenshot(self, path: Path, *, whole: bool = False) -> None:
         """Write a picture of the window, or of the whole page."""

@@ -5,16 +5,17 @@ import html.parser
 import json
 import re
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote
 
 import nbformat
 import pytest
 
 from repro.batch import report
-from repro.batch.card import Card, distance_text
+from repro.batch.card import Card, distance_text, in_order
 from repro.batch.check import StoredFigure, headline_lines, stored
 from repro.batch.compare_results import compare, totals
 from repro.batch.notebook_page import as_page
+from repro.batch.papers import papers
 from repro.batch.report import write_report
 from repro.cli import app
 from repro.figures import params
@@ -22,7 +23,12 @@ from repro.figures.params import FigureEntry
 from repro.figures.saved import to_json
 
 ROOT = Path(__file__).resolve().parents[3]
-SVG = b'<?xml version="1.0"?>\n<svg xmlns="x" width="252pt" height="126.0pt" viewBox="0 0 252 126">'
+SVG = (
+    b'<?xml version="1.0"?>\n<svg xmlns="x" width="252pt" height="126.0pt" viewBox="0 0 252 126">'
+    b'<text style="font-size: 7px; fill: #000">a</text>'
+    b"<text><tspan style=\"font: italic 4.5px 'DejaVu Sans'\">b</tspan></text>"
+)
+ADDRESSES = {paper.address for paper in papers()}
 YAML = """\
 title: Testbed
 paper: {paper}
@@ -118,6 +124,15 @@ def written(root, out="figures", **more):
     }
 
 
+def without_papers(page):
+    """Page without the addresses of the papers, the only ones that it may name."""
+    return re.sub(
+        r'<a href="(https://[^"]+)">',
+        lambda link: "<a>" if link[1] in ADDRESSES else link[0],
+        page,
+    )
+
+
 class Reader(html.parser.HTMLParser):
     """What a page names: addresses, ids, pictures."""
 
@@ -126,6 +141,7 @@ class Reader(html.parser.HTMLParser):
         self.links = []
         self.ids = []
         self.pictures = []
+        self.fields = set()
         self.feed(page)
 
     def handle_starttag(self, tag, attributes):
@@ -133,6 +149,7 @@ class Reader(html.parser.HTMLParser):
         self.links += [found[name] for name in ("href", "src") if found.get(name)]
         self.ids += [found["id"]] if "id" in found else []
         self.pictures += [found] if tag == "img" else []
+        self.fields |= {found["name"]} if tag in ("input", "select") else set()
 
 
 def check_links(pages, out):
@@ -141,12 +158,14 @@ def check_links(pages, out):
     for page, reader in read.items():
         assert len(reader.ids) == len(set(reader.ids))
         for link in reader.links:
-            if link == "data:,":
+            if link == "data:," or link in ADDRESSES:
                 continue
             path, _, place = unquote(link).partition("#")
             target = (page.parent / path).resolve() if path else page
             assert target.exists() or target in read, link
-            if place:
+            if place.startswith("?"):
+                assert set(parse_qs(place[1:], strict_parsing=True)) <= read[target].fields
+            elif place:
                 assert place in read[target].ids, link
 
 
@@ -154,7 +173,7 @@ def test_pages_have_the_same_bytes_each_time_and_need_no_network(root):
     pages = written(root)
     assert sorted(map(str, pages)) == ["gavel/index.html", "index.html", "tiresias/index.html"]
     assert written(root) == pages
-    for text in pages.values():
+    for text in map(without_papers, pages.values()):
         assert not re.search(r"https?:|@import|url\(|//[a-z]", text)
         assert str(root) not in text
         assert "Completion &lt;times&gt;" in text and "<times>" not in text
@@ -162,13 +181,91 @@ def test_pages_have_the_same_bytes_each_time_and_need_no_network(root):
     check_links(pages, root / "figures")
 
 
-def test_a_heading_begins_with_the_reference_and_ends_with_the_paper(root):
+def test_a_summary_has_the_picture_the_reference_and_the_verdict(root):
     page = written(root)[Path("index.html")]
-    first = '<h3><span class="ref">Fig 10</span> Completion &lt;times&gt; <span class="of">Tiresias'
-    assert first in page and '<span class="ref">Table 3</span>' in page
-    assert 'href="#tiresias-fig10_testbed" aria-label="Link to Tiresias, Fig 10"' in page
+    card = page[page.index('<details class="card"') :]
+    summary = card[: card.index("</summary>")]
+    words = " ".join(re.sub("<[^>]*>", " ", summary).split())
+    assert words == "Table 3 Gavel Completion &lt;times&gt; reproduced 1 number, 100 % within 2 %"
+    assert 'src="gavel/tab03_x/tab03_x.svg"' in summary
     assert "repro run tiresias/fig10_testbed --profile paper<" in page
     assert "seeds 0 to 11" in page and "3.21 s" in page and "sha256 <code>abab" in page
+
+
+def test_cards_are_closed_and_their_ids_are_links_to_places_inside(root):
+    page = written(root)[Path("index.html")]
+    assert page.count('<details class="card"') == 2 and "<details open" not in page
+    for card in page.split('<details class="card"')[1:]:
+        summary, _, inside = card.partition("</summary>")
+        figure_id = re.search(r'<a class="id" href="#([^"]+)"><code>([^<]+)</code></a>', inside)
+        assert figure_id[1] == figure_id[2] and figure_id[1] in [name for name, _ in SERIES]
+        # A browser opens the card of a place that is inside it, not of one in its summary.
+        for name in (figure_id[1], figure_id[1].replace("/", "-")):
+            assert f'id="{name}"' in inside and f'id="{name}"' not in summary
+
+
+def test_a_card_of_a_failed_figure_shows_its_traceback(root):
+    put(root, record(*SERIES[0]))
+    error = {"id": SERIES[0][0], "error": "ValueError: 1 < 2", "traceback": "line 3", "cell": 1}
+    (root / "figures" / SERIES[0][0] / "error.json").write_bytes(to_json(error))
+    page = written(root)[Path("index.html")]
+    assert "Failed: ValueError: 1 &lt; 2." in page and "line 3</pre>" in page
+    assert 'data-verdict="failed"' in page
+
+
+def test_every_card_and_page_has_a_link_to_its_paper(root):
+    address = {paper.paper: paper.address for paper in papers()}
+    pages = written(root)
+    for card in pages[Path("index.html")].split('<details class="card"')[1:]:
+        name = re.search('data-paper="([a-z]+)"', card)[1]
+        card, *_ = card.partition("</section>")
+        assert {link for link in ADDRESSES if f'href="{link}"' in card} == {address[name]}
+    for name in ("gavel", "tiresias"):
+        links = Reader(pages[Path(name, "index.html")]).links
+        assert ADDRESSES & set(links) == {address[name]}
+
+
+def test_a_figure_about_several_papers_has_a_link_to_each():
+    def works(reference):
+        stored_figure = StoredFigure(FigureEntry("tour/a", ROOT), ROOT, {"reference": reference})
+        return [paper.paper for paper in Card(stored_figure).works]
+
+    assert works("Tiresias Fig 7; Muri Fig 4") == ["tiresias", "muri"]
+    assert works("who wins (no figure of a paper)") == [paper.paper for paper in papers()]
+
+
+def test_the_top_page_leads_with_a_tile_per_paper(root):
+    page = written(root)[Path("index.html")]
+    tiles = page[page.index('<ul class="tiles"') : page.index("</ul>")]
+    assert page.index('<ul class="tiles"') < page.index("<table") < page.index('class="filters"')
+    links = Reader(tiles).links
+    assert [link for link in links if link.endswith("index.html")] == [
+        *["gavel/index.html"] * 3,
+        *["tiresias/index.html"] * 3,
+    ]
+    assert "gavel/tab03_x/tab03_x.svg" in links and ADDRESSES & set(links)
+    words = " ".join(re.sub("<[^>]*>", " ", tiles).split())
+    assert "1 missed" in words and "1 published number" in words and "100 % within 1 %" in words
+
+
+def test_papers_come_before_the_groups_of_our_own_figures():
+    names = ("tour/a", "arena/b", "tiresias/c", "gavel/d")
+    figures = [StoredFigure(FigureEntry(name, ROOT), ROOT, {}) for name in names]
+    ordered = [card.stored.entry.paper for card in in_order(figures)]
+    assert ordered == ["gavel", "tiresias", "arena", "tour"]
+
+
+def test_the_farthest_number_of_a_card_decides_its_place_in_the_order_by_distance(root):
+    near = {**POINT, "ours": 10.2, "distance": 0.02}
+    far = {**POINT, "ours": 6.0, "distance": -0.4}
+    uncounted = {**POINT, "ours": 30.0, "distance": 2.0, "aside": True}
+    put(root, record(*SERIES[0], points=[near, far, uncounted]))
+    put(root, record(*SERIES[1], points=[uncounted]))
+    first, second = map(Card, stored(params.discover(root), root / "figures"))
+    assert (first.worst, second.worst) == (None, -0.4)
+    page = written(root)[Path("index.html")]
+    (off,) = re.findall(r'data-off="([^"]+)"', page)
+    assert off == "0.4" and "farthest −40.0 %" in page
 
 
 def test_pictures_have_their_size_and_verdicts_a_sign_beside_the_colour(root):
@@ -176,6 +273,7 @@ def test_pictures_have_their_size_and_verdicts_a_sign_beside_the_colour(root):
     for picture in Reader(page).pictures:
         assert (picture["width"], picture["height"]) == ("700", "350")
         assert picture["loading"] == "lazy" and "alt" in picture
+    assert page.count("--w:504px") == 2  # 9 px for type of 4.5 on a picture of 252
     assert '<b class="chip miss">missed</b>' in page and '<b class="chip own">holds</b>' in page
     for tone, sign in (("good", "✓"), ("part", "◐"), ("miss", "✗"), ("none", "○")):
         assert f'.{tone}::before {{ content: "{sign} "; }}' in page
@@ -221,6 +319,8 @@ def test_a_notebook_that_ran_is_linked_as_a_page_but_not_from_the_committed_gall
         ("FIFO, single-GPU jobs (figure of the artifact)", "Artifact, FIFO", ["text"]),
         ("lecture slides, LAS example", "Lecture slides", ["text"]),
         ("Tiresias Fig 7; Gavel example; Muri Fig 4", "Tiresias Fig 7 and others", ["text"]),
+        ("true, unknown (no figure of a paper)", "Beyond the papers", ["beyond the paper"]),
+        ("discussion, x (no figure of the paper)", "Discussion", ["beyond the paper"]),
     ],
 )
 def test_short_names_and_kinds(reference, short, kinds):
@@ -256,7 +356,7 @@ def test_the_committed_results_make_a_page_that_is_small_enough(monkeypatch):
     out = ROOT / "figures"
     found = stored(params.discover(ROOT), out)
     write_report(out, found)
-    assert len(pages[out / "index.html"]) < 1_200_000
+    assert len(pages[out / "index.html"]) < 1_180_000
     check_links({place.relative_to(out): page.decode() for place, page in pages.items()}, out)
     shorts = [Card(one).short for one in found]
     assert all(re.match("On |[A-Z]", short) and len(short) < 40 for short in shorts)
@@ -269,18 +369,27 @@ def test_a_notebook_becomes_a_page_of_its_own():
         nbformat.v4.new_markdown_cell("# Fig 8\n\nWords with `code`."),
         nbformat.v4.new_code_cell("x = 1 < 2", outputs=[picture, told], execution_count=1),
     ]
-    page = as_page(nbformat.writes(nbformat.v4.new_notebook(cells=cells)).encode(), "a/b").decode()
-    assert not re.search(r"https?:|<script|@import|url\(", page)
+    notebook = nbformat.writes(nbformat.v4.new_notebook(cells=cells)).encode()
+    page = as_page(notebook, "gavel/b", "../../figures/index.html").decode()
+    assert not re.search(r"https?:|<script|@import|url\(", without_papers(page))
     assert "Fig 8</h1>" in page and "data:image/png;base64,iVBORw0KGgo=" in page
-    assert "red</span> &lt;i&gt;" in page and "<title>a/b</title>" in page
+    assert "red</span> &lt;i&gt;" in page and "<title>gavel/b</title>" in page
+    links = Reader(page).links
+    back = '<a href="../../figures/index.html#gavel/b"><code>gavel/b</code> in the gallery</a>'
+    assert back in page
+    assert [link for link in links if link in ADDRESSES] == [papers()[1].address]
+    alone = as_page(notebook, "gavel/b", None).decode()
+    assert "in the gallery" not in alone and papers()[1].address in alone
+    other = as_page(notebook, "my/own", "index.html").decode()
+    assert not ADDRESSES & set(Reader(other).links) and 'href="index.html#my/own"' in other
 
 
 def test_a_picture_without_a_size_is_shown_without_one(root):
     for path in root.glob("figures/*/*/*.svg"):
         path.write_text("<svg>")
-    assert not any(
-        "width" in picture for picture in Reader(written(root)[Path("index.html")]).pictures
-    )
+    page = written(root)[Path("index.html")]
+    assert not any("width" in picture for picture in Reader(page).pictures)
+    assert "--w:" not in page
 
 
 def test_a_png_is_linked_except_from_the_committed_gallery(root):

@@ -45,7 +45,7 @@ def test_a_page_that_cannot_be_rendered_loses_no_result(tmp_path, monkeypatch):
         executed = {"cells": [], "metadata": {}}
         (scratch / kernel.EXECUTED).write_text(json.dumps(executed))
 
-    def as_page(notebook, title):
+    def as_page(notebook, figure_id, gallery):
         raise AttributeError("no attribute\n'parse_axt_heading'")
 
     task.executed.parent.mkdir(parents=True)

@@ -58,6 +58,8 @@ def test_a_run_writes_everything_and_a_second_one_skips(project):
     assert [row["verdict"] for row in result["claims"]] == ["reproduced", "reproduced"]
     assert result["claims"][0]["ours"] == 6 and result["claims"][0]["tolerance"] == "exact"
     assert {"python", "numpy", "pandas", "repro"} <= set(result["versions"])
+    page = (project.root / "build/notebooks/tiresias/fig01_one.html").read_text()
+    assert 'href="../../figures/index.html#tiresias/fig01_one"' in page
     assert (project.root / "build/notebooks/tiresias/fig01_one.ipynb").is_file()
 
     started = time.monotonic()
