@@ -70,7 +70,7 @@ def section(rows: Sequence[dict[str, Any]], known: dict[str, tuple[str, str]]) -
         f"at {', '.join(f'`{commit}`' for commit in commits)}. "
         f"A mutant took {seconds / len(rows):.1f} s of CPU time on average."
     )
-    return "\n\n".join(["", head, *tables, ""])
+    return "\n\n".join([head, *tables])
 
 
 def wilson(hits: int, count: int) -> tuple[float, float]:
@@ -84,9 +84,8 @@ def wilson(hits: int, count: int) -> tuple[float, float]:
 
 
 def folder_of(path: str) -> str:
-    """Folder of a file in the table: two levels of the package, three for policies."""
-    parts = path.split("/")[:-1]
-    return "/".join(parts)
+    """Folder of a file."""
+    return path.rpartition("/")[0]
 
 
 def _scores(rows: Sequence[dict[str, Any]], kind_of: dict[str, str]) -> str:

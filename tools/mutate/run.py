@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import queue
 import subprocess
 import tempfile
@@ -170,7 +171,7 @@ def mapped_tests(
     known = {
         line["file"]: line
         for line in read_lines(path)
-        if line["key"] == key_of.get(line["file"]) and line["test_s"] == options.test_s
+        if (line["key"], line["test_s"]) == (key_of.get(line["file"]), options.test_s)
     }
     missing = [name for name in files if name not in known]
 
@@ -181,6 +182,7 @@ def mapped_tests(
             "key": key_of[name],
             "test_s": options.test_s,
             "cpu_s": answer["cpu_s"],
+            "imported": answer.get("imported", []),
             "tests": answer["outcomes"],
         }
         with lock:
@@ -330,10 +332,15 @@ def _status(answer: dict[str, Any]) -> tuple[str, str | None]:
 
 
 def _append(path: Path, line: dict[str, Any]) -> None:
-    """Append a line to a file, whole or not at all."""
+    """Append a line to a file, also behind a line that was cut off."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    text = json.dumps(line, ensure_ascii=False) + "\n"
+    with path.open("a+b") as file:
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                text = f"\n{text}"
+        file.write(text.encode())
 
 
 def _commit(root: Path) -> str:

@@ -11,7 +11,8 @@ one a line in JSON, and answers each with one line on its output. A request has
 
 The answer has ``code`` (status of pytest), ``failed`` (first failed test), ``current`` (last test),
 ``outcomes``, ``cpu_s`` and ``ended``: `TOO_LONG` at a limit, another reason if the child did not
-come to the end of its tests, and empty if it did.
+come to the end of its tests, and empty if it did. With ``maps`` it has ``imported``, the modules
+with mutants that the child imported.
 """
 
 from __future__ import annotations
@@ -146,6 +147,8 @@ def _be_child(request: dict[str, Any], sending: int) -> NoReturn:
 
     def send(**entries: Any) -> NoReturn:
         about_tests = {"failed": plugin.failed, "current": plugin.current}
+        if reached is not None:
+            entries["imported"] = [module for module in reached if module in sys.modules]
         text = json.dumps({**about_tests, "outcomes": plugin.outcomes, **entries})
         with os.fdopen(sending, "w") as pipe:
             pipe.write(f"{text}\n")

@@ -25,6 +25,8 @@ class Test:
     seconds: float
     #: reached blocks by module, as bits
     reached: dict[str, int] = field(repr=False, default_factory=dict)
+    #: modules with mutants that its file imports
+    imported: frozenset[str] = field(repr=False, default=frozenset())
 
     @property
     def file(self) -> str:
@@ -45,7 +47,8 @@ class Choice:
     stages: tuple[tuple[Test, ...], ...]
     #: number of tests that reach the mutant and do not fit into the time
     left_out: int
-    #: whether a test reaches the block of the mutant; if not, the tests of its module run
+    #: whether a test reaches the block of the mutant. If not, the tests of its module run, and for
+    #: a statement that an import runs those of all files that import it.
     is_reached: bool
 
     @property
@@ -71,17 +74,23 @@ def choose(
         Names of tests that fail without a mutant.
     """
     module = scope.module_name(mutant.path)
-    of_module = [test for test in tests if module in test.reached and test.name not in excluded]
+    usable = [test for test in tests if test.name not in excluded]
+    of_module = [test for test in usable if module in test.reached]
     reaching: list[Test] = []
-    if mutant.block != IMPORT:
+    if mutant.block == IMPORT:
+        of_module += [
+            test for test in usable if module in test.imported and module not in test.reached
+        ]
+    else:
         reaching = [test for test in of_module if test.reached[module] >> mutant.block & 1]
     is_reached = bool(reaching)
     folder, stem = mutant.path.split("/")[-2:]
     stem = stem.removesuffix(".py").strip("_")
 
-    def rank(test: Test) -> tuple[bool, float, str]:
+    def rank(test: Test) -> tuple[bool, bool, float, str]:
         is_namesake = f"/{folder}/" in test.file and stem in Path(test.file).stem
-        return not (is_namesake or test.file == mutant.path), test.seconds, test.name
+        is_first = is_namesake or test.file == mutant.path
+        return not is_first, module not in test.reached, test.seconds, test.name
 
     candidates = sorted(reaching or of_module, key=rank)
     chosen: list[Test] = []
@@ -108,7 +117,8 @@ def read(lines: Iterable[dict[str, Any]]) -> tuple[list[Test], list[str]]:
         for name, outcome in sorted(line["tests"].items()):
             if outcome.get("passed") and "seconds" in outcome:
                 reached = {module: int(bits, 16) for module, bits in outcome["reached"].items()}
-                tests.append(Test(name, outcome["seconds"], reached))
+                imported = frozenset(line["imported"])
+                tests.append(Test(name, outcome["seconds"], reached, imported))
             else:
                 unused.append(name)
     return tests, unused

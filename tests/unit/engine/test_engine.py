@@ -158,6 +158,20 @@ def test_a_failure_costs_all_progress_without_checkpoints_and_may_cost_the_place
     assert spans(result, 0) == [(0, 15), (105, 205)]
 
 
+def test_a_failure_while_a_job_loads_costs_its_restart_only():
+    """Job 0 stops at 2 s, loads from 5 to 9 s, and fails at 6.5 s: 4 s of loading, 1 s of restart."""
+
+    def failures(engine):
+        yield engine.env.timeout(6.5)
+        engine.fail(0, checkpoint_s=10.0, restart_s=1.0)
+
+    jobs = trace((0, 10, 1), (2, 3, 1))
+    options = {"placement": "yarn", "overhead": 4, "processes": [failures]}
+    result = simulate(jobs, "1x1", "srtf", **options)
+    assert result.jobs["end_time"].tolist() == [18.0, 5.0]
+    assert result.meta["overhead_s"] == 5.0
+
+
 def test_nodes_fail_only_where_the_placement_tells_them_apart():
     def failures(engine):
         yield engine.env.timeout(1)

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from repro.base.errors import ClaimError
 from repro.figures import params
 from repro.figures.claims import MISSED, REPRODUCED, Claim, figure_verdict, judge, judge_all
-from repro.figures.tolerance import Accept, Relation, flat, is_number, show
+from repro.figures.tolerance import Accept, Relation, excess, flat, is_number, show
 
 
 def claim(**changes):
@@ -273,11 +273,36 @@ def test_own_checks_count_only_where_they_fail(rows, verdict):
     assert found == verdict
 
 
+def test_bounds_may_be_one_number():
+    accept = Accept(low=5.0, high=5.0)
+    assert accept.text() == "5 … 5"
+
+
+@pytest.mark.parametrize(
+    ("accept", "distances"),
+    [
+        (Accept(low=4.0, high=6.0), [-1.0, 2.0, 1.0]),
+        (Accept(low=4.0), [-1.0, -4.0, 1.0]),
+        (Accept(high=6.0), [-1.0, 2.0, -3.0]),
+        (Accept(low=[5.0, 9.0, 3.0]), [0.0, 1.0, 0.0]),
+        (Accept(abs=0.5), [1.0, 4.0, 1.0]),
+        (Accept(rel=0.5), [0.25, 1.0, 0.25]),
+        (None, [4.0, 1.0, 6.0]),
+    ],
+)
+def test_distances_from_a_tolerance(accept, distances):
+    relation = Relation(gt=9.0)
+    assert excess(accept, relation, [4.0, 4.0, 4.0], [5.0, 8.0, 3.0]) == distances
+
+
 def test_texts():
     assert Accept(low=4.2, high=5.8).text() == "4.2 … 5.8"
+    assert Accept(low=4.2).text() == "≥ 4.2"
+    assert Accept(high=5.8).text() == "≤ 5.8"
     assert Accept(rel=0.05).text() == "±5 %"
     assert Relation(gt=1).text() == "> 1"
     assert claim(relation={"gt": 1}).tolerance() == "4.2 … 5.8; > 1"
+    assert [show(x) for x in (True, False, None, [1, 2.5])] == ["yes", "no", "–", "1, 2.5"]
     assert [show(x) for x in (0.0, 1e-12, 123456.7, 5.50, 1e300, 7, math.inf)] == [
         "0",
         "1.000e-12",

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from repro import simulate
-from repro.model.metrics import bins, busy_gpus, improvement, statistics
+from repro.model.metrics import bins, busy_gpus, improvement, statistics, time_by_type
 from repro.model.records import Result, durations, makespan
 from repro.testing import small_trace
 
@@ -159,3 +159,25 @@ def test_muri_reads_the_99th_percentile_by_index_and_makespan_from_time_0():
     plain = simulate(frame, "1x1", "srtf").summary()
     assert plain["p99_jct"] == pytest.approx(1 + 0.99 * 149)
     assert plain["makespan"] == pytest.approx(149000 + 150)
+
+
+def test_time_by_type_ends_at_the_instant():
+    spans = pd.DataFrame(
+        {
+            "job_id": [0, 0, 1, 1],
+            "gpu_type": ["v100", "k80", "v100", "v100"],
+            "start": [0.0, 10.0, 2.0, 20.0],
+            "end": [10.0, 15.0, 4.0, 30.0],
+        }
+    )
+    result = Result(pd.DataFrame({"job_id": [1, 0, 2]}), spans)
+    # job 2 held no GPU
+    whole = pd.DataFrame({"k80": [0.0, 5.0, 0.0], "v100": [12.0, 10.0, 0.0]}, index=[1, 0, 2])
+    assert time_by_type(result).to_dict() == whole.to_dict()
+    cut = pd.DataFrame({"k80": [0.0, 2.0, 0.0], "v100": [2.0, 10.0, 0.0]}, index=[1, 0, 2])
+    assert time_by_type(result, until=12.0).to_dict() == cut.to_dict()
+    # an interval that begins later counts nothing, however late it begins
+    assert time_by_type(result, until=3.0).to_dict("list") == {
+        "k80": [0.0, 0.0, 0.0],
+        "v100": [1.0, 3.0, 0.0],
+    }

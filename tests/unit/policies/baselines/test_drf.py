@@ -55,6 +55,12 @@ def test_a_running_job_is_not_stopped_and_one_that_does_not_fit_is_skipped():
     assert starts.tolist() == [0.0, 30.0, 2.0]
 
 
+def test_the_last_gpu_is_given_away():
+    trace = jobs(("a", 0, 10, 1, 1, 0), ("b", 0, 10, 1, 1, 0), ("c", 0, 10, 1, 1, 0))
+    starts = simulate(trace, cluster(2, 8.0, 1.0), "drf").jobs["start_time"]
+    assert starts.tolist() == [0.0, 0.0, 10.0]
+
+
 def test_without_users_each_job_is_a_user_and_a_line_says_so():
     trace = jobs(("a", 0, 10, 4, 1, 0), ("a", 1, 10, 4, 1, 0), ("b", 2, 10, 4, 1, 0))
     with pytest.warns(InputWarning, match="each job is a user of its own.*give the column user"):
