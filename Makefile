@@ -15,7 +15,7 @@ PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --n
 	$(if $(LOCK),-c $(LOCK),--upgrade --upgrade-strategy eager)
 
 .PHONY: figures venv test check nightly paper quick-reference lab lab-filter bench peers lint architecture speed status \
-	metadata accuracy crossing artifact artifact-costs sheet clean help FORCE
+	metadata accuracy crossing artifact artifact-costs sheet mutate clean help FORCE
 
 help:
 	@echo "make figures  every figure and table, quick profile, gallery under build/figures"
@@ -26,6 +26,7 @@ help:
 	@echo "make paper    every figure and table at the paper's size, into figures/"
 	@echo "make quick-reference  values of the quick profile, into figures/quick.json"
 	@echo "make lab      JupyterLab on notebooks/start.ipynb; what cells print stays out of git"
+	@echo "make mutate   small faults in the source, and how many the tests find; MUTANTS=options"
 	@echo "make bench    speed in units U"
 	@echo "make lint     ruff, mypy and the floors of the package"
 	@echo "make architecture  draw the floors and count the lines for docs/architecture.md"
@@ -72,6 +73,12 @@ check: lint
 
 nightly: $(TEST)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "nightly or not nightly" --hypothesis-profile=new $(PYTEST_ARGS)
+
+# mutants of the source; the run goes on where it stopped
+MUTANTS ?= --sample 1500
+mutate: $(TEST)
+	nice $(BIN)/python -m tools.mutate run -j $(JOBS) $(MUTANTS)
+	$(BIN)/python -m tools.mutate report
 
 bench: $(TEST)
 	$(BIN)/python -m pytest tests/bench --benchmark-only $(PYTEST_ARGS)

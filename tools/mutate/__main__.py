@@ -46,7 +46,9 @@ def _parser() -> argparse.ArgumentParser:
 
     one = commands.add_parser("try", help="run tests on one mutant, with compiled loops")
     one.add_argument("id", help="id of the mutant, as results name it")
-    one.add_argument("pytest", nargs="*", help="words for pytest; none: only the difference")
+    one.add_argument(
+        "pytest", nargs=argparse.REMAINDER, help="words for pytest; none: only the difference"
+    )
     one.set_defaults(command=lambda arguments: trial.run(ROOT, arguments.id, arguments.pytest))
     return parser
 

@@ -159,7 +159,7 @@ def test_a_failure_costs_all_progress_without_checkpoints_and_may_cost_the_place
 
 
 def test_a_failure_while_a_job_loads_costs_its_restart_only():
-    """Job 0 stops at 2 s, loads from 5 to 9 s, and fails at 6.5 s: 4 s of loading, 1 s of restart."""
+    """Job 0 stops at 2 s, loads from 5 to 9 s, and fails at 6.5 s: 4 + 1 s of overhead."""
 
     def failures(engine):
         yield engine.env.timeout(6.5)

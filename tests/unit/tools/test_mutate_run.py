@@ -322,6 +322,13 @@ def test_wrong_words_are_one_line(words, line, capsys):
     assert line in capsys.readouterr().err
 
 
+def test_options_behind_an_id_are_those_of_pytest(monkeypatch):
+    called = []
+    monkeypatch.setattr(trial, "run", lambda root, name, words: called.append((name, words)) or 0)
+    assert command_line.main(["try", "0123456789", "-q", "tests", "-m", "nightly"]) == 0
+    assert called == [("0123456789", ["-q", "tests", "-m", "nightly"])]
+
+
 def test_the_counts_of_a_sample(capsys):
     assert command_line.main(["list", "--only", "repro/placement/*.py", "--sample", "9"]) == 0
     lines = capsys.readouterr().out.splitlines()

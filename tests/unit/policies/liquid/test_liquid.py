@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from repro import make, simulate
-from repro.base.errors import ParamError, PolicyError, TraceError
+from repro.base.errors import InputWarning, ParamError, PolicyError, TraceError
 from repro.model.cluster import Cluster, Node
 from repro.placement.network import Gang, NodeResources
 
@@ -140,3 +140,20 @@ def test_jobs_that_can_never_be_placed(change, settings, line):
     cluster = Cluster(tuple(Node(2, gpu_mem_mb=11439.0) for _ in range(3)))
     with pytest.raises((PolicyError, TraceError, ParamError), match=line):
         simulate(batch().iloc[:1].assign(**change), cluster, make("liquid", **settings))
+
+
+def test_gpus_held_while_waiting_count_as_attained_service():
+    service = []
+
+    def watch(engine):
+        yield engine.env.timeout(12.0)
+        service.append(float(engine.table.service[1]))
+
+    # job 1 holds one GPU from 1 to 10 s, when job 0 ends
+    trace = pd.DataFrame(
+        {"job_id": [0, 1], "submit_time": [0.0, 1.0], "duration": [10.0, 5.0], "num_gpus": [1, 2]}
+    )
+    with pytest.warns(InputWarning, match="makes the decisions of 'liquid-pack'"):
+        result = simulate(trace, "1x2", "kubernetes", processes=[watch])
+    assert result.jobs["start_time"].tolist() == [0.0, 10.0]
+    assert service == [9.0]

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -58,10 +59,23 @@ def test_every_gpu_goes_to_the_job_of_the_reference(seed, count, gpus):
     work = rng.integers(5, 60, count).astype(float)
     model = rng.choice(["a", "b"], count)
     demand = rng.integers(1, 6, count)
+    check_first_gpus(work.tolist(), model.tolist(), demand.tolist(), gpus)
+
+
+@pytest.mark.parametrize(
+    ("work", "demand", "gpus"),
+    [([10.0, 28.0], [4, 5], 7), ([25.0, 33.0], [5, 4], 9), ([29.0, 48.0], [5, 4], 9)],
+)
+def test_the_shorter_job_need_not_have_the_smaller_gain(work, demand, gpus):
+    check_first_gpus(work, ["b", "b"], demand, gpus)
+
+
+def check_first_gpus(work, model, demand, gpus):
+    """Compare the GPUs of each job at time 0 with the reference."""
     fastest = np.array([SPEED[m][g - 1] for m, g in zip(model, demand, strict=True)])
     trace = pd.DataFrame(
         {
-            "job_id": range(count),
+            "job_id": range(len(work)),
             "submit_time": 0.0,
             "duration": work / fastest,
             "num_gpus": demand,
@@ -71,8 +85,8 @@ def test_every_gpu_goes_to_the_job_of_the_reference(seed, count, gpus):
     )
     spans = simulate(trace, f"1x{gpus}", "afs", perf=SpeedUp(SPEED)).intervals
     first = spans[spans["start"] == 0].set_index("job_id")["gpus"]
-    simulated = first.reindex(range(count), fill_value=0.0).tolist()
-    assert simulated == reference_gpus(work.tolist(), demand.tolist(), model.tolist(), gpus)
+    simulated = first.reindex(range(len(work)), fill_value=0.0).tolist()
+    assert simulated == reference_gpus(work, demand, model, gpus)
 
 
 def test_the_shortest_jobs_get_one_gpu_each_and_of_equal_ones_the_later():
