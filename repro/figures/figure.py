@@ -262,7 +262,7 @@ class FigureRun:
         traces: pd.DataFrame | Mapping[Any, pd.DataFrame],
         policies: Mapping[str, Any] | Sequence[str] | None = None,
         *,
-        cluster: Cluster | str | None = None,
+        cluster: Cluster | str | Sequence[Cluster | str] | None = None,
         rules: str | Sequence[str] | None = None,
         seed: int = 0,
         **settings: Any,
@@ -277,8 +277,8 @@ class FigureRun:
             ``{name: settings}``, ``{series: [name, settings]}``,
             ``{series: {"policy": name, "settings": settings}}``, or a list of names. By default the
             input ``policies``.
-        cluster : Cluster or str, optional
-            GPUs; by default the input ``cluster``.
+        cluster : Cluster, str or sequence of them, optional
+            GPUs, or several clusters; by default the input ``cluster``.
         rules : str or sequence of str, optional
             Rule set or rule sets; by default the input ``rules``.
         seed : int
@@ -289,8 +289,9 @@ class FigureRun:
         Returns
         -------
         dict
-            Result of each run by (rule set, series, label of the trace). Keys have no rule set if
-            the rules are one text, and no label if the trace is one DataFrame.
+            Result of each run by (rule set, series, label of the trace, cluster). Keys have no rule
+            set if the rules are one text, no label if the trace is one DataFrame, and no cluster if
+            the cluster is one. Keys of one part are no tuples.
 
         Examples
         --------
@@ -305,14 +306,19 @@ class FigureRun:
         chosen_rules = self.inputs.rules if rules is None else rules
         one_rule_set = isinstance(chosen_rules, str)
         rule_sets = [chosen_rules] if isinstance(chosen_rules, str) else list(chosen_rules)
-        varies = (not one_rule_set, True, not one_trace)
+        chosen_clusters = self.inputs.cluster if cluster is None else cluster
+        one_cluster = isinstance(chosen_clusters, str | Cluster)
+        clusters = (
+            [chosen_clusters] if isinstance(chosen_clusters, str | Cluster) else chosen_clusters
+        )
+        varies = (not one_rule_set, True, not one_trace, not one_cluster)
         cases: dict[Any, Case] = {}
-        for rule_set, series, label in product(rule_sets, entries, by_label):
+        for rule_set, series, label, gpus in product(rule_sets, entries, by_label, clusters):
             name, policy_settings = entries[series]
-            key = tuple(compress((rule_set, series, label), varies))
+            key = tuple(compress((rule_set, series, label, gpus), varies))
             cases[series if len(key) == 1 else key] = Case(
                 by_label[label],
-                self.inputs.cluster if cluster is None else cluster,
+                gpus,
                 make(name, rule_set, **policy_settings),
                 rule_set,
                 seed,

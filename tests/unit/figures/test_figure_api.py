@@ -338,6 +338,11 @@ def test_every_policy_runs_on_every_trace_under_every_rule_set(fig):
     alone = fig.simulate(trace, cluster="1x4", policy=repro.make("yarn-cs"))
     assert fig.run_all(trace, policies, rules="paper")["three"].jobs.equals(alone.jobs)
     assert list(fig.run_all(by_seed, ["srtf"], rules="paper")) == [("srtf", 0), ("srtf", 1)]
+    two_sizes = fig.run_all(trace, ["srtf"], rules="paper", cluster=["2x4", "15x4"])
+    assert [(key, result.meta["num_gpus"]) for key, result in two_sizes.items()] == [
+        (("srtf", "2x4"), 8),
+        (("srtf", "15x4"), 60),
+    ]
     seeded = fig.run_all(trace, ["srtf"], rules="paper", seed=3)["srtf"]
     assert seeded.jobs.equals(fig.simulate(trace, cluster="1x4", policy="srtf", seed=3).jobs)
 
