@@ -1,0 +1,137 @@
+"""Sphinx builds the site with this file: `make docs`."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from docutils import nodes
+from pygments.lexers.special import TextLexer
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+from sphinx.transforms import SphinxTransform
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import pages
+
+import repro
+
+project = "repro"
+author = "The repro authors"
+copyright = "2026 The repro authors"
+version = release = repro.__version__
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+exclude_patterns = ["inventory"]
+html_theme = "furo"
+html_title = f"repro {release}"
+html_show_sphinx = False
+html_copy_source = False
+# no request to another host
+html_theme_options = {"light_css_variables": {"color-brand-primary": "#0b5394"}}
+
+myst_heading_anchors = 6
+myst_heading_slug_func = "pages.slug"
+myst_url_schemes = ["http", "https", "mailto", pages.COPIED.rstrip(":")]
+nb_execution_mode = "off"
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+
+#: Folders that the gallery links to.
+GALLERY = ("figures", "notebooks", "params")
+
+
+class CopiedLinks(SphinxTransform):
+    """Links to copied files lose their scheme and are relative to the page."""
+
+    default_priority = 500
+
+    def apply(self, **_: Any) -> None:
+        """Change all links of a document."""
+        for link in self.document.findall(nodes.reference):
+            if link.get("refuri", "").startswith(pages.COPIED):
+                link["refuri"] = link["refuri"].removeprefix(pages.COPIED)
+
+
+def read_page(_app: Sphinx, page: str, content: list[str]) -> None:
+    """Replace the text of a page by what the site shows."""
+    if pages.path_of(page).exists():
+        content[0] = pages.source(page)
+
+
+def copy_files(site: Path) -> None:
+    """Copy what pages link to into the site, with all that the gallery links to."""
+    paths = pages.copied()
+    if any(path.is_relative_to(pages.ROOT / "figures") for path in paths):
+        for name in GALLERY:
+            shutil.copytree(pages.ROOT / name, site / name, dirs_exist_ok=True)
+    for path in sorted(paths):
+        target = site / path.relative_to(pages.ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_file():
+            shutil.copyfile(path, target)
+        else:
+            shutil.copytree(path, target, dirs_exist_ok=True)
+            names = sorted(other.name for other in path.iterdir())
+            rows = "".join(f'<li><a href="{name}">{name}</a></li>' for name in names)
+            (target / "index.html").write_text(f"<!doctype html><ul>{rows}</ul>")
+
+
+class Links(HTMLParser):
+    """Links and anchors of a page of HTML."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.targets: set[str] = set()
+        self.anchors: set[str] = {""}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note what a tag links to and the anchor it is."""
+        for name, value in attrs:
+            if name in ("href", "src") and value:
+                self.targets.add(value)
+            elif name == "id" or (tag == "a" and name == "name"):
+                self.anchors.add(value or "")
+
+
+def broken_links(site: Path) -> list[str]:
+    """Links of a built site to files or anchors that do not exist."""
+    parsed: dict[Path, Links] = {}
+    for path in site.rglob("*.html"):
+        parsed[path] = Links()
+        parsed[path].feed(path.read_text())
+    broken = []
+    for path, links in parsed.items():
+        for target in sorted(links.targets):
+            url = urlsplit(target)
+            if url.scheme or url.netloc:
+                continue
+            other = (path.parent / unquote(url.path)).resolve() if url.path else path
+            anchors = parsed[other].anchors if other in parsed else None
+            if not other.exists() or (anchors and unquote(url.fragment) not in anchors):
+                broken.append(f"{path.relative_to(site)}: {target}")
+    return broken
+
+
+def finish(app: Sphinx, error: Exception | None) -> None:
+    """Copy files and check every link of the site."""
+    if error is None and app.builder.name == "html":
+        copy_files(app.outdir)
+        broken = broken_links(app.outdir)
+        if broken:
+            raise ExtensionError("links that lead nowhere:\n" + "\n".join(broken))
+
+
+def setup(app: Sphinx) -> None:
+    """Connect the functions above."""
+    app.add_transform(CopiedLinks)
+    # Pygments has no lexer of its own for it
+    app.add_lexer("csv", TextLexer)
+    app.connect("source-read", read_page)
+    app.connect("build-finished", finish)
