@@ -33,13 +33,21 @@ html_theme = "furo"
 html_title = f"repro {release}"
 html_show_sphinx = False
 html_copy_source = False
-# no request to another host
-html_theme_options = {"light_css_variables": {"color-brand-primary": "#0b5394"}}
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+smartquotes = False
+toc_object_entries_show_parents = "hide"
 
 myst_heading_anchors = 6
 myst_heading_slug_func = "pages.slug"
 myst_url_schemes = ["http", "https", "mailto", pages.COPIED.rstrip(":")]
 nb_execution_mode = "off"
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+default_role = "py:obj"
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+python_maximum_signature_line_length = 88
 copybutton_prompt_text = r"\$ |>>> |\.\.\. "
 copybutton_prompt_is_regexp = True
 

@@ -5,10 +5,13 @@ Nothing here needs Sphinx: `conf.py` builds the site with it, and the tests chec
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import reference
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -21,8 +24,9 @@ _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")
 _CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
 _HEADING = re.compile(r"^#{1,6} +(.+?)(?: +#+)? *$")
 _TARGET = re.compile(r"(?<=\]\()[^()\s]+(?=\))")
+_GENERATED = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
 _INCLUDE = re.compile(r"^<!-- include: (\S+) -->$", re.MULTILINE)
-_ENTRY = re.compile(r"^- \[[^]]*\]\(([\w./-]+\.md)\)")
+_ENTRY = re.compile(r"^- \[([^]]*)\]\(([\w./-]+\.md)\)")
 _PICTURES = {".svg", ".png"}
 
 
@@ -55,8 +59,9 @@ def page_of(path: Path) -> str | None:
     return included().get(path)
 
 
+@functools.cache
 def text_of(page: str) -> str:
-    """Text of a page with the files that it includes, links relative to the page."""
+    """Text of a page with included files and generated parts, links relative to the page."""
 
     def include(found: re.Match[str]) -> str:
         path = (path_of(page).parent / found[1]).resolve()
@@ -68,7 +73,8 @@ def text_of(page: str) -> str:
 
         return map_targets(path.read_text(), target_on_page)
 
-    return _INCLUDE.sub(include, path_of(page).read_text())
+    text = _INCLUDE.sub(include, path_of(page).read_text())
+    return _GENERATED.sub(lambda found: reference.generate(found[1]), text)
 
 
 def source(page: str) -> str:
@@ -178,27 +184,26 @@ def anchors(text: str) -> set[str]:
     return found
 
 
-def contents() -> dict[str, list[str]]:
-    """Pages by group: the lists of docs/index.md."""
-    groups: dict[str, list[str]] = {}
-    group = ""
+def contents() -> dict[str, dict[str, str]]:
+    """Pages by group with their short titles: the lists of docs/index.md."""
+    groups: dict[str, dict[str, str]] = {}
     for line in path_of(INDEX).read_text().split("\n"):
         entry = _ENTRY.match(line)
         if line.startswith("## "):
-            group = line.removeprefix("## ")
+            group = groups.setdefault(line.removeprefix("## "), {})
         elif entry:
-            page = page_of((DOCS / entry[1]).resolve())
-            groups.setdefault(group, []).append(page or entry[1])
+            page = page_of((DOCS / entry[2]).resolve())
+            group[page or entry[2]] = entry[1]
     return groups
 
 
-def below(page: str) -> list[str]:
-    """Pages below a page in the table of contents: those of its folder that a README links to."""
+def below(page: str) -> dict[str, str]:
+    """Pages of its folder that a README links to, with their titles: pages below it."""
     if not page.endswith("/README"):
-        return []
-    linked = (page_of(path) for path, _ in links(page) if path is not None)
+        return {}
+    linked = [page_of(path) for path, _ in links(page) if path is not None]
     folder = page.removesuffix("README")
-    return [name for name in dict.fromkeys(linked) if name and name.startswith(folder)]
+    return {name: name.removeprefix(folder) for name in linked if name and name.startswith(folder)}
 
 
 def _toctrees(page: str) -> str:
@@ -207,8 +212,8 @@ def _toctrees(page: str) -> str:
     return "".join(
         "\n```{toctree}\n:hidden:\n"
         + (f":caption: {group}\n" if group else "")
-        + "".join(f"\n/{name}" for name in listed)
+        + "".join(f"\n{title} </{name}>" for name, title in titles.items())
         + "\n```\n"
-        for group, listed in groups.items()
-        if listed
+        for group, titles in groups.items()
+        if titles
     )
