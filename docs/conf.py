@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from docutils import nodes
 from pygments.lexers.special import TextLexer
@@ -35,7 +34,8 @@ html_show_sphinx = False
 html_copy_source = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-smartquotes = False
+# dashes alone, for `--` between a parameter and its meaning
+smartquotes_action = "D"
 toc_object_entries_show_parents = "hide"
 
 myst_heading_anchors = 6
@@ -67,9 +67,19 @@ class CopiedLinks(SphinxTransform):
                 link["refuri"] = link["refuri"].removeprefix(pages.COPIED)
 
 
+def write_notebooks(app: Sphinx, _config: Any) -> None:
+    """Write the notebooks that are pages; git ignores them."""
+    for figure in pages.notebooks():
+        path = Path(app.srcdir, "notebooks", f"{figure}.ipynb")
+        text = json.dumps(pages.notebook_source(figure))
+        if not path.exists() or path.read_text() != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+
 def read_page(_app: Sphinx, page: str, content: list[str]) -> None:
     """Replace the text of a page by what the site shows."""
-    if pages.path_of(page).exists():
+    if page in pages.names():
         content[0] = pages.source(page)
 
 
@@ -91,47 +101,11 @@ def copy_files(site: Path) -> None:
             (target / "index.html").write_text(f"<!doctype html><ul>{rows}</ul>")
 
 
-class Links(HTMLParser):
-    """Links and anchors of a page of HTML."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.targets: set[str] = set()
-        self.anchors: set[str] = {""}
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note what a tag links to and the anchor it is."""
-        for name, value in attrs:
-            if name in ("href", "src") and value:
-                self.targets.add(value)
-            elif name == "id" or (tag == "a" and name == "name"):
-                self.anchors.add(value or "")
-
-
-def broken_links(site: Path) -> list[str]:
-    """Links of a built site to files or anchors that do not exist."""
-    parsed: dict[Path, Links] = {}
-    for path in site.rglob("*.html"):
-        parsed[path] = Links()
-        parsed[path].feed(path.read_text())
-    broken = []
-    for path, links in parsed.items():
-        for target in sorted(links.targets):
-            url = urlsplit(target)
-            if url.scheme or url.netloc:
-                continue
-            other = (path.parent / unquote(url.path)).resolve() if url.path else path
-            anchors = parsed[other].anchors if other in parsed else None
-            if not other.exists() or (anchors and unquote(url.fragment) not in anchors):
-                broken.append(f"{path.relative_to(site)}: {target}")
-    return broken
-
-
 def finish(app: Sphinx, error: Exception | None) -> None:
     """Copy files and check every link of the site."""
     if error is None and app.builder.name == "html":
-        copy_files(app.outdir)
-        broken = broken_links(app.outdir)
+        copy_files(Path(app.outdir))
+        broken = pages.broken_links(Path(app.outdir))
         if broken:
             raise ExtensionError("links that lead nowhere:\n" + "\n".join(broken))
 
@@ -141,5 +115,6 @@ def setup(app: Sphinx) -> None:
     app.add_transform(CopiedLinks)
     # Pygments has no lexer of its own for it
     app.add_lexer("csv", TextLexer)
+    app.connect("config-inited", write_notebooks)
     app.connect("source-read", read_page)
     app.connect("build-finished", finish)

@@ -9,8 +9,12 @@ import functools
 import os
 import re
 from collections.abc import Callable, Iterator
+from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
+import executed
 import reference
 
 DOCS = Path(__file__).resolve().parent
@@ -26,14 +30,21 @@ _HEADING = re.compile(r"^#{1,6} +(.+?)(?: +#+)? *$")
 _TARGET = re.compile(r"(?<=\]\()[^()\s]+(?=\))")
 _GENERATED = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
 _INCLUDE = re.compile(r"^<!-- include: (\S+) -->$", re.MULTILINE)
-_ENTRY = re.compile(r"^- \[([^]]*)\]\(([\w./-]+\.md)\)")
+_ENTRY = re.compile(r"^- \[([^]]*)\]\(([\w./-]+\.(?:md|ipynb))\)", re.MULTILINE)
 _PICTURES = {".svg", ".png"}
 
 
 def names() -> list[str]:
-    """Names of all pages: paths below docs/ without ending."""
+    """Names of all committed pages: paths below docs/ without ending."""
     paths = [*DOCS.glob("*.md"), *DOCS.glob("formats/*.md")]
     return sorted(path.relative_to(DOCS).with_suffix("").as_posix() for path in paths)
+
+
+def notebooks() -> list[str]:
+    """Figures whose notebook is a page: docs/index.md links to the notebook."""
+    listed = _ENTRY.findall(path_of(INDEX).read_text())
+    paths = [(DOCS / target).resolve() for _, target in listed if target.endswith(".ipynb")]
+    return [path.relative_to(ROOT / "notebooks").with_suffix("").as_posix() for path in paths]
 
 
 def path_of(page: str) -> Path:
@@ -41,13 +52,16 @@ def path_of(page: str) -> Path:
     return DOCS / f"{page}.md"
 
 
+@functools.cache
 def included() -> dict[Path, str]:
     """Files outside docs/ that are the content of a page, with that page."""
-    return {
+    found = {
         (path_of(page).parent / name).resolve(): page
         for page in names()
         for name in _INCLUDE.findall(path_of(page).read_text())
     }
+    # the first page says what README says
+    return {**found, ROOT / "README.md": INDEX}
 
 
 def page_of(path: Path) -> str | None:
@@ -56,6 +70,9 @@ def page_of(path: Path) -> str | None:
         path = path / "README.md"
     if path.suffix == ".md" and path.is_relative_to(DOCS):
         return path.relative_to(DOCS).with_suffix("").as_posix()
+    page = path.relative_to(ROOT).with_suffix("").as_posix()
+    if page.removeprefix("notebooks/") in notebooks():
+        return page
     return included().get(path)
 
 
@@ -65,20 +82,42 @@ def text_of(page: str) -> str:
 
     def include(found: re.Match[str]) -> str:
         path = (path_of(page).parent / found[1]).resolve()
-
-        def target_on_page(target: str) -> str:
-            if is_outside(target) or target.startswith("#"):
-                return target
-            return _relative(path.parent / target, page)
-
-        return map_targets(path.read_text(), target_on_page)
+        return move_targets(path.read_text(), path.parent, page)
 
     text = _INCLUDE.sub(include, path_of(page).read_text())
     return _GENERATED.sub(lambda found: reference.generate(found[1]), text)
 
 
 def source(page: str) -> str:
-    """Text of a page as Sphinx reads it: links lead to pages of the site or to copied files."""
+    """Text of a page as Sphinx reads it."""
+    return for_site(text_of(page), page) + _toctrees(page)
+
+
+def notebook_source(figure: str) -> dict[str, Any]:
+    """Notebook of a figure as Sphinx reads it."""
+    document = executed.notebook(figure)
+    folder = (ROOT / "notebooks" / figure).parent
+    page = f"notebooks/{figure}"
+    for cell in document["cells"]:
+        if cell["cell_type"] == "markdown":
+            text = "".join(cell["source"])
+            cell["source"] = for_site(move_targets(text, folder, page), page)
+    return document
+
+
+def move_targets(text: str, folder: Path, page: str) -> str:
+    """Text from a file in a folder for a page: links relative to the page."""
+
+    def moved(target: str) -> str:
+        if is_outside(target) or target.startswith("#"):
+            return target
+        return _relative(folder / target, page)
+
+    return map_targets(text, moved)
+
+
+def for_site(text: str, page: str) -> str:
+    """Text of a page with links that lead to pages of the site or to copied files."""
 
     def site_target(target: str) -> str:
         path, anchor = resolve(page, target)
@@ -86,13 +125,14 @@ def source(page: str) -> str:
             return target
         other = page_of(path)
         if other is not None:
-            return f"{_relative(path_of(other), page)}{anchor}"
+            ending = ".ipynb" if path.suffix == ".ipynb" else ".md"
+            return f"{_relative(DOCS / f'{other}{ending}', page)}{anchor}"
         if path.is_dir():
             path = path / "index.html"
         # The root of the site has the pages of docs/, and copied files as the checkout has them.
         return f"{COPIED}{_relative(DOCS / path.relative_to(ROOT), page)}{anchor}"
 
-    return map_targets(text_of(page), site_target) + _toctrees(page)
+    return map_targets(text, site_target)
 
 
 def links(page: str) -> list[tuple[Path | None, str]]:
@@ -217,3 +257,39 @@ def _toctrees(page: str) -> str:
         for group, titles in groups.items()
         if titles
     )
+
+
+class _Links(HTMLParser):
+    """Links and anchors of a page of HTML."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.targets: set[str] = set()
+        self.anchors: set[str] = {""}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note what a tag links to and the anchor it is."""
+        for name, value in attrs:
+            if name in ("href", "src") and value:
+                self.targets.add(value)
+            elif name == "id" or (tag == "a" and name == "name"):
+                self.anchors.add(value or "")
+
+
+def broken_links(site: Path) -> list[str]:
+    """Links of a built site to files or anchors that do not exist."""
+    parsed: dict[Path, _Links] = {}
+    for path in site.rglob("*.html"):
+        parsed[path] = _Links()
+        parsed[path].feed(path.read_text())
+    broken = []
+    for path, links in parsed.items():
+        for target in sorted(links.targets):
+            url = urlsplit(target)
+            if url.scheme or url.netloc:
+                continue
+            other = (path.parent / unquote(url.path)).resolve() if url.path else path
+            anchors = parsed[other].anchors if other in parsed else None
+            if not other.exists() or (anchors and unquote(url.fragment) not in anchors):
+                broken.append(f"{path.relative_to(site)}: {target}")
+    return broken

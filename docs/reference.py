@@ -91,9 +91,7 @@ def _command(words: str, command: Any) -> str:
 def _option(spelling: str, text: str) -> list[str]:
     """Row of an option: spelling with the form of its value, meaning, and default."""
     # an argument has a name of its own, an option needs one for its value
-    spelling = _TYPE.sub(
-        lambda kind: _TYPES[kind[1]] if spelling.startswith("-") else "", spelling
-    )
+    spelling = _TYPE.sub(lambda kind: _TYPES[kind[1]] if spelling.startswith("-") else "", spelling)
     meaning, _, remark = text.partition("  [")
     default = remark.removesuffix("]").removeprefix("default: ")
     shown = default if default in ("", "required") else f"`{default}`"
@@ -101,11 +99,14 @@ def _option(spelling: str, text: str) -> list[str]:
 
 
 def _prose(text: str | None) -> str:
-    """Text of a help for Markdown; nothing in it but code is marked up."""
-    parts = re.split(r"(`[^`]*`)", text or "")
-    return "".join(
-        part if part.startswith("`") else re.sub(r"([<*\[\]])", r"\\\1", part) for part in parts
-    )
+    """Text of a help for Markdown; options and what is between backticks are code."""
+    parts = re.split(r"(`[^`]*`|(?<!\S)--\w[\w-]*)", text or "")
+    for number, part in enumerate(parts):
+        if number % 2 == 0:
+            parts[number] = re.sub(r"([<*\[\]])", r"\\\1", part)
+        elif part.startswith("-"):
+            parts[number] = f"`{part}`"
+    return "".join(parts)
 
 
 # Parameter files
