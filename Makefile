@@ -173,7 +173,7 @@ $(VENV)/.core: $(VENV)/.lock $(LOCK) pyproject.toml
 
 $(VENV)/.test: $(VENV)/.core course/pyproject.toml
 	@echo "installing the course and the test tools into $(VENV) (once)"
-	$(PIP) -e ".[test,crate]" -e ./course
+	$(PIP) -e ".[test,crate,docs]" -e ./course
 	$(BYTECODE)
 	@touch $@
 

@@ -1,7 +1,7 @@
 """Notebooks of figures as pages of the site, with the outputs of the committed results.
 
-The committed results are the outputs of these notebooks at the paper's size. A page has the cells of
-its notebook, the committed picture and the committed verdicts.
+The committed results are the outputs of these notebooks at the paper's size. A page has the cells
+of its notebook, the committed picture and the committed verdicts.
 """
 
 from __future__ import annotations

@@ -350,7 +350,7 @@ def check_call(line: str) -> None:
 
 
 @needs_make
-@pytest.mark.parametrize("job", ["tests", "quick", "newest", "conda"])
+@pytest.mark.parametrize("job", ["tests", "quick", "site", "newest", "conda"])
 def test_workflow_calls_what_there_is(job):
     assert lines(job)
     for line in lines(job):
@@ -368,6 +368,18 @@ def test_the_composite_action_calls_what_there_is():
     assert sorted(set(options)) == ["--against", "--all", "--paper", "--require-data"]
     with pytest.raises(AssertionError):
         check_call("repro check --nowhere")
+
+
+def test_the_site_is_built_and_uploaded_and_read_the_docs_builds_it_in_the_same_way():
+    assert lines("site") == ["make docs PYTHON=python"]
+    uploaded = [step["with"]["path"] for step in workflow()["site"]["steps"][2:] if "with" in step]
+    assert uploaded == ["build/docs"]
+    jobs = yaml.safe_load((ROOT / ".readthedocs.yaml").read_text())["build"]["jobs"]
+    (install,) = jobs["install"]
+    check_call(install)
+    (build,) = jobs["build"]["html"]
+    recipe = re.search(r"^docs:.*\n\t\$\(BIN\)/(.*) -j ", (ROOT / "Makefile").read_text(), re.M)
+    assert recipe and recipe[1] in build and " docs " in build
 
 
 def test_no_failure_is_hidden_and_no_job_judges_what_it_has_overwritten():

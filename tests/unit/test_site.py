@@ -109,7 +109,8 @@ def test_links_of_a_text_outside_the_pages_resolve(pages, name):
 
 
 def test_links_in_code_are_none_and_repeated_headings_have_numbers(pages):
-    text = "# A\n[b](c.md) `[d](e.md)`\n```python\n[f](g.md)\n# not a heading\n```\n## A\n## `x`: y, z\n"
+    code = "```python\n[f](g.md)\n# not a heading\n```\n"
+    text = f"# A\n[b](c.md) `[d](e.md)`\n{code}## A\n## `x`: y, z\n"
     assert pages.targets(text) == ["c.md"]
     assert pages.anchors(text) == {"a", "a-1", "x-y-z"}
     assert pages.map_targets(text, str.upper) == text.replace("c.md", "C.MD")
@@ -120,7 +121,7 @@ def test_links_lead_to_pages_to_included_files_and_to_copied_files(pages):
         "[a](../ARTIFACT.md#1-abstract) [b](../figures/index.html#gavel) [c](api.md) [d](inventory)"
     )
     assert pages.for_site(text, "status") == (
-        "[a](artifact.md#1-abstract) [b](copied:figures/index.html#gavel) [c](api.md) "
+        "[a](artifact.md#1-abstract) [b](copied:figures/index.html#gavel) "
         "[d](copied:docs/inventory/index.html)"
     )
     assert pages.for_site("[e](../../README.md) [f](../api.md)", "formats/gavel") == (
