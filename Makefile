@@ -16,7 +16,7 @@ PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --n
 	$(if $(LOCK),-c $(LOCK),--upgrade --upgrade-strategy eager)
 
 .PHONY: figures venv test check nightly paper quick-reference lab lab-filter bench peers lint architecture speed status \
-	metadata accuracy crossing artifact artifact-costs docs sheet mutate clean help FORCE
+	metadata accuracy crossing artifact artifact-costs policies-page docs sheet mutate clean help FORCE
 
 help:
 	@echo "make figures  every figure and table, quick profile, gallery under build/figures"
@@ -39,6 +39,7 @@ help:
 	@echo "make crossing run every policy on a trace of every paper; write docs/crossing.md"
 	@echo "make artifact write the tables of ARTIFACT.md from the committed results"
 	@echo "make artifact-costs  run the experiments of ARTIFACT.md and write docs/artifact_costs.csv"
+	@echo "make policies-page  write docs/policies.md and the table of shell completion from the code"
 	@echo "make docs     the site, in build/docs"
 	@echo "make sheet    contact sheets of all pictures, before and now, in build/sheet"
 	@echo "make clean    remove .venv, build and caches inside the checkout"
@@ -124,6 +125,10 @@ artifact: $(TEST)
 
 artifact-costs: $(TEST)
 	$(BIN)/python docs/artifact_costs.py
+
+policies-page: $(TEST)
+	$(BIN)/python docs/policies.py
+	$(BIN)/python docs/completion.py
 
 docs: $(SITE)
 	$(BIN)/python -m sphinx -q -W --keep-going -j $(JOBS) docs build/docs
