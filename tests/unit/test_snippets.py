@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import re
 import shlex
 from pathlib import Path
@@ -33,6 +34,7 @@ ELSEWHERE = {
     "docs/your_trace.md": "test_pages.py",
     "docs/your_policy.md": "test_pages.py",
     "docs/your_figure.md": "test_pages.py",
+    "docs/commands.md": "test_pages.py",
 }
 #: Blocks of Python that no test runs, by page and reason: language `py` below a comment.
 NOT_RUN = {
@@ -101,6 +103,8 @@ def parse(words: list[str]) -> None:
     command = typer.main.get_command(app)
     words = join_pairs([word for word in words if word != "--debug"])
     parent = None
+    # options of `repro` itself, such as --version
+    words = list(itertools.dropwhile(lambda word: word.startswith("--"), words))
     while words and hasattr(command, "list_commands"):
         parent = command.make_context("repro", [], parent=parent, resilient_parsing=True)
         name = words[0]
@@ -118,7 +122,7 @@ def test_the_commands_of_a_page_exist_with_their_options(name, tmp_path, monkeyp
 
 
 def test_a_command_that_does_not_exist_is_noticed():
-    for words in (["simulate", "--trce", "x"], ["no-such-command"], ["trace", "no-such-command"]):
+    for words in (["simulate", "--trce", "x"], ["no-such"], ["trace", "no-such", "x"]):
         with pytest.raises(Exception, match=r"[Nn]o such"):
             parse(words)
     text = "```sh\n$ repro list --paper pcs | head  # x\nrepro run \\\n  --all\nls repro\n```\n"
