@@ -9,13 +9,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE := $(if $(filter $(VENV)/bin,$(BIN)),$(VENV)/.core)
 TEST := $(CORE:%.core=%.test)
+SITE := $(CORE:%.core=%.docs)
 # pip would compile one file after the other, on one CPU
 BYTECODE := @$(VENV)/bin/python -m compileall -qq -j 0 -x "/tests?/" $(VENV)/lib || true
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
 	$(if $(LOCK),-c $(LOCK),--upgrade --upgrade-strategy eager)
 
 .PHONY: figures venv test check nightly paper quick-reference lab lab-filter bench peers lint architecture speed status \
-	metadata accuracy crossing artifact artifact-costs sheet mutate clean help FORCE
+	metadata accuracy crossing artifact artifact-costs policies-page docs sheet mutate clean help FORCE
 
 help:
 	@echo "make figures  every figure and table, quick profile, gallery under build/figures"
@@ -38,6 +39,8 @@ help:
 	@echo "make crossing run every policy on a trace of every paper; write docs/crossing.md"
 	@echo "make artifact write the tables of ARTIFACT.md from the committed results"
 	@echo "make artifact-costs  run the experiments of ARTIFACT.md and write docs/artifact_costs.csv"
+	@echo "make policies-page  write docs/policies.md and the table of shell completion from the code"
+	@echo "make docs     the site, in build/docs"
 	@echo "make sheet    contact sheets of all pictures, before and now, in build/sheet"
 	@echo "make clean    remove .venv, build and caches inside the checkout"
 	@echo "LOCK=         after any of them: the newest versions, not those of constraints.txt"
@@ -123,6 +126,14 @@ artifact: $(TEST)
 artifact-costs: $(TEST)
 	$(BIN)/python docs/artifact_costs.py
 
+policies-page: $(TEST)
+	$(BIN)/python docs/policies.py
+	$(BIN)/python docs/completion.py
+
+docs: $(SITE)
+	$(BIN)/python -m sphinx -q -W --keep-going -j $(JOBS) docs build/docs
+	@echo "site:     $(CURDIR)/build/docs/index.html"
+
 # BEFORE= another commit to compare with; this one has the pictures of the first review
 BEFORE ?= 4e0f6002164d1503de72a9bfbc64cd1bd9bd7782
 sheet: $(CORE)
@@ -167,7 +178,13 @@ $(VENV)/.core: $(VENV)/.lock $(LOCK) pyproject.toml
 
 $(VENV)/.test: $(VENV)/.core course/pyproject.toml
 	@echo "installing the course and the test tools into $(VENV) (once)"
-	$(PIP) -e ".[test,crate]" -e ./course
+	$(PIP) -e ".[test,crate,docs]" -e ./course
+	$(BYTECODE)
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.core course/pyproject.toml
+	@echo "installing the course and what builds the site into $(VENV) (once)"
+	$(PIP) -e ".[docs]" -e ./course
 	$(BYTECODE)
 	@touch $@
 

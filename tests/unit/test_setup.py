@@ -66,7 +66,7 @@ def test_all_is_every_extra_with_wheels_and_the_course_takes_a_part_of_it():
     project = pyproject()["project"]
     extras = project["optional-dependencies"]
     assert extras["all"] == [f"{project['name']}[{','.join(IN_ALL)}]"]
-    assert extras.keys() - set(IN_ALL) == {"all", "course", "crate", "ecos", "test"}
+    assert extras.keys() - set(IN_ALL) == {"all", "course", "crate", "docs", "ecos", "test"}
     (students,) = map(Requirement, extras["course"])
     assert students.name == project["name"] and students.extras <= set(IN_ALL)
 
@@ -117,8 +117,9 @@ def asked(*extras: str) -> list[Requirement]:
 def test_the_lock_pins_every_dependency_within_its_bounds(python, platform):
     pins = locked(python, platform)
     for pin in pins.values():
-        assert pin.url is None and re.fullmatch(r"==[0-9.]+", str(pin.specifier)), pin
-    wanted = {canonicalize_name(r.name): r for r in asked(*IN_ALL, "ecos", "test", "crate")}
+        # sphinx-basic-ng, which furo stands on, has beta releases alone
+        assert pin.url is None and re.fullmatch(r"==[0-9.]+(b[0-9]+)?", str(pin.specifier)), pin
+    wanted = {canonicalize_name(r.name): r for r in asked(*IN_ALL, "ecos", "test", "crate", "docs")}
     if python == "3.13":
         assert "ecos" not in pins, "no wheel of it: the Makefile tries, and says so"
         del wanted["ecos"]
@@ -140,7 +141,7 @@ def test_the_lock_names_the_versions_the_committed_figures_were_made_with():
 def test_the_lock_pins_all_that_the_dependencies_bring():
     """Where the environment is the locked one; newer versions may bring other packages."""
     pins = locked(".".join(map(str, sys.version_info[:2])), sys.platform)
-    todo = asked(*IN_ALL, "ecos", "test")
+    todo = asked(*IN_ALL, "ecos", "test", "docs")
     seen = {}
     while todo:
         requirement = todo.pop()
@@ -257,6 +258,18 @@ def test_the_tests_install_the_course_and_the_figures_do_not(fake, tmp_path):
 
 
 @needs_make
+def test_the_site_installs_what_builds_it_and_the_course_whose_names_it_lists(fake, tmp_path):
+    (tmp_path / "course").mkdir()
+    shutil.copy(ROOT / "course/pyproject.toml", tmp_path / "course")
+    fake(".venv/.core")
+    calls, said = fake("docs")
+    assert [call.split()[1] for call in calls] == ["pip", "compileall", "sphinx"]
+    assert "-c constraints.txt" in calls[0] and calls[0].endswith("-e .[docs] -e ./course")
+    assert "-W" in calls[2].split() and said.endswith("/build/docs/index.html\n")
+    assert [call.split()[1] for call in fake("docs")[0]] == ["sphinx"]
+
+
+@needs_make
 def test_a_solver_that_fails_to_install_for_another_reason_is_not_passed_over(fake, tmp_path):
     (tmp_path / "pip-says").write_text("ERROR: No space left on device\n")
     said = fake(".venv/.core", rc=2)[1]
@@ -337,7 +350,7 @@ def check_call(line: str) -> None:
 
 
 @needs_make
-@pytest.mark.parametrize("job", ["tests", "quick", "newest", "conda"])
+@pytest.mark.parametrize("job", ["tests", "quick", "site", "newest", "conda"])
 def test_workflow_calls_what_there_is(job):
     assert lines(job)
     for line in lines(job):
@@ -355,6 +368,18 @@ def test_the_composite_action_calls_what_there_is():
     assert sorted(set(options)) == ["--against", "--all", "--paper", "--require-data"]
     with pytest.raises(AssertionError):
         check_call("repro check --nowhere")
+
+
+def test_the_site_is_built_and_uploaded_and_read_the_docs_builds_it_in_the_same_way():
+    assert lines("site") == ["make docs PYTHON=python"]
+    uploaded = [step["with"]["path"] for step in workflow()["site"]["steps"][2:] if "with" in step]
+    assert uploaded == ["build/docs"]
+    jobs = yaml.safe_load((ROOT / ".readthedocs.yaml").read_text())["build"]["jobs"]
+    (install,) = jobs["install"]
+    check_call(install)
+    (build,) = jobs["build"]["html"]
+    recipe = re.search(r"^docs:.*\n\t\$\(BIN\)/(.*) -j ", (ROOT / "Makefile").read_text(), re.M)
+    assert recipe and recipe[1] in build and " docs " in build
 
 
 def test_no_failure_is_hidden_and_no_job_judges_what_it_has_overwritten():
