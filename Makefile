@@ -15,7 +15,7 @@ BYTECODE := @$(VENV)/bin/python -m compileall -qq -j 0 -x "/tests?/" $(VENV)/lib
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
 	$(if $(LOCK),-c $(LOCK),--upgrade --upgrade-strategy eager)
 
-.PHONY: figures venv test check nightly paper quick-reference lab lab-filter bench peers lint architecture speed status \
+.PHONY: figures venv test check nightly paper quick-reference lab lab-filter bench peers lowest lint architecture speed status \
 	metadata accuracy crossing artifact artifact-costs policies-page docs sheet mutate clean help FORCE
 
 help:
@@ -29,6 +29,7 @@ help:
 	@echo "make lab      JupyterLab on notebooks/start.ipynb; what cells print stays out of git"
 	@echo "make mutate   small faults in the source, and how many the tests find; MUTANTS=options"
 	@echo "make bench    speed in units U"
+	@echo "make lowest   lock of the lowest versions that pyproject.toml allows, into build/lowest.txt"
 	@echo "make lint     ruff, mypy and the floors of the package"
 	@echo "make architecture  draw the floors and count the lines for docs/architecture.md"
 	@echo "make peers    speed of other simulators on the same jobs; PEERS=folder of checkouts"
@@ -95,6 +96,15 @@ build/peers/.installed: tests/bench/peers.txt $(LOCK)
 	build/peers/bin/python -m pip install --quiet --disable-pip-version-check $(if $(LOCK),-c $(LOCK)) \
 		-r tests/bench/peers.txt
 	@touch $@
+
+# The lowest versions that pyproject.toml allows, as a lock: `make figures LOCK=build/lowest.txt`.
+lowest: build/lowest.txt
+
+build/lowest.txt: pyproject.toml | $(VENV)/bin/python
+	mkdir -p build
+	test -x build/uv/bin/uv || { $(PYTHON) -m venv build/uv && build/uv/bin/python -m pip install --quiet uv; }
+	build/uv/bin/uv pip compile --quiet pyproject.toml --extra all --extra ecos --extra test --extra crate --extra docs \
+		--resolution lowest-direct --python-version 3.11 --no-annotate --no-header -o $@
 
 lint: $(TEST)
 	$(BIN)/ruff check .
