@@ -319,7 +319,11 @@ def test_workflow_tries_the_lock_the_newest_versions_and_the_conda_environment()
     assert "make figures BIN=$CONDA_PREFIX/bin" in lines("conda")
     asked = [step["with"] for step in workflow()["conda"]["steps"] if "with" in step]
     assert {"environment-file": "environment.yml"}.items() <= asked[0].items()
-    for job in ("newest", "conda", "paper"):
+    assert "make figures LOCK=build/lowest.txt" in lines("lowest")
+    assert lines("lowest").index("make lowest") < lines("lowest").index(
+        "make .venv/.core LOCK=build/lowest.txt"
+    )
+    for job in ("newest", "lowest", "conda", "paper"):
         assert "github.event_name == 'schedule'" in workflow()[job]["if"]
 
 
@@ -350,7 +354,7 @@ def check_call(line: str) -> None:
 
 
 @needs_make
-@pytest.mark.parametrize("job", ["tests", "quick", "site", "newest", "conda"])
+@pytest.mark.parametrize("job", ["tests", "quick", "site", "newest", "lowest", "conda"])
 def test_workflow_calls_what_there_is(job):
     assert lines(job)
     for line in lines(job):
