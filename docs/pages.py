@@ -290,6 +290,8 @@ def broken_links(site: Path) -> list[str]:
                 continue
             other = (path.parent / unquote(url.path)).resolve() if url.path else path
             anchors = parsed[other].anchors if other in parsed else None
-            if not other.exists() or (anchors and unquote(url.fragment) not in anchors):
+            # the gallery keeps its filters in the fragment, as #?paper=pcs
+            fragment = "" if url.fragment.startswith("?") else unquote(url.fragment)
+            if not other.exists() or (anchors and fragment not in anchors):
                 broken.append(f"{path.relative_to(site)}: {target}")
     return broken

@@ -138,6 +138,7 @@ def test_a_broken_link_or_anchor_of_the_built_site_is_found(pages, tmp_path):
     (tmp_path / "a.html").write_text(
         '<a href="b.html#here"></a><a href="b.html#gone"></a><a href="c.html"></a>'
         '<a href="https://example.org/x"></a><a href="#"></a><img src="d.svg">'
+        '<a href="b.html#?paper=pcs"></a>'
     )
     (tmp_path / "b.html").write_text('<p id="here"></p>')
     assert pages.broken_links(tmp_path) == [
