@@ -1,6 +1,6 @@
 """Blocks of all pages: Python runs in a test or says why not, and commands exist.
 
-`docs/printed.py` runs a page from top to bottom. `test_pages.py` has the pages that show output.
+`docs/printed.py` runs a page from top to bottom. `test_printed_pages.py` has the pages that show output.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ RUN = ("docs/sixth_paper.md",)
 #: Pages that need more than a scratch folder, with the test that runs them.
 ELSEWHERE = {
     "docs/adding.md": "test_adding.py",
-    "README.md": "test_pages.py",
-    "docs/start.md": "test_pages.py",
-    "docs/your_trace.md": "test_pages.py",
-    "docs/your_policy.md": "test_pages.py",
-    "docs/your_figure.md": "test_pages.py",
-    "docs/commands.md": "test_pages.py",
+    "README.md": "test_printed_pages.py",
+    "docs/start.md": "test_printed_pages.py",
+    "docs/your_trace.md": "test_printed_pages.py",
+    "docs/your_policy.md": "test_printed_pages.py",
+    "docs/your_figure.md": "test_printed_pages.py",
+    "docs/commands.md": "test_printed_pages.py",
 }
 #: Blocks of Python that no test runs, by page and reason: language `py` below a comment.
 NOT_RUN = {

@@ -63,6 +63,10 @@ def parse(words):
     command = typer.main.get_command(app.app)
     parent = None
     words = app.join_pairs(words)
+    if words[0].startswith("--"):
+        # an option of `repro` itself, which ends the command
+        assert words[0] in [name for option in command.params for name in option.opts]
+        return
     while hasattr(command, "resolve_command"):
         parent = command.make_context(words[0], [], parent=parent, resilient_parsing=True)
         parent.resilient_parsing = False
