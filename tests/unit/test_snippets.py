@@ -1,6 +1,7 @@
 """Blocks of all pages: Python runs in a test or says why not, and commands exist.
 
-`docs/printed.py` runs a page from top to bottom. `test_printed_pages.py` has the pages that show output.
+`docs/printed.py` runs a page from top to bottom. `test_printed_pages.py` has the pages that show
+output.
 """
 
 from __future__ import annotations
