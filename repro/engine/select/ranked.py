@@ -16,6 +16,44 @@ from repro.placement.base import Placer
 #: the keys and their slopes, and `quantum_s` is called once. If a subclass overrides one of these
 #: methods but not `linear_key`, the engine simulates event by event.
 _REPLACED_METHODS = ("key", "slope", "ordering", "quantum_s")
+#: Times after an arrival (s) at which `_AgeingKeys` compares the key of the job.
+_LATER_S = (1.0, 60.0, 3600.0, 86400.0, 1e9)
+
+
+class _AgeingKeys:
+    """Unfinished jobs whose keys change with the clock while they wait, such as keys with ageing.
+
+    Only orders without an ordering of their own can have such jobs: the engine does not know when
+    their keys jump, so it reads them again at every event and at every quantum.
+    """
+
+    def __init__(self, policy: Order, ordering: Ordering, view: View) -> None:
+        self._ordering = ordering
+        self._view = view
+        has_linear_key = defined_with(policy, "linear_key", _REPLACED_METHODS)
+        self._is_unknown = type(ordering) is Ordering and not has_linear_key
+        self.jobs: dict[int, None] = {}
+
+    def arrive(self, job: int, now: float) -> None:
+        """Compare the key of a job at its arrival with its keys at later instants."""
+        if self._is_unknown and self._ages(job, now):
+            self.jobs[job] = None
+
+    def finish(self, job: int) -> None:
+        """Forget a job."""
+        self.jobs.pop(job, None)
+
+    def _ages(self, job: int, now: float) -> bool:
+        """Whether the key of a job is another one later."""
+        key = self._ordering.key(job, now)
+        try:
+            for seconds in _LATER_S:
+                self._view.now = now + seconds
+                if self._ordering.key(job, self._view.now) != key:
+                    return True
+        finally:
+            self._view.now = now
+        return False
 
 
 class OrderDriver:
@@ -51,6 +89,7 @@ class OrderDriver:
         self.table = table
         self.ordering = policy.ordering(view)
         self.quantum = policy.quantum_s()
+        self._ageing = _AgeingKeys(policy, self.ordering, view)
         make_selection = self.ordering.selection
         #: coefficients of keys that are linear in time, for a simulation in compiled loops
         self.linear_key: LinearKey | None = None
@@ -89,16 +128,18 @@ class OrderDriver:
     def arrive(self, job: int, now: float) -> None:
         """React to an arrival."""
         self.ordering.arrive(job, now)
+        self._ageing.arrive(job, now)
         self.selection.arrive(job, now)
 
     def finish(self, job: int, now: float) -> None:
         """React to a completion."""
+        self._ageing.finish(job)
         self.selection.finish(job)
         self.ordering.finish(job, now)
 
     def step(self, now: float) -> tuple[list[int], list[Run]]:
         """Read the keys that jump, and list the jobs that stop and the gangs that start."""
-        for job in self.ordering.moves(now):
+        for job in (*self.ordering.moves(now), *self._ageing.jobs):
             self.selection.move(job, now)
         stops, starts = self.selection.select(now)
         gpus = self.table.gpus
