@@ -16,19 +16,30 @@ WIDTH = 120
 HEAD = """\
 # Policies
 
-`make policies-page` writes this page from the docstrings. `repro policies` lists the policies, and
-`repro policies NAME` prints what this page has about one. Policies go by paper. Baselines that
-several papers share come last.
+Each section explains a policy. `make policies-page` writes this page from the docstrings.
+`repro policies` lists all policies, and `repro policies NAME` prints the section of one policy. The
+policies are sorted by paper, and shared baselines come last.
 
-- A parameter accepts values of a unit, such as seconds. A number without a unit is a ratio, a
-  weight, a seed or a count.
-- A default *by rules* depends on the rule set (`--rules`). A rule set also changes rules of the
+A formula is in the notation of its paper. If several policies of one module share a formula, only
+the first section has it, and the others name that section.
+
+- *parameter*: `--set NAME=VALUE` sets it. A number without a unit is a ratio, a weight, a seed or a
+  count.
+- *by rules*: the default depends on the rule set (`--rules`). A rule set also changes rules of the
   engine: [rules.md](rules.md), [rules-gavel.md](rules-gavel.md), [rules-pcs.md](rules-pcs.md).
-- Every policy needs the columns that every trace has: {base}.
-- *Knows* says what a policy reads of a job beyond its submission, its demand and its attained
-  service.
-- Examples run as they are, on generated traces. [crossing.md](crossing.md) says which policy runs
-  on the jobs of which paper.
+- *Also needs*, *Uses if present*: trace columns. Every policy also needs the columns of every
+  trace: {base}.
+- *Knows*: what a policy reads of a job beyond its submission, its demand and its attained service.
+- *Also called*: other names that commands accept.
+- *Family*: a word for several policies. A command with a family in place of a policy lists these
+  policies.
+- *GPU types*: how jobs get their GPU types on a cluster of several types.
+- *Rules*: rule sets under which the policy runs.
+- *Placement by default*: with `count` a gang needs enough idle GPUs on any nodes. With `yarn` it
+  waits for the fewest nodes of one switch. With `wished` the policy names the nodes.
+
+Examples run as they are, on generated traces. [crossing.md](crossing.md) shows which policy runs on
+which paper's jobs.
 """
 
 
@@ -53,7 +64,7 @@ def section(entry: Facts, same_formula: str | None) -> str:
     if entry.rule:
         parts.append(markdown(entry.rule))
     if same_formula:
-        parts.append(f"Formula: see `{same_formula}`, which is in the same module.")
+        parts.append(f"The section of `{same_formula}` has the formula.")
     elif entry.formula:
         parts.append(markdown(entry.formula))
     if entry.parameters:
@@ -95,7 +106,7 @@ def fact_list(entry: Facts) -> str:
     facts_of["Knows"] = "nothing more" if entry.knowledge == "none" else entry.knowledge
     facts_of["GPU types"] = entry.gpu_types
     if entry.elastic:
-        facts_of["GPUs"] = "a job may hold fewer GPUs than its demand, or more"
+        facts_of["GPUs"] = "a job may hold fewer GPUs than its demand"
     refused = [rules for rules, effect in entry.rules.items() if effect.refused]
     runs = [rules for rules in entry.rules if rules not in refused]
     facts_of["Rules"] = ", ".join(f"`{rules}`" for rules in runs)
