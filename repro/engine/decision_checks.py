@@ -1,7 +1,9 @@
 """Checks of decisions: demands are met, hosts run, GPUs suffice. Errors name time and job."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
+from numbers import Real
 
 from repro.base.errors import PolicyError
 from repro.engine.type_choice import TypeChoice
@@ -84,6 +86,22 @@ class DecisionChecks:
         return PolicyError(
             f"policy {self._policy.name!r}, time {now:g} s, job {self._table.ids[job]!r}: {mistake}"
         )
+
+
+def checked_wake(policy_name: str, wake: object) -> float:
+    """Instant of the next decision (s) that a policy returned.
+
+    Raises
+    ------
+    PolicyError
+        If it is no number.
+    """
+    if isinstance(wake, Real) and not math.isnan(wake):
+        return float(wake)
+    raise PolicyError(
+        f"policy {policy_name!r} returned RunSet(wake={wake!r}); give the instant (s) of the next "
+        "decision, or leave wake out to decide at events only"
+    )
 
 
 def with_gpu_type(

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from repro.base.errors import PolicyError
+from repro.engine.decision_checks import checked_wake
 from repro.engine.type_choice import TypeChoice
 from repro.model.cluster.spec import Cluster
 from repro.model.decision import Run, RunSet
@@ -248,7 +249,7 @@ class Partition:
                 f"policy {self._name!r} returns {type(decision).__name__} without GPU types; use a "
                 f"cluster of one type"
             )
-        part.wake = decision.wake
+        part.wake = checked_wake(self._name, decision.wake)
         return decision
 
     def _typed(self, part: _Part, decision: RunSet) -> Iterator[Run]:

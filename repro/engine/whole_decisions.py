@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from repro.base.errors import PolicyError
-from repro.engine.decision_checks import DecisionChecks, with_gpu_type
+from repro.engine.decision_checks import DecisionChecks, checked_wake, with_gpu_type
 from repro.engine.draining import GPU_ROUNDING
 from repro.engine.holdings import Holdings
 from repro.engine.type_choice import TypeChoice
@@ -147,7 +147,7 @@ class DecisionDriver:
             return NO_CHANGE
         decision = self._ask_policy()
         if isinstance(decision, RunSet):
-            self._wake = decision.wake
+            self._wake = checked_wake(self.policy.name, decision.wake)
             return decision
         if not isinstance(decision, Shares):
             raise PolicyError(

@@ -57,7 +57,10 @@ def check_policy(
     cluster: Cluster | str = "2x4",
     **options: Any,
 ) -> None:
-    """Check the rules that every policy keeps; raise on the first that it breaks.
+    """Check the rules that every policy keeps; raise on the first that it breaks, else return None.
+
+    Parameters have their values in ``policy``. The default traces are short: check a policy with a
+    threshold in seconds also with a small threshold.
 
     - capacity: jobs hold at most the GPUs of the cluster and of each node
     - gang: a job holds all the GPUs of its demand or none, and never runs twice at once
@@ -92,10 +95,9 @@ def check_policy(
 
     Raises
     ------
-    AssertionError
-        If the policy breaks a rule; the message names the rule, the trace and the job.
     PolicyError
-        If the policy is unknown, or its code fails.
+        If the policy breaks a rule, is unknown, or its code fails. The message names the rule, the
+        trace and the job.
     TraceError
         If a trace breaks its schema.
     ParamError
@@ -304,7 +306,11 @@ class _Battery:
             options["rounds"] = {**(options.get("rounds") or {}), **longer}
         times = {column: trace[column] * factor for column in ("submit_time", "duration")}
         result = self.run(trace.assign(**times), policy, **options)
-        self._same("scaling", name, ends * factor, result, "with all times doubled it ends at")
+        parameters = {field.name for field in dataclasses.fields(self.policy)}
+        others = sorted(parameters - set(self.policy.time_fields))
+        hint = f"parameters in seconds belong in `time_fields` (not there: {', '.join(others)}); "
+        fault = "with all times doubled it ends at"
+        self._same("scaling", name, ends * factor, result, (hint if others else "") + fault)
 
     def _baseline(self, name: str, trace: pd.DataFrame, ends: pd.Series[float]) -> None:
         """Check the ends against the baseline policy where the policy declares equality."""

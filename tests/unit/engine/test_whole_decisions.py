@@ -126,3 +126,20 @@ def test_a_job_that_is_stopped_may_be_named_anew():
     assert result.jobs["end_time"].tolist() == [20, 20]
     assert result.jobs["preemptions"].sum() == 0
     assert policy.seen[:3] == [[-1, -1], [1, 1], [1, 0]]
+
+
+@dataclass(frozen=True)
+class WakesAt(Policy):
+    """Wakes at ``wake``."""
+
+    wake: object = None
+
+    def decide(self, view):
+        return RunSet(view.jobs[:1], wake=self.wake)
+
+
+@pytest.mark.parametrize("wake", [None, "60", float("nan")])
+@pytest.mark.parametrize("cluster", ["1x4", "1x4:v100,1x4:k80"])
+def test_an_instant_of_waking_that_is_no_number_is_refused(wake, cluster):
+    with pytest.raises(PolicyError, match="leave wake out to decide at events only"):
+        simulate(trace((0, 10, 1)), cluster, WakesAt(wake))
