@@ -49,8 +49,8 @@ PAPERS = {
     ),
     "muri": Paper(
         "Muri, SIGCOMM 2022",
-        "Muri-L with one job type (Fig 13: text and public code differ), Themis on one trace (Fig 10: "
-        "another solver), queues of the testbed (Fig 8).",
+        "Muri-L with one job type (Fig 13: text and public code differ), Themis on one trace "
+        "(Fig 10: another solver), queues of the testbed (Fig 8).",
         (
             "muri/fig13_job_types",
             "muri/fig10_unknown_durations",
@@ -59,8 +59,8 @@ PAPERS = {
     ),
     "gavel": Paper(
         "Gavel, OSDI 2020",
-        "Finish-time fairness past saturation (Figs 10, A3: another solver), estimated speeds (Fig 14: "
-        "which pairs were measured is not public).",
+        "Finish-time fairness past saturation (Figs 10, A3: another solver), estimated speeds "
+        "(Fig 14: which pairs were measured is not public).",
         ("gavel/fig10_ftf_multiple", "gavel/figa3_ftf_single", "gavel/fig14_estimator"),
     ),
     "liquid": Paper(
