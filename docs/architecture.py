@@ -1,4 +1,4 @@
-"""Draw the rooms of the package and count their lines: `make architecture`."""
+"""Draw the subpackages layer by layer and count their lines: `make architecture`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "repro"
 PAGE = ROOT / "docs" / "architecture.md"
 PICTURE = ROOT / "docs" / "architecture.svg"
-#: Width of the picture and height of a floor (inch), and characters of 9 points per inch.
+#: Width of the picture and height of a layer (inch), and characters of 9 points per inch.
 WIDTH = 11.0
 FLOOR = 1.05
 CHARACTERS = 12.0
@@ -35,8 +35,8 @@ class Count(NamedTuple):
         return Count(*(number + added for number, added in zip(self, other, strict=True)))
 
 
-def floors() -> list[list[str]]:
-    """Rooms of each floor, top floor first, by the import contract in pyproject.toml."""
+def package_layers() -> list[list[str]]:
+    """Subpackages of each layer, top layer first, by the import contract in pyproject.toml."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     layers = next(
         contract["layers"] for contract in settings["contracts"] if contract["type"] == "layers"
@@ -58,7 +58,7 @@ def count_file(path: Path) -> Count:
 
 
 def counts() -> dict[str, Count]:
-    """Count the files and lines of every room and of single files at the top, by name."""
+    """Count the files and lines of every subpackage and of single files at the top, by name."""
     sums: dict[str, Count] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
@@ -67,7 +67,7 @@ def counts() -> dict[str, Count]:
 
 
 def purpose(name: str) -> str:
-    """First line of the docstring of a room."""
+    """First line of the docstring of a subpackage."""
     path = PACKAGE / name / "__init__.py"
     line = (ast.get_docstring(ast.parse(path.read_text())) or "").splitlines()[0]
     return line.rstrip(".").replace("`", "")
@@ -75,8 +75,8 @@ def purpose(name: str) -> str:
 
 def table(sums: dict[str, Count]) -> str:
     """Write the counts as a Markdown table."""
-    rows = ["| room | files | lines | docstrings |", "| --- | ---: | ---: | ---: |"]
-    ordered = [name for floor in floors() for name in floor if name in sums]
+    rows = ["| subpackage | files | lines | docstrings |", "| --- | ---: | ---: | ---: |"]
+    ordered = [name for floor in package_layers() for name in floor if name in sums]
     total = Count()
     for name in [*ordered, *sorted(set(sums) - set(ordered))]:
         count = sums[name]
@@ -89,21 +89,21 @@ def table(sums: dict[str, Count]) -> str:
 
 
 def draw(sums: dict[str, Count], picture: Path = PICTURE) -> None:
-    """Draw the rooms floor by floor: name, purpose, lines."""
+    """Draw the subpackages layer by layer: name, purpose, lines."""
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "repro"
     matplotlib.rcParams["svg.fonttype"] = "none"
     import matplotlib.pyplot as plt
     from matplotlib.patches import Rectangle
 
-    layers = floors()
+    layers = package_layers()
     plot, axes = plt.subplots(figsize=(WIDTH, FLOOR * len(layers) + 0.4))
     axes.set(xlim=(0, WIDTH), ylim=(-0.4, FLOOR * len(layers)))
     axes.set_axis_off()
-    for number, rooms in enumerate(layers):
+    for number, names in enumerate(layers):
         bottom = FLOOR * (len(layers) - 1 - number)
-        width = WIDTH / len(rooms)
-        for column, name in enumerate(rooms):
+        width = WIDTH / len(names)
+        for column, name in enumerate(names):
             left = column * width + 0.05
             axes.add_patch(
                 Rectangle(
@@ -126,8 +126,8 @@ def draw(sums: dict[str, Count], picture: Path = PICTURE) -> None:
     axes.text(
         0.05,
         -0.05,
-        "A file imports from its own room and from the floors below. "
-        "Rooms of one floor do not import each other.",
+        "A file imports from its own subpackage and from the layers below. "
+        "Subpackages of one layer do not import each other.",
         va="top",
         fontsize=9,
     )

@@ -22,7 +22,7 @@ def architecture():
 
 
 def test_every_package_has_a_floor(architecture):
-    named = {name for floor in architecture.floors() for name in floor}
+    named = {name for layer in architecture.package_layers() for name in layer}
     packages = {path.name.removesuffix(".py") for path in PACKAGE.iterdir()}
     assert packages - named <= {"__init__", "__init__.pyi", "__pycache__", "py.typed"}
 
