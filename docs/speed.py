@@ -80,7 +80,9 @@ def growth(sizes: pd.DataFrame, exponent: float) -> str:
     costs = [f"{_rounded(cost)} U" for cost in sizes["cost_U"]]
     rows = [heads, ["---"] * len(heads), costs]
     lines = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join(lines) + f"\n\nwhich is the number of jobs to the power {exponent:.2f}."
+    return (
+        "\n".join(lines) + f"\n\nThe cost grows as the number of jobs to the power {exponent:.2f}."
+    )
 
 
 def peers(measured: pd.DataFrame, before: str) -> str:

@@ -43,7 +43,7 @@ def test_growth_names_every_size_and_the_exponent(speed):
         "| --- | --- |",
         "| 0.33 U | 3.28 U |",
         "",
-        "which is the number of jobs to the power 1.02.",
+        "The cost grows as the number of jobs to the power 1.02.",
     ]
 
 
