@@ -72,8 +72,8 @@ def test_an_unknown_model_is_told_what_to_do(simulate):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("max_group=5", "policy 'muri-s': max_group is 5; give a whole number from 2 to 4"),
-        ("max_group=1", "policy 'muri-s': max_group is 1; give a whole number from 2 to 4"),
+        ("max_group=5", "policy 'muri-s': max_group is 5; give a whole number of jobs from 2 to 4"),
+        ("max_group=1", "policy 'muri-s': max_group is 1; give a whole number of jobs from 2 to 4"),
         ("max_group=x", "policy 'muri-s': max_group is 'x'; give a whole number"),
         ("noise=2", "policy 'muri-s': noise is 2; give a number from 0 to 1"),
         ("ordering=x", "policy 'muri-s': ordering is 'x'; give best or worst"),

@@ -45,8 +45,8 @@ def pair(**columns):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"max_group": 1}, "max_group is 1; give a whole number from 2 to 4"),
-        ({"max_group": 5}, "max_group is 5; give a whole number from 2 to 4"),
+        ({"max_group": 1}, "max_group is 1; give a whole number of jobs from 2 to 4"),
+        ({"max_group": 5}, "max_group is 5; give a whole number of jobs from 2 to 4"),
         ({"max_group": 2.5}, "max_group is 2.5; give a whole number"),
         ({"ordering": "x"}, "ordering is 'x'; give best or worst"),
         ({"noise": 2}, "noise is 2; give a number from 0 to 1"),
