@@ -4,6 +4,7 @@ The samples s_1 <= ... <= s_n are total services of past jobs (GPU-seconds), wit
 s_1 + ... + s_k. For an attained service a let i = #{s <= a}, so that n - i samples are longer.
 """
 
+import math
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from decimal import ROUND_HALF_UP, Decimal
@@ -161,7 +162,11 @@ def _supremum(hull: _Hull, attained: float, i: int) -> float:
     vertex = _count_up_to(hull.unique, attained)
     supremum = 0.0
     while vertex < len(hull.x):
-        slope = (hull.y[vertex] - i) / (hull.x[vertex] - x)
+        service = hull.x[vertex] - x
+        # the attained service is within a rounding error of the next sample
+        if service <= 0.0:
+            return math.inf
+        slope = (hull.y[vertex] - i) / service
         if slope < supremum:
             break
         supremum = slope
@@ -177,6 +182,9 @@ def _ratio(hull: _Hull, attained: float, i: int, delta: float) -> float:
     # without longer samples the product would be nan for an infinite delta
     beyond = delta * (n - k) if k < n else 0.0
     service = hull.sums[k] - hull.sums[i] - attained * (k - i) + beyond
+    # the attained service is within a rounding error of the next sample
+    if service <= 0.0:
+        return math.inf
     return float((k - i) / service)
 
 

@@ -12,6 +12,7 @@ from repro.policies.tiresias._gittins import (
     MeanServiceIndex,
     TotalServiceIndex,
     TotalServiceTable,
+    _gittins,
 )
 
 SAMPLES = st.lists(st.integers(1, 60), min_size=1, max_size=25)
@@ -107,3 +108,14 @@ def test_the_table_of_one_sample():
 def test_indices_at_several_services_are_those_at_each(make_index, samples, attained):
     index = make_index(np.array(samples, float))
     assert index.of(np.array(attained, float)).tolist() == [index(service) for service in attained]
+
+
+@pytest.mark.parametrize("sample", [0.45, 3.2])
+def test_a_service_one_rounding_error_below_a_sample_has_an_infinite_index(sample):
+    """X of the sample and of the attained service are then the same number."""
+    hull = GittinsIndex(np.array([0.45, 0.45, 0.45, 0.45, 3.2]))._hull
+    attained = np.array([np.nextafter(sample, 0.0)])
+    indices = np.zeros(1)
+    # interpreted, a division by zero would be infinite, too
+    getattr(_gittins, "kernel", _gittins)(hull, 0.0, attained, indices)
+    assert indices[0] == np.inf
