@@ -409,8 +409,11 @@ def simulated(case: Case, load: float, size: Size, first_seed: int) -> dict[str,
         values = []
         for trace, jct in zip(traces, jcts, strict=True):
             phases = trace["phase"].to_numpy()[kept]
-            counts = np.ones(len(phases), bool) if number is None else phases == number
-            values.append(jct[kept][counts].mean())
+            of_class = np.ones(len(phases), bool) if number is None else phases == number
+            # divided by the number of jobs found, the mean of a class would be biased: a
+            # replication with more long jobs has a longer queue, too
+            share = 1.0 if number is None else case.law.p[number]
+            values.append(jct[kept][of_class].sum() / (share * len(phases)))
         # a control that is the result itself would leave nothing to estimate
         is_single = np.allclose(values, single)
         known = q.fifo(case.law, load) / case.servers

@@ -70,9 +70,13 @@ def test_fifo_equals_the_recursion_in_every_job(validity, stored):
     assert gaps.max() < 1e-9
 
 
-def test_intervals_are_narrow_enough_to_say_something(stored):
+def test_intervals_are_narrow_enough_to_say_something(validity, stored):
+    """FIFO on one server has no control that narrows its interval; its jobs are compared."""
     width = stored["half_width"] / stored["low"]
-    assert width.max() < 0.35
+    is_deterministic = stored["durations"] == "deterministic"
+    is_order = stored["queue"].isin(["M/G/1 SRPT", "M/G/1 SJF"])
+    is_single_fifo = (stored["queue"] == "M/G/1 FIFO") | (is_deterministic & is_order)
+    assert width[~is_single_fifo].max() < 0.2
     assert width.median() < 0.03
 
 
