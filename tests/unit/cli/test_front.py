@@ -61,12 +61,13 @@ def test_a_file_registers_the_policy_whose_parameters_are_searched(capsys, tmp_p
     path.write_text("job_id,submit_time,duration,num_gpus\n0,0,100,4\n1,10,100,3\n")
     words = ["--trace", path, "--cluster", "1x4", "--prefer", "jct=avg", "--policy", "by-width"]
     words += ["--search", "weight=-1:1", "--method", "random", *SMALL, "--extra", mine]
+    assert main(["front", *map(str, words[:-2])]) == 2
+    assert "unknown policy 'by-width'" in capsys.readouterr().err
     try:
         assert main(["front", *map(str, words), "--json"]) == 0
         (best, *_) = json.loads(capsys.readouterr().out)["front"]
         # with a weight above 0 the narrow job preempts the wide one at 10 s
         assert best["avg_jct_s"] == (150 if best["weight"] > 0 else 145)
-        assert main(["front", *map(str, words[:-2])]) == 2
     finally:
         policies._items.pop("by-width", None)
 

@@ -94,6 +94,14 @@ def test_an_unknown_extra_policy_stops_the_run_before_its_notebook(project, extr
     assert not list(project.root.rglob("started"))
 
 
+def test_a_figure_without_a_list_of_policies_refuses_extra_before_its_notebook(project):
+    parameters = 'profile = "quick"\nseed = 0\nout = "build"\nseeds = None\nextra = None'
+    project.add(FIGURE, parameters=parameters, before="open('started', 'w').close()")
+    ended = project.cli("run", FIGURE, "-p", "extra", "srtf", code=2)
+    assert ended.stdout == "" and "extra: this figure has no list of policies" in ended.stderr
+    assert not list(project.root.rglob("started"))
+
+
 def lose_public_data(project, name="philly"):
     """Let the result say that a public file was replaced."""
     path = project.folder(FIGURE) / "result.json"
