@@ -12,9 +12,10 @@ from repro.base import paths
 from repro.base.errors import ParamError, ReproError, refuse_unknown
 from repro.batch.task import FAILED, SKIPPED, Outcome, Task
 from repro.figures import variation
+from repro.figures.extra import read_extra, with_extra
 from repro.figures.fingerprint import fingerprint, is_current
 from repro.figures.notebook import FIGURE_ID, accepted_by
-from repro.figures.params import FigureEntry
+from repro.figures.params import FigureEntry, FigureSpec
 from repro.figures.saved import ERROR, read_result, remove_unfinished, to_json, verdict_counts
 from repro.files.whole import write_whole
 
@@ -53,6 +54,7 @@ def plan(
             unreadable.append(Outcome(entry.id, FAILED, error=str(error)))
             continue
         _check_parameters(entry.id, parameters_of_notebook, user_parameters)
+        _check_extra(spec, profile, user_parameters)
         expected = fingerprint(entry, profile, user_parameters)
         changed = variation.differences(spec, profile, user_parameters)
         parameters = {**user_parameters, "profile": profile, "out": str(out)}
@@ -92,6 +94,14 @@ def _check_parameters(
             raise ParamError(f"-p {name}: use {_OWN_OPTION[name]} instead")
     settable = [name for name in accepted if name not in _OWN_OPTION]
     refuse_unknown(f"{figure_id} has no parameter", parameters, settable)
+
+
+def _check_extra(spec: FigureSpec, profile: str, parameters: Mapping[str, Any]) -> None:
+    """Refuse policies of the parameter ``extra`` that the figure cannot show."""
+    # raises for names that are no policy
+    extra = read_extra(parameters.get("extra"))
+    inputs = spec.merged(profile, {})
+    with_extra(inputs | {name: parameters[name] for name in parameters if name in inputs}, extra)
 
 
 @contextlib.contextmanager

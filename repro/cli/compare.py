@@ -13,6 +13,7 @@ import typer
 from repro.base.errors import ParamError
 from repro.base.extras import require
 from repro.cli import complete
+from repro.cli.extra_files import ENDING, register_files
 from repro.cli.lines import complain
 from repro.cli.run_options import (
     ClusterOption,
@@ -44,14 +45,13 @@ from repro.figures.extra import read_extra
 from repro.figures.saved import to_json
 from repro.files.checks import shown
 from repro.files.strict_yaml import parse_value
-from repro.files.whole import read_small
 from repro.model.cluster.spec import Cluster
-from repro.model.policy import Policy, make, policies
+from repro.model.policy import Policy, make
 from repro.perf.throughput_files import load_throughputs
 from repro.trace import synth
 
-#: Largest file of ``--extra`` (bytes).
-_LARGEST_FILE = 1_000_000
+#: Remedy for an unknown policy of ``--extra``.
+_REGISTER = "--extra FILE.py registers the policies of a file"
 
 
 def compare_policies(
@@ -218,14 +218,15 @@ def _policies(names: str, extra: list[str]) -> dict[str, Policy]:
     listed = [name.strip() for name in names.split(",") if name.strip()]
     if not listed and not extra:
         raise ParamError(f"--policies {shown(repr(names))}: names none; see `repro policies`")
+    # --policies and the other entries may name the policies of a file
+    of_files = register_files(text for text in extra if text.endswith(ENDING))
     chosen = [(name, make(name, RULES)) for name in listed]
+    chosen += [(name, make(name, RULES)) for name in of_files if name not in listed]
     for text in extra:
-        if text.endswith(".py"):
-            chosen += [(name, make(name, RULES)) for name in _registered_by(Path(text))]
-        else:
+        if not text.endswith(ENDING):
             chosen += [
                 (entry.label, make(entry.name, RULES, **entry.settings))
-                for entry in read_extra(parse_value(text))
+                for entry in read_extra(parse_value(text), _REGISTER)
             ]
     by_label: dict[str, Policy] = {}
     for label, policy in chosen:
@@ -233,21 +234,6 @@ def _policies(names: str, extra: list[str]) -> dict[str, Policy]:
             raise ParamError(f"two policies are named {shown(repr(label))}; give one a label")
         by_label[label] = policy
     return by_label
-
-
-def _registered_by(path: Path) -> list[str]:
-    """Names of the policies that a Python file registers."""
-    before = set(policies)
-    source = read_small(path, _LARGEST_FILE, ParamError)
-    try:
-        # Worker processes get what belongs to `__main__` by value, so they need no such module.
-        exec(compile(source, str(path), "exec"), {"__name__": "__main__", "__file__": str(path)})
-    except Exception as error:
-        raise ParamError(f"--extra {path}: {type(error).__name__}: {error}") from error
-    names = [name for name in policies if name not in before]
-    if not names:
-        raise ParamError(f"--extra {path}: registers no policy; see @repro.register")
-    return names
 
 
 def _dress(models: str | None) -> bool | str | None:

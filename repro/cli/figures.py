@@ -21,6 +21,7 @@ from repro.cli.lines import complain, say
 from repro.cli.missing_data import EXIT_MISSING_DATA, RequireData, say_missing
 from repro.figures import params, variation
 from repro.figures.saved import read_result
+from repro.model.cluster.outline import counted
 
 Ids = Annotated[
     list[str] | None,
@@ -161,10 +162,11 @@ def check_figures(
             typer.echo(line)
         if line := check.not_comparable_line(results):
             typer.echo(line)
-        typer.echo(f"{len(results)} figures in {folder}: {check.tally_line(results)}")
+        typer.echo(f"{counted(len(results), 'figure')} in {folder}: {check.tally_line(results)}")
         say_missing(results)
         if without_result:
-            typer.echo(f"{len(without_result)} figures have no result yet")
+            verb = "has" if len(without_result) == 1 else "have"
+            typer.echo(f"{counted(len(without_result), 'figure')} {verb} no result yet")
         if out is None and (note := check.line_on_other_folder(entries, folder)):
             typer.echo(note)
         for change in changes:

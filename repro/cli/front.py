@@ -14,6 +14,7 @@ import typer
 
 from repro.base.errors import ParamError
 from repro.cli import complete
+from repro.cli.extra_files import ExtraFileOption, register_files
 from repro.cli.settings import DropOption, MapOption, UnitOption, column_options, parse_settings
 from repro.figures.data import open_trace
 from repro.figures.saved import to_json
@@ -62,6 +63,7 @@ def search_front(
             autocompletion=complete.policies,
         ),
     ] = "pcs",
+    extra: ExtraFileOption = None,
     ranges: Annotated[
         list[str] | None,
         typer.Option(
@@ -148,6 +150,8 @@ def search_front(
     if out is not None and not out.parent.is_dir():
         # the search takes long, so this is checked before it
         raise ParamError(f"--out {out}: no folder {out.parent}; make it first")
+    # --policy may name a policy of a file
+    register_files(extra or [])
     if speedups is not None and not policies[policy].elastic:
         raise ParamError(
             f"--speedups {speedups}: policy {policy!r} gives a job the GPUs it asks for or none; "

@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,9 +23,8 @@ from repro.batch.task import FAILED, Outcome, StartTimes, Task, Watch
 from repro.cli import complete
 from repro.cli.lines import say, visible
 from repro.cli.missing_data import EXIT_MISSING_DATA, RequireData, say_missing
-from repro.figures import params
+from repro.figures import params, variation
 from repro.figures.saved import ERROR, read_error
-from repro.figures.variation import variations_folder
 from repro.files.strict_yaml import parse_value
 
 
@@ -140,9 +139,10 @@ def run_figures(
                 outcomes.append(outcome)
         except KeyboardInterrupt:
             _exit_at_once(len(outcomes), len(entries), scratch)
-    varied = {outcome.id for outcome in outcomes if outcome.variation}
-    if varied:
-        typer.echo(f"variations, not judged: {variations_folder(folder)}")
+    for line in _variation_lines(entries, outcomes, profile, folder, parameters):
+        say(line)
+    varied = {task.id for task in tasks if task.changed}
+    varied |= {outcome.id for outcome in outcomes if outcome.variation}
     judged = [entry for entry in entries if entry.id not in varied]
     if judged:
         page = write_report(folder, check.stored(all_entries, folder))
@@ -153,6 +153,25 @@ def run_figures(
         raise typer.Exit(1)
     if require_data and lacks_data:
         raise typer.Exit(EXIT_MISSING_DATA)
+
+
+def _variation_lines(
+    entries: Sequence[params.FigureEntry],
+    outcomes: Sequence[Outcome],
+    profile: str,
+    out: Path,
+    parameters: Mapping[str, Any],
+) -> list[str]:
+    """Folder of each variation that has a result, a line each."""
+    with_result = {outcome.id for outcome in outcomes if outcome.variation}
+    lines = []
+    for entry in entries:
+        if entry.id in with_result:
+            changed = variation.differences(entry.load(), profile, parameters)
+            seed = parameters.get("seed", 0)
+            folder = variation.folder(out, entry.id, changed, profile, seed)
+            lines.append(f"variation, not judged: {folder}")
+    return lines
 
 
 def _run_tasks(tasks: Sequence[Task], messages: RunMessages, **options: Any) -> Iterator[Outcome]:

@@ -13,6 +13,7 @@ import repro
 from repro.base.compiled import compile_watch
 from repro.base.errors import InputWarning, ParamError
 from repro.cli import complete
+from repro.cli.extra_files import ExtraFileOption, register_files
 from repro.cli.lines import compiling_line, complain, ignored_lines
 from repro.cli.run_options import (
     ClusterOption,
@@ -80,6 +81,7 @@ def simulate_trace(
             autocompletion=complete.policies,
         ),
     ],
+    extra: ExtraFileOption = None,
     format: FormatOption = None,
     throughputs: ThroughputsOption = None,
     reference_gpu: ReferenceOption = None,
@@ -173,6 +175,8 @@ def simulate_trace(
             "speedups": speedups,
         }
     )
+    # --policy may name a policy of a file
+    register_files(extra or [])
     machines = Cluster.parse(cluster)
     read_settings = parse_settings(settings or [])
     # only settings may be options of the format, for which the file is read

@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from repro.base.errors import ParamError, refuse_unknown
+from repro.base.errors import ParamError, PolicyError, near, refuse_unknown
+from repro.model.families import ALIASES
 from repro.model.policy import policies
 
 #: Inputs that list the policies of a figure.
 _LISTS = ("policies", "series")
 _FORM = "give the name of a policy, {policy: NAME, settings: {…}, label: TEXT}, or a list of these"
+#: Remedy for an unknown policy in a figure, whose notebook runs in a process of its own.
+_NEW_POLICY = "`repro new-policy NAME` writes a file of your own in repro/policies/own"
 
 
 @dataclass(frozen=True)
@@ -23,8 +26,10 @@ class ExtraPolicy:
     settings: Mapping[str, Any]
 
 
-def read_extra(extra: Any) -> list[ExtraPolicy]:
+def read_extra(extra: Any, remedy: str = _NEW_POLICY) -> list[ExtraPolicy]:
     """Policies of the parameter ``extra``.
+
+    ``remedy`` ends the message about an unknown policy.
 
     >>> [entry.label for entry in read_extra(["srtf", {"policy": "las-2d", "label": "LAS"}])]
     ['srtf', 'LAS']
@@ -32,23 +37,31 @@ def read_extra(extra: Any) -> list[ExtraPolicy]:
     if extra is None:
         return []
     items = extra if isinstance(extra, list | tuple) else [extra]
-    return [_read(item) for item in items]
+    return [_read(item, remedy) for item in items]
 
 
-def _read(item: Any) -> ExtraPolicy:
+def _read(item: Any, remedy: str) -> ExtraPolicy:
     """Policy of an item of ``extra``."""
     entry = {"policy": item} if isinstance(item, str) else item
     if not isinstance(entry, Mapping) or not isinstance(entry.get("policy"), str):
         raise ParamError(f"extra: {item!r:.60} is no policy; {_FORM}")
     refuse_unknown("extra: unknown key", entry, ("policy", "settings", "label"))
     name = entry["policy"]
-    if name not in policies:
-        # raises the registry's own message, with the nearest names
-        policies[name]
+    if name not in policies and name not in ALIASES:
+        raise _unknown(name, remedy)
     settings = entry.get("settings") or {}
     if not isinstance(settings, Mapping):
         raise ParamError(f"extra: settings of {name} are {settings!r:.60}; give {{name: value}}")
     return ExtraPolicy(str(entry.get("label", name)), name, dict(settings))
+
+
+def _unknown(name: str, remedy: str) -> PolicyError:
+    """Error for a name that is no policy, with the nearest names in one line."""
+    if fault := policies.fault(name):
+        return PolicyError(f"extra: policy {name!r:.60} cannot be read: {fault}")
+    # a file is often named like its policy
+    similar = near(name.removesuffix(".py"), policies) or "; `repro policies` lists all"
+    return PolicyError(f"extra: unknown policy {name!r:.60}{similar}; {remedy}")
 
 
 def policy_entries(policies: Mapping[str, Any] | Sequence[str]) -> dict[str, tuple[str, Any]]:

@@ -28,6 +28,10 @@ _NUMBER = re.compile(
 )
 
 
+class MissingColumns(TraceError):
+    """Error for columns that a table lacks."""
+
+
 class BadRows(TraceError):
     """Error for invalid rows of the file ``source``; ``reasons``: row number -> reason."""
 
@@ -93,14 +97,14 @@ class Origin:
         advice: str = ADD_COLUMNS,
         units: Mapping[str, str] = NO_UNITS,
         line: int = 1,
-    ) -> TraceError:
+    ) -> MissingColumns:
         """Error for missing columns.
 
         ``advice`` is about missing columns that no present column resembles.
         """
         where = f"{line}:" if self.line else ""
         hint = _printable(rename_hint(columns, present, advice, units))
-        return TraceError(
+        return MissingColumns(
             f"{self.name}:{where}{','.join(columns)}: missing column "
             f"(found {shown(', '.join(present), 200)}); {hint}"
         )

@@ -72,6 +72,7 @@ _TECHNICAL = (
     "rate"
 )
 _TECHNICAL_WORDS = frozenset(_TECHNICAL.split())
+_STATISTICS = frozenset({"max", "mean", "avg", "median"})
 _SWF_FIELDS = 18
 _GAVEL_FIELDS = (7, 10, 12)
 _SLURM_IDS = ("JobID", "JobIDRaw")
@@ -286,10 +287,54 @@ def rename_hint(
             hints.append(f"{name} looks like {wanted} in {unit_name}: {change} and rename it")
     lacking = [name for name in absent if name not in renamed]
     if "a run time" in {MEANINGS.get(_letters(name)) for name in lacking}:
-        hints.append("no column has a run time")
+        hints.append("no column name looks like a run time")
     if lacking:
         hints.append(advice)
     return "; ".join(hints)
+
+
+def renames_with_units(
+    absent: Sequence[str], present: Collection[str]
+) -> dict[str, tuple[str, str | None]]:
+    """Missing column -> present column of the same meaning, and its unit if the name has one.
+
+    >>> renames_with_units(["submit_time", "duration"], ["arrival", "run_time_h"])
+    {'submit_time': ('arrival', None), 'duration': ('run_time_h', 'h')}
+    """
+    renamed: dict[str, tuple[str, str | None]] = {
+        wanted: (name, None) for wanted, name in renames(absent, present).items()
+    }
+    for wanted in absent:
+        used = {name for name, _ in renamed.values()}
+        unmatched = [name for name in present if name not in used]
+        if wanted not in renamed and (match := _in_unit(wanted, unmatched)):
+            renamed[wanted] = match
+    return renamed
+
+
+def unit_words(names: Collection[str]) -> set[str]:
+    """Units minute and hour that names of columns end with.
+
+    A name with a word such as gpu is no time. Next to a maximum, ``min`` is a minimum.
+
+    >>> sorted(unit_words(["hours", "wait_min", "gpu_hours"]))
+    ['h', 'min']
+    """
+    units = set()
+    for name in names:
+        *before, last = _name_words(name) or [""]
+        unit = next((unit for unit in ("h", "min") if last in UNITS[unit][1]), None)
+        if unit is None or any(map(_PROCESSORS.fullmatch, before)) or len(last) == 1:
+            continue
+        if unit == "min" and _has_statistics(names):
+            continue
+        units.add(unit)
+    return units
+
+
+def _has_statistics(names: Collection[str]) -> bool:
+    """Whether a name ends with a word such as max."""
+    return bool(_STATISTICS & {words[-1] for name in names if (words := _name_words(name))})
 
 
 def epoch_unit(value: object) -> str | None:
@@ -315,13 +360,11 @@ def _in_unit(wanted: str, present: Sequence[str]) -> tuple[str, str] | None:
     if not _is_time(wanted):
         return None
     stems = {name: _stem(name) for name in present}
-    statistics = {"max", "mean", "avg", "median"}
     for name, (stem, unit) in stems.items():
         if unit is None or not renames([wanted], [stem]):
             continue
         # next to a maximum, min is a minimum and not minutes
-        endings = {words[-1] for other in present if (words := _name_words(other))}
-        if unit == "min" and endings & statistics:
+        if unit == "min" and _has_statistics(present):
             continue
         return name, unit
     return None

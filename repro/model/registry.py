@@ -148,6 +148,11 @@ class Registry(Generic[T]):
         hint = f"{near(name, self._items)} (known: {', '.join(sorted(self))})"
         raise self.error(f"unknown {self.kind} {name!r}{hint}")
 
+    def fault(self, name: str) -> str:
+        """Text of the error for which the item of ``name`` is left out; empty without an error."""
+        self._fill()
+        return self._broken.get(name, "")
+
     def __iter__(self) -> Iterator[str]:
         """Iterate over the registered names, sorted."""
         self._fill()

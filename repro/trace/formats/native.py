@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from repro.base.errors import ParamError, TraceError, refuse_unknown
 from repro.base.typing import Floats
-from repro.files.checks import shown
-from repro.files.guess import UNITS, foreign_format, renames
+from repro.files.checks import MissingColumns, shown
+from repro.files.guess import UNITS, foreign_format, renames_with_units, unit_words
 from repro.files.spreadsheet import plain_cells
 from repro.files.table import Document, Parsed, Table, header_of
 from repro.trace.formats import FORMATS
@@ -24,6 +25,8 @@ _TIMES = (
     "time_limit",
     *STAGES,
 )
+#: Times that every trace has.
+_REQUIRED_TIMES = ("submit_time", "duration")
 _EXAMPLE = "submit_time=arrival,duration=runtime"
 
 
@@ -61,8 +64,8 @@ def read(
     required = [sources.get(name, name) for name in REQUIRED]
     try:
         table = Table(document, required, text=text, ids=sources.get("job_id", "job_id"))
-    except TraceError as error:
-        hint = _map_hint(document, required)
+    except MissingColumns as error:
+        hint = _map_hint(document, pairs, unit)
         raise TraceError(f"{error}{hint}") if hint else error from None
     if b"'" in document.raw:
         table.frame = plain_cells(table.frame)
@@ -114,15 +117,49 @@ def _check_header(document: Document, pairs: Mapping[str, str]) -> None:
             )
 
 
-def _map_hint(document: Document, required: Sequence[str]) -> str:
-    """Map of all missing columns to columns of the file; empty if one has no counterpart."""
+def _map_hint(document: Document, pairs: Mapping[str, str], unit: str) -> str:
+    """Map of the missing columns to columns of the file, with dots for columns not recognised.
+
+    It keeps the entries of ``pairs``. A time with a unit in its name has an entry if all times of
+    the file may have this unit. The hint is empty if no column is to be mapped.
+    """
     header = header_of(document)[1]
-    absent = [name for name in REQUIRED if name not in header and name in required]
-    renamed = renames(absent, header)
-    if not absent or len(renamed) < len(absent) or any("," in name for name in renamed.values()):
+    if any(name.startswith("#") for name in header):
         return ""
-    pairs = ",".join(f"{name}={source}" for name, source in renamed.items())
-    return f", or add --map {pairs}"
+    absent = [name for name in REQUIRED if name not in pairs and name not in header]
+    # a map cannot have other names
+    unmapped = [
+        name
+        for name in header
+        if name not in pairs.values() and "," not in name and shown(name, len(name)) == name
+    ]
+    recognised = renames_with_units(absent, unmapped)
+    units = {unit for _, unit in recognised.values() if unit is not None}
+    times = [name for name in _REQUIRED_TIMES if name in absent]
+    in_seconds = len(times) < len(_REQUIRED_TIMES) or any(
+        recognised.get(name) and recognised[name][1] is None for name in times
+    )
+    if len(units) > 1 or (units and in_seconds):
+        # the advice in front is to convert and rename these columns
+        absent = [name for name in absent if name not in recognised or recognised[name][1] is None]
+        units = set()
+    elif not units and any(name not in recognised for name in times):
+        sources = [source for source, _ in recognised.values()]
+        units = unit_words([name for name in unmapped if name not in sources])
+    entries = dict.fromkeys(absent, "…") | {
+        name: source for name, (source, _) in recognised.items() if name in absent
+    }
+    if not entries:
+        return ""
+    entries |= pairs
+    in_order = [name for name in COLUMNS if name in entries]
+    mapped = ",".join(f"{name}={entries[name]}" for name in in_order)
+    filled_in = mapped.replace("…", "")
+    if shlex.quote(filled_in) != filled_in:
+        mapped = shlex.quote(mapped)
+    if unit == "s" and len(units) == 1:
+        (unit,) = units
+    return f", or add --map {mapped}" + (f" --unit {unit}" if unit != "s" else "")
 
 
 def _seconds(table: Table, column: str, unit: str) -> Floats:

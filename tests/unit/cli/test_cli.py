@@ -272,22 +272,22 @@ def test_check_fails_on_an_unexplained_miss_and_on_an_error(
     assert found["ok"] is (code == 0) and found["counts"] == {verdict: 1}
     assert found["claims"][0]["figure"] == "tiresias/fig10_testbed"
     assert found["figures"][0]["error"] == error
-    assert "1 figures have no result yet" in shown
+    assert "1 figure has no result yet" in shown
 
 
 def test_check_reads_the_committed_results_when_nothing_was_run(root, capsys):
     assert "no results in" in refused(capsys, "check")
     put(root, "tiresias/fig10_testbed", out="figures")
-    assert f"1 figures in {root / 'figures'}: 1 of 1 claims reproduced" in run(capsys, "check").out
+    assert f"1 figure in {root / 'figures'}: 1 of 1 claims reproduced" in run(capsys, "check").out
     put(root, "tiresias/fig10_testbed", "partial")
     build = root / "build/figures"
     # A figure run by hand is told of and changes nothing; a batch leaves its gallery page.
     shown = run(capsys, "check").out
-    assert f"1 figures in {root / 'figures'}: 1 of 1 claims reproduced" in shown
+    assert f"1 figure in {root / 'figures'}: 1 of 1 claims reproduced" in shown
     assert f"not judged: results of tiresias/fig10_testbed in {build}; --out {build}" in shown
     assert run(capsys, "report").err.startswith("repro: not judged: results of tiresias/fig10")
     (build / "index.html").write_text("")
-    assert f"1 figures in {build}: 0 of 1 claims reproduced, 1 partial" in run(capsys, "check").out
+    assert f"1 figure in {build}: 0 of 1 claims reproduced, 1 partial" in run(capsys, "check").out
     assert (
         f"not judged: results of tiresias/fig10_testbed in {root / 'figures'}"
         in run(capsys, "check").out

@@ -107,17 +107,39 @@ def unregistered():
     policies._items.pop("last-first", None)
 
 
-def test_a_file_of_policies_joins(compared, tmp_path, unregistered):
-    mine = tmp_path / "mine.py"
-    mine.write_text(
+@pytest.fixture
+def mine(tmp_path, unregistered):
+    """A student's file."""
+    path = tmp_path / "mine.py"
+    path.write_text(
         "import repro\n\n"
         f'@repro.register("{unregistered}")\n'
         "def last_first(view, job):\n"
         "    return -view.submit(job)\n"
     )
+    return path
+
+
+def test_a_file_of_policies_joins(compared, mine, unregistered):
     label = "{policy: tiresias-l, settings: {thresholds: [50]}, label: low limit}"
     shown = compared("--extra", mine, "--extra", label)
     assert unregistered in shown.out and "low limit" in shown.out
+
+
+def test_policies_may_name_the_policy_of_a_file_which_counts_once(compared, mine, unregistered):
+    words = ("--extra", mine, "--extra", mine, "--json")
+    content = json.loads(compared(*words, names=f"{unregistered},srtf").out)
+    labels = [row["policy"] for row in content["summary"] if row["metric"] == "avg_jct"]
+    assert labels == [unregistered, "srtf"] and content["reference"] == unregistered
+    # an entry with settings may come before the file
+    entry = f"{{policy: {unregistered}, label: again}}"
+    shown = compared("--extra", entry, "--extra", mine)
+    assert [line.split()[0] for line in shown.out.splitlines()[1:]] == [
+        "srtf",
+        "yarn-cs",
+        unregistered,
+        "again",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -145,6 +167,8 @@ def test_a_file_that_fails_is_one_line(compared, tmp_path, text, reason):
         (("--placement", ""), "--placement: is empty"),
         (("--throughputs", "gavel-throughputs"), "names no GPU types"),
         (("--extra", "srtf"), "two policies are named"),
+        (("--extra", "srtff"), "unknown policy 'srtff'; did you mean 'srtf' or 'srsf'?; --extra F"),
+        (("--extra", "nofile.py"), "nofile.py: cannot be read (it does not exist)"),
         (("--dress", "nobody"), "nobody"),
     ],
 )

@@ -7,6 +7,7 @@ import pytest
 
 from repro import load, make, simulate
 from repro.cli import main
+from repro.model.policy import policies
 from repro.trace import synth
 
 PREFER = ("--prefer", "jct=avg", "--prefer", "pred_err=99")
@@ -43,6 +44,32 @@ def test_json_is_one_object_whose_rows_give_what_they_say(capsys, jobs):
         summary = simulate(load(jobs, "repro"), "1x16", policy, rules="pcs").summary()
         assert summary["avg_jct"] == pytest.approx(row["avg_jct_s"])
         assert summary["p99_pred_err"] == pytest.approx(row["p99_pred_err_pct"])
+
+
+def test_a_file_registers_the_policy_whose_parameters_are_searched(capsys, tmp_path):
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "from dataclasses import dataclass\n\nimport repro\n\n\n"
+        '@repro.register("by-width")\n'
+        "@dataclass(frozen=True)\n"
+        "class ByWidth(repro.Order):\n"
+        "    weight: float = 1.0\n\n"
+        "    def key(self, view, job):\n"
+        "        return self.weight * view.gpus(job)\n"
+    )
+    path = tmp_path / "jobs.csv"
+    path.write_text("job_id,submit_time,duration,num_gpus\n0,0,100,4\n1,10,100,3\n")
+    words = ["--trace", path, "--cluster", "1x4", "--prefer", "jct=avg", "--policy", "by-width"]
+    words += ["--search", "weight=-1:1", "--method", "random", *SMALL, "--extra", mine]
+    assert main(["front", *map(str, words[:-2])]) == 2
+    assert "unknown policy 'by-width'" in capsys.readouterr().err
+    try:
+        assert main(["front", *map(str, words), "--json"]) == 0
+        (best, *_) = json.loads(capsys.readouterr().out)["front"]
+        # with a weight above 0 the narrow job preempts the wide one at 10 s
+        assert best["avg_jct_s"] == (150 if best["weight"] > 0 else 145)
+    finally:
+        policies._items.pop("by-width", None)
 
 
 def test_lines_are_settings_of_a_simulation_and_the_front_is_a_file(capsys, jobs, tmp_path):

@@ -10,6 +10,7 @@ import pytest
 
 from repro.cli.app import main
 from repro.files import public
+from repro.model.policy import policies
 
 HEAD = "job_id,submit_time,duration,num_gpus\n"
 
@@ -34,6 +35,52 @@ def simulated(tmp_path, run_cli):
         return run_cli("simulate", *given, *words)
 
     return run
+
+
+def test_a_file_registers_the_policy(simulated, tmp_path):
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "from dataclasses import dataclass\n\nimport repro\n\n\n"
+        '@repro.register("last-first")\n'
+        "@dataclass(frozen=True)\n"
+        "class LastFirst(repro.Order):\n"
+        "    sign: int = -1\n\n"
+        "    def key(self, view, job):\n"
+        "        return self.sign * view.submit(job)\n"
+    )
+    text = HEAD + "0,0,100,4\n1,10,100,4\n"
+    try:
+        words = ("--extra", mine, "--json")
+        # job 1 preempts job 0 at 10 s
+        assert simulated(text, *words, policy="last-first").json["avg_jct"] == 150
+        # jobs run in order of arrival
+        first = simulated(text, *words, "--set", "sign=1", policy="last-first")
+        assert first.json["avg_jct"] == 145
+        unknown = simulated(text, *words, policy="last-frist")
+        assert unknown.code == 2 and "did you mean 'last-first'" in unknown.err
+    finally:
+        policies._items.pop("last-first", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "reason"),
+    [
+        ("mine.py", None, "mine.py: cannot be read (it does not exist)"),
+        ("mine.py", "x = 1\n", "mine.py: registers no policy; see @repro.register"),
+        ("mine.py", "1 / 0\n", "mine.py: ZeroDivisionError"),
+        ("mine.py", "raise SystemExit(3)\n", "mine.py: SystemExit: 3"),
+        ("srtf", None, "--extra srtf: give a file FILE.py that registers policies"),
+    ],
+)
+def test_a_file_without_policies_is_one_line(
+    simulated, tmp_path, monkeypatch, name, source, reason
+):
+    monkeypatch.chdir(tmp_path)
+    if source is not None:
+        (tmp_path / name).write_text(source)
+    refused = simulated(HEAD + "0,0,10,1\n", "--extra", name)
+    assert refused.code == 2 and refused.out == ""
+    assert reason in refused.err and refused.err.count("\n") == 1
 
 
 def test_notes_of_the_loader_are_passed_on(simulated):

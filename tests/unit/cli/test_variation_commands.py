@@ -28,17 +28,19 @@ def test_a_run_with_other_parameters_is_a_variation(project):
     shown = project.cli("run", FIGURE, "-p", "seeds", "[0, 1]").stdout
     base = project.root / "build" / "variations"
     assert f"{FIGURE}: variation, seeds 0, 1 instead of 0 (" in shown
-    assert f"variations, not judged: {base}\n" in shown
     assert "verdicts" not in shown and "gallery" not in shown
     assert result_of(project) == before
     (path,) = base.rglob("result.json")
+    line = f"variation, not judged: {path.parent}\n"
+    assert shown.count(line) == 1
     result = json.loads(path.read_text())
     assert result["variation"] == {"seeds": [[0, 1], [0]]} and result["claims"] == []
     names = {file.name for file in path.parent.iterdir()}
     assert {"fig01_one.svg", "fig01_one.csv", "fig01_one.ipynb", "fig01_one.html"} <= names
     listed = project.cli("check", "--variations").stdout
     assert listed == f"{FIGURE}: seeds 0, 1 instead of 0 ({path.parent})\n"
-    assert "current" in project.cli("run", FIGURE, "-p", "seeds", "[0, 1]").stdout
+    again = project.cli("run", FIGURE, "-p", "seeds", "[0, 1]").stdout
+    assert "current" in again and again.count(line) == 1
     # the gallery and the verdicts are those of the figure
     assert "seeds" not in project.cli("check").stdout
 
@@ -65,9 +67,39 @@ def test_a_failed_variation_leaves_the_figure_alone(project):
     before = result_of(project)
     shown = project.cli("run", FIGURE, "-p", "seeds", "[1]", code=1).stdout
     assert "AssertionError: no other seeds" in shown
+    assert "verdicts" not in shown and "gallery" not in shown and "not judged" not in shown
     assert result_of(project) == before
     assert not (project.folder(FIGURE) / "error.json").exists()
     assert "no variations in" in project.cli("check", "--variations").stdout
+
+
+@pytest.mark.parametrize(
+    ("extra", "reason"),
+    [
+        ("aged.py", "extra: unknown policy 'aged.py'; "),
+        ("tiresias-1", "extra: unknown policy 'tiresias-1'; did you mean 'tiresias-l'"),
+        ("[srtf, las-2dd]", "extra: unknown policy 'las-2dd'; did you mean 'las-2d'"),
+        ("{policy: las}", "extra: unknown policy 'las'; did you mean 'las-2d'"),
+    ],
+)
+def test_an_unknown_extra_policy_stops_the_run_before_its_notebook(project, extra, reason):
+    parameters = 'profile = "quick"\nseed = 0\nout = "build"\nseeds = None\nextra = None'
+    project.add(FIGURE, parameters=parameters, before="open('started', 'w').close()")
+    ended = project.cli("run", FIGURE, "-p", "extra", extra, code=2)
+    assert ended.stdout == "" and ended.stderr.count("\n") == 1
+    assert reason in ended.stderr
+    assert ended.stderr.endswith(
+        "; `repro new-policy NAME` writes a file of your own in repro/policies/own\n"
+    )
+    assert not list(project.root.rglob("started"))
+
+
+def test_a_figure_without_a_list_of_policies_refuses_extra_before_its_notebook(project):
+    parameters = 'profile = "quick"\nseed = 0\nout = "build"\nseeds = None\nextra = None'
+    project.add(FIGURE, parameters=parameters, before="open('started', 'w').close()")
+    ended = project.cli("run", FIGURE, "-p", "extra", "srtf", code=2)
+    assert ended.stdout == "" and "extra: this figure has no list of policies" in ended.stderr
+    assert not list(project.root.rglob("started"))
 
 
 def lose_public_data(project, name="philly"):

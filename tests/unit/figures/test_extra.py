@@ -42,8 +42,25 @@ def test_other_entries_are_refused(extra, line):
 
 
 def test_an_unknown_policy_comes_with_the_nearest_names():
-    with pytest.raises(PolicyError, match="srtf"):
+    with pytest.raises(PolicyError) as caught:
         read_extra("srtff")
+    assert str(caught.value) == (
+        "extra: unknown policy 'srtff'; did you mean 'srtf' or 'srsf'?; `repro new-policy NAME` "
+        "writes a file of your own in repro/policies/own"
+    )
+
+
+def test_the_message_on_a_file_has_the_names_like_its_stem_or_the_command_that_lists_all():
+    with pytest.raises(PolicyError, match=r"unknown policy 'srtf.py'; did you mean 'srtf'"):
+        read_extra("srtf.py")
+    with pytest.raises(PolicyError, match=r"unknown policy 'zzzz'; `repro policies` lists all; "):
+        read_extra("zzzz")
+    with pytest.raises(PolicyError, match="'zzzz'; `repro policies` lists all; pay more"):
+        read_extra("zzzz", remedy="pay more")
+
+
+def test_an_alias_is_a_policy():
+    assert read_extra("fcfs") == [ExtraPolicy("fcfs", "fcfs", {})]
 
 
 @pytest.mark.parametrize(

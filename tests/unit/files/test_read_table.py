@@ -112,8 +112,10 @@ def test_columns_without_a_name_are_named_by_their_place(read):
             "repro",
             "1:job_id,submit_time,duration,num_gpus: missing column (found name, time, application,"
             " num_replicas, batch_size); name looks like job_id, time looks like submit_time, "
-            "num_replicas looks like num_gpus: rename them; no column has a run time; add "
-            "the missing columns, or name the format (--format; repro trace formats lists them)",
+            "num_replicas looks like num_gpus: rename them; no column name looks like a run "
+            "time; add the missing columns, or name the format (--format; repro trace formats "
+            "lists them), or add --map job_id=name,submit_time=time,duration=…,"
+            "num_gpus=num_replicas",
         ),
         (
             f"# mine\n{HEAD}\n",

@@ -6,6 +6,7 @@ from repro.base.errors import ParamError, TraceError
 from repro.trace.load import load
 
 HOURS = "name,arrival,runtime,gpus,owner,extra\n7,0,0.25,2,ann,x\n8,1.5,1,1,bob,y\n"
+HOUR_MAP = "job_id=name,submit_time=arrival_h,duration=run_time_h,num_gpus=gpus"
 MAP = "job_id=name,submit_time=arrival,duration=runtime,num_gpus=gpus,user=owner"
 
 
@@ -106,6 +107,73 @@ def test_a_file_without_a_format_gets_the_map_that_reads_it(read):
     hint = str(caught.value).rpartition("--map ")[2]
     assert hint == "job_id=name,submit_time=arrival,duration=runtime,num_gpus=gpus"
     assert read(text, map=hint)["duration"].tolist() == [60.0]
+
+
+@pytest.mark.parametrize(
+    ("header", "options"),
+    [
+        # no name is recognised
+        ("task,came,hours,cards", "job_id=…,submit_time=…,duration=…,num_gpus=… --unit h"),
+        ("task,came,took,cards", "job_id=…,submit_time=…,duration=…,num_gpus=…"),
+        ("task,came,run minutes,cards", "job_id=…,submit_time=…,duration=…,num_gpus=… --unit min"),
+        # recognised names are filled in; columns of the schema need no entry
+        ("task,arrival,took,gpus", "job_id=…,submit_time=arrival,duration=…,num_gpus=gpus"),
+        (
+            "task,arrival (s),took,gpus",
+            "'job_id=…,submit_time=arrival (s),duration=…,num_gpus=gpus'",
+        ),
+        ("job_id,submit_time,took,gpus", "duration=…,num_gpus=gpus"),
+        # a unit of all times of the file
+        ("name,arrival_h,run_time_h,gpus", f"{HOUR_MAP} --unit h"),
+        (
+            "task,came,duration_ms,cards",
+            "job_id=…,submit_time=…,duration=duration_ms,num_gpus=… --unit ms",
+        ),
+        # these are no units of a time
+        ("task,came,took,gpu_hours", "job_id=…,submit_time=…,duration=…,num_gpus=…"),
+        ("task,came,mem_min,mem_max", "job_id=…,submit_time=…,duration=…,num_gpus=…"),
+        ("task,came,min_cards,took", "job_id=…,submit_time=…,duration=…,num_gpus=…"),
+        # two units are for a person to decide
+        ("task,came,run_hours,wait_minutes", "job_id=…,submit_time=…,duration=…,num_gpus=…"),
+    ],
+)
+def test_names_that_are_not_recognised_get_the_map_to_fill_in(read, header, options):
+    with pytest.raises(TraceError) as caught:
+        read(f"{header}\n0,1,2,3\n")
+    assert str(caught.value).endswith(f", or add --map {options}")
+
+
+def test_the_message_says_that_no_name_looks_like_a_run_time(read):
+    with pytest.raises(TraceError, match="; no column name looks like a run time; add the missing"):
+        read("task,came,hours,cards\n0,1,2,3\n")
+
+
+def test_a_time_in_a_unit_next_to_one_in_seconds_is_converted_not_mapped(read):
+    with pytest.raises(TraceError) as caught:
+        read("task,submit_time,duration_h,cards\n0,1,2,3\n")
+    text = str(caught.value)
+    assert "duration_h looks like duration in hours: multiply by 3600 and rename it" in text
+    assert text.endswith(", or add --map job_id=…,num_gpus=…")
+    with pytest.raises(TraceError) as caught:
+        read("job_id,submit_time,duration_h,num_gpus\n0,1,2,3\n")
+    assert str(caught.value).endswith("in hours: multiply by 3600 and rename it")
+
+
+def test_a_map_that_is_not_complete_is_completed(read):
+    with pytest.raises(TraceError) as caught:
+        read("task,came,took,cards\n0,1,2,3\n", map="submit_time=came,user=task", unit="min")
+    assert str(caught.value).endswith(
+        ", or add --map job_id=…,submit_time=came,duration=…,num_gpus=…,user=task --unit min"
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["# mine\ntask,came\n", "{}\n", "a;b;c;d\n1;2;3;4\n", "jobs:\n- {id: 1}\n"]
+)
+def test_what_is_no_table_of_columns_gets_no_map(read, text):
+    with pytest.raises(TraceError) as caught:
+        read(text)
+    assert "--map" not in str(caught.value)
 
 
 def test_a_file_of_another_format_is_named(read):

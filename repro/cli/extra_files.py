@@ -1,0 +1,49 @@
+"""``--extra FILE.py``: policies that a Python file registers for one command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from repro.base.errors import ParamError
+from repro.files.checks import shown
+from repro.files.whole import read_small
+from repro.model.policy import policies
+
+ENDING = ".py"
+#: Largest file (bytes).
+_LARGEST_FILE = 1_000_000
+
+ExtraFileOption = Annotated[
+    list[str] | None,
+    typer.Option("--extra", metavar="FILE.py", help="A file that registers policies; repeatable."),
+]
+
+
+def register_files(files: Iterable[str]) -> list[str]:
+    """Run Python files that register policies; names of their policies, each once."""
+    names: dict[str, None] = {}
+    for text in files:
+        if not text.endswith(ENDING):
+            raise ParamError(f"--extra {shown(text)}: give a file FILE.py that registers policies")
+        names |= dict.fromkeys(_registered_by(Path(text)))
+    return list(names)
+
+
+def _registered_by(path: Path) -> list[str]:
+    """Names of the policies that a Python file registers."""
+    before = {name: policies[name] for name in policies}
+    source = read_small(path, _LARGEST_FILE, ParamError)
+    try:
+        # Worker processes get what belongs to `__main__` by value, so they need no such module.
+        exec(compile(source, str(path), "exec"), {"__name__": "__main__", "__file__": str(path)})
+    except (Exception, SystemExit) as error:
+        raise ParamError(f"--extra {path}: {type(error).__name__}: {error}") from error
+    # a file that is given twice registers its policies again
+    names = [name for name in policies if policies[name] is not before.get(name)]
+    if not names:
+        raise ParamError(f"--extra {path}: registers no policy; see @repro.register")
+    return names
