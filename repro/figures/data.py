@@ -51,7 +51,7 @@ def open_trace(name: str, seed: int = 0, **options: Any) -> tuple[pd.DataFrame, 
         return _generated(name, name, GENERATED, seed, options)
     if not public.is_known(name):
         raise ParamError(
-            f"unknown trace {name!r}: no file {own_path(name)}, no generator "
+            f"unknown trace {name!r:.60}: no file of this name, no generator "
             f"({', '.join(synth.generators)}), nor {public.trace_hint(name)}"
         )
     try:

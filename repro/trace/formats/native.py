@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from repro.base.errors import ParamError, TraceError, refuse_unknown
 from repro.base.typing import Floats
-from repro.files.checks import shown
+from repro.files.checks import is_plain, shown
 from repro.files.guess import UNITS, foreign_format, renames
 from repro.files.spreadsheet import plain_cells
-from repro.files.table import Document, Parsed, Table, header_of
+from repro.files.table import MOST_COLUMNS, Document, Parsed, Table, header_of
 from repro.trace.formats import FORMATS
 from repro.trace.schema import COLUMNS, REQUIRED, STAGES
 
@@ -117,9 +117,15 @@ def _check_header(document: Document, pairs: Mapping[str, str]) -> None:
 def _map_hint(document: Document, required: Sequence[str]) -> str:
     """Map of all missing columns to columns of the file; empty if one has no counterpart."""
     header = header_of(document)[1]
+    if len(header) > MOST_COLUMNS:
+        return ""
     absent = [name for name in REQUIRED if name not in header and name in required]
     renamed = renames(absent, header)
-    if not absent or len(renamed) < len(absent) or any("," in name for name in renamed.values()):
+    names = list(renamed.values())
+    if not absent or len(renamed) < len(absent) or any("," in name for name in names):
+        return ""
+    # a hint with hidden characters could not be copied
+    if not all(map(is_plain, names)):
         return ""
     pairs = ",".join(f"{name}={source}" for name, source in renamed.items())
     return f", or add --map {pairs}"
