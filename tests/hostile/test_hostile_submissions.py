@@ -133,7 +133,9 @@ def all_cases():
     for fault, content in contents().items():
         yield handed(f"file: {fault}", content, "1_tiny.ipynb")
     for fault, content in NO_FILES.items():
-        yield handed(f"file: {fault}", content, "1_tiny.ipynb")
+        # an empty folder is no notebook
+        words = [] if fault == "folder" else ["1_tiny.ipynb"]
+        yield handed(f"file: {fault}", content, *words)
     for keys, faults in PLACES.items():
         for fault, value in WRONG.items():
             if fault in faults:
