@@ -234,7 +234,9 @@ def yaml_cases():
             entry = {"gpus": "8", key: value}
             inner = ", ".join(f"{name}: {text}" for name, text in entry.items())
             content = f"nodes:\n- {{gpus: 2}}\n- {{{inner}}}\n"
-            yield refused(f"YAML, {key}: {fault}", show("c.yaml"), "c.yaml:3:", **{"c.yaml": content})
+            yield refused(
+                f"YAML, {key}: {fault}", show("c.yaml"), "c.yaml:3:", **{"c.yaml": content}
+            )
     for fault, content in NO_YAML.items():
         yield refused(f"YAML: {fault}", show("c.yaml"), "c.yaml:", **{"c.yaml": content})
 

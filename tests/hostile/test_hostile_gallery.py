@@ -34,7 +34,7 @@ PAYLOADS = {
     "reversed text": "a\u202e<script>\u202c",
     "terminal escape": "\x1b[31m<b>",
     "markdown": "[a](javascript:alert(1)) ![b](x)",
-    "formula": "=HYPERLINK(\"http://example.org\")",
+    "formula": '=HYPERLINK("http://example.org")',
     "3,000 characters": "<b>" * 1000,
 }
 #: Texts of a result that the pages show.
@@ -110,7 +110,11 @@ COMMAND = ("trace", "info", "jobs.csv")
 
 def terminal_cases():
     """Names in a trace that commands print: escapes do not reach the terminal."""
-    for name, text in {"terminal escape": "\x1b[2J", "bell": "\x07", "reversed text": "\u202e"}.items():
+    for name, text in {
+        "terminal escape": "\x1b[2J",
+        "bell": "\x07",
+        "reversed text": "\u202e",
+    }.items():
         for column in ("job_id", "user", "model", "other"):
             header = "job_id,submit_time,duration,num_gpus,user,model,other"
             cells = {"job_id": "a", "user": "u", "model": "m", "other": "o", column: f"x{text}"}

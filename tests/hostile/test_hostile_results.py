@@ -198,7 +198,9 @@ def all_cases():
                 if fault in faults:
                     files = {name: changed(good, keys, value)}
                     key = str(keys[0])
-                    yield refused(f"{name}, {'.'.join(map(str, keys))}: {fault}", read, name, key, **files)
+                    yield refused(
+                        f"{name}, {'.'.join(map(str, keys))}: {fault}", read, name, key, **files
+                    )
         for key in good:
             if key in ("notes", "wall_s"):
                 continue

@@ -140,7 +140,9 @@ def all_cases():
         for fault, value in WRONG.items():
             if fault in faults:
                 name = ".".join(map(str, keys))
-                yield handed(f"{name}: {fault}", changed(keys, value), "1_tiny.ipynb", "no notebook")
+                yield handed(
+                    f"{name}: {fault}", changed(keys, value), "1_tiny.ipynb", "no notebook"
+                )
     for fault, name in {
         "terminal escape": f"{ANSI}.txt",
         "line end": "a\nb.txt",
@@ -194,5 +196,3 @@ CASES = list(all_cases())
 def test_a_hostile_submission(case, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     check(case, tmp_path)
-
-

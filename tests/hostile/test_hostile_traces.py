@@ -7,7 +7,7 @@ import json
 import pickle
 
 import pytest
-from doors import NO_FILES, Case, check, parameters, plain_id
+from doors import NO_FILES, Case, check, parameters
 
 from repro.trace.formats import FORMATS
 
@@ -301,6 +301,7 @@ OPTIONAL = {
     *("cpu_milli", "num_cpu", "User", "Timelimit"),
 }
 
+
 def command(format):
     options = ["--set", "throughputs=speeds.csv"] if format == "gavel" else []
     return ("trace", "info", f"t.{format}", "--format", format, *options)
@@ -368,7 +369,9 @@ def header_cases():
                     files(format, text(format, header=delimiter.join(header))),
                 )
             twice = delimiter.join([*names, name])
-            rows = [f"{row}{delimiter}{row.split(delimiter)[position]}" for row in TABLES[format][2]]
+            rows = [
+                f"{row}{delimiter}{row.split(delimiter)[position]}" for row in TABLES[format][2]
+            ]
             yield Case(
                 f"{format}, header {name}: twice",
                 command(format),
@@ -438,9 +441,19 @@ def file_cases():
             continue
         good = json.dumps(JSON[format]) if format in JSON else text(format)
         for fault, content in whole_files(good).items():
-            yield Case(f"{format}, file: {fault}", command(format), (f"t.{format}",), files(format, content))
+            yield Case(
+                f"{format}, file: {fault}",
+                command(format),
+                (f"t.{format}",),
+                files(format, content),
+            )
         for fault, content in NO_FILES.items():
-            yield Case(f"{format}, file: {fault}", command(format), (f"t.{format}",), files(format, content))
+            yield Case(
+                f"{format}, file: {fault}",
+                command(format),
+                (f"t.{format}",),
+                files(format, content),
+            )
 
 
 JSON = {
@@ -560,7 +573,12 @@ def json_cases():
             "lone surrogate": good.replace('"a"', '"\\ud800"'),
         }
         for fault, content in broken.items():
-            yield Case(f"{format}, JSON: {fault}", command(format), (f"t.{format}:",), files(format, content))
+            yield Case(
+                f"{format}, JSON: {fault}",
+                command(format),
+                (f"t.{format}:",),
+                files(format, content),
+            )
 
 
 def accepted_cases():

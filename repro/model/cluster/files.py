@@ -126,7 +126,11 @@ def _csv_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
     layout = next(fitting, None)
     if layout is None:
         hint = _rename_hint(header)
-        accepted = f"no node list{hint}" if hint else f"neither {_accepted()}, separated by commas ({_PAGE})"
+        accepted = (
+            f"no node list{hint}"
+            if hint
+            else f"neither {_accepted()}, separated by commas ({_PAGE})"
+        )
         raise TraceError(f"{where}: columns {','.join(header)[:30]!r} are those of {accepted}")
     _check_header(header, layout, where)
     if layout is TIRESIAS:

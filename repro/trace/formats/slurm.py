@@ -37,9 +37,7 @@ _CHOICES = (
 _DATES = {"submitted": "Submit", "started": "Start", "ended": "End"}
 _OWNERS = ("Partition", "Account")
 _TEXT = ("JobID", "JobIDRaw", "State", "AllocTRES", "ReqTRES", "Elapsed", "Timelimit", "User")
-_SPAN = re.compile(
-    r"(?:(?:([0-9]+)-)?([0-9]+):)?([0-9]+):([0-9]+)(?:\.[0-9]+)?"
-)
+_SPAN = re.compile(r"(?:(?:([0-9]+)-)?([0-9]+):)?([0-9]+):([0-9]+)(?:\.[0-9]+)?")
 _DAYS_AND_HOURS = re.compile(r"([0-9]+)-([0-9]+)")
 _SPAN_ADVICE = "a time is [days-]hours:minutes:seconds"
 _NO_LIMIT = ("", "UNLIMITED", "PARTITION_LIMIT", "INVALID")
