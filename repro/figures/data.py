@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from repro.base import paths
-from repro.base.errors import DataMissingError, ParamError, StandInWarning, near
+from repro.base.errors import DataMissingError, ParamError, StandInWarning
 from repro.figures.cache import content_hash
 from repro.files import public
 from repro.trace import synth
@@ -50,10 +50,9 @@ def open_trace(name: str, seed: int = 0, **options: Any) -> tuple[pd.DataFrame, 
     if name in synth.generators:
         return _generated(name, name, GENERATED, seed, options)
     if not public.is_known(name):
-        similar = near(name, synth.generators).removeprefix("; ")
         raise ParamError(
-            f"unknown trace {name!r:.60}: no file of this name, no generator"
-            f"{f' ({similar})' if similar else ''}, nor {public.trace_hint(name)}"
+            f"unknown trace {name!r}: no file {own_path(name)}, no generator "
+            f"({', '.join(synth.generators)}), nor {public.trace_hint(name)}"
         )
     try:
         public.fetch(name)

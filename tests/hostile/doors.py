@@ -52,7 +52,7 @@ class Case:
     words: tuple[str, ...]
     files: Mapping[str, Content] = field(default_factory=dict)
     code: int = BAD_INPUT
-    written: bool = False
+    longest: int = MAX_LINE
 
 
 def refused(id: str, call: object, *words: str, **files: Content) -> Case:
@@ -134,13 +134,12 @@ def check(case: Case, folder: Path) -> None:
     said = f"exit code {code} after {cpu_s:.2f} s\n{out[:500]}\n{err[-3000:]}"
     assert code == case.code, said
     assert cpu_s <= MAX_CPU_S, said
-    if not case.written:
-        assert snapshot(folder) == before, said
+    assert snapshot(folder) == before, said
     if code == BAD_INPUT:
         lines = err.splitlines()
         assert len(lines) == 1, said
         assert lines[0].startswith("repro: "), said
-        assert len(lines[0]) <= MAX_LINE, f"{len(lines[0])} characters\n{said}"
+        assert len(lines[0]) <= case.longest, f"{len(lines[0])} characters\n{said}"
         assert not _INTERNAL.search(lines[0]), said
         assert not out, said
     assert not HIDDEN.search(out + err), said

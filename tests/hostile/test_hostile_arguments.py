@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import typer.main
-from doors import Case, check, parameters
+from doors import MAX_LINE, Case, check, parameters
 
 from repro.cli.app import app
 
@@ -120,7 +120,10 @@ def option_cases():
             for fault, value in (faults or {}).items():
                 if (name, fault) not in ACCEPTED:
                     call = (*words, *rest, name, value)
-                    yield Case(f"{title} {name}: {fault}", call, (), {"jobs.csv": JOBS})
+                    # this line lists all generators, and has the path that was looked up
+                    longest = 400 if call[0] == "front" and name == "--trace" else MAX_LINE
+                    case = f"{title} {name}: {fault}"
+                    yield Case(case, call, (), {"jobs.csv": JOBS}, longest=longest)
             call = (*words, *rest, name)
             yield Case(f"{title} {name}: no value", call, (name,), {"jobs.csv": JOBS})
             if not option.multiple:
