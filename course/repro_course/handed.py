@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from repro.base.errors import ParamError
+from repro.files.checks import shown
 from repro_course.assignments import LARGEST, grade_mark, parse, read, sources, text_of
 
 #: Largest numbers of files and of notebooks of a student that are considered.
@@ -419,4 +420,4 @@ def _same(first: Handed, second: Handed) -> bool:
 def _listed(names: list[str]) -> str:
     """First names in one line, and the number of further names."""
     more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
-    return f"{', '.join(names[:_MAX_LISTED])}{more}"
+    return f"{', '.join(map(shown, names[:_MAX_LISTED]))}{more}"

@@ -14,6 +14,8 @@ from repro.base.errors import ParamError
 #: Control characters, marks that reverse text, and lone surrogates.
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _MAX_LINE = 2000
+_MAX_WORD = 200
+_LONG_WORD = re.compile(rf"\S{{{_MAX_WORD + 1},}}")
 
 
 def visible(text: str) -> str:
@@ -35,7 +37,11 @@ def complain(text: str, *items: str) -> None:
 
 
 def _shortened(line: str) -> str:
-    """Line of at most about `_MAX_LINE` characters, control characters visible."""
+    """Line of at most about `_MAX_LINE` characters, control characters visible.
+
+    A word of more than `_MAX_WORD` characters loses its middle.
+    """
+    line = _LONG_WORD.sub(lambda word: f"{word[0][:60]}…{word[0][-30:]}", line)
     if len(line) > _MAX_LINE:
         line = f"{line[: _MAX_LINE // 2]} … {line[-_MAX_LINE // 2 :]}"
     return visible(line)

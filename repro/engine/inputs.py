@@ -43,8 +43,9 @@ def checked(trace: pd.DataFrame | str | Path) -> pd.DataFrame:
     if isinstance(trace, str | Path):
         return load(trace)
     if not isinstance(trace, pd.DataFrame):
+        what = "None" if trace is None else f"a {type(trace).__name__}"
         raise TraceError(
-            f"the trace is a {type(trace).__name__}; give a DataFrame (pd.DataFrame(...)) with the "
+            f"the trace is {what}; give a DataFrame (pd.DataFrame(...)) with the "
             f"columns {', '.join(REQUIRED)}, or the path of a file"
         )
     name = str(trace.attrs.get("name", "trace"))

@@ -391,5 +391,6 @@ def _shown(path: Path) -> str:
     """Path from the project's root, if it is inside."""
     try:
         return str(path.resolve().relative_to(paths.project_root()))
-    except (ValueError, ParamError):
+    # a link to itself cannot be resolved
+    except (ValueError, ParamError, RuntimeError):
         return str(path)

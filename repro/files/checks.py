@@ -23,6 +23,7 @@ _HIDDEN = re.compile(
 # Blanks that look like a space but are other characters.
 _BLANK = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
 _MAX_TEXT = 1000
+_NO_NUMBERS = (bool, np.bool_, complex, np.complexfloating, bytes, bytearray, memoryview)
 _NUMBER = re.compile(
     r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.I
 )
@@ -200,7 +201,8 @@ def _as_float(value: object) -> float:
         text = value.strip(" \t")
         return float(text) if _NUMBER.fullmatch(text) else math.nan
     try:
-        is_number = not isinstance(value, bool | np.bool_ | complex | np.complexfloating)
+        # Python reads numbers from bytes as well
+        is_number = not isinstance(value, _NO_NUMBERS)
         return float(value) if is_number else math.nan  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, ArithmeticError):
         return math.nan

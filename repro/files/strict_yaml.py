@@ -13,6 +13,8 @@ from repro.base.errors import ParamError, ReproError
 
 MAX_BYTES = 1 << 20
 MAX_NODES = 100_000
+#: Largest number of values that a text may have before its aliases are expanded.
+MAX_WRITTEN = 50_000
 MAX_LEVELS = 50
 
 KeyPath = tuple[str | int, ...]
@@ -51,6 +53,7 @@ class _Loader(yaml.SafeLoader):
     """SafeLoader with the scalars of YAML 1.2: ``1e3`` is a number; no base 60, no dates."""
 
     levels = 0
+    nodes = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
@@ -59,6 +62,9 @@ class _Loader(yaml.SafeLoader):
             raise _Refused(line, f"tag {tag[:40]!r} is not accepted; write a plain value")
         if self.levels == MAX_LEVELS:
             raise _Refused(line, f"nested more than {MAX_LEVELS} levels deep")
+        self.nodes += 1
+        if self.nodes > MAX_WRITTEN:
+            raise _Refused(line, f"more than {MAX_WRITTEN:,} values")
         self.levels += 1
         node = super().compose_node(parent, index)
         self.levels -= 1

@@ -45,7 +45,7 @@ _UNREADABLE = (pd.errors.ParserError, pd.errors.ParserWarning, ValueError)
 _MOST_BYTES = 2**31
 _GZIP = b"\x1f\x8b"
 _SEP_LINE = re.compile('\ufeff?"?sep=.?"?[,;]*\r?\n', re.IGNORECASE)
-_MOST_COLUMNS = 1000
+MOST_COLUMNS = 1000
 #: Number of rows left out for a reason whose ids are kept.
 _FIRST_IDS = 3
 DATE = re.compile(
@@ -251,9 +251,9 @@ class Table:
         self.blank_rows = 0
         self.sep_line_length = _sep_line_length(document) if headed else 0
         start, first = next(self._records(), (1, [""]))
-        if len(first) > _MOST_COLUMNS:
+        if len(first) > MOST_COLUMNS:
             raise TraceError(
-                f"{document.name}:{start}: {len(first):,} columns; at most {_MOST_COLUMNS:,} are "
+                f"{document.name}:{start}: {len(first):,} columns; at most {MOST_COLUMNS:,} are "
                 "read: leave some out"
             )
         names = (name.strip() or _unnamed(number) for number, name in enumerate(first, 1))

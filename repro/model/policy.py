@@ -36,6 +36,7 @@ policies: Registry[type[Policy]] = Registry(
     group="repro.policies",
     explain=explain,
     aliases=ALIASES,
+    listing="`repro policies` lists all",
 )
 
 #: Compiled functions that simulate a whole run at nominal speed (durations as in the trace) and

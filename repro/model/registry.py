@@ -28,7 +28,8 @@ class Registry(Generic[T]):
     An unknown name raises ``error``, and ``kind`` is the noun of the message, such as "policy".
     ``explain`` maps an unknown name and all items to the lines of a better message. If it returns
     an empty list, the usual message is raised. ``aliases`` maps further names to registered names.
-    A registered name comes before an alias.
+    A registered name comes before an alias. ``listing`` says where all names are listed, if they
+    are too many for a line.
 
     >>> shapes: Registry[type] = Registry("shape")
     >>> @shapes.register("square")
@@ -45,10 +46,12 @@ class Registry(Generic[T]):
         group: str | None = None,
         explain: Callable[[str, Mapping[str, T]], list[str]] | None = None,
         aliases: Mapping[str, str] | None = None,
+        listing: str = "",
     ) -> None:
         self.kind = kind
         self.error = error
         self._explain = explain
+        self._listing = listing
         self._aliases = aliases or {}
         self._home = home
         self._group = group
@@ -145,8 +148,13 @@ class Registry(Generic[T]):
             raise self.error(f"{self.kind} {name!r} cannot be read: {self._broken[name]}")
         if self._explain is not None and (text := self._explain(name, self._items)):
             raise self.error(*text)
-        hint = f"{near(name, self._items)} (known: {', '.join(sorted(self))})"
-        raise self.error(f"unknown {self.kind} {name!r}{hint}")
+        raise self.error(f"unknown {self.kind} {name!r:.60}{self._names_hint(name)}")
+
+    def _names_hint(self, name: str) -> str:
+        """Names similar to ``name``, and all names, or where they are listed."""
+        similar = near(name, self._items)
+        names = ", ".join(sorted(self))
+        return f"{similar}; {self._listing}" if self._listing else f"{similar} (known: {names})"
 
     def fault(self, name: str) -> str:
         """Text of the error for which the item of ``name`` is left out; empty without an error."""

@@ -187,7 +187,7 @@ def _with_reference(rows: Any, pairs: Any, reference: str, name: str) -> Through
     gpu_types = sorted({gpu_type for row in rows.values() for gpu_type in row})
     if reference not in gpu_types:
         raise TraceError(
-            f"{name}: no throughputs for GPU type {reference!r}; reference_gpu is one of: "
+            f"{name}: no throughputs for GPU type {reference!r:.60}; reference_gpu is one of: "
             f"{', '.join(gpu_types)}"
         )
     return ThroughputTable(rows, reference, pairs)

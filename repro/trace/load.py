@@ -14,7 +14,7 @@ import pandas as pd
 from repro.base.errors import InputWarning, ReproError, TraceError, refuse_unknown
 from repro.base.typing import Floats
 from repro.files import public
-from repro.files.checks import BadRows
+from repro.files.checks import BadRows, shown
 from repro.files.guess import add_format, format_of_text
 from repro.files.spreadsheet import safe_cells
 from repro.files.table import Document, Parsed, header_of, no_jobs_error
@@ -25,6 +25,8 @@ from repro.trace.synth import generators
 
 TENTHS = 10
 ANY_TYPE = "any type"
+#: Largest number of characters of a path in a message.
+_MAX_PATH = 200
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
 #: The package's own format, and its options.
@@ -130,7 +132,8 @@ def load_with_rows(
                 f"or repro.trace.synth.make({str(path)!r}, seed)"
             )
         elif not os.path.exists(path):
-            raise TraceError(f"{path}: no such file, nor {public.trace_hint(str(path))}")
+            missing = shown(path, _MAX_PATH)
+            raise TraceError(f"{missing}: no such file, nor {public.trace_hint(str(path))}")
     document = Document.read(path, is_trace=True)
     detected = format is None and not options.keys() & NATIVE_OPTIONS
     if format is None:

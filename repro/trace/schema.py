@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, timedelta
+from decimal import InvalidOperation
 from typing import Any, Literal
 
 import numpy as np
@@ -189,7 +190,13 @@ def refuse_dates(frame: pd.DataFrame, name: str) -> None:
     """
     for column_name, column in COLUMNS.items():
         values = frame.get(column_name)
-        date_class = _date_class(values) if isinstance(values, pd.Series) else None
+        try:
+            date_class = _date_class(values) if isinstance(values, pd.Series) else None
+        except InvalidOperation:
+            # pandas cannot compare a signalling NaN
+            raise TraceError(
+                f"{name}: column {column_name!r} holds a signalling NaN of Decimal; give numbers"
+            ) from None
         if values is None or date_class is None:
             continue
         cells = f"trace[{column_name!r}]"

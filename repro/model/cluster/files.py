@@ -20,6 +20,9 @@ from repro.model.cluster.node import MAX_GPUS_PER_NODE, MAX_NODES, Node
 #: Largest accepted cluster file (bytes). A million nodes take about 40 MB.
 MAX_BYTES = 64 << 20
 MAX_NAME = 60
+#: Page with the columns of the layouts.
+_PAGE = "docs/formats/clusters.md"
+MAX_COLUMNS = 100
 MAX_NUMBER = 10**12 - 1
 MIB_PER_GB = 1024
 MB_PER_GB = 1000
@@ -117,13 +120,18 @@ def _csv_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
         # the public file has its header in a file of its own
         rows = itertools.chain([header], rows)
         header = list(PAI.required)
+    if len(header) > MAX_COLUMNS:
+        raise TraceError(f"{where}: {len(header):,} columns; at most {MAX_COLUMNS} are accepted")
     fitting = (layout for layout in LAYOUTS if set(layout.required) <= set(header))
     layout = next(fitting, None)
     if layout is None:
-        raise TraceError(
-            f"{where}: columns {','.join(header)[:80]!r} are those of neither {_accepted()}, "
-            f"separated by commas{_rename_hint(header)}"
+        hint = _rename_hint(header)
+        accepted = (
+            f"no node list{hint}"
+            if hint
+            else f"neither {_accepted()}, separated by commas ({_PAGE})"
         )
+        raise TraceError(f"{where}: columns {','.join(header)[:30]!r} are those of {accepted}")
     _check_header(header, layout, where)
     if layout is TIRESIAS:
         yield from _tiresias_nodes(_cells(path, lines, rows, header))
@@ -256,11 +264,9 @@ _NODE_OF_ROW = {OPENB: _openb_node, PHILLY: _philly_node, PAI: _pai_node}
 
 
 def _accepted() -> str:
-    """Layouts with their columns, for messages."""
-    texts = [
-        f"{layout.title} ({','.join((*layout.required, *layout.optional))})" for layout in LAYOUTS
-    ]
-    return f"{', '.join(texts[:-1])} nor {texts[-1]}"
+    """Layouts, for messages."""
+    titles = [layout.title for layout in LAYOUTS]
+    return f"{', '.join(titles[:-1])} nor {titles[-1]}"
 
 
 def _check_header(header: list[str], layout: Layout, where: str) -> None:

@@ -164,7 +164,10 @@ class Cluster:
             raise ParamError(f"cluster spec {spec!r} is a {type(spec).__name__}; {ACCEPTED}")
         text = os.fspath(spec).strip()
         if isinstance(spec, os.PathLike) or _is_file_name(text):
-            path = Path(text).expanduser()
+            try:
+                path = Path(text).expanduser()
+            except RuntimeError:
+                raise ParamError(f"cluster {_short(text)!r}: no such home folder") from None
             cluster = cls(read_nodes(path), path.name)
         else:
             name = re.sub(r"\s+", "", text).replace("×", "x")
@@ -201,7 +204,7 @@ class _EqualNodes(NamedTuple):
 
 def _parse_nodes(text: str) -> tuple[Node, ...]:
     """Nodes of a spec, word by word."""
-    nodes: tuple[Node, ...] = ()
+    nodes: list[Node] = []
     shared_switch: int | None = None
     next_switch = 0
     for word in text.split(","):
@@ -222,8 +225,8 @@ def _parse_nodes(text: str) -> tuple[Node, ...]:
                 next_switch += 1
             switches = (shared_switch,)
         for switch in switches:
-            nodes += (Node(equal.gpus, equal.gpu_type, switch),) * equal.nodes_per_switch
-    return nodes
+            nodes += [Node(equal.gpus, equal.gpu_type, switch)] * equal.nodes_per_switch
+    return tuple(nodes)
 
 
 def _parse_word(word: str, text: str) -> _EqualNodes:
@@ -240,7 +243,8 @@ def _parse_word(word: str, text: str) -> _EqualNodes:
     typed = _TYPED.fullmatch(clean)
     if typed:
         return _EqualNodes(0, _count(typed[1], word, text), 1, typed[2])
-    raise ParamError(f"cluster spec {_short(text)!r}: cannot read {_short(word)!r}; {ACCEPTED}")
+    whole = "" if word == text else f" {_short(text)!r}"
+    raise ParamError(f"cluster spec{whole}: cannot read {_short(word)!r}; {ACCEPTED}")
 
 
 def _check_types(names: list[str], text: str) -> None:

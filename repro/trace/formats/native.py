@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 
 from repro.base.errors import ParamError, TraceError, refuse_unknown
 from repro.base.typing import Floats
-from repro.files.checks import MissingColumns, shown
+from repro.files.checks import MissingColumns, is_plain, shown
 from repro.files.guess import UNITS, foreign_format, renames_with_units, unit_words
 from repro.files.spreadsheet import plain_cells
-from repro.files.table import Document, Parsed, Table, header_of
+from repro.files.table import MOST_COLUMNS, Document, Parsed, Table, header_of
 from repro.trace.formats import FORMATS
 from repro.trace.schema import COLUMNS, REQUIRED, STAGES
 
@@ -124,14 +124,17 @@ def _map_hint(document: Document, pairs: Mapping[str, str], unit: str) -> str:
     the file may have this unit. The hint is empty if no column is to be mapped.
     """
     header = header_of(document)[1]
-    if any(name.startswith("#") for name in header):
+    if len(header) > MOST_COLUMNS or any(name.startswith("#") for name in header):
         return ""
     absent = [name for name in REQUIRED if name not in pairs and name not in header]
-    # a map cannot have other names
+    # a map cannot have other names, and names with hidden characters could not be copied
     unmapped = [
         name
         for name in header
-        if name not in pairs.values() and "," not in name and shown(name, len(name)) == name
+        if name not in pairs.values()
+        and "," not in name
+        and shown(name, len(name)) == name
+        and is_plain(name)
     ]
     recognised = renames_with_units(absent, unmapped)
     units = {unit for _, unit in recognised.values() if unit is not None}

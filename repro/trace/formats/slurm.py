@@ -37,8 +37,8 @@ _CHOICES = (
 _DATES = {"submitted": "Submit", "started": "Start", "ended": "End"}
 _OWNERS = ("Partition", "Account")
 _TEXT = ("JobID", "JobIDRaw", "State", "AllocTRES", "ReqTRES", "Elapsed", "Timelimit", "User")
-_SPAN = re.compile(r"(?:(?:(\d+)-)?(\d+):)?(\d+):(\d+)(?:\.\d+)?")
-_DAYS_AND_HOURS = re.compile(r"(\d+)-(\d+)")
+_SPAN = re.compile(r"(?:(?:([0-9]+)-)?([0-9]+):)?([0-9]+):([0-9]+)(?:\.[0-9]+)?")
+_DAYS_AND_HOURS = re.compile(r"([0-9]+)-([0-9]+)")
 _SPAN_ADVICE = "a time is [days-]hours:minutes:seconds"
 _NO_LIMIT = ("", "UNLIMITED", "PARTITION_LIMIT", "INVALID")
 _GPUS = re.compile(r"gres/gpu(?::([^=,]+))?=([^,]*)")
@@ -263,7 +263,7 @@ def _span_s(text: str) -> float:
 
 def _note_states(parsed: Parsed, states: pd.Series[Any]) -> None:
     """Note the number of jobs kept by state; ``states``: job id -> state, its first word counts."""
-    names = states[parsed.frame["job_id"]].fillna("UNKNOWN")
+    names = states.reindex(parsed.frame["job_id"]).fillna("UNKNOWN")
     words = names.str.split().str[0].str.upper()
     if len(words):
         counts = ", ".join(f"{state} {count:,}" for state, count in words.value_counts().items())

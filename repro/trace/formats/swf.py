@@ -101,6 +101,8 @@ def read(document: Document) -> Parsed:
     fields = {name: numbers(frame[name], name, origin, _NUMBER) for name in _READ}
     for name, column in fields.items():
         refuse((column < 0) & (column != UNKNOWN), frame[name], name, origin, "negative", _NUMBER)
+    hint = f"a wait is at most {MAX_TIME_S:,.0f} s"
+    refuse(fields["wait"] > MAX_TIME_S, frame["wait"], "wait", origin, "too large", hint)
     status = fields["status"]
     hint = "a status is -1 to 5"
     known = np.isin(status, [*_STATUS, *_PARTIAL])
