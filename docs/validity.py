@@ -528,24 +528,26 @@ def section(frame: pd.DataFrame) -> str:
         f"- The table has {len(frame):,} rows of {frame['jobs'].sum():,} jobs together. "
         f"{len(exact):,} rows have a closed form, and {is_bound.sum()} have bounds.",
         f"- {len(exact) - len(missed):,} of {len(exact):,} intervals contain the closed form.",
-        f"- {by_chance} intervals contain it with new seeds and twice the jobs. Of {len(exact):,} "
-        f"intervals of 95 %, about {0.05 * len(exact):.0f} miss by chance.",
+        f"- {by_chance} intervals contain it with new seeds and twice the jobs. About "
+        f"{0.05 * len(exact):.0f} of {len(exact):,} intervals of 95 % are expected to miss by "
+        "chance.",
         f"- {len(missed) - by_chance} intervals do not contain it, for the reasons in the table of "
         "these intervals.",
-        f"- {(frame[is_bound]['reason'] == '').sum()} of {is_bound.sum()} intervals with bounds "
-        "reach into them.",
+        f"- {(frame[is_bound]['reason'] == '').sum()} of {is_bound.sum()} rows with bounds have an "
+        "interval that overlaps the range between the bounds.",
         f"- Under FIFO each JCT of {len(gaps)} traces was compared with the recursion of Kiefer "
         f"and Wolfowitz (1955). The largest relative difference is {gaps.max():.0e}.",
     ]
     lines = [
         *(textwrap.fill(text, 120, subsequent_indent="  ") for text in texts),
         "",
-        "Relative error of the mean JCT (%) with its interval, by load. A **bold** interval lacks "
-        "zero.",
+        "Relative error of the mean JCT (%) with its interval, by load. A **bold** interval does "
+        "not contain zero.",
         "",
         *_error_table(exact),
         "",
-        "Intervals that lack zero (%), and the same with new seeds and twice the jobs:",
+        "Errors whose interval does not contain zero (%), and the errors with new seeds and twice "
+        "the jobs:",
         "",
         *_missed_table(missed),
         "",
