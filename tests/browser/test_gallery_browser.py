@@ -236,7 +236,7 @@ def test_print_shows_every_card_open(page, gallery, scripts):
         || !one.getBoundingClientRect().height).length"""
     assert page.evaluate(closed) > 100
     page.call("Emulation.setEmulatedMedia", media="print")
-    assert page.evaluate(closed) == 0
+    page.wait(f"{closed} === 0")
     page.call("Emulation.setEmulatedMedia", media="")
     assert page.evaluate(closed) > 100
 

@@ -227,7 +227,12 @@ def fake(tmp_path):
         calls = tmp_path / "calls"
         calls.write_text("")
         command = ["make", f"PYTHON={python}", *arguments]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        # the variables of a make that runs this test are not those of the checkout
+        outer = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTEST_ARGS")
+        environment = {name: value for name, value in os.environ.items() if name not in outer}
+        done = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, env=environment
+        )
         assert done.returncode == rc, done.stderr
         return calls.read_text().splitlines(), done.stdout
 

@@ -51,6 +51,9 @@ class _AgeingKeys:
                 self._view.now = now + seconds
                 if self._ordering.key(job, self._view.now) != key:
                     return True
+        # An error at a later instant belongs to that instant, if the run gets there.
+        except Exception:
+            return True
         finally:
             self._view.now = now
         return False

@@ -113,7 +113,7 @@ def test_nodes_without_a_gpu_are_counted_for_openb_too(tmp_path):
         (PAI + "a1,T4,96,512,2\n", ":6: column machine is 'a1', as at "),
         ("a1,CPU,96,512,0\n", "no node with a GPU that jobs can get"),
         ("a1,4,96,512,2\n", "are those of neither a Tiresias cluster"),
-        ("node,gpus\na,2\n", "PAI's machine list (machine,gpu_type,cap_cpu,cap_mem,cap_gpu)"),
+        ("node,gpus\na,2\n", "of no node list; to make it an openb node list: rename node to sn"),
     ],
 )
 def test_bad_lists_are_one_line(tmp_path, text, message):
