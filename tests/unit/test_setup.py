@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -226,6 +227,8 @@ def fake(tmp_path):
     def make(*arguments: str, rc: int = 0) -> tuple[list[str], str]:
         calls = tmp_path / "calls"
         calls.write_text("")
+        # files written within one tick of the file system's clock look equally old
+        time.sleep(0.02)
         command = ["make", f"PYTHON={python}", *arguments]
         # the variables of a make that runs this test are not those of the checkout
         outer = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTEST_ARGS")
