@@ -15,7 +15,14 @@ from typing import Any
 
 import marks
 
-from repro.batch.check import ORIGIN_WORDS, StoredFigure, headline, headline_lines, stored
+from repro.batch.check import (
+    ORIGIN_WORDS,
+    UNKNOWN_WORDS,
+    StoredFigure,
+    headline,
+    point_groups,
+    stored,
+)
 from repro.figures import params
 from repro.figures.claims import KINDS, OUTCOMES, REPRODUCED
 from repro.figures.saved import verdict_counts
@@ -137,8 +144,32 @@ def _origin_cells(groups: Mapping[str, Any]) -> str:
 
 
 def sums(results: list[StoredFigure]) -> str:
-    """Sums over all results, a Markdown list."""
-    return "\n".join(f"- {line}" for line in headline_lines(results))
+    """Published numbers by origin and paper, then claims by kind, as two tables in Markdown."""
+    summary = headline(results)
+    points = summary["points"]
+    limits = list(points["within"])
+    rows = [
+        f"| published numbers | judged | {' | '.join(f'within {limit}' for limit in limits)} |",
+        f"|---|{'---:|' * (1 + len(limits))}",
+    ]
+    for name, group in point_groups(points).items():
+        near = " | ".join(f"{group['within'][limit]:.0%}" for limit in limits)
+        rows.append(f"| {name} | {group['judged']:,} | {near} |")
+    unknown = {UNKNOWN_WORDS[name]: group["judged"] for name, group in points["by_unknown"].items()}
+    rows += [
+        "",
+        "| input that nobody outside can know | judged |",
+        "|---|---:|",
+        *(f"| {reason} | {count} |" for reason, count in unknown.items()),
+        "",
+        f"| claims | all | {' | '.join(OUTCOMES)} |",
+        f"|---|{'---:|' * (1 + len(OUTCOMES))}",
+    ]
+    for kind, tally in summary["claims"].items():
+        counts = " | ".join(str(tally.get(outcome, "")) for outcome in OUTCOMES)
+        noun = "own check" if kind == "check" else kind
+        rows.append(f"| {noun}s | {sum(tally.values())} | {counts} |")
+    return "\n".join(rows)
 
 
 def cells(results: list[StoredFigure]) -> list[str]:

@@ -206,14 +206,10 @@ def headline_lines(figures: Sequence[StoredFigure]) -> list[str]:
     """Headline as lines: published numbers by origin and by paper, then claims by kind."""
     summary = headline(figures)
     points = summary["points"]
-    groups = {**_origin_groups(points), **_paper_groups(points)}
     shown = []
-    for name, group in groups.items():
-        if group["judged"]:
-            within = ", ".join(
-                f"{part:.0%} within {limit}" for limit, part in group["within"].items()
-            )
-            shown.append(f"published numbers, {name}: {group['judged']} judged, {within}")
+    for name, group in point_groups(points).items():
+        within = ", ".join(f"{part:.0%} within {limit}" for limit, part in group["within"].items())
+        shown.append(f"published numbers, {name}: {group['judged']} judged, {within}")
     if points["by_unknown"]:
         reasons = {UNKNOWN_WORDS[name]: group for name, group in points["by_unknown"].items()}
         total = sum(group["judged"] for group in reasons.values())
@@ -228,6 +224,15 @@ def headline_lines(figures: Sequence[StoredFigure]) -> list[str]:
             texts = [f"{tally.get(REPRODUCED, 0)} of {total} {success}", *further]
             shown.append(f"{noun}s: {', '.join(texts)}")
     return shown
+
+
+def point_groups(points: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Groups of the key ``points`` of a headline in words, by origin, then by paper.
+
+    Only groups with judged numbers are in it. Each group comes before its parts.
+    """
+    groups = {**_origin_groups(points), **_paper_groups(points)}
+    return {name: group for name, group in groups.items() if group["judged"]}
 
 
 def _origin_groups(points: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
