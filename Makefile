@@ -16,7 +16,7 @@ PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --n
 	$(if $(LOCK),-c $(LOCK),--upgrade --upgrade-strategy eager)
 
 .PHONY: figures venv test check nightly paper quick-reference lab lab-filter bench peers lowest lint architecture validity speed status \
-	metadata accuracy crossing artifact artifact-costs policies-page docs sheet mutate clean help FORCE
+	metadata accuracy crossing artifact artifact-costs policies-page docs sheet mutate coverage clean help FORCE
 
 help:
 	@echo "make figures  every figure and table, quick profile, gallery under build/figures"
@@ -27,6 +27,7 @@ help:
 	@echo "make paper    every figure and table at the paper's size, into figures/"
 	@echo "make quick-reference  values of the quick profile, into figures/quick.json"
 	@echo "make lab      JupyterLab on notebooks/start.ipynb; what cells print stays out of git"
+	@echo "make coverage statements and branches that the tests run; build/coverage/html shows each line"
 	@echo "make mutate   small faults in the source, and how many the tests find; MUTANTS=options"
 	@echo "make bench    speed in units U"
 	@echo "make lowest   lock of the lowest versions that pyproject.toml allows, into build/lowest.txt"
@@ -84,6 +85,10 @@ MUTANTS ?= --sample 1500
 mutate: $(TEST)
 	nice $(BIN)/python -m tools.mutate run -j $(JOBS) $(MUTANTS)
 	$(BIN)/python -m tools.mutate report
+
+# statements and branches that the tests run, once with compiled loops and once without
+coverage: $(TEST)
+	nice $(BIN)/python -m tools.suite_coverage -j $(JOBS)
 
 bench: $(TEST)
 	$(BIN)/python -m pytest tests/bench --benchmark-only $(PYTEST_ARGS)
