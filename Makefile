@@ -16,7 +16,7 @@ PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --n
 	$(if $(LOCK),-c $(LOCK),--upgrade --upgrade-strategy eager)
 
 .PHONY: figures venv test check nightly paper quick-reference lab lab-filter bench peers lowest lint architecture validity speed status \
-	metadata accuracy crossing artifact artifact-costs policies-page docs sheet mutate coverage clean help FORCE
+	metadata accuracy crossing artifact artifact-costs policies-page docs sheet mutate coverage times clean help FORCE
 
 help:
 	@echo "make figures  every figure and table, quick profile, gallery under build/figures"
@@ -28,6 +28,7 @@ help:
 	@echo "make quick-reference  values of the quick profile, into figures/quick.json"
 	@echo "make lab      JupyterLab on notebooks/start.ipynb; what cells print stays out of git"
 	@echo "make coverage statements and branches that the tests run; build/coverage/html shows each line"
+	@echo "make times    make test, then the time of the tests by folder, against a budget"
 	@echo "make mutate   small faults in the source, and how many the tests find; MUTANTS=options"
 	@echo "make bench    speed in units U"
 	@echo "make lowest   lock of the lowest versions that pyproject.toml allows, into build/lowest.txt"
@@ -89,6 +90,11 @@ mutate: $(TEST)
 # statements and branches that the tests run, once with compiled loops and once without
 coverage: $(TEST)
 	nice $(BIN)/python -m tools.suite_coverage -j $(JOBS)
+
+# time of the tests by folder, against a budget
+times: $(TEST)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --junitxml=build/tests.xml
+	$(BIN)/python -m tools.suite_times build/tests.xml
 
 bench: $(TEST)
 	$(BIN)/python -m pytest tests/bench --benchmark-only $(PYTEST_ARGS)

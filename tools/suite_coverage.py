@@ -1,7 +1,7 @@
 """Statements and branches of `repro` that the tests run: `make coverage`.
 
-The tests run twice. In the first pass, loops are compiled, so only Python code counts. In the second
-pass Python runs the loops, and a test that takes longer than a limit ends. The table of
+The tests run twice. In the first pass, loops are compiled, so only Python code counts. In the
+second pass Python runs the loops, and a test that takes longer than a limit ends. The table of
 docs/quality.md counts a line that either pass runs. ``build/coverage/html`` shows each line.
 """
 
