@@ -541,8 +541,12 @@ def section(frame: pd.DataFrame) -> str:
     lines = [
         *(textwrap.fill(text, 120, subsequent_indent="  ") for text in texts),
         "",
-        "Relative error of the mean JCT (%) with its interval, by load. A **bold** interval does "
-        "not contain zero.",
+        textwrap.fill(
+            "Relative error of the mean JCT (%) with its interval, by load. A **bold** interval "
+            "does not contain zero. The column *holds at* has the loads at which the interval "
+            "contains the closed form, if need be with new seeds (reason `chance`).",
+            120,
+        ),
         "",
         *_error_table(exact),
         "",
@@ -551,7 +555,7 @@ def section(frame: pd.DataFrame) -> str:
         "",
         *_missed_table(missed),
         "",
-        "Mean JCT between bounds (mean durations), by load:",
+        "Mean JCT between its bounds, in units of the mean duration, by load:",
         "",
         *_bounds_table(frame[is_bound]),
         "",

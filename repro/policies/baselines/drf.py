@@ -1,19 +1,20 @@
 """Dominant Resource Fairness over GPUs, CPU cores and memory (Ghodsi et al., NSDI'11, Algorithm 1).
 
-At each event, with the capacity R_r of resource r in the cluster, and the amount U_ur that the
-running jobs of user u hold:
+R_r is the capacity of the cluster for resource r, and U_ur the amount of it that the running jobs
+of user u hold:
 
     dominant share of u = max over r of U_ur / R_r
 
-The user with the least dominant share starts her next job, if all its resources are free. Then the
-shares are computed again, until no waiting job fits. Running jobs keep their resources, as in
-Algorithm 1, in Mesos and in YARN. Differences from Algorithm 1: a job (a gang) takes the place of a
-task, and a job that does not fit is skipped, so that it does not block smaller jobs.
+At each event, the next job of the user with the least dominant share starts, if all its resources
+are free. Then the dominant shares are computed again, until no waiting job fits. Running jobs keep
+their resources, as in Algorithm 1, in Mesos and in YARN. The rule differs from Algorithm 1 in two
+points: a job (a gang) takes the place of a task, and a job that does not fit is skipped, so that it
+does not block smaller jobs.
 
 The trace columns ``num_cpus`` (cores) and ``memory_mib`` (MiB) have the demands of the whole job,
 the column ``user`` its user. Without users each job is a user of its own. All resources are
-counted over the whole cluster. Only GPUs are placed on nodes, so that a job may start on nodes that
-lack its CPU cores or memory.
+counted over the whole cluster. Only GPUs are placed on nodes. So a job may start on nodes that lack
+its CPU cores or memory.
 
 Ties: the user whose next job arrived first. The jobs of a user start in order of arrival.
 """
@@ -151,7 +152,7 @@ class _Sharing:
         for job in view.jobs:
             if not view.is_running(job):
                 waiting.setdefault(self._user[job], []).append(job)
-        # the first job of a user is the last of her list
+        # the first job of a user is the last of the list
         for jobs in waiting.values():
             jobs.reverse()
         heap = [(self._share(held, user), jobs.pop(), user) for user, jobs in waiting.items()]

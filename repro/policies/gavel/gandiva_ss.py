@@ -1,20 +1,21 @@
 """Gandiva-style packing: random pairs of jobs share GPUs (baseline of Gavel, section 7.1).
 
-This rule solves no programme. While the demands of all jobs exceed the GPUs of the cluster, random
-pairs of jobs of equal scale_factor are formed. A pair (m, l) is dissolved when a member ends or its
-gain is too low:
+This rule solves no programme. While the jobs ask for more GPUs than the cluster has, random pairs
+of jobs of equal demand (scale_factor) are formed. T_mj is the throughput of job m alone on GPU type
+j, and T^m_(m,l)j its throughput there while it shares the GPUs with job l. A pair (m, l) is
+dissolved when one of its jobs ends, or when its gain is below ``worth``:
 
-    gain = sum_j (T^m_(m,l)j / T_mj + T^l_(m,l)j / T_lj) < worth
+    gain = sum_j (T^m_(m,l)j / T_mj + T^l_(m,l)j / T_lj)
 
-The gain is 0 if there is a GPU type on which the pair cannot run. The combinations k, that is pairs
-and single jobs, divide the cluster equally, as jobs do in X^isolated:
+If the pair cannot run on some GPU type, its gain is 0. A combination k is a pair, or a job without
+a partner. K combinations divide the cluster equally, as K jobs do in X^isolated:
 
-    X_kj = num_workers_j / (K scale_factor_k) for K combinations
+    X_kj = num_workers_j / (K scale_factor_k)
 
-A row whose sum exceeds 1 is divided by its sum.
+A row of X whose sum exceeds 1 is divided by its sum.
 
-Ties: the seed of the run and ``stream`` decide the pairs. All combinations of equal demand have
-equal shares.
+Ties: the seed of the run and ``stream`` decide the pairs. Combinations of equal demand have equal
+shares.
 """
 
 import random
@@ -37,16 +38,15 @@ from repro.policies.gavel.isolated import isolated_shares
 @register("gandiva-ss")
 @dataclass(frozen=True)
 class GandivaSS(SharePolicy):
-    """Pack random pairs of jobs of equal demand; time is divided equally, whatever the GPU type.
+    """Let random pairs of jobs of equal demand share GPUs, with equal time on every GPU type.
 
-    While the demands of all jobs fit the cluster, every job runs alone and its partner is only
-    remembered.
+    While all jobs fit the cluster, every job runs alone. Pairs are kept for the time after.
 
     Parameters
     ----------
     worth : float
-        Least gain of a pair: the sum, over both jobs and all GPU types, of throughputs divided by
-        throughputs alone.
+        Least gain of a pair: the sum, over its two jobs and all GPU types, of the throughput in the
+        pair divided by the throughput alone.
     any_pair : bool, optional
         Whether any two jobs of equal demand may take GPUs that are left over, as in the public
         simulator. False: only the formed pairs and single jobs may. Default: true under Gavel's

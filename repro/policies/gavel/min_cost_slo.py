@@ -34,7 +34,7 @@ ROUNDING = 1e-9
 @register("gavel-min-cost-slo")
 @dataclass(frozen=True)
 class GavelMinCostSlo(GavelMinCost):
-    """As `gavel-min-cost`, with thr_i(X) >= rem_i / (deadline_i - now) for every job with an SLO.
+    """As `gavel-min-cost`, with the throughput that meets its deadline for every job with an SLO.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ from repro.policies.gavel._single_type import full_time_shares, remaining_durati
 @register("gavel-sjf")
 @dataclass(frozen=True)
 class GavelSjf(TypedShares):
-    """Minimise the shortest remaining duration, min_X min_i rem_i / thr_i(X), one job at a time.
+    """Give jobs one GPU type each, in ascending order of the remaining duration on the type.
 
     Gangs that do not fit the idle GPUs of a type are skipped.
 

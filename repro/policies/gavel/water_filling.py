@@ -1,13 +1,14 @@
 """Water filling: GPUs that bottlenecked jobs cannot use go to other jobs (Gavel, section 4.3).
 
-At each step, with the normalised throughput e_m that job m has reached and its weight w^level_m:
+The normalised throughput of job m is throughput(m, X) / throughput(m, X^equal). e_m is the value
+that job m has reached, 0 at first, and w^level_m its weight. Each step solves:
 
     max_X min over m with w^level_m > 0 of
         (scale_factor_m / w^level_m) (throughput(m, X) / throughput(m, X^equal) - e_m)
     subject to throughput(m, X) / throughput(m, X^equal) >= e_m for every job m
 
-The e_m then rise by the optimum times w^level_m / scale_factor_m. A job that cannot rise further is
-bottlenecked and gets weight 0. The filling ends when all weights are 0.
+Then every e_m rises by the optimum times w^level_m / scale_factor_m. A job whose e_m cannot rise
+further is bottlenecked and gets weight 0. The filling ends when all weights are 0.
 
 - ``gavel-water-filling``: w^level_m = w_m.
 - ``gavel-hierarchical``, fairness inside entity s of weight v_s: w^level_m = v_s w_m / sum of w_l
@@ -39,14 +40,14 @@ from repro.solve.max_min import Backend, WaterFilling, normalised, water_filling
 @register("gavel-water-filling")
 @dataclass(frozen=True)
 class GavelWaterFilling(AwareOrAgnostic):
-    """Maximise the least weighted throughput, then the least of the jobs that can still rise, ...
+    """Maximise the least weighted throughput, again and again for the jobs that can still rise.
 
     Parameters
     ----------
     heterogeneity_aware : bool
         False: all GPU types count as equally fast, and rounds do not tell them apart.
     water_filling : {"exact", "published"}
-        ``published``: every job that rose in a step counts as bottlenecked, as in the figures
+        ``published``: every job whose e_m rose in a step counts as bottlenecked, as in the figures
         that Gavel's authors published. Then this policy has the allocation of gavel-las.
     lp_backend : {"centre", "highs"}
         Optimum among many: the analytic centre, or the vertex with the largest sum of normalised

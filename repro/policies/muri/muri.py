@@ -1,7 +1,8 @@
-"""Muri-S and Muri-L: groups of jobs that interleave on k = 4 resources.
+"""Muri-S and Muri-L: groups of jobs that interleave on resources (Muri, SIGCOMM 2022).
 
-Muri, SIGCOMM 2022. Job i needs resource j for t_i^j seconds per iteration. A group has p <= k jobs,
-each with an offset of its own. All members complete one iteration per period (section 4.1, Eq 3):
+There are k = 4 resources: storage, CPU, GPU and network. Job i needs resource j for t_i^j seconds
+per iteration. A group has p jobs, 1 <= p <= k, each with an offset of its own. All its jobs
+complete one iteration per period T (section 4.1, Eq 3):
 
     T = sum_{j=0}^{k-1} max_{i=0}^{p-1} t_i^{(i+j) mod k}
 
@@ -9,23 +10,25 @@ The interleaving efficiency of a group is the mean busy share of the resources (
 
     gamma = 1 - (1/k) sum_j (T - sum_i t_i^j) / T = (sum_i sum_j t_i^j) / (k T)
 
-Priorities, smaller first, with g the GPU count of the job:
+Jobs with smaller priorities come first. g is the demand of a job (GPUs):
 
     Muri-S (SRSF):   remaining time x g
     Muri-L (2D-LAS): time on GPUs x g
 
 Algorithm 1 (section 4.2):
 
-1. The candidates are the first n jobs by priority that fill the cluster in groups of k.
-2. In log2(k) rounds, groups of equal g are matched at maximum weight gamma (Blossom). Matched pairs
-   merge while the groups need more GPUs than there are.
+1. The candidates are the first n jobs by priority. n is the number of jobs with which groups of k
+   jobs fill the cluster.
+2. In log2(k) rounds, groups of equal g are matched (Blossom). The matching has the largest sum of
+   gamma. Matched pairs merge while the groups need more GPUs than there are.
 
-Every decision repeats both steps; a decision is due at every event or every ``interval`` seconds.
+Every decision repeats both steps. A decision is due at every event, or every ``interval`` seconds.
 
 Ties: under rules ``paper``, equal priority goes to the earlier job. Pairs merge in ascending order
 of their waste (1 - gamma) g, and equal waste goes to the smaller g. Under rules ``muri``, equal
 priority goes to the larger g, and jobs that arrived just now come last. Pairs merge in list order.
-Ties between matchings are in `repro.policies.muri._grouping.matchings`.
+Among matchings of equal weight, the solver has a fixed choice where kinds of jobs are matched. If
+up to 32 groups are matched one by one (rules ``muri``), it takes the first optimum that it finds.
 """
 
 import itertools
@@ -202,7 +205,7 @@ class Muri(Grouped):
 @register("muri-l")
 @dataclass(frozen=True)
 class MuriL(Muri):
-    """Multi-resource interleaving by 2D-LAS: time on GPUs x g, with unknown durations."""
+    """Multi-resource interleaving, durations unknown: priority is time on GPUs times demand."""
 
     families = ("las",)
 
@@ -224,7 +227,7 @@ class MuriL(Muri):
 @register("muri-s")
 @dataclass(frozen=True)
 class MuriS(Muri):
-    """Multi-resource interleaving by SRSF: remaining time x g, with known durations."""
+    """Multi-resource interleaving, durations known: priority is remaining time times demand."""
 
     needs = Muri.needs | {"duration"}
 

@@ -13,7 +13,9 @@ min(R, D_i) GPUs. Then R falls, and the next job is chosen.
 
 Ties: of equal rho the earlier arrival.
 
-Form ``shares``: `repro.policies.pcs._themis_shares` has formula and ties.
+Form ``shares`` follows Muri's public simulator. Shares of time between 0 and 1 minimise the largest
+finish-time ratio. Jobs run in descending order of share over executed time, if first fit finds
+nodes. Of equal jobs the larger demand comes first, then the rank at the last event.
 """
 
 from collections.abc import Callable

@@ -8,7 +8,7 @@ the GPUs of a size towards
     min(g n_g, floor(G g n_g / sum_h h n_h)).
 
 Ties: of equally used sets the first in the list of the size. Sizes are rebalanced in ascending
-order (``paper``), or in the order of `repro.policies.tiresias._gandiva_simulator` (``simulator``).
+order (``paper``), or in the order 16, 1, 2, 4, 24, 32, 8, 64, 12, then ascending (``simulator``).
 """
 
 import math
