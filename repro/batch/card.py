@@ -23,6 +23,9 @@ _PAPER_PART = re.compile(
 _KINDS = {"Fig": "figure", "Table": "table", "Pseudocode": "algorithm", "Algorithm": "algorithm"}
 _BEYOND = "beyond the paper"
 _NO_PAPER = "no figure of a paper"
+_MEASURED = "measured"
+#: Folder of our own measurements.
+_MEASUREMENTS = "traces/measured/"
 #: Words in a reference of a figure that the paper does not have.
 _NOT_PRINTED = re.compile(rf"no figure|{_BEYOND}")
 _DATA = {data.PUBLIC: "public", data.OWN: "own file", data.STAND_IN: "stand-in"}
@@ -120,6 +123,10 @@ class Card:
             labels.append("diagram")
         elif "example" in claim_kinds and claim_kinds <= {"example", "check"}:
             labels.append("worked example")
+        tables = [str(used["name"]) for used in result.get("data", [])]
+        reads_measurements = any(name.startswith(_MEASUREMENTS) for name in tables)
+        if result.get("kind") == _MEASURED or reads_measurements:
+            labels.append(_MEASURED)
         return labels
 
     @property

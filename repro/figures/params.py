@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from repro.base import paths
 from repro.base.errors import ClaimError, ParamError, ReproError, near, refuse_unknown
-from repro.figures.claims import Claim
+from repro.figures.claims import Claim, is_own_check
 from repro.figures.points import Data, Origin, Unknown
 from repro.figures.tolerance import Strict
 from repro.files.strict_yaml import MAX_BYTES, KeyPath, Located, parse_value, parse_yaml
@@ -37,8 +37,9 @@ class FigureSpec(Strict):
     paper: str
     #: ``<stem>`` or ``<paper>/<stem>`` of the notebook; None: the stem of this file
     notebook: str | None = None
-    #: in a diagram each box names the parts of this package that implement it
-    kind: Literal["figure", "diagram"] = "figure"
+    #: in a diagram each box names the parts of this package that implement it; a measured figure
+    #: has measurements of ours, so its claims are own checks
+    kind: Literal["figure", "diagram", "measured"] = "figure"
     reference: str
     shows: str
     #: note in the caption on the meaning of error bars, whiskers and bands
@@ -90,7 +91,18 @@ class FigureSpec(Strict):
         ids = [claim.id for claim in self.claims]
         if twice := [claim_id for claim_id in ids if ids.count(claim_id) > 1]:
             raise ValueError(f"claim id {twice[0]!r} is used twice")
+        if self.kind == "measured" and (about_paper := self._claims_about_paper()):
+            raise ValueError(
+                f"claim {about_paper[0]!r} is about a paper, but the figure is of kind measured; "
+                "give the claim kind: check"
+            )
         return self
+
+    def _claims_about_paper(self) -> list[str]:
+        """Ids of the claims that are no own checks."""
+        return [
+            claim.id for claim in self.claims if not is_own_check(claim.kind, claim.certainty)
+        ]
 
     def merged(self, profile: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
         """Merge the inputs with the profile, then with the overrides that are not None."""

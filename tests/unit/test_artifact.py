@@ -11,7 +11,7 @@ from repro.figures.claims import REPRODUCED, is_own_check
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Folders of params/ that are no papers.
-OTHER = {"arena", "tour"}
+OTHER = {"arena", "measured", "tour"}
 
 
 @pytest.fixture(scope="module")

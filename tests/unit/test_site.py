@@ -182,7 +182,8 @@ def test_every_key_of_a_parameter_file_has_a_meaning_and_no_other(reference):
     meanings = reference.key_meanings()
     assert meanings.keys() == keys and all(meanings.values())
     shown = reference.params()
-    assert "| `kind` | `figure`, `diagram` |" in shown and "| `claims` | list of [claims]" in shown
+    assert "| `kind` | `figure`, `diagram`, `measured` |" in shown
+    assert "| `claims` | list of [claims]" in shown
 
 
 def test_every_schema_has_a_section_with_its_fields(reference):

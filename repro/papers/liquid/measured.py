@@ -15,6 +15,10 @@ _SAVE = ("save_d2h_s", "save_write_s", "save_fsync_s", "exit_s")
 TABLES: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "isolated": (("mode", "job", "when"), ("iters_per_s", "gpu_util_mean", "reserved_mb")),
     "colocated": (("mode", "job_a", "job_b"), ("norm_a", "norm_b", "gpu_util_mean")),
+    "interleave": (
+        ("group", "mode", "jobs", "job"),
+        ("iso_rate", "rate", "norm", "n", "storage_s", "cpu_s", "gpu_s", "network_s"),
+    ),
     "pause": (("job",), ("launch_total_s", *_SAVE, "resume_total_s")),
     "sequence": (
         ("scenario", "model"),

@@ -329,6 +329,19 @@ def test_short_names_and_kinds(reference, short, kinds):
 
 
 @pytest.mark.parametrize(
+    ("result", "is_measured"),
+    [
+        ({"kind": "measured", "data": []}, True),
+        ({"data": [{"name": "traces/measured/pause.csv", "kind": "own file"}]}, True),
+        ({"data": [{"name": "muri-trace1", "kind": "public"}]}, False),
+    ],
+)
+def test_a_filter_shows_all_figures_on_our_measurements(result, is_measured):
+    card = Card(StoredFigure(FigureEntry("a/b", ROOT), ROOT, result))
+    assert ("measured" in card.kinds) is is_measured
+
+
+@pytest.mark.parametrize(
     ("given", "seed", "told"),
     [
         ([0, 1, 2], 0, "seeds 0 to 2"),

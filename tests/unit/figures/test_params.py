@@ -1,11 +1,14 @@
 """Parameter files: strict reading, discovery, shortened ids, profiles."""
 
+from pathlib import Path
+
 import pytest
 
 from repro.base.errors import ClaimError, ParamError
 from repro.figures import params
 from repro.files.strict_yaml import parse_value
 
+ROOT = Path(__file__).resolve().parents[3]
 GOOD = """\
 title: Testbed
 paper: tiresias
@@ -91,7 +94,12 @@ def test_reading_and_merging(root):
         ("certainty: paper", "certainty: no", ClaimError, r"bad\.yaml:20:claims\.0\.certainty"),
         ("    certainty: paper\n", "", ClaimError, r"bad\.yaml:14:claims\.0\.certainty: Field req"),
         ("shows: completion times", 'shows: ""', ParamError, r"bad\.yaml:4:shows: must be one"),
-        ("title: Testbed", "title: T\nkind: chart", ParamError, r"bad\.yaml:2:kind: .*'figure' or"),
+        (
+            "title: Testbed",
+            "title: T\nkind: chart",
+            ParamError,
+            r"bad\.yaml:2:kind: .*'figure', 'diag",
+        ),
     ],
 )
 def test_errors_name_file_line_and_key(root, old, new, kind, message):
@@ -122,6 +130,21 @@ def test_claim_ids_are_unique(root):
     twice = GOOD + GOOD[GOOD.index("  - id") :]
     with pytest.raises(ParamError, match="'gain' is used twice"):
         params.load(write(root, "tiresias", "bad", twice))
+
+
+def test_measured_figures_have_own_checks_only(root):
+    measured = f"kind: measured\n{GOOD}"
+    with pytest.raises(ParamError, match=r"'gain' is about a paper.*give the claim kind: check"):
+        params.load(write(root, "tiresias", "bad", measured))
+    spec = params.load(
+        write(root, "tiresias", "good", measured.replace("kind: number", "kind: check"))
+    )
+    assert spec.kind == "measured"
+
+
+def test_every_figure_of_the_folder_measured_is_of_that_kind():
+    entries = [entry for entry in params.discover(ROOT) if entry.paper == "measured"]
+    assert {entry.load().kind for entry in entries} == {"measured"}
 
 
 def test_paper_must_be_the_folder(root):

@@ -1,0 +1,1 @@
+"""Computations on our own measurements of one GPU (``traces/measured``)."""
