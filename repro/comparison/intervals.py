@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import pandas as pd
 
 from repro.base.typing import Floats
 from repro.figures.data import stream
@@ -41,6 +44,41 @@ def mean_intervals(values: Floats, seed: int = 0) -> tuple[Floats, Floats]:
     means = _resampled_means(np.where(has_gap, 0.0, values), seed)
     low, high = np.quantile(means, _ENDS, axis=0)
     return np.where(has_gap, np.nan, low), np.where(has_gap, np.nan, high)
+
+
+def interval_table(frame: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame:
+    """Means of a column by group of rows, each with its 95 % interval.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A row per sample.
+    by : sequence of str
+        Columns that name the groups, which keep their order of appearance.
+    value : str
+        Column of the numbers.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``by``, ``mean``, ``low`` and ``high`` (both ends of the interval, as in
+        `mean_intervals`) and ``n``, the number of rows.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"policy": ["a", "a", "b"], "jct": [0.0, 2.0, 5.0]})
+    >>> interval_table(rows, ["policy"], "jct").to_dict("records")[0]
+    {'policy': 'a', 'mean': 1.0, 'low': 0.0, 'high': 2.0, 'n': 2}
+    """
+    rows = []
+    for names, group in frame.groupby(list(by), sort=False):
+        values = group[value].to_numpy(float)
+        low, high = mean_intervals(values[:, None])
+        row = dict(zip(by, names, strict=True))
+        rows.append(
+            {**row, "mean": values.mean(), "low": low[0], "high": high[0], "n": len(values)}
+        )
+    return pd.DataFrame(rows)
 
 
 def ratio_interval(values: Floats, reference: Floats, seed: int = 0) -> tuple[float, float, float]:

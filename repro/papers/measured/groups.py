@@ -65,7 +65,7 @@ def groups(rows: pd.DataFrame) -> pd.DataFrame:
     >>> member |= {"rate": 0.4, "norm": 0.8, "n": 10}
     >>> table = groups(pd.DataFrame([alone, member, member]))
     >>> table[["period_s", "predicted_s", "speed", "predicted_speed"]].round(6).to_numpy().tolist()
-    [[2.5, 2.0, 1.6, 2.0]]
+    [[2.5, 3.0, 1.6, 1.333333]]
     """
     alone = stages_alone(rows)
     table = []
@@ -104,11 +104,11 @@ def lengthening(rows: pd.DataFrame) -> pd.DataFrame:
         before = np.array([alone[job] for job in members["job"]])
         busy = together * members["rate"].to_numpy()[:, None]
         others = busy.sum(axis=0) - busy
-        longer = together / before - 1
+        ratio = np.divide(together, before, out=np.ones_like(before), where=before > 0)
         for column, resource in enumerate(RESOURCES):
             part = pd.DataFrame({"group": group, "job": members["job"], "resource": resource})
             part["others"] = others[:, column]
-            part["longer"] = longer[:, column]
+            part["longer"] = ratio[:, column] - 1
             parts.append(part[before[:, column] >= SHORTEST_S])
     return pd.concat(parts, ignore_index=True)
 

@@ -36,8 +36,8 @@ def rows():
 
 def test_period_of_equation_3_and_measured_period(rows):
     locked = groups.groups(rows).query("mode == 'lock'").iloc[0]
-    # Eq 3 with a on the CPU while b is on the GPU: max(2, 3) + max(2, 1)
-    assert (locked["predicted_s"], locked["predicted_speed"]) == (5.0, 8 / 5)
+    # Eq 3 with b one stage ahead of a: max(0, 1) + max(2, 3) + max(2, 0)
+    assert (locked["predicted_s"], locked["predicted_speed"]) == (6.0, 8 / 6)
     assert (locked["period_s"], locked["speed"]) == pytest.approx((5.0, 1.6))
     assert (locked["size"], locked["iterations"]) == (2, 20)
 
