@@ -100,9 +100,7 @@ class FigureSpec(Strict):
 
     def _claims_about_paper(self) -> list[str]:
         """Ids of the claims that are no own checks."""
-        return [
-            claim.id for claim in self.claims if not is_own_check(claim.kind, claim.certainty)
-        ]
+        return [claim.id for claim in self.claims if not is_own_check(claim.kind, claim.certainty)]
 
     def merged(self, profile: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
         """Merge the inputs with the profile, then with the overrides that are not None."""

@@ -14,7 +14,10 @@ _SAVE = ("save_d2h_s", "save_write_s", "save_fsync_s", "exit_s")
 #: Columns of each table: text, and numbers of 0 or more.
 TABLES: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "isolated": (("mode", "job", "when"), ("iters_per_s", "gpu_util_mean", "reserved_mb")),
-    "colocated": (("mode", "job_a", "job_b"), ("norm_a", "norm_b", "gpu_util_mean")),
+    "colocated": (
+        ("mode", "job_a", "job_b"),
+        ("norm_a", "norm_b", "rate_a", "rate_b", "gpu_util_mean"),
+    ),
     "interleave": (
         ("group", "mode", "jobs", "job"),
         ("iso_rate", "rate", "norm", "n", "storage_s", "cpu_s", "gpu_s", "network_s"),

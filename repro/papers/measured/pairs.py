@@ -1,4 +1,4 @@
-"""Pairs of jobs that share a GPU: fractions of speed that they keep, and how well these are guessed."""
+"""Pairs of jobs that share a GPU: fractions of speed that they keep, and guesses of these."""
 
 from collections.abc import Collection, Sequence
 
@@ -13,6 +13,54 @@ from repro.policies.gavel.estimator import PairEstimator, complete, retained_fra
 METHODS = ("nearest reference", "completion", "mean")
 #: Two models, in the order of their names.
 Pair = tuple[str, str]
+
+
+def fastest_alone(isolated: pd.DataFrame) -> pd.Series:
+    """Rate of each job alone (iterations/s): the fastest of its runs.
+
+    The runs of a job alone differ by up to 1.5 times. The fastest is the least disturbed one, and
+    makes the fractions that a pair keeps rather too small than too large.
+
+    Parameters
+    ----------
+    isolated : DataFrame
+        Rows of ``traces/measured/isolated.csv``.
+
+    Examples
+    --------
+    >>> fastest_alone(pd.DataFrame({"job": ["a", "a"], "iters_per_s": [2.0, 3.0]})).to_dict()
+    {'a': 3.0}
+    """
+    rates: pd.Series = isolated.groupby("job")["iters_per_s"].max()
+    return rates
+
+
+def measured_pairs(colocated: pd.DataFrame, alone: pd.Series) -> pd.DataFrame:
+    """Fractions of its speed alone that each job of a measured pair keeps.
+
+    Parameters
+    ----------
+    colocated : DataFrame
+        Rows of ``traces/measured/colocated.csv``.
+    alone : Series
+        Rate of each job alone (iterations/s).
+
+    Returns
+    -------
+    DataFrame
+        ``mode``, and the columns of `kept_fractions`.
+
+    Examples
+    --------
+    >>> row = {"mode": "mps", "job_a": "a", "job_b": "b", "rate_a": 3.0, "rate_b": 1.0}
+    >>> measured_pairs(pd.DataFrame([row]), pd.Series({"a": 4.0, "b": 2.0})).values.tolist()
+    [['mps', 'a', 'b', 0.75, 0.5, 1.25]]
+    """
+    pairs = colocated[["mode"]].assign(model_a=colocated["job_a"], model_b=colocated["job_b"])
+    pairs["kept_a"] = colocated["rate_a"] / colocated["job_a"].map(alone)
+    pairs["kept_b"] = colocated["rate_b"] / colocated["job_b"].map(alone)
+    pairs["total"] = pairs["kept_a"] + pairs["kept_b"]
+    return pairs
 
 
 def kept_fractions(table: ThroughputTable, gpu_type: str) -> pd.DataFrame:

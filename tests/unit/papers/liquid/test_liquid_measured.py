@@ -14,7 +14,8 @@ FOLDER = paths.traces_dir() / "measured"
 
 def test_every_table_is_read():
     sizes = {name: len(measured.rows(name, FOLDER / f"{name}.csv")) for name in measured.TABLES}
-    wanted = {"isolated": 48, "colocated": 238, "pause": 8, "sequence": 16, "sequence_gpu": 8755}
+    wanted = {"isolated": 48, "colocated": 238, "interleave": 262, "pause": 8, "sequence": 16}
+    wanted |= {"sequence_gpu": 8755}
     assert sizes == wanted
 
 
