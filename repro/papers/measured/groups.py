@@ -164,8 +164,9 @@ def predicted_speeds(rows: pd.DataFrame, resources: Sequence[str] = RESOURCES) -
     table = []
     for group, members in rows[rows["mode"] == "free"].groupby("group", sort=False):
         others = sums[sums["group"] != group].groupby("resource")[["product", "square"]].sum()
-        fitted = others["product"] / others["square"]
-        rates = model(fitted.to_dict(), resources).rates_of([alone[job] for job in members["job"]])
+        slopes = others["product"] / others["square"]
+        fitted = {str(name): float(slope) for name, slope in slopes.items()}
+        rates = model(fitted, resources).rates_of([alone[job] for job in members["job"]])
         row = {"group": group, "size": len(members), "speed": members["norm"].sum()}
         table.append({**row, "by_contention": sum(rates)})
     return pd.DataFrame(table)
