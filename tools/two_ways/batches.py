@@ -37,9 +37,7 @@ def _many(rng: np.random.Generator) -> Difference:
     """Orders in compiled batches of `simulate_many`, and run by run."""
     spec = str(rng.choice(["1x4", "2x4", "2x8", "1x8"]))
     num_gpus = _gpus(spec)
-    traces = {
-        seed: jobs.trace(rng, num_gpus, most=25) for seed in range(int(rng.integers(1, 4)))
-    }
+    traces = {seed: jobs.trace(rng, num_gpus, most=25) for seed in range(int(rng.integers(1, 4)))}
     if rng.random() < 0.3:
         traces = {seed: jobs.with_predictions(rng, trace) for seed, trace in traces.items()}
     scale_s = float(traces[0]["duration"].median())
@@ -182,9 +180,7 @@ def _dask(generators: Sequence[np.random.Generator]) -> Iterator[Difference]:
             here = _silently(cases, 1)
         with (
             empty_cache(),
-            LocalCluster(
-                n_workers=1, threads_per_worker=1, dashboard_address=None
-            ) as cluster,
+            LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
             patch.dict(os.environ, {ENV_SCHEDULER: cluster.scheduler_address}),
         ):
             elsewhere = _silently(cases, 1)
@@ -243,7 +239,9 @@ def _throughputs(rng: np.random.Generator) -> Difference:
         for name, speed in speeds.items()
     ]
     as_json = {
-        name: {f"('{model}', {gang})": {"null": speeds[name]} for (model, gang), speeds in rows.items()}
+        name: {
+            f"('{model}', {gang})": {"null": speeds[name]} for (model, gang), speeds in rows.items()
+        }
         for name in types
     }
     with tempfile.TemporaryDirectory(prefix="two-ways-") as folder:
@@ -287,7 +285,7 @@ def _gpus(spec: str) -> int:
 
 PAIRS: Sequence[Pair] = (
     Pair(
-        "many runs",
+        "many",
         "orders in compiled batches of `simulate_many`",
         "single runs of `simulate`",
         0.0,
@@ -297,7 +295,7 @@ PAIRS: Sequence[Pair] = (
         long=1000,
     ),
     Pair(
-        "many workers",
+        "workers",
         "`simulate_many` with one worker",
         "with two",
         0.0,
@@ -348,7 +346,7 @@ PAIRS: Sequence[Pair] = (
         needs=("distributed",),
     ),
     Pair(
-        "command line",
+        "command",
         "`repro simulate` on a file",
         "`repro.simulate` on a frame",
         0.0,
@@ -358,7 +356,7 @@ PAIRS: Sequence[Pair] = (
         long=1000,
     ),
     Pair(
-        "throughput files",
+        "throughput-files",
         "throughputs in memory",
         "from a CSV and a JSON file",
         0.0,
@@ -368,7 +366,7 @@ PAIRS: Sequence[Pair] = (
         long=1000,
     ),
     Pair(
-        "trace files",
+        "trace-files",
         "a frame of jobs",
         "the frame written as CSV and read again",
         0.0,

@@ -85,9 +85,7 @@ def write(path: Path, rows: Iterable[Row]) -> None:
     order = {pair.name: number for number, pair in enumerate(catalogue.PAIRS)}
     known = sorted((row for row in rows if row.pair in order), key=lambda row: order[row.pair])
     with path.open("w", newline="", encoding="utf-8") as file:
-        table = csv.DictWriter(
-            file, [field.name for field in fields(Row)], lineterminator="\n"
-        )
+        table = csv.DictWriter(file, [field.name for field in fields(Row)], lineterminator="\n")
         table.writeheader()
         table.writerows(asdict(row) for row in known)
 
@@ -134,7 +132,8 @@ def run(
             with warnings.catch_warnings():
                 # the notes on random inputs are none on the package
                 warnings.simplefilter("ignore")
-                for number, difference in zip(numbers, pair.differences(seed, numbers), strict=True):
+                differences = pair.differences(seed, numbers)
+                for number, difference in zip(numbers, differences, strict=True):
                     row = row.with_case(pair, difference)
                     if not pair.accepts(difference):
                         say(broken(pair, seed, number, difference))

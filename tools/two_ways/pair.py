@@ -29,7 +29,7 @@ class Pair:
     bound : float
         Largest difference that is accepted; 0: the results are equal to the last bit.
     unit : str
-        Unit of the difference: ``s``, ``relative``, ``share`` (of time) or ``places``.
+        Unit of the difference, such as ``s``, ``relative`` or ``share`` (of time).
     compare : callable
         Function of generators, one for each case, that yields the difference of each case.
     quick : int

@@ -22,7 +22,9 @@ FRAME = pd.DataFrame({"job_id": ["a", "b"], "end": [1.0, 2.0]})
 def pair_of(differences, bound=0.5, aside=""):
     """Pair whose cases have these differences in turn."""
     rest = iter(differences)
-    return Pair("made up", "one", "other", bound, "s", one_by_one(lambda rng: next(rest)), 1, 3, aside)
+    return Pair(
+        "made up", "one", "other", bound, "s", one_by_one(lambda rng: next(rest)), 1, 3, aside
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,7 +94,9 @@ def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     assert not measure.run(path, [pair], seed=8, cases=1, **options)
     again = measure.read(path)["made up"]
     assert (again.cases, again.largest, again.beyond) == (1, 9.0, 1)
-    assert "| made up | one | other | 1 | 0 | 9.0e+00 s | 0.5 s |" in report.section({"made up": again})
+    assert "| made up | one | other | 1 | 0 | 9.0e+00 s | 0.5 s |" in report.section(
+        {"made up": again}
+    )
 
 
 def test_names_are_unique_and_every_pair_has_cases():
@@ -101,10 +105,10 @@ def test_names_are_unique_and_every_pair_has_cases():
 
 
 def test_one_case_is_repeated(capsys):
-    assert command.main(["case", "first fit", "3"]) == 0
-    assert capsys.readouterr().out == "first fit, case 3: 0 gangs\n"
+    assert command.main(["case", "first-fit", "3"]) == 0
+    assert capsys.readouterr().out == "first-fit, case 3: 0 gangs\n"
     with pytest.raises(SystemExit, match="2"):
-        command.main(["case", "first fi", "3"])
+        command.main(["case", "first-fi", "3"])
 
 
 @pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="not run from a checkout")
