@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import logging
 import os
 import tempfile
 import warnings
@@ -180,7 +181,13 @@ def _dask(generators: Sequence[np.random.Generator]) -> Iterator[Difference]:
             here = _silently(cases, 1)
         with (
             empty_cache(),
-            LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
+            LocalCluster(
+                n_workers=1,
+                threads_per_worker=1,
+                dashboard_address=None,
+                # a client that leaves closes its connection while the scheduler still logs events
+                silence_logs=logging.CRITICAL + 1,
+            ) as cluster,
             patch.dict(os.environ, {ENV_SCHEDULER: cluster.scheduler_address}),
         ):
             elsewhere = _silently(cases, 1)

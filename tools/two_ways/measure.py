@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import datetime
+import math
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
@@ -132,8 +133,9 @@ def run(
             with warnings.catch_warnings():
                 # the notes on random inputs are none on the package
                 warnings.simplefilter("ignore")
-                differences = pair.differences(seed, numbers)
-                for number, difference in zip(numbers, differences, strict=True):
+                for number, difference in zip(
+                    numbers, _differences(pair, seed, numbers, say), strict=True
+                ):
                     row = row.with_case(pair, difference)
                     if not pair.accepts(difference):
                         say(broken(pair, seed, number, difference))
@@ -148,6 +150,22 @@ def run(
             f"{row.largest:g} {pair.unit} ({pair.statement})"
         )
     return not any(rows[pair.name].beyond for pair in pairs if pair.name in rows)
+
+
+def _differences(
+    pair: Pair, seed: int, numbers: range, say: Callable[[str], None]
+) -> Iterator[Difference]:
+    """Differences of cases; infinite for a case that ends with an error, which is said."""
+    done = 0
+    while done < len(numbers):
+        try:
+            for difference in pair.differences(seed, numbers[done:]):
+                yield difference
+                done += 1
+        except Exception as error:
+            say(f"{pair.name}, case {numbers[done]}: {type(error).__name__}: {error}")
+            yield math.inf
+            done += 1
 
 
 def broken(pair: Pair, seed: int, number: int, difference: Difference) -> str:
