@@ -30,7 +30,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True)
 
     runs = commands.add_parser("run", help="run cases that have no result yet")
-    runs.add_argument("--cases", type=_positive, help="cases of each pair; without it, by pair")
+    runs.add_argument("--cases", type=_positive, help="largest number of cases of a pair")
     runs.add_argument("--seed", type=int, default=42)
     runs.add_argument("--only", nargs="+", choices=catalogue.BY_NAME, metavar="PAIR")
     runs.add_argument("--budget", type=float, default=math.inf, help="CPU time of a pair (s)")

@@ -111,7 +111,7 @@ def run(
     seed : int
         Seed of the cases.
     cases : int or None
-        Cases of each pair; None: as many as the pair says.
+        Largest number of cases of a pair; None: as many as the pair says.
     budget_s : float
         CPU time of a pair in this call, after which the next pair follows (s).
     say : callable
@@ -126,7 +126,7 @@ def run(
         if row is None or row.seed != seed:
             row = Row(pair.name, seed)
         spent_s = 0.0
-        target = cases or pair.long
+        target = pair.long if cases is None else min(cases, pair.long)
         while row.cases < target and spent_s < budget_s:
             began_s = time.process_time()
             numbers = range(row.cases, min(row.cases + _BLOCK, target))

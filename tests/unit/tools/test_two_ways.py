@@ -99,6 +99,23 @@ def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     )
 
 
+def test_an_error_counts_as_beyond_the_bound_and_the_run_goes_on(tmp_path, monkeypatch):
+    def compare(rng):
+        if rng.random() < 0.5:
+            raise ValueError("no such GPU")
+        return 0.0
+
+    pair = Pair("made up", "one", "other", 0.0, "s", one_by_one(compare), 1, 20)
+    monkeypatch.setattr(catalogue, "PAIRS", (pair,))
+    lines = []
+    path = tmp_path / "rows.csv"
+    assert not measure.run(path, [pair], seed=1, cases=None, budget_s=9.0, say=lines.append)
+    row = measure.read(path)["made up"]
+    assert row.cases == 20 and 0 < row.beyond < 20 and row.equal == 20 - row.beyond
+    said = [line for line in lines if "ValueError: no such GPU" in line]
+    assert len(said) == row.beyond
+
+
 def test_names_are_unique_and_every_pair_has_cases():
     assert len(catalogue.BY_NAME) == len(catalogue.PAIRS)
     assert all(0 < pair.quick <= pair.long for pair in catalogue.PAIRS)
