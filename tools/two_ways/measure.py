@@ -139,6 +139,8 @@ def run(
                     row = row.with_case(pair, difference)
                     if not pair.accepts(difference):
                         say(broken(pair, seed, number, difference))
+                    if spent_s + time.process_time() - began_s >= budget_s:
+                        break
             used_s = time.process_time() - began_s
             spent_s += used_s
             today = datetime.date.today().isoformat()

@@ -222,6 +222,8 @@ def _interpretation(rng: np.random.Generator) -> Difference:
         spec = "2x4"
         trace = jobs.trace(rng, 8, most=20)
         trace["submit_time"] -= trace["submit_time"].min()
+        # rules tiresias cut durations to whole seconds
+        trace["duration"] = np.ceil(trace["duration"])
         policy = make("gandiva", "tiresias", slice_s=float(trace["duration"].median()))
         policy = dataclasses.replace(policy, step_s=policy.slice_s / 3)  # type: ignore[attr-defined]
         options = {"rules": "tiresias"}
@@ -487,7 +489,7 @@ PAIRS: Sequence[Pair] = (
         "ideal",
         "ideal execution of shares without intervals",
         "with intervals",
-        1e-9,
+        0.0,
         "relative",
         one_by_one(_ideal_rounds),
         quick=6,
