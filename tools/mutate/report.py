@@ -27,7 +27,7 @@ def write(root: Path, files: Sequence[Path]) -> None:
     """Write the part of the page between its marks."""
     rows = current(root, [line for path in files for line in read_lines(path)])
     text = section(rows, reasons(root / REASONS))
-    page_marks(root).write(root / PAGE, MARK, text)
+    _marks(root).write(root / PAGE, MARK, text)
 
 
 def current(root: Path, lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -136,7 +136,7 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def page_marks(root: Path) -> ModuleType:
+def _marks(root: Path) -> ModuleType:
     """The module of docs/ that replaces the text between two marks."""
     spec = importlib.util.spec_from_file_location("marks", root / "docs" / "marks.py")
     assert spec is not None and spec.loader is not None

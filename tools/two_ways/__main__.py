@@ -7,7 +7,7 @@ import math
 import sys
 from pathlib import Path
 
-from tools.mutate.report import page_marks
+from docs import marks
 from tools.two_ways import catalogue, measure, report
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,7 +72,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    page_marks(ROOT).write(PAGE, report.MARK, report.section(measure.read(RESULTS)))
+    marks.write(PAGE, report.MARK, report.section(measure.read(RESULTS)))
     return 0
 
 

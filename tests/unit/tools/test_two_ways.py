@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from docs import marks
 from repro import simulate
 from repro.testing import small_trace
 from tools.two_ways import __main__ as command
@@ -129,9 +129,7 @@ def test_one_case_is_repeated(capsys):
 
 
 @pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="not run from a checkout")
-def test_the_page_has_the_table_of_the_file(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "docs")
-    marks = importlib.import_module("marks")
+def test_the_page_has_the_table_of_the_file():
     rows = measure.read(command.RESULTS)
     assert marks.read(command.PAGE, report.MARK) == report.section(rows)
     for name, row in rows.items():
