@@ -99,7 +99,9 @@ def between(first: Any, second: Any) -> float:
         return np.inf
     is_equal = (one == other) | (np.isnan(one) & np.isnan(other))
     distances = np.abs(one[~is_equal] - other[~is_equal])
-    return float(np.nan_to_num(distances, nan=np.inf).max(initial=0.0))
+    # a gap on one side only
+    distances[np.isnan(distances)] = np.inf
+    return float(distances.max(initial=0.0))
 
 
 def relative(first: Any, second: Any) -> float:

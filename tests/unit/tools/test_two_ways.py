@@ -19,12 +19,11 @@ ROOT = Path(__file__).resolve().parents[3]
 FRAME = pd.DataFrame({"job_id": ["a", "b"], "end": [1.0, 2.0]})
 
 
-def pair_of(differences, bound=0.5, aside=""):
+def pair_of(differences, bound=0.5, aside="", long=3):
     """Pair whose cases have these differences in turn."""
     rest = iter(differences)
-    return Pair(
-        "made up", "one", "other", bound, "s", one_by_one(lambda rng: next(rest)), 1, 3, aside
-    )
+    compare = one_by_one(lambda rng: next(rest))
+    return Pair("made up", "one", "other", bound, "s", compare, 1, long, aside)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +80,7 @@ def test_a_case_needs_a_reason_to_be_set_aside():
 
 
 def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
-    pair = pair_of([0.0, 0.25, None, 0.5, 9.0], aside="a tie")
+    pair = pair_of([0.0, 0.25, None, 0.5, 9.0], aside="a tie", long=5)
     monkeypatch.setattr(catalogue, "PAIRS", (pair,))
     path = tmp_path / "rows.csv"
     options = {"budget_s": 9.0, "say": lambda line: None}
