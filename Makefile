@@ -15,7 +15,7 @@ BYTECODE := @$(VENV)/bin/python -m compileall -qq -j 0 -x "/tests?/" $(VENV)/lib
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
 	$(if $(LOCK),-c $(LOCK),--upgrade --upgrade-strategy eager)
 
-.PHONY: figures venv test check nightly paper quick-reference lab lab-filter bench peers lowest lint architecture validity speed status \
+.PHONY: figures venv test check nightly paper quick-reference lab lab-filter bench peers lowest lint architecture validity two-ways speed status \
 	metadata accuracy crossing artifact artifact-costs policies-page docs sheet mutate coverage times clean help FORCE
 
 help:
@@ -36,6 +36,7 @@ help:
 	@echo "make architecture  draw the layers and count the lines for docs/architecture.md"
 	@echo "make peers    speed of other simulators on the same jobs; PEERS=folder of checkouts"
 	@echo "make validity compare mean completion times with closed forms; write the table of docs/quality.md"
+	@echo "make two-ways compare two ways to one result on random settings; write the table of docs/quality.md"
 	@echo "make speed    write the tables of docs/speed.md from the last make bench and make peers"
 	@echo "make status   write README's summary and docs/status.md from the committed results"
 	@echo "make metadata write CITATION.cff, codemeta.json and .zenodo.json"
@@ -129,6 +130,10 @@ architecture: $(TEST)
 
 validity: $(TEST)
 	JOBS=$(JOBS) $(BIN)/python docs/validity.py
+
+two-ways: $(TEST)
+	$(BIN)/python -m tools.two_ways run
+	$(BIN)/python -m tools.two_ways report
 
 speed: $(TEST)
 	$(BIN)/python docs/speed.py

@@ -21,10 +21,11 @@ MARK = "times"
 #: Folder -> time of its tests on one core (s), at most.
 BUDGET_S: Mapping[str, float] = {
     "tests/unit": 1200.0,
-    "tests/conformance": 700.0,
-    "tests/golden": 500.0,
+    "tests/conformance": 650.0,
+    "tests/golden": 450.0,
     "tests/notebooks": 600.0,
     "tests/hostile": 200.0,
+    "tests/ways": 100.0,
     "tests/course": 150.0,
     "tests/browser": 150.0,
     "docstrings": 100.0,

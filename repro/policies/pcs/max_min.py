@@ -4,8 +4,8 @@ With G GPUs and demands D_i, job i holds
 
     g_i = min(D_i, L),   the level L such that sum_i g_i = min(G, sum_i D_i).
 
-The level is found by filling in order of ascending demand: g_i = min(D_i, R / n), with R GPUs and
-n jobs left.
+The level is found by filling in order of ascending demand: L = R / n, with R GPUs and n jobs left,
+at the first job with D_i > R / n.
 
 Ties: none in GPUs, jobs of equal demand hold equally many. Of equal completions the earlier arrival
 completes first.
@@ -120,13 +120,18 @@ def _share(jobs: ElasticJobs, kinds: Kinds, s: ElasticState) -> None:
     _progress(jobs, kinds, s, memory)
     free = float(jobs.gpus)
     unserved = s.tally[PRESENT]
+    # L, once a job demands more than it. Computed again for each job, it would differ in the last
+    # bit, and rounding would decide which of two equal jobs completes first.
+    level = np.inf
     count = 0
     for kind in range(len(kinds.start) - 1):
         num_jobs = memory.num_present[kind]
         if num_jobs == 0:
             continue
         job = memory.heap[kinds.start[kind]]
-        gpus = min(float(jobs.demand[job]), free / unserved)
+        if level == np.inf and free / unserved < jobs.demand[job]:
+            level = free / unserved
+        gpus = min(float(jobs.demand[job]), level)
         give(jobs, s, job, gpus)
         memory.rate[kind] = s.rate[job]
         if not kinds.single_jobs:

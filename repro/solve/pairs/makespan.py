@@ -12,6 +12,9 @@ The first condition is exact. The second changes nothing if the longest job of t
 slowest GPU type, needs no more time than the makespan. Otherwise it may change the optimum.
 Therefore only jobs much shorter than the longest of all are pooled, and every other job is a pool
 of its own.
+
+Jobs of a pool may share GPUs with each other only if no job has more than half of R: the job would
+share them with itself for the rest. A short job with more than half is a pool of its own, too.
 """
 
 import numpy as np
@@ -33,15 +36,23 @@ def pools(kind_of: Ints, remaining_steps: Floats, fastest: Floats, short: float 
     """Pool of each job, shape (jobs,).
 
     The short jobs of a kind are one pool; every other job is a pool of its own. A job is short if
-    it needs less than the part ``short`` of the longest job's time. ``fastest`` is the throughput
-    (steps/s) of each job on its fastest GPU type.
+    it needs less than the part ``short`` of the longest job's time. Short jobs with more than half
+    of the work of the pool are pools of their own. ``fastest`` is the throughput (steps/s) of each
+    job on its fastest GPU type.
     """
     needed_s = remaining_steps / fastest
-    is_short = needed_s < short * needed_s.max()
-    # Pools are numbered by kind; within a kind short jobs come first, then by remaining work.
-    order = np.lexsort((remaining_steps, ~is_short, kind_of))
+    is_pooled = needed_s < short * needed_s.max()
+    for kind in np.unique(kind_of[is_pooled]).tolist():
+        jobs = np.flatnonzero(is_pooled & (kind_of == kind))
+        by_work = jobs[np.argsort(remaining_steps[jobs], kind="stable")]
+        work = remaining_steps[by_work]
+        has_no_majority = 2 * work <= np.cumsum(work)
+        num_pooled = int(np.flatnonzero(has_no_majority).max(initial=-1)) + 1
+        is_pooled[by_work[num_pooled:]] = False
+    # Pools are numbered by kind; within a kind pooled jobs come first, then by remaining work.
+    order = np.lexsort((remaining_steps, ~is_pooled, kind_of))
     same_kind = kind_of[order] == np.roll(kind_of[order], 1)
-    begins_pool = ~(is_short[order] & np.roll(is_short[order], 1) & same_kind)
+    begins_pool = ~(is_pooled[order] & np.roll(is_pooled[order], 1) & same_kind)
     begins_pool[0] = True
     pool_of = np.empty(len(kind_of), dtype=np.int64)
     pool_of[order] = np.cumsum(begins_pool) - 1

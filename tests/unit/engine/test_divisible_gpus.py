@@ -142,6 +142,17 @@ def test_a_job_may_ask_for_more_than_there_is():
     assert result.summary()["utilisation"] == 1.0
 
 
+@pytest.mark.parametrize("count", [3, 6, 7, 9, 11])
+def test_equal_jobs_hold_equally_many_gpus_to_the_last_bit(count):
+    """Otherwise rounding would decide which of them completes first."""
+    trace = jobs_of(*[(0, 10, 5)] * count)
+    held = simulate(trace, "1x5", "max-min").intervals
+    assert held[held["start"] == 0]["gpus"].unique().tolist() == [5 / count]
+    # a pause begins where the GPUs of a job change, which they never do
+    paused = simulate(trace, "1x5", make("max-min", resize_s=1.0)).jobs["end_time"]
+    assert paused.tolist() == pytest.approx([10.0 * count + 1.0] * count)
+
+
 def test_a_change_of_gpus_costs_a_pause():
     """Alone on four GPUs from 1 s on; the second arrives at 5 s with 24 of 40 GPU-seconds to go.
 

@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 from repro.base.errors import PolicyError
 from repro.solve.pairs import programme as pairs_programme
-from repro.solve.pairs.makespan import makespan_pairs
+from repro.solve.pairs.makespan import makespan_pairs, pools
 from repro.solve.pairs.programme import (
     KindShares,
     PairableKinds,
@@ -273,6 +273,21 @@ def test_makespan_over_pools_is_that_over_jobs(seed):
             throughput[partner] += paired[b, a] @ x
     assert (remaining_steps / throughput).max() == pytest.approx(end, rel=1e-3)
     assert totals((members, fractions), len(remaining_steps)).sum(axis=1).max() <= 1 + 1e-6
+
+
+def test_two_short_jobs_of_a_kind_share_a_gpu_though_one_has_most_of_their_work():
+    """On one GPU: 100 s of the long job, 4 / 0.9 s of both short jobs, 8 s of the longer one."""
+    paired = np.zeros((2, 2, 1))
+    paired[0, 0] = 0.9
+    kinds = PairableKinds(np.ones((2, 1)), paired, np.ones(2), np.ones(1))
+    *_, end = makespan_pairs(kinds, np.array([0, 0, 1]), np.array([12.0, 4.0, 100.0]))
+    assert end == pytest.approx(108 + 4 / 0.9, rel=1e-6)
+
+
+def test_a_pool_has_no_job_with_most_of_its_work():
+    steps = np.array([5.0, 3.0, 2.0, 60.0, 1.0, 900.0])
+    pool_of = pools(np.array([0, 0, 0, 0, 1, 1]), steps, np.ones(6))
+    assert pool_of.tolist() == [0, 0, 0, 1, 2, 3]
 
 
 def test_bisection_ends_above_the_optimum_within_its_tolerance():

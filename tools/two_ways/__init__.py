@@ -1,0 +1,1 @@
+"""Two ways to one result, compared on random settings: `python -m tools.two_ways --help`."""
