@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -25,7 +25,7 @@ import numpy as np
 from repro.base import paths
 from repro.base.errors import CacheWarning, ReproError
 from repro.base.interpreted import THREAD, Interpretation, check_nested
-from repro.base.release import STARTED
+from repro.base.release import edited_since_start
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -361,11 +361,6 @@ def _imports(module: str, path: Path) -> Iterator[str]:
             for name in re.findall(r"(\w+)(?: +as +\w+)?", names):
                 inner = f"{source}.{name}"
                 yield inner if _module_file(inner) else source
-
-
-def edited_since_start(files: Iterable[Path]) -> Path | None:
-    """First file that changed after this process started; None if there is none."""
-    return next((file for file in files if file.stat().st_ctime > STARTED), None)
 
 
 @functools.cache

@@ -1,7 +1,32 @@
-"""Version of the package, and the time at which this process imported it."""
+"""Version of the package, and whether its sources changed since this process began."""
 
+import functools
 import time
+from collections.abc import Iterable
+from pathlib import Path
 
 VERSION = "0.3.0"
-#: Seconds since 1970. Sources changed later differ from the code that this process runs.
+#: Time (s since 1970) at which this process imported the package.
 STARTED = time.time()
+#: Most seconds by which the clock of a file server is taken to be ahead of this machine's.
+_AHEAD_S = 60.0
+
+
+def edited_since_start(files: Iterable[Path]) -> Path | None:
+    """First file whose content may differ from the code that this process runs; None without one.
+
+    The clock may have been set back, before or after this process began.
+    """
+    for file in files:
+        changed_s = file.stat().st_ctime
+        first_changed_s, looked_s = _first_look(file)
+        # A file changed in the future was changed before the clock was set back.
+        if changed_s != first_changed_s or STARTED < changed_s <= looked_s + _AHEAD_S:
+            return file
+    return None
+
+
+@functools.cache
+def _first_look(file: Path) -> tuple[float, float]:
+    """Time of a file's last change at the first look of this process, and time of this look (s)."""
+    return file.stat().st_ctime, time.time()

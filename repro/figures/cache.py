@@ -19,7 +19,7 @@ import pandas as pd
 
 from repro.base import paths
 from repro.base.errors import CacheWarning, ReproError
-from repro.base.release import STARTED, VERSION
+from repro.base.release import VERSION, edited_since_start
 from repro.figures.costs import COSTS
 from repro.files.whole import write_whole
 from repro.model.records import Result
@@ -260,7 +260,7 @@ def _folder() -> Path | None:
 
 def _is_edited() -> bool:
     """Whether a source changed since this process began; warn if so."""
-    edited = next((path for path in _sources() if path.stat().st_ctime > STARTED), None)
+    edited = edited_since_start(_sources())
     if edited:
         _warn(f"result not stored: {edited} changed since this process began")
     return edited is not None

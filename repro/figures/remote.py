@@ -30,7 +30,7 @@ import pandas as pd
 
 from repro.base import paths
 from repro.base.errors import ParamError, ReproError
-from repro.base.release import STARTED
+from repro.base.release import edited_since_start
 from repro.figures.cache import PACKAGE, files_hash, key, versions
 from repro.files import public
 
@@ -211,7 +211,7 @@ def using_inputs(session: Session) -> Iterator[Path]:
     OtherRelease
         If this worker has other code or libraries than the client.
     """
-    edited = next((path for path in PACKAGE.rglob("*.py") if path.stat().st_ctime > STARTED), None)
+    edited = edited_since_start(PACKAGE.rglob("*.py"))
     if edited:
         raise OtherRelease(f"{edited} changed since this dask worker began; restart the worker")
     if key(release()) != session.release:

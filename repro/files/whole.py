@@ -1,5 +1,6 @@
 """Read small text files completely; write files atomically."""
 
+import contextlib
 import os
 import re
 import secrets
@@ -8,6 +9,8 @@ from pathlib import Path
 
 from repro.base.errors import ReproError
 
+#: Number of times that a write begins again if another process removes its unfinished file.
+_MOST_TRIES = 20
 #: Path of a file that this process already has open, such as the target of ``/dev/stdout``.
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
@@ -67,9 +70,23 @@ def write_whole(path: Path, data: bytes, *, parents: bool = True) -> None:
 def _write_and_rename(target: Path, data: bytes, mode: int | None) -> None:
     """Write a temporary file in the folder of ``target`` and rename it.
 
-    ``mode`` are the permissions of an existing target, which are kept.
+    ``mode`` are the permissions of an existing target, which are kept. Temporary files of killed
+    writes of the same target are removed.
     """
-    unfinished = target.with_name(f".{target.name[:100]}-{secrets.token_hex(8)}")
+    for number in range(_MOST_TRIES):
+        try:
+            _try_to_write(target, data, mode)
+            break
+        except FileNotFoundError:
+            # Another process that writes this file took the temporary file for a leftover.
+            if number == _MOST_TRIES - 1 or not target.parent.is_dir():
+                raise
+    _remove_leftovers(target)
+
+
+def _try_to_write(target: Path, data: bytes, mode: int | None) -> None:
+    """Write a temporary file and rename it, or remove it and raise."""
+    unfinished = target.with_name(f"{_unfinished_start(target)}{secrets.token_hex(8)}")
     try:
         handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         with os.fdopen(handle, "wb") as stream:
@@ -80,6 +97,21 @@ def _write_and_rename(target: Path, data: bytes, mode: int | None) -> None:
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
+
+
+def _unfinished_start(target: Path) -> str:
+    """Beginning of the names of temporary files of ``target``; 16 hexadecimal digits follow."""
+    return f".{target.name[:100]}-"
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove temporary files that killed writes of ``target`` have left."""
+    leftover = re.compile(f"{re.escape(_unfinished_start(target))}[0-9a-f]{{16}}")
+    # A folder without permission to list it accepts writes all the same.
+    with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
+        for entry in entries:
+            if leftover.fullmatch(entry.name):
+                os.unlink(entry.path)
 
 
 def _stream(path: Path, mode: int, data: bytes) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro.base import paths
+from repro.base import paths, release
 from repro.base.errors import CacheWarning, ParamError
 from repro.engine.simulate import simulate
 from repro.figures import cache, sweep
@@ -25,8 +25,14 @@ from repro.testing import small_trace
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("REPRO_CACHE_DIR", str(tmp_path / "cache"))
     # An edit of the package during the tests is not what they are about.
-    monkeypatch.setattr(cache, "STARTED", float("inf"))
+    monkeypatch.setattr(cache, "edited_since_start", lambda files: None)
     return tmp_path / "cache"
+
+
+def edit_sources(monkeypatch):
+    """Let all sources have changed since this process began."""
+    monkeypatch.setattr(cache, "edited_since_start", release.edited_since_start)
+    monkeypatch.setattr(release, "STARTED", 0.0)
 
 
 def counted(monkeypatch):
@@ -174,7 +180,7 @@ def test_processes_that_want_the_same_run_simulate_it_once(tmp_path):
 import time
 from repro.figures import cache, sweep
 from repro.testing import small_trace
-cache.STARTED = float("inf")
+cache.edited_since_start = lambda files: None
 real = sweep.simulate
 def slow(*args, **kwargs):
     with open({str(log)!r}, "a") as stream:
@@ -201,7 +207,7 @@ def test_sources_that_changed_since_the_process_began_are_not_those_that_run(
     monkeypatch, own_cache
 ):
     """A kernel that is open while a file is edited would file old numbers under the new sources."""
-    monkeypatch.setattr(cache, "STARTED", 0.0)
+    edit_sources(monkeypatch)
     for _ in range(2):
         with pytest.warns(CacheWarning, match=r"\.py changed since this process began") as told:
             result = run(small_trace(), "1x4", "srtf")
@@ -215,7 +221,7 @@ def test_a_source_that_changes_during_the_run_keeps_its_result_from_being_filed(
     first = run(small_trace(), "1x4", "srtf")
 
     def edited_meanwhile():
-        monkeypatch.setattr(cache, "STARTED", 0.0)
+        edit_sources(monkeypatch)
         return first
 
     with pytest.warns(CacheWarning, match="changed since this process began"):
@@ -301,7 +307,7 @@ dd if=/dev/zero of={folder}/filler bs=4k 2>/dev/null || true
 {python} -c '
 from repro.figures import cache, sweep
 from repro.testing import small_trace
-cache.STARTED = float("inf")
+cache.edited_since_start = lambda files: None
 case = sweep.Case(small_trace(), "1x4", "srtf")
 print(sweep.outcome(case.resolved()).summary()["n_finished"])
 '

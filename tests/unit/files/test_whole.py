@@ -4,6 +4,7 @@ No test writes to a device of the machine: each works on its own copies in a mou
 """
 
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -45,6 +46,41 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     with pytest.raises(ReproError, match=r"a\.csv: cannot be written \(No space left on device\)"):
         write_whole(path, b"new")
     assert path.read_bytes() == b"old" and names(tmp_path) == ["a.csv"]
+
+
+def test_what_a_killed_write_left_is_removed_by_the_next(tmp_path, monkeypatch):
+    path = tmp_path / "a.csv"
+    write_whole(path, b"old")
+    child = os.fork()
+    if not child:
+        monkeypatch.setattr(
+            "repro.files.whole.os.replace", lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+        )
+        write_whole(path, b"new")
+        os._exit(0)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    assert path.read_bytes() == b"old" and len(names(tmp_path)) == 2
+    (tmp_path / ".b.csv-0123456789abcdef").touch()
+    write_whole(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert names(tmp_path) == [".b.csv-0123456789abcdef", "a.csv"]
+
+
+def test_a_write_goes_on_though_another_process_took_its_file_for_a_leftover(tmp_path, monkeypatch):
+    path = tmp_path / "a.csv"
+    replace = os.replace
+    removed = []
+
+    def without(unfinished, target):
+        if len(removed) < 3:
+            removed.append(unfinished)
+            os.unlink(unfinished)
+        replace(unfinished, target)
+
+    monkeypatch.setattr("repro.files.whole.os.replace", without)
+    write_whole(path, b"new")
+    assert len(set(removed)) == 3
+    assert path.read_bytes() == b"new" and names(tmp_path) == ["a.csv"]
 
 
 def test_missing_folders_are_made_or_refused(tmp_path):
