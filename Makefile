@@ -15,7 +15,7 @@ BYTECODE := @$(VENV)/bin/python -m compileall -qq -j 0 -x "/tests?/" $(VENV)/lib
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
 	$(if $(LOCK),-c $(LOCK),--upgrade --upgrade-strategy eager)
 
-.PHONY: figures venv test check nightly paper quick-reference lab lab-filter bench peers lowest lint architecture validity two-ways speed status \
+.PHONY: figures venv test check nightly paper quick-reference lab lab-filter bench peers lowest lint architecture validity two-ways faults speed status \
 	metadata accuracy crossing artifact artifact-costs policies-page docs sheet mutate coverage times clean help FORCE
 
 help:
@@ -37,6 +37,7 @@ help:
 	@echo "make peers    speed of other simulators on the same jobs; PEERS=folder of checkouts"
 	@echo "make validity compare mean completion times with closed forms; write the table of docs/quality.md"
 	@echo "make two-ways compare two ways to one result on random settings; write the table of docs/quality.md"
+	@echo "make faults   kill, fill disks, set clocks back; write the table of docs/quality.md"
 	@echo "make speed    write the tables of docs/speed.md from the last make bench and make peers"
 	@echo "make status   write README's summary and docs/status.md from the committed results"
 	@echo "make metadata write CITATION.cff, codemeta.json and .zenodo.json"
@@ -134,6 +135,9 @@ validity: $(TEST)
 two-ways: $(TEST)
 	$(BIN)/python -m tools.two_ways run
 	$(BIN)/python -m tools.two_ways report
+
+faults: $(TEST)
+	$(BIN)/python docs/faults.py
 
 speed: $(TEST)
 	$(BIN)/python docs/speed.py

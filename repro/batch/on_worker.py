@@ -17,6 +17,7 @@ from typing import Any
 from repro.base import paths
 from repro.base.errors import ParamError
 from repro.batch.kernel import execute
+from repro.batch.plan import scratch_folder
 from repro.batch.task import DONE, Outcome, Task
 from repro.figures import data, remote, saved
 from repro.figures.params import FigureEntry
@@ -53,8 +54,8 @@ def execute_on_worker(task: Task, session: remote.Session) -> Returned:
     with (
         remote.using_inputs(session) as inputs,
         tempfile.TemporaryDirectory(prefix=".run-", dir=inputs.parent) as name,
-        # a path for sockets must be short
-        tempfile.TemporaryDirectory(prefix="repro-") as scratch,
+        # The worker's next notebook removes the scratch folders of killed workers.
+        scratch_folder() as scratch,
     ):
         here = Path(name)
         # Notebooks of other batches write into copies of their own. Links cost no space.
@@ -70,7 +71,7 @@ def execute_on_worker(task: Task, session: remote.Session) -> Returned:
             task,
             entry=FigureEntry(task.id, root),
             parameters={**task.parameters, "out": str(root / "build" / "figures")},
-            scratch=Path(scratch),
+            scratch=scratch,
             variables=variables,
         )
         # The worker's next task inherits the context of this call. A separate context keeps the

@@ -106,7 +106,7 @@ def _check_extra(spec: FigureSpec, profile: str, parameters: Mapping[str, Any]) 
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Make a temporary folder for a batch; remove the folders of killed batches."""
+    """Make a temporary folder for a batch or a worker; remove the folders of killed processes."""
     import psutil
 
     base = Path(tempfile.gettempdir())

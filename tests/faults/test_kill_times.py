@@ -1,0 +1,53 @@
+"""Kill -9 of batches at random times: the same command goes on, and gives the same bytes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import psutil
+import pytest
+from batches import add_figures, check_whole, faults_of, run
+from processes import generator
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("target", "times"),
+    [
+        ("batch", 1),
+        pytest.param("batch", 20, marks=pytest.mark.nightly),
+        pytest.param("process", 10, marks=pytest.mark.nightly),
+    ],
+)
+def test_batch_killed_at_random_times(project, target, times, trials):
+    """Kill the batch itself, or one of the processes that it has started."""
+    trials.fault = "kill -9 at a random time"
+    trials.run = "`repro run`" if target == "batch" else "a kernel of `repro run`"
+    add_figures(project)
+    random = generator(f"kill of a {target}")
+    started = time.monotonic()
+    run(project, "--force")
+    duration = time.monotonic() - started
+    for _ in range(times):
+        batch = project.start("run", "--all", "-j", "2", "--force")
+        time.sleep(random.uniform(0, duration))
+        children = psutil.Process(batch.pid).children(recursive=True)
+        victim = batch.pid
+        if target == "process" and children:
+            victim = children[random.integers(len(children))].pid
+        trials.times += 1
+        trials.hit += batch.poll() is None
+        os.kill(victim, signal.SIGKILL)
+        batch.communicate(timeout=600)
+        _, alive = psutil.wait_procs(children, timeout=60)
+        assert not alive, "a process outlived its batch"
+        check_whole(project)
+    # every figure is whole or is run again
+    done = run(project)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert faults_of(project) == []
+    trials.same = trials.times
+    assert "2 of 2 figures are current" in run(project).stdout
