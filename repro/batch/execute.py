@@ -85,6 +85,9 @@ def run(
                     outcome = (
                         result if isinstance(result, Outcome) else write_returned(task, result)
                     )
+                # A full disk, or a folder that is read-only.
+                except ReproError as error:
+                    outcome = Outcome(task.id, FAILED, error=str(error))
                 # An error of dask, or of a worker without this package, fails this figure alone.
                 except Exception as error:
                     reason = f"{type(error).__name__}: {error}".splitlines()[0]

@@ -45,7 +45,7 @@ from repro.figures.saved import (
     to_json,
     verdict_counts,
 )
-from repro.files.whole import write_whole
+from repro.files.whole import remove_file, write_whole
 
 EXECUTED = "executed.ipynb"
 KERNEL_LOG = "kernel.log"
@@ -99,7 +99,7 @@ def execute(task: Task) -> Outcome:
         confirm(folder, task.fingerprint)
     else:
         write_whole(folder / RESULT, to_json({**result, "fingerprint": task.fingerprint}))
-    (folder / ERROR).unlink(missing_ok=True)
+    remove_file(folder / ERROR)
     summary = "; ".join(verdict_counts(result.get("claims", [])))
     changed = variation.text(task.changed)
     return Outcome(task.id, DONE, wall, summary, warnings=distinct, variation=changed)

@@ -22,7 +22,7 @@ from repro.batch.task import DONE, Outcome, Task
 from repro.figures import data, remote, saved
 from repro.figures.params import FigureEntry
 from repro.figures.progress import ENV_SCHEDULER
-from repro.files.whole import write_whole
+from repro.files.whole import remove_file, write_whole
 
 #: Variables of dask with the TLS files of a client, and the worker's setting of the same.
 _TLS_VARIABLES = {
@@ -121,7 +121,7 @@ def write_returned(task: Task, returned: Returned) -> Outcome:
     saved.write_files(folder, task.entry.stem, written, result)
     if (picture := f"{task.entry.stem}.png") in files:
         write_whole(folder / picture, files[picture])
-    (folder / saved.ERROR).unlink(missing_ok=True)
+    remove_file(folder / saved.ERROR)
     return returned.outcome
 
 

@@ -34,7 +34,7 @@ from repro.figures.params import FigureSpec, judged_rules
 from repro.figures.points import Point, within_distances
 from repro.figures.tolerance import show
 from repro.files.spreadsheet import safe_cells
-from repro.files.whole import read_small, write_whole
+from repro.files.whole import read_small, remove_file, touch, write_whole
 
 RESULT = "result.json"
 #: Endings of the files that every result has beside ``result.json``.
@@ -419,18 +419,18 @@ def write_files(
     """Write the files of a result, unless the folder has the same result already."""
     remove_unfinished(folder)
     # A PNG of an earlier run may show another picture.
-    (folder / f"{stem}.png").unlink(missing_ok=True)
+    remove_file(folder / f"{stem}.png")
     record = folder / RESULT
     if is_same(folder, stem, result):
         # The time of the file tells the batch that the notebook has saved.
-        os.utime(record)
+        touch(record)
         if "fingerprint" in result:
             confirm(folder, result["fingerprint"])
         return
-    (folder / CONFIRMED).unlink(missing_ok=True)
+    remove_file(folder / CONFIRMED)
     points_file = f"{stem}.points.csv"
     if points_file not in files:
-        (folder / points_file).unlink(missing_ok=True)
+        remove_file(folder / points_file)
     for name, content in files.items():
         write_whole(folder / name, content)
     write_whole(record, to_json(result))

@@ -1,10 +1,11 @@
-"""Read small text files completely; write files atomically."""
+"""Read small text files completely; write files atomically; remove files."""
 
 import contextlib
 import os
 import re
 import secrets
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 from repro.base.errors import ReproError
@@ -65,6 +66,26 @@ def write_whole(path: Path, data: bytes, *, parents: bool = True) -> None:
         _write_and_rename(target, data, mode)
     except OSError as error:
         raise ReproError(f"{path}: cannot be written ({error.strerror}); check the path") from None
+
+
+def remove_file(path: Path) -> None:
+    """Remove a file that may be missing, or raise a one-line error."""
+    # A read-only file system refuses to remove a missing file, too.
+    if os.path.lexists(path):
+        _with_one_line(path, "removed", lambda: path.unlink(missing_ok=True))
+
+
+def touch(path: Path) -> None:
+    """Set the times of a file to the present, or raise a one-line error."""
+    _with_one_line(path, "written", lambda: os.utime(path))
+
+
+def _with_one_line(path: Path, done: str, act: Callable[[], None]) -> None:
+    """Act on a file; an error of the system becomes one line, that it cannot be ``done``."""
+    try:
+        act()
+    except OSError as error:
+        raise ReproError(f"{path}: cannot be {done} ({error.strerror}); check the path") from None
 
 
 def _write_and_rename(target: Path, data: bytes, mode: int | None) -> None:

@@ -13,14 +13,15 @@ from processes import unfinished
 from repro.figures import saved
 
 FIGURES = ("tiresias/fig00_x", "gavel/fig01_x")
-UNDISTURBED = "undisturbed"
+#: Folder of results; pages of all folders at this depth have the same links.
+UNDISTURBED = "build/undisturbed"
 _TIMES = ("wall_s", "cpu_s", "rounds")
 #: how long a figure took, in the gallery
 _WALL = re.compile(rb'<dd class="wall">.*</dd>')
 
 
 def add_figures(project):
-    """Write the figures, run them undisturbed, and return the environment of further batches."""
+    """Write the figures and run them undisturbed."""
     for name in FIGURES:
         project.add(name)
     done = run(project, "--out", UNDISTURBED)
@@ -59,7 +60,7 @@ def faults_of(project, out="build/figures"):
     resumed = results(project.root / out)
     differing = undisturbed.keys() ^ resumed.keys()
     differing |= {name for name in undisturbed if resumed.get(name) != undisturbed[name]}
-    hidden = [name for part in (out, "cache", "build") for name in unfinished(project.root / part)]
+    hidden = [name for part in ("build", "cache") for name in unfinished(project.root / part)]
     # The module multiprocessing leaves an empty folder with a socket.
     left = [name for name in os.listdir(project.env["TMPDIR"]) if not name.startswith("pymp-")]
     return [*sorted(differing), *hidden, *sorted(left)]

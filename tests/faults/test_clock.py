@@ -73,6 +73,7 @@ def test_batches_while_the_clock_is_set_back(project, folder, trials):
     (folder / "clock").mkdir()
     path = f"{folder / 'clock'}:{project.env['PYTHONPATH']}"
     for number in range(5):
+        out = f"build/out{number}"
         at_s = time.monotonic() + random.uniform(0, duration)
         code = SET_BACK.format(at_s=at_s, by_s=random.uniform(60, YEAR_S))
         (folder / "clock" / "sitecustomize.py").write_text(code)
@@ -80,11 +81,11 @@ def test_batches_while_the_clock_is_set_back(project, folder, trials):
         env = {**project.env, "PYTHONPATH": path}
         done = subprocess.run(shown, env=env, capture_output=True, text=True, check=True)
         assert done.stdout == "set_back\n"
-        done = run(project, "--force", "--out", f"out{number}", PYTHONPATH=path)
+        done = run(project, "--force", "--out", out, PYTHONPATH=path)
         trials.times += 1
         trials.hit += time.monotonic() > at_s
         assert done.returncode == 0 and "warning" not in done.stdout, done.stdout + done.stderr
-        check_whole(project, f"out{number}")
-        trials.same += faults_of(project, f"out{number}") == []
-        assert "2 of 2 figures are current" in run(project, "--out", f"out{number}").stdout
+        check_whole(project, out)
+        trials.same += faults_of(project, out) == []
+        assert "2 of 2 figures are current" in run(project, "--out", out).stdout
     assert trials.same == trials.times

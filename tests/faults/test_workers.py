@@ -52,7 +52,7 @@ def test_workers_killed_at_random_times(project, start, trials):
     duration = time.monotonic() - started
     random = generator("killed worker")
     for number in range(8):
-        out = f"out{number}"
+        out = f"build/out{number}"
         batch = project.start(*words, "--out", out)
         time.sleep(random.uniform(0, duration))
         victim = workers.pop(random.integers(2))
