@@ -12,7 +12,7 @@ import mounts
 import pytest
 from batches import UNDISTURBED, add_figures, check_whole, faults_of, run
 from processes import contents, fork, generator, unfinished
-from works import JOBS, cached, comparable, convert, figure, simulate, use_cache
+from works import JOBS, cached, comparable, convert, figure, simulate, title, use_cache
 from works import check_whole as check_work
 
 from repro.base.errors import CacheWarning, ReproError
@@ -65,10 +65,10 @@ def attempt(work, *arguments):
             return True
 
 
-@pytest.mark.parametrize("times", [4, pytest.param(50, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("times", [4, pytest.param(20, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("work", [simulate, convert, figure, cached], ids=lambda w: w.__name__)
 def test_full_disk(work, times, tmp_path, trials, monkeypatch, in_own_mounts):
-    trials.fault, trials.run = "full disk", work.__doc__.rstrip(".")
+    trials.fault, trials.run = "full disk", title(work)
     folder = tmp_path / "x" / "now"
     folder.mkdir(parents=True)
     (folder.parent / "jobs.csv").write_text(JOBS)
@@ -105,7 +105,7 @@ def test_full_disk(work, times, tmp_path, trials, monkeypatch, in_own_mounts):
 
 @pytest.mark.parametrize("work", [simulate, convert, figure], ids=lambda w: w.__name__)
 def test_read_only_results(work, tmp_path, trials, monkeypatch, in_own_mounts):
-    trials.fault, trials.run = "read-only folder of results", work.__doc__.rstrip(".")
+    trials.fault, trials.run = "read-only folder of results", title(work)
     folder = tmp_path / "x" / "now"
     folder.mkdir(parents=True)
     (folder.parent / "jobs.csv").write_text(JOBS)
@@ -129,7 +129,7 @@ def test_read_only_results(work, tmp_path, trials, monkeypatch, in_own_mounts):
 @pytest.mark.parametrize("is_empty", [False, True])
 def test_read_only_cache(is_empty, tmp_path, trials, monkeypatch, in_own_mounts):
     trials.fault = f"read-only cache, {'empty' if is_empty else 'with the result'}"
-    trials.run = cached.__doc__.rstrip(".")
+    trials.run = title(cached)
     folder = tmp_path / "x" / "now"
     (folder / "cache").mkdir(parents=True, mode=0o700)
     use_cache(monkeypatch, cached, tmp_path / "elsewhere", tmp_path)
@@ -152,6 +152,7 @@ def test_read_only_cache(is_empty, tmp_path, trials, monkeypatch, in_own_mounts)
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("place", ["build/figures", "cache", "TMPDIR"])
 def test_batch_on_a_full_disk(place, project, trials, in_own_mounts):
     """Results, cache or temporary files on a disk with room for a part of them."""
@@ -165,7 +166,7 @@ def test_batch_on_a_full_disk(place, project, trials, in_own_mounts):
     needed = sum(map(len, contents(example).values()))
 
     def all_trials():
-        for number in range(6):
+        for number in range(4):
             mounts.mount_disk(where, SIZE)
             filler = fill(where, random.uniform(0, needed) if number else 0)
             done = run(project, "--force")
@@ -187,6 +188,7 @@ def test_batch_on_a_full_disk(place, project, trials, in_own_mounts):
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("is_empty", [False, True])
 def test_batch_with_a_read_only_cache(is_empty, project, trials, in_own_mounts):
     trials.fault = f"read-only cache, {'empty' if is_empty else 'with the results'}"

@@ -18,11 +18,14 @@ from processes import (
     kill_in_write,
     unfinished,
 )
-from works import JOBS, WORKS, cached, check_whole, comparable, figure, simulate, use_cache
+from works import JOBS, WORKS, cached, check_whole, comparable, figure, simulate, title, use_cache
 
 from tools.mutate import run as mutate
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
+    pytest.mark.timeout(3600),
+]
 
 
 @pytest.mark.parametrize("most", [3, pytest.param(1000, marks=pytest.mark.nightly)])
@@ -30,7 +33,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_killed_before_a_change_of_a_file(work, most, tmp_path, trials, monkeypatch):
     """Kill a run before changes of files, then run it again, on top of an older result."""
     trials.fault = "kill -9 before a change of a file"
-    trials.run = work.__doc__.rstrip(".")
+    trials.run = title(work)
     top = tmp_path / "x"
     folder = top / "now"
     log = tmp_path / "log"
@@ -65,12 +68,12 @@ def test_killed_before_a_change_of_a_file(work, most, tmp_path, trials, monkeypa
     assert trials.hit == trials.times == trials.same
 
 
-@pytest.mark.parametrize("times", [3, pytest.param(50, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("times", [3, pytest.param(20, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("work", [simulate, figure, cached], ids=lambda work: work.__name__)
 def test_killed_in_a_write(work, times, tmp_path, trials, monkeypatch):
     """Kill a run in the middle of writing a file."""
     trials.fault = "kill in the middle of a write"
-    trials.run = work.__doc__.rstrip(".")
+    trials.run = title(work)
     folder = tmp_path / "x" / "now"
     log = tmp_path / "log"
     folder.mkdir(parents=True)

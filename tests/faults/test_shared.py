@@ -13,7 +13,7 @@ from repro.figures import saved, sweep
 from repro.testing import small_trace
 
 
-@pytest.mark.parametrize("times", [1, pytest.param(40, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("times", [1, pytest.param(20, marks=pytest.mark.nightly)])
 def test_sweeps_of_one_cache_of_which_some_are_killed(times, tmp_path, monkeypatch, trials):
     trials.fault, trials.run = "three runs on one cache, one killed", "three simulations"
     monkeypatch.setenv("REPRO_CACHE_DIR", str(tmp_path / "cache"))
@@ -42,7 +42,7 @@ def test_sweeps_of_one_cache_of_which_some_are_killed(times, tmp_path, monkeypat
         assert said == ""
 
 
-@pytest.mark.parametrize("times", [5, pytest.param(200, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("times", [5, pytest.param(100, marks=pytest.mark.nightly)])
 def test_writers_of_one_result_do_not_disturb_each_other(times, tmp_path, trials):
     """Each removes temporary files of killed writers, also those of the others."""
     trials.fault, trials.run = "two runs on one folder of results", "files of a figure"
@@ -67,6 +67,7 @@ def test_writers_of_one_result_do_not_disturb_each_other(times, tmp_path, trials
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("is_one_out", [False, True])
 def test_batches_at_once(project, is_one_out, trials):
     """Two batches that begin at random times, with their own results or the same ones."""
@@ -77,7 +78,7 @@ def test_batches_at_once(project, is_one_out, trials):
     started = time.monotonic()
     run(project, "--force")
     duration = time.monotonic() - started
-    for number in range(5):
+    for number in range(4):
         outs = [f"build/out{number}", f"build/{'out' if is_one_out else 'other'}{number}"]
         cache = {"REPRO_CACHE_DIR": str(project.root / f"cache{number}")}
         project.env |= cache

@@ -13,7 +13,7 @@ from processes import generator
 
 from repro.figures import remote
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(3600)]
 
 
 @pytest.fixture
@@ -46,25 +46,26 @@ def test_workers_killed_at_random_times(project, start, trials):
     one = ("worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard")
     workers = [start(*one), start(*one)]
     words = ("run", "--all", "--force", "--backend", "dask", "--scheduler", address)
-    started = time.monotonic()
-    done = project.start(*words)
-    assert done.wait(600) == 0, done.stdout.read()
-    duration = time.monotonic() - started
     random = generator("killed worker")
-    for number in range(8):
+    duration = 0.0
+    # The first batch, without a kill, shows how long one takes.
+    for number in range(7):
         out = f"build/out{number}"
+        started = time.monotonic()
         batch = project.start(*words, "--out", out)
-        time.sleep(random.uniform(0, duration))
-        victim = workers.pop(random.integers(2))
-        trials.times += 1
-        trials.hit += batch.poll() is None
-        victim.kill()
-        victim.wait()
-        workers.append(start(*one))
+        if number:
+            time.sleep(random.uniform(0, duration))
+            victim = workers.pop(random.integers(2))
+            trials.times += 1
+            trials.hit += batch.poll() is None
+            victim.kill()
+            victim.wait()
+            workers.append(start(*one))
         said = "".join(batch.communicate(timeout=600))
+        duration = time.monotonic() - started
         assert batch.returncode == 0, said
         check_whole(project, out)
         # A later session removes what killed workers have unpacked, after a week.
         faults = [name for name in faults_of(project, out) if f"/{remote.UNPACKED}/" not in name]
-        trials.same += faults == []
-    assert trials.same == trials.times
+        assert [name for name in faults if name != "dask-scratch-space"] == []
+        trials.same += number > 0

@@ -100,6 +100,11 @@ WITH_CACHE = (cached,)
 WORKS = [simulate, convert, compare, figure, returned, cached, mutants]
 
 
+def title(work):
+    """Name of a work in the table of trials."""
+    return work.__doc__.rstrip(".").replace("``", "`")
+
+
 def use_cache(monkeypatch, work, folder, outside):
     """Let the cache lie in the folder that is looked at, or outside of it."""
     where = folder if work in WITH_CACHE else outside

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from repro.base.errors import ReproError
-from repro.files.whole import write_whole
+from repro.files.whole import remove_file, touch, write_whole
 
 HERE = Path(__file__).resolve().parents[3]
 
@@ -81,6 +81,18 @@ def test_a_write_goes_on_though_another_process_took_its_file_for_a_leftover(tmp
     write_whole(path, b"new")
     assert len(set(removed)) == 3
     assert path.read_bytes() == b"new" and names(tmp_path) == ["a.csv"]
+
+
+def test_a_file_that_cannot_be_removed_or_touched_is_an_error_in_one_line(tmp_path):
+    remove_file(tmp_path / "missing")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(ReproError, match="folder: cannot be removed"):
+        remove_file(tmp_path / "folder")
+    with pytest.raises(ReproError, match="missing: cannot be written"):
+        touch(tmp_path / "missing")
+    (tmp_path / "file").touch()
+    remove_file(tmp_path / "file")
+    assert names(tmp_path) == ["folder"]
 
 
 def test_missing_folders_are_made_or_refused(tmp_path):
