@@ -1,7 +1,7 @@
 """Run the trials of all faults, and write docs/faults.csv and the table of docs/quality.md.
 
-``python docs/faults.py`` runs ``tests/faults`` with the nightly tests. ``python docs/faults.py FILE``
-takes the trials of an earlier run, ``pytest tests/faults --faults FILE``.
+``python docs/faults.py`` runs ``tests/faults`` with the nightly tests. ``python docs/faults.py
+FILE`` takes the trials of an earlier run, ``pytest tests/faults --faults FILE``.
 """
 
 from __future__ import annotations
@@ -62,10 +62,9 @@ def write(rows: list[Row]) -> None:
 def block(rows: list[Row]) -> str:
     """Table of docs/quality.md."""
     lines = ["| fault | run | trials | hit | same bytes |", "|---|---|---:|---:|---:|"]
-    lines += [
-        f"| {row['fault']} | {row['run']} | {' | '.join(f'{int(row[name]):,}' for name in COUNTS)} |"
-        for row in rows
-    ]
+    for row in rows:
+        counts = [f"{int(row[name]):,}" for name in COUNTS]
+        lines.append(f"| {row['fault']} | {row['run']} | {' | '.join(counts)} |")
     totals = [f"{sum(int(row[name]) for row in rows):,}" for name in COUNTS]
     return "\n".join([*lines, f"| **all** | | {' | '.join(totals)} |"])
 

@@ -10,6 +10,7 @@ import warnings
 import pytest
 from batches import add_figures, check_whole, faults_of, run
 from processes import generator
+from works import cached, title
 
 from repro.base import release
 from repro.base.errors import CacheWarning
@@ -42,7 +43,7 @@ def years_ago(monkeypatch):
 def test_results_are_kept_although_all_sources_are_of_the_future(
     years_ago, tmp_path, monkeypatch, trials
 ):
-    trials.fault, trials.run = "clock set back before the start", "a simulation, kept in the cache"
+    trials.fault, trials.run = "clock set back before the start", title(cached)
     monkeypatch.setenv("REPRO_CACHE_DIR", str(tmp_path))
     case = sweep.Case(small_trace(), "1x4", "srtf").resolved()
     with warnings.catch_warnings():

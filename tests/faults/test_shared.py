@@ -8,6 +8,7 @@ import time
 import pytest
 from batches import add_figures, check_whole, faults_of, run
 from processes import fork, generator, unfinished
+from works import figure, title
 
 from repro.figures import saved, sweep
 from repro.testing import small_trace
@@ -45,7 +46,7 @@ def test_sweeps_of_one_cache_of_which_some_are_killed(times, tmp_path, monkeypat
 @pytest.mark.parametrize("times", [5, pytest.param(100, marks=pytest.mark.nightly)])
 def test_writers_of_one_result_do_not_disturb_each_other(times, tmp_path, trials):
     """Each removes temporary files of killed writers, also those of the others."""
-    trials.fault, trials.run = "two runs on one folder of results", "files of a figure"
+    trials.fault, trials.run = "two runs on one folder of results", title(figure)
     files = {f"x.{suffix}": suffix.encode() * 100_000 for suffix in ("svg", "csv")}
     sums = {name: saved.checksum(content) for name, content in files.items()}
 
