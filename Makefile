@@ -16,7 +16,8 @@ PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --n
 	$(if $(LOCK),-c $(LOCK),--upgrade --upgrade-strategy eager)
 
 .PHONY: figures venv test check nightly paper quick-reference lab lab-filter bench peers lowest lint architecture validity two-ways faults speed status \
-	metadata accuracy crossing artifact artifact-costs policies-page docs sheet mutate coverage times clean help FORCE
+	metadata accuracy crossing artifact artifact-costs policies-page docs sheet mutate coverage times \
+	random-traces clean help FORCE
 
 help:
 	@echo "make figures  every figure and table, quick profile, gallery under build/figures"
@@ -30,6 +31,7 @@ help:
 	@echo "make coverage statements and branches that the tests run; build/coverage/html shows each line"
 	@echo "make times    make test, then the time of the tests by folder, against a budget"
 	@echo "make mutate   small faults in the source, and how many the tests find; MUTANTS=options"
+	@echo "make random-traces  random traces of every policy and rule set, checked; TRACES=options"
 	@echo "make bench    speed in units U"
 	@echo "make lowest   lock of the lowest versions that pyproject.toml allows, into build/lowest.txt"
 	@echo "make lint     ruff, mypy and the layers of the package"
@@ -97,6 +99,12 @@ coverage: $(TEST)
 times: $(TEST)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --junitxml=build/tests.xml
 	$(BIN)/python -m tools.suite_times build/tests.xml
+
+# random traces of every policy and rule set; the run goes on where it stopped
+TRACES ?= --traces 10000
+random-traces: $(TEST)
+	nice $(BIN)/python -m tools.random_traces run -j $(JOBS) $(TRACES)
+	$(BIN)/python -m tools.random_traces report
 
 bench: $(TEST)
 	$(BIN)/python -m pytest tests/bench --benchmark-only $(PYTEST_ARGS)

@@ -1,4 +1,7 @@
-"""Checks of a run's records that hold for any policy: capacity, gang, work and ends."""
+"""Checks of a run's records that hold for any policy: capacity, gang, work and ends.
+
+They read the records, the cluster and the trace, and nothing of the engine.
+"""
 
 import math
 from collections.abc import Iterable
@@ -15,20 +18,62 @@ TOLERANCE = 1e-6
 
 
 def check_records(
-    result: Result, cluster: Cluster, *, gang: bool = True, exact: bool = True
+    result: Result,
+    cluster: Cluster,
+    *,
+    gang: bool = True,
+    exact: bool = True,
+    trace: pd.DataFrame | None = None,
 ) -> None:
-    """Raise PolicyError if the records break a rule: capacity, gang, work or ends.
+    """Check that the records of a run do not contradict each other, the cluster or the trace.
 
-    ``gang``: jobs hold exactly their demand of GPUs. ``exact``: served work equals required work;
-    otherwise it may be more (costs of preemption).
+    - capacity: jobs hold at most the GPUs of the cluster, of each GPU type and of each node
+    - nodes: the GPUs of an interval are on nodes of its GPU type, and no more than it uses
+    - gang: a job never runs twice at once, and holds all the GPUs of its demand
+    - ends, work: every job ends once, with its last interval, and is served its work
+    - records: start, JCT and queueing follow from intervals and trace; utilisation is at most 1
+
+    Parameters
+    ----------
+    result : Result
+        Records of a run in which all jobs ended.
+    cluster : Cluster
+        Cluster of the run.
+    gang : bool
+        Whether jobs hold exactly their demand of GPUs.
+    exact : bool
+        Whether served work equals required work; otherwise it may be more (costs of preemption).
+    trace : DataFrame, optional
+        Jobs of the run, with which the records are compared.
+
+    Raises
+    ------
+    PolicyError
+        If the records break a rule. The message names the rule and the job.
+
+    Examples
+    --------
+    >>> from repro import simulate
+    >>> from repro.testing import small_trace
+    >>> result = simulate(small_trace(), "1x4", "srtf")
+    >>> check_records(result, Cluster.parse("1x4"), trace=small_trace())
     """
     audit = _Audit(result)
-    audit.capacity(cluster.num_gpus, result.intervals)
-    if "nodes" in result.intervals:
-        for node, spans in _by_node(result.intervals):
-            audit.capacity(cluster.nodes[node].gpus, spans, f"node {node}")
+    spans = result.intervals
+    audit.capacity(cluster.num_gpus, spans)
+    if "gpu_type" in spans:
+        for gpu_type, of_type in spans.groupby("gpu_type"):
+            limit = cluster.gpu_types[str(gpu_type)]
+            audit.capacity(limit, of_type, f"type {gpu_type}")
+    if "nodes" in spans:
+        for node, on_node in _by_node(spans):
+            audit.capacity(cluster.nodes[node].gpus, on_node, f"node {node}")
+        audit.nodes(cluster)
     audit.gang(gang)
     audit.ends_and_work(exact)
+    audit.records(cluster.num_gpus)
+    if trace is not None:
+        audit.same_jobs(trace)
 
 
 class _Audit:
@@ -64,6 +109,19 @@ class _Audit:
             job = spans["job_id"].tolist()[event - len(spans)]
             fault = f"more than the {limit} GPUs of {where} are held at {times[event]:g} s"
             self.broken("capacity", job, fault)
+
+    def nodes(self, cluster: Cluster) -> None:
+        """Check that the nodes of an interval have its GPU type and its number of GPUs."""
+        for span in (span for spans in self.spans.values() for span in spans if span.nodes):
+            gpu_type = getattr(span, "gpu_type", None)
+            types = {cluster.nodes[node].gpu_type for node, _ in span.nodes}
+            if isinstance(gpu_type, str) and types != {gpu_type}:
+                fault = f"holds GPUs of type {gpu_type} on nodes of {types} at {span.start:g} s"
+                self.broken("nodes", span.job_id, fault)
+            count = sum(gpus for _, gpus in span.nodes)
+            if not span.gpus - TOLERANCE <= count <= span.used + TOLERANCE:
+                fault = f"has {count} GPUs on nodes and uses {span.used:g} at {span.start:g} s"
+                self.broken("nodes", span.job_id, fault)
 
     def gang(self, holds_demand: bool) -> None:
         """Check that no intervals of a job overlap.
@@ -108,6 +166,42 @@ class _Audit:
                 self.broken("work", job.job_id, fault)
         if unknown := set(self.spans) - seen:
             self.broken("ends", next(iter(unknown)), "holds GPUs but is not in the trace")
+
+    def records(self, num_gpus: int) -> None:
+        """Check that start, JCT, queueing and utilisation follow from the intervals."""
+        held_gpu_s = 0.0
+        for job in self.jobs:
+            spans = self.spans[job.job_id]
+            held_gpu_s += sum(span.gpus * (span.end - span.start) for span in spans)
+            # a job that waits for GPUs of its gang holds some before it starts
+            first_start = min((span.start for span in spans if span.rate), default=job.start_time)
+            values = {
+                "start_time": (job.start_time, first_start),
+                "jct": (job.jct, job.end_time - job.submit_time),
+                "queueing": (job.queueing, job.jct - job.duration),
+            }
+            slack = TOLERANCE * max(1.0, job.end_time)
+            for name, (value, expected) in values.items():
+                if not abs(value - expected) <= slack:
+                    fault = f"{name} is {value:g} s instead of {expected:g} s"
+                    self.broken("records", job.job_id, fault)
+        makespan_s = max(job.end_time for job in self.jobs) - min(
+            job.submit_time for job in self.jobs
+        )
+        if held_gpu_s > num_gpus * makespan_s * (1 + TOLERANCE) + TOLERANCE:
+            fault = f"jobs hold {held_gpu_s:g} GPU-seconds of {num_gpus * makespan_s:g}"
+            self.broken("records", self.jobs[0].job_id, fault)
+
+    def same_jobs(self, trace: pd.DataFrame) -> None:
+        """Check that the records have the jobs of a trace, in its order, with their demands."""
+        submitted = list(zip(trace["job_id"], trace["submit_time"], trace["num_gpus"], strict=True))
+        if [job.job_id for job in self.jobs] != [job_id for job_id, _, _ in submitted]:
+            self.broken("records", submitted[0][0], "the records have other jobs than the trace")
+        for job, (_, submit_s, gpus) in zip(self.jobs, submitted, strict=True):
+            # rule sets may cut times to whole seconds
+            if job.num_gpus != gpus or not -1.0 < job.submit_time - submit_s <= TOLERANCE:
+                fault = f"{job.num_gpus} GPUs at {job.submit_time:g} s, not {gpus} at {submit_s:g}"
+                self.broken("records", job.job_id, f"asks for {fault} s")
 
 
 def _by_node(intervals: pd.DataFrame) -> Iterable[tuple[int, pd.DataFrame]]:

@@ -62,10 +62,12 @@ def check_policy(
     Parameters have their values in ``policy``. The default traces are short: check a policy with a
     threshold in seconds also with a small threshold.
 
-    - capacity: jobs hold at most the GPUs of the cluster and of each node
+    - capacity: jobs hold at most the GPUs of the cluster, of each GPU type and of each node
+    - nodes: the GPUs of a job are on nodes of its GPU type
     - gang: a job holds all the GPUs of its demand or none, and never runs twice at once
     - work: served work equals required work
     - ends: the run ends, and every job ends exactly once
+    - records: start, JCT and queueing follow from intervals and trace
     - repeatable: the same input gives the same output
     - ids, file order: neither job ids nor the order of rows matter, except in ties
     - alone: a job alone takes its duration
@@ -231,7 +233,7 @@ class _Battery:
         result = self.run(trace)
         no_overhead = self.options.get("overhead") is None and not self.rules.start_overhead
         exact = no_overhead and not self.policy.completions().poll_s
-        check_records(result, self.cluster, gang=self.checks_gangs, exact=exact)
+        check_records(result, self.cluster, gang=self.checks_gangs, exact=exact, trace=trace)
         ends = result.jobs.set_index("job_id")["end_time"]
         self._same("repeatable", name, ends, self.run(trace), "a second run ends it at")
         submit = trace["submit_time"]

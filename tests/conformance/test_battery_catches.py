@@ -15,10 +15,16 @@ from repro.base.errors import PolicyError
 from repro.model.cluster.spec import Cluster
 from repro.model.decision import Run, RunSet, Shares
 from repro.model.policy import Order, Policy, make
+from repro.perf import ThroughputTable
 from repro.policies.baselines.known_durations import SRTF
 from repro.policies.tiresias.las_2d import Las2D
 from repro.testing import check_policy, scaled, small_trace, stress_traces
-from repro.testing.audit import check_records
+from repro.testing.audit import _Audit, check_records
+
+#: Speeds of jobs without a model on two GPU types.
+FAST_AND_SLOW = ThroughputTable(
+    {("None", gpus): {"v100": 2.0, "k80": 1.0} for gpus in (1, 2, 4)}, "v100"
+)
 
 
 @dataclass(frozen=True)
@@ -303,6 +309,71 @@ def test_a_node_with_more_gpus_than_it_has():
     spans["nodes"] = [((1, int(gpus)),) for gpus in spans["gpus"]]
     with pytest.raises(PolicyError, match="4 GPUs of node 1"):
         check_records(replace(result, intervals=spans), Cluster.parse("2x4"))
+
+
+def test_a_gpu_type_with_more_gpus_than_it_has():
+    result = simulate(small_trace(), "1x4:v100,1x4:k80", "gavel-fifo", perf=FAST_AND_SLOW)
+    spans = result.intervals.assign(gpu_type="k80")
+    with pytest.raises(PolicyError, match="'capacity': more than the 4 GPUs of type k80"):
+        check_records(replace(result, intervals=spans), Cluster.parse("1x4:v100,1x4:k80"))
+
+
+def test_nodes_of_another_gpu_type():
+    cluster = "1x4:v100,1x4:k80"
+    result = simulate(
+        small_trace(), cluster, "gavel-fifo", perf=FAST_AND_SLOW, placement="yarn", seed=1
+    )
+    check_records(result, Cluster.parse(cluster), exact=False)
+    spans = result.intervals.copy()
+    spans["nodes"] = [((1, int(gpus)),) for gpus in spans["gpus"]]
+    with pytest.raises(PolicyError, match=r"breaks rule '(nodes|capacity)'"):
+        check_records(replace(result, intervals=spans), Cluster.parse(cluster), exact=False)
+
+
+def test_nodes_with_fewer_gpus_than_the_job_holds():
+    result = simulate(small_trace(), "2x4", "yarn-cs")
+    spans = result.intervals.copy()
+    spans["nodes"] = [((0, 1),)] * len(spans)
+    with pytest.raises(PolicyError, match="job 0 breaks rule 'nodes': has 1 GPUs on nodes"):
+        check_records(replace(result, intervals=spans), Cluster.parse("2x4"))
+
+
+@pytest.mark.parametrize("column", ["start_time", "jct", "queueing"])
+def test_records_that_do_not_follow_from_the_intervals(column):
+    result = simulate(small_trace(), "1x4", "srtf")
+    jobs = result.jobs.copy()
+    jobs.loc[2, column] += 0.5
+    with pytest.raises(PolicyError, match=f"job 2 breaks rule 'records': {column} is"):
+        check_records(replace(result, jobs=jobs), Cluster.parse("1x4"))
+
+
+def test_more_gpu_time_than_the_cluster_has():
+    result = simulate(small_trace().head(1), "1x4", "srtf")
+    spans = result.intervals.assign(gpus=4.0)
+    check_records(replace(result, intervals=spans), Cluster.parse("1x4"))
+    audit = _Audit(replace(result, intervals=spans))
+    with pytest.raises(PolicyError, match="jobs hold 40 GPU-seconds of 30"):
+        audit.records(3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"job_id": 7}, "other jobs than the trace"),
+        ({"submit_time": 0.5}, "asks for 2 GPUs at 0 s, not 2 at 0.5 s"),
+        ({"num_gpus": 3}, "asks for 2 GPUs at 0 s, not 3 at 0 s"),
+    ],
+)
+def test_records_of_other_jobs(changes, message):
+    trace = small_trace()
+    result = simulate(trace, "1x4", "srtf")
+    check_records(result, Cluster.parse("1x4"), trace=trace)
+    for column, value in changes.items():
+        trace[column] = trace[column].astype(float)
+        trace.loc[0, column] = value
+        trace[column] = trace[column].astype(result.jobs[column].dtype)
+    with pytest.raises(PolicyError, match=message):
+        check_records(result, Cluster.parse("1x4"), trace=trace)
 
 
 def test_more_work_than_required_is_fine_when_preemption_costs():

@@ -1,0 +1,251 @@
+"""Random traces: cases, faults that each check finds, reduction, runs that go on, the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import pandas as pd
+import pytest
+
+from repro import RunSet
+from repro.model.policy import Order, Policy, make
+from repro.testing import small_trace
+from tools.random_traces import __main__ as command_line
+from tools.random_traces import cases, check, idle, reduce, report, run
+from tools.random_traces.cases import Case
+from tools.random_traces.relations import RELATIONS
+
+NAMED = {relation.name: relation for relation in RELATIONS}
+
+
+@dataclass(frozen=True)
+class Given(Case):
+    """A case of a policy that is not registered."""
+
+    instance: Policy | None = None
+
+    def made(self):
+        """The policy."""
+        return self.instance
+
+
+def given(policy, **changes):
+    """A case of a policy on six jobs and four GPUs."""
+    name = changes.pop("policy", "srtf")
+    case = Given(name, "paper", 0, 0, small_trace(), "2x2", 8.0, instance=policy, is_dyadic=True)
+    return replace(case, **changes)
+
+
+# cases -----------------------------------------------------------------------------------------
+
+
+def test_a_case_depends_on_its_number_alone():
+    first = cases.draw("gavel-las", "paper", 1, 5)
+    pd.testing.assert_frame_equal(first.trace, cases.draw("gavel-las", "paper", 1, 5).trace)
+    other = cases.draw("gavel-las", "paper", 1, 6)
+    assert not first.trace.equals(other.trace)
+
+
+def test_every_policy_has_every_rule_set_under_which_it_runs():
+    pairs = cases.pairs()
+    assert ("pcs", "pcs") in pairs
+    assert ("srtf", "pcs") not in pairs
+    for rules in ("paper", "tiresias", "muri", "gavel"):
+        assert ("srtf", rules) in pairs
+
+
+def test_cases_are_small_and_differ():
+    drawn = [cases.draw("srtf", "paper", 3, index) for index in range(60)]
+    assert all(2 <= len(case.trace) <= cases.MAX_JOBS for case in drawn)
+    assert len({case.cluster for case in drawn}) > 20
+    assert any(case.trace["submit_time"].eq(0).all() for case in drawn)
+    assert any(len(set(case.trace["duration"])) == 1 for case in drawn)
+    assert {"perf", "overhead", "failures", "predict", "placement", "interval"} <= {
+        name for case in drawn for name in case.options
+    }
+
+
+# faults ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ByName(Order):
+    """Favours large job ids."""
+
+    needs: ClassVar[frozenset[str]] = frozenset({"job_id"})
+
+    def key(self, view, job):
+        return hash(view.column("job_id")[job])
+
+
+@dataclass(frozen=True)
+class ByCount(Order):
+    """Reverses its order if the trace has more than six jobs."""
+
+    def key(self, view, job):
+        return view.submit(job) * (1 if view._table.count > 6 else -1)
+
+
+@dataclass(frozen=True)
+class ByNodes(Order):
+    """Reverses its order on more than two nodes."""
+
+    def key(self, view, job):
+        return view.submit(job) * (1 if view.cluster.num_nodes > 2 else -1)
+
+
+@dataclass(frozen=True)
+class ByClock(Order):
+    """Favours wide jobs that arrive at once."""
+
+    def key(self, view, job):
+        return view.gpus(job) * (1 if view.now < 1.5 else -1)
+
+
+@pytest.mark.parametrize(
+    ("relation", "policy"),
+    [("ids", ByName()), ("later", ByCount()), ("nodes", ByNodes()), ("scaled", ByClock())],
+)
+def test_a_relation_finds_a_policy_that_breaks_it(relation, policy):
+    case = given(policy)
+    assert NAMED[relation].applies(case)
+    assert f"relation {relation!r}: job" in check.fault_of(case, NAMED[relation])
+    assert check.fault_of(given(make("srtf")), NAMED[relation]) == ""
+
+
+@pytest.mark.parametrize("relation", RELATIONS, ids=lambda relation: relation.name)
+def test_relations_hold_for_an_order(relation):
+    case = given(make("srtf"))
+    assert relation.applies(case)
+    assert check.fault_of(case, relation) == ""
+
+
+@dataclass(frozen=True)
+class OneByOne(Policy):
+    """Runs one job after the other, although others fit."""
+
+    def decide(self, view):
+        return RunSet(view.jobs[:1])
+
+
+def test_an_idle_gpu_is_a_fault_of_a_policy_that_promises_none():
+    case = given(OneByOne())
+    fault = "rule 'idle': job 1 waits for 1 GPUs at 2.5 s, and 2 are idle"
+    assert check.fault_of(case, None) == fault
+    assert check.fault_of(replace(case, policy="yarn-cs"), None) == ""
+
+
+def test_unmet_demand_is_a_fault_of_a_policy_that_divides_gpus():
+    case = given(make("max-min"), policy="max-min")
+    result = check.run(case)
+    assert idle.idle_fault(case, result) == ""
+    less = replace(result, intervals=result.intervals.assign(gpus=0.5))
+    assert "could use" in idle.idle_fault(case, less)
+
+
+def test_a_crash_is_a_fault_and_a_refusal_is_none():
+    @dataclass(frozen=True)
+    class Crash(Order):
+        def key(self, view, job):
+            raise ZeroDivisionError("division by zero")
+
+    assert "division by zero" in check.fault_of(given(Crash()), None)
+    with pytest.raises(check.Refused, match="can never run"):
+        check.fault_of(given(make("srtf"), cluster="1x1"), None)
+
+
+def test_a_promise_has_a_reason_if_gpus_may_be_idle():
+    for policy in {policy for policy, _ in cases.pairs()}:
+        promise = idle.promise_of(policy)
+        assert (promise.when == "never") == bool(promise.reason)
+
+
+# reduction -------------------------------------------------------------------------------------
+
+
+def test_a_case_is_reduced_to_the_jobs_that_show_the_fault(monkeypatch):
+    def faulty(case, relation):
+        wide = case.trace["num_gpus"].eq(4).sum()
+        return "two wide jobs" if wide == 2 else ""
+
+    monkeypatch.setattr(reduce, "fault_of", faulty)
+    assert reduce.reduced(given(make("srtf")), None) == ([2, 5], "two wide jobs")
+
+
+# runs ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def options(tmp_path):
+    return run.Options(
+        tmp_path, traces=3, only=("sr?f",), rules=("paper",), results=tmp_path / "results.csv"
+    )
+
+
+def test_a_run_goes_on_where_it_stopped(options):
+    lines = []
+    assert run.run(options, lines.append) == 0
+    assert lines[0] == "2 blocks, 0 with a result"
+    results = run.read_lines(options.results_file)
+    assert [(line.policy, line.traces, line.violations) for line in results] == [
+        ("srsf", 3, 0),
+        ("srtf", 3, 0),
+    ]
+    lines.clear()
+    run.run(options, lines.append)
+    assert lines == ["2 blocks, 2 with a result"]
+
+
+def test_a_line_that_was_cut_off_is_run_again(options):
+    run.run(options, lambda line: None)
+    text = options.results_file.read_text("utf-8")
+    options.results_file.write_text(text[: text.rindex("paper") + 8], "utf-8")
+    lines = []
+    run.run(options, lines.append)
+    assert lines[0] == "2 blocks, 1 with a result"
+    assert len(run.read_lines(options.results_file)) == 2
+
+
+def test_a_violation_is_one_line_that_shows_it_again(options, monkeypatch):
+    def faulty(case, relation):
+        return "rule 'idle': a fault" if case.policy == "srtf" else ""
+
+    monkeypatch.setattr(check, "fault_of", faulty)
+    monkeypatch.setattr(reduce, "fault_of", faulty)
+    lines = []
+    assert run.run(options, lines.append) == 3
+    assert lines[2] == "show srtf paper 0 --seed 42 --rows 0: rule 'idle': a fault"
+
+
+def test_blocks_cover_every_trace_once(tmp_path):
+    options = run.Options(tmp_path, traces=120, only=("srtf",), rules=("muri",))
+    assert [(block.first, block.traces) for block in run.blocks(options)] == [
+        (0, 50),
+        (50, 50),
+        (100, 20),
+    ]
+
+
+def test_the_table_sums_blocks():
+    line = run.Line("srtf", "paper", 42, 0, 50, 400, 1, 49, 0, 2.25, "abc", "2026-11-26")
+    lines = [line, replace(line, first=50, cpu_s=3.5, violations=2), line]
+    table = report.table(lines)
+    assert "| `srtf` | paper | 100 | 800 | 98 | 2 | 6 |" in table
+    assert table.splitlines()[-1] == "| **all** |  | 100 | 800 | 98 | 2 | 6 |"
+    assert report.table([]) == "No results yet."
+
+
+def test_show_prints_a_case(capsys):
+    assert command_line.main(["show", "srtf", "paper", "0", "--seed", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert "submit_time" in printed
+    assert "violation: none" in printed
+
+
+@pytest.mark.parametrize("words", [["run", "--traces", "0"], ["show", "srtf"]])
+def test_bad_arguments_are_refused(words, capsys):
+    with pytest.raises(SystemExit) as caught:
+        command_line.main(words)
+    assert caught.value.code == 2
+    assert "Traceback" not in capsys.readouterr().err

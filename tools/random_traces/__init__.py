@@ -1,0 +1,1 @@
+"""Random traces under every policy and rule set, checked without the engine."""

@@ -1,0 +1,151 @@
+"""One case: its run, the checks of its records, and one changed run that must agree with it."""
+
+from __future__ import annotations
+
+import signal
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from repro.base.errors import ParamError, PolicyError, ReproError, TraceError
+from repro.engine.simulate import simulate
+from repro.figures.data import stream
+from repro.model.cluster.spec import Cluster
+from repro.model.records import Result
+from repro.model.rules import RULES
+from repro.testing.audit import check_records
+from tools.random_traces import cases
+from tools.random_traces.cases import Case
+from tools.random_traces.idle import idle_fault
+from tools.random_traces.relations import RELATIONS, Relation
+
+#: Draws of a case, of which each was refused before the first event.
+MAX_ATTEMPTS = 20
+#: CPU time of a case (s). The compilation of its loops counts.
+LIMIT_S = 240.0
+
+
+class Refused(Exception):
+    """The run was refused before its first event."""
+
+
+class TooLong(Exception):
+    """The case took more CPU time than `LIMIT_S`."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Outcome of the checks of a case."""
+
+    case: Case
+    #: draws that were refused before this case
+    refused: int = 0
+    #: rule that is broken, and what happened; empty: none
+    fault: str = ""
+    #: relation that was checked; empty: none applies
+    relation: str = ""
+
+
+def check(policy: str, rules: str, seed: int, index: int) -> Verdict:
+    """Draw a case that runs, and check it."""
+    for attempt in range(MAX_ATTEMPTS):
+        case = cases.draw(policy, rules, seed, index, attempt)
+        relation = relation_of(case)
+        try:
+            return Verdict(
+                case, attempt, fault_of(case, relation), relation.name if relation else ""
+            )
+        except Refused as error:
+            reason = str(error)
+    return Verdict(case, MAX_ATTEMPTS, f"every draw is refused: {reason}")
+
+
+def relation_of(case: Case) -> Relation | None:
+    """The relation that is checked for a case, one of those that apply."""
+    applicable = [relation for relation in RELATIONS if relation.applies(case)]
+    if not applicable:
+        return None
+    rng = stream("relation", case.policy, case.rules, case.seed, case.index)
+    return applicable[int(rng.integers(len(applicable)))]
+
+
+def fault_of(case: Case, relation: Relation | None) -> str:
+    """Fault of a case, empty if there is none.
+
+    Raises
+    ------
+    Refused
+        If the run is refused before its first event.
+    """
+    try:
+        with _limit(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _fault_of(case, relation)
+    except (ParamError, TraceError) as error:
+        raise Refused(str(error)) from error
+    except (PolicyError, TooLong) as error:
+        return str(error)
+    except ReproError:
+        raise
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _fault_of(case: Case, relation: Relation | None) -> str:
+    result = run(case)
+    check_records(
+        result,
+        Cluster.parse(case.cluster),
+        gang=_holds_demand(case),
+        exact=_serves_exactly(case),
+        trace=case.trace,
+    )
+    if fault := idle_fault(case, result):
+        return f"rule 'idle': {fault}"
+    if relation is not None and (fault := relation.fault(case, result, run)):
+        return f"relation {relation.name!r}: {fault}"
+    return ""
+
+
+def run(case: Case, **options: Any) -> Result:
+    """Simulate a case; ``options`` replace some of its own."""
+    trace: pd.DataFrame = case.trace
+    return simulate(
+        trace, case.cluster, case.made(), rules=case.rules, **{**case.options, **options}
+    )
+
+
+def _holds_demand(case: Case) -> bool:
+    """Whether every running job holds its demand."""
+    ideal = case.options.get("rounds", {}).get("ideal")
+    return not case.made().elastic and ideal is None
+
+
+def _serves_exactly(case: Case) -> bool:
+    """Whether jobs are served no more than their work: nothing is lost or noticed late."""
+    options = case.options
+    policy = case.made()
+    costs = options.get("overhead") or policy.overhead() or RULES[case.rules].start_overhead
+    rounds = options.get("rounds", {})
+    is_late = policy.completions().poll_s or rounds.get("preemption_overhead_s")
+    return not (costs or is_late or "failures" in options or case.settings.get("resize_s"))
+
+
+@contextmanager
+def _limit() -> Iterator[None]:
+    """Raise TooLong in a block that takes more CPU time than `LIMIT_S`."""
+
+    def stop(*_: Any) -> None:
+        raise TooLong(f"takes more than {LIMIT_S:g} s of CPU time")
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, LIMIT_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)

@@ -1,0 +1,186 @@
+"""Promises of policies about idle GPUs, and the check of a run's records against them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from repro.base.typing import Flags, Floats
+from repro.model.cluster.spec import Cluster
+from repro.model.performance import Overhead
+from repro.model.policy import Order, policies
+from repro.model.records import Result
+from repro.model.rules import RULES
+from repro.model.share_policy import SharePolicy, share_traits
+from tools.random_traces.cases import Case
+
+#: Instants within this fraction of the last end are one instant.
+_INSTANT = 1e-9
+
+
+class Promise(NamedTuple):
+    """Promise of a policy about idle GPUs.
+
+    ``when`` says when no GPU is idle. ``gangs``: no waiting job fits the idle GPUs of a type, at
+    any time. ``rounds``: the same at the begin of each round. ``demand``: jobs hold all GPUs, or
+    the sum of their demands, at any time. ``never``: the policy leaves GPUs idle; ``reason`` says
+    why.
+    """
+
+    when: Literal["gangs", "rounds", "demand", "never"]
+    reason: str = ""
+
+
+_LIQUID = Promise("never", "jobs are placed in order; one that does not fit blocks the others")
+#: Policies that promise less than others of their form.
+PROMISES: Mapping[str, Promise] = {
+    "yarn-cs": Promise("never", "a job that does not fit blocks all jobs behind it"),
+    "gandiva": Promise("never", "gangs of one size own node sets, which may be idle"),
+    "antman": Promise("never", "the first guaranteed job that does not fit blocks those behind it"),
+    "muri-s": Promise("never", "groups of equal demand are fixed until the next decision"),
+    "muri-l": Promise("never", "groups of equal demand are fixed until the next decision"),
+    "drf": Promise("never", "CPU cores and memory run out before GPUs do"),
+    "reservation": Promise("never", "GPUs are reserved for later times"),
+    "themis": Promise("never", "GPUs of a lease are given when the next lease begins"),
+    "afs": Promise("never", "GPUs that gain no speed stay idle"),
+    "pcs": Promise("never", "demand caps (zeta_min) leave GPUs idle"),
+    "fifo-elastic": Promise("demand"),
+    "max-min": Promise("demand"),
+    "srsf-elastic": Promise("demand"),
+    "allox": Promise("never", "a job waits in the queue of the GPU that was matched to it"),
+    **dict.fromkeys(
+        (
+            *("liquid", "liquid-batch", "liquid-even", "liquid-pack", "liquid-random"),
+            *("hived", "kubeflow", "kubernetes"),
+        ),
+        _LIQUID,
+    ),
+}
+
+
+def promise_of(policy: str) -> Promise:
+    """Promise of a policy; orders promise gangs, policies of shares promise rounds."""
+    if policy in PROMISES:
+        return PROMISES[policy]
+    cls = policies[policy]
+    return Promise("gangs" if issubclass(cls, Order) else "rounds")
+
+
+def idle_fault(case: Case, result: Result) -> str:
+    """Fault of a run in which a GPU is idle against the promise of its policy; empty: none."""
+    promise = promise_of(case.policy)
+    if promise.when == "never" or not _applies(case, promise):
+        return ""
+    spans = _Spans(case, result)
+    if promise.when == "demand":
+        return spans.unmet_demand()
+    if promise.when == "gangs":
+        return spans.waiting_gang(spans.instants())
+    return spans.waiting_gang(spans.round_starts(case.options["rounds"]["round_s"]))
+
+
+def _applies(case: Case, promise: Promise) -> bool:
+    """Whether the options of a case leave the promise as it is."""
+    options = case.options
+    policy = case.made()
+    costs: list[Overhead | Any] = [options.get("overhead"), policy.overhead()]
+    if any(costs) or options.get("interval") or policy.interval or policy.completions().poll_s:
+        return False
+    if "types" in options or "failures" in options:
+        # a wish narrows the GPUs of a job; a failed job keeps its GPUs
+        return False
+    if promise.when == "demand":
+        # a policy that divides GPUs decides on each GPU type by itself
+        return "perf" not in options and not case.settings.get("resize_s")
+    if promise.when == "gangs":
+        return True
+    rounds = options.get("rounds", {})
+    if not isinstance(policy, SharePolicy) or RULES[case.rules].rounds:
+        return False
+    changed = ("ideal", "drop_unallocated", "preemption_overhead_s", "min_realloc_interval_s")
+    return not share_traits(policy).idle_ok and not any(rounds.get(name) for name in changed)
+
+
+class _Spans:
+    """Intervals of a run as arrays, (jobs,) and (intervals,)."""
+
+    def __init__(self, case: Case, result: Result) -> None:
+        jobs = result.jobs
+        row = {job_id: number for number, job_id in enumerate(jobs["job_id"])}
+        spans = result.intervals
+        self.ids = jobs["job_id"].tolist()
+        self.submit: Floats = jobs["submit_time"].to_numpy(float)
+        self.end: Floats = jobs["end_time"].to_numpy(float)
+        self.demand: Floats = jobs["num_gpus"].to_numpy(float)
+        self.start_of: Floats = spans["start"].to_numpy(float)
+        self.end_of: Floats = spans["end"].to_numpy(float)
+        self.gpus_of: Floats = spans["gpus"].to_numpy(float)
+        self.job_of = np.array([row[job_id] for job_id in spans["job_id"]])
+        cluster = Cluster.parse(case.cluster)
+        self.num_gpus = cluster.num_gpus
+        self.capacity: dict[str | None, float] = {None: float(cluster.num_gpus)}
+        self.type_of = np.array([None] * len(spans), object)
+        if "gpu_type" in spans and spans["gpu_type"].notna().all():
+            self.capacity = {name: float(count) for name, count in cluster.gpu_types.items()}
+            self.type_of = spans["gpu_type"].to_numpy(object)
+        self.has_nodes = "nodes" in spans
+        self.instant_s = _INSTANT * float(self.end.max())
+
+    def instants(self) -> Floats:
+        """Middle of each time between two events (s)."""
+        events = np.unique(np.concatenate([self.submit, self.start_of, self.end_of]))
+        is_apart = np.diff(events) > 2 * self.instant_s
+        middle: Floats = (events[:-1] + events[1:])[is_apart] / 2
+        return middle
+
+    def round_starts(self, round_s: float) -> Floats:
+        """Instant just after the begin of each round (s), from the first submission on."""
+        first = float(self.submit.min())
+        count = int(np.ceil((self.end.max() - first) / round_s))
+        begins: Floats = first + round_s * np.arange(count) + 4 * self.instant_s
+        return begins
+
+    def waiting_gang(self, times: Floats) -> str:
+        """A job that waits although a GPU type has enough idle GPUs, at one of the times (s)."""
+        if self.has_nodes:
+            # whether a gang fits also depends on the placement rule
+            return ""
+        for part in np.array_split(times, len(times) // 512 + 1):
+            runs = (self.start_of[:, None] <= part) & (part < self.end_of[:, None])
+            holds = np.zeros((len(self.ids), len(part)), bool)
+            np.logical_or.at(holds, self.job_of, runs)
+            is_present = (self.submit[:, None] <= part) & (part < self.end[:, None])
+            most_idle = np.max([self._idle(name, runs) for name in self.capacity], axis=0)
+            fits = is_present & ~holds & (self.demand[:, None] <= most_idle + 1e-6)
+            if fits.any():
+                job, instant = np.argwhere(fits)[0]
+                return (
+                    f"job {self.ids[job]!r} waits for {self.demand[job]:g} GPUs at "
+                    f"{part[instant]:g} s, and {most_idle[instant]:g} are idle"
+                )
+        return ""
+
+    def _idle(self, gpu_type: str | None, runs: Flags) -> Floats:
+        """Idle GPUs of a type, (times,)."""
+        is_of_type = np.array([name == gpu_type for name in self.type_of], bool)
+        held: Floats = (self.gpus_of * is_of_type) @ runs
+        return self.capacity[gpu_type] - held
+
+    def unmet_demand(self) -> str:
+        """An instant at which jobs hold fewer GPUs than the cluster and their demands allow."""
+        times = self.instants()
+        for part in np.array_split(times, len(times) // 512 + 1):
+            runs = (self.start_of[:, None] <= part) & (part < self.end_of[:, None])
+            held = self.gpus_of @ runs
+            is_present = (self.submit[:, None] <= part) & (part < self.end[:, None])
+            wanted = np.minimum(self.num_gpus, self.demand @ is_present)
+            is_short = held < wanted - 1e-6
+            if is_short.any():
+                instant = int(is_short.argmax())
+                return (
+                    f"jobs hold {held[instant]:g} GPUs at {part[instant]:g} s and could use "
+                    f"{wanted[instant]:g}"
+                )
+        return ""
