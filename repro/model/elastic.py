@@ -275,6 +275,7 @@ class Elastic(Policy):
         default=0.0, kw_only=True
     )
 
+    time_fields: ClassVar[tuple[str, ...]] = ("resize_s",)
     elastic: ClassVar[bool] = True
     names_types: ClassVar[bool] = False
     pools_types: ClassVar[bool] = True

@@ -121,6 +121,7 @@ def test_round_settings(name, rounds):
         ("tiresias-g", {"thresholds": (50.0,), "delta": 30.0}),
         ("las-2d", {"quantum": 4.0}),
         ("gandiva", {"slice_s": 10.0}),
+        ("pcs", {"thresholds": (50.0,), "weights": (2.0, 1.0)}),
         ("srtf", {"history_ties": True}),
         ("tiresias-l", {"thresholds": (50.0,), "history_ties": True}),
     ],

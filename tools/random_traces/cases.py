@@ -23,8 +23,8 @@ from tools.random_traces import settings as random_settings
 #: Models of the jobs. The tables of start overheads and of throughputs have them.
 MODELS = ("vgg16", "resnet18", "gpt2")
 GPU_TYPES = ("v100", "p100", "k80")
-#: Times with a unit of this many seconds are exact when they are added, doubled and shifted.
-DYADIC_S = 2.0**-10
+#: Multiples of this time (s) are exact when they are added, doubled and shifted.
+DYADIC_S = 2.0**-12
 MAX_JOBS = 25
 
 
@@ -103,29 +103,31 @@ def draw(policy: str, rules: str, seed: int, index: int, attempt: int = 0) -> Ca
     """
     rng = stream("random traces", policy, rules, seed, index, attempt)
     cls = policies[policy]
-    unit_s = _unit_s(rng, rules)
+    is_dyadic = bool(rng.random() < 0.6)
+    unit_s = _unit_s(rng, rules, is_dyadic=is_dyadic)
     cluster = _cluster(rng, types_apply=rules != "pcs")
     settings = random_settings.draw(rng, policy, rules, unit_s)
     options = _options(rng, cls, rules, unit_s, cluster)
     parsed = Cluster.parse(cluster)
     widths = _widths(rng, cls, parsed, options.get("placement"))
-    is_dyadic = bool(rng.random() < 0.6)
-    trace = _trace(rng, widths, unit_s, is_dyadic=is_dyadic)
+    table = _throughputs(rng, list(parsed.gpu_types), widths, unit_s)
+    trace = _trace(rng, widths, unit_s, table, is_dyadic=is_dyadic)
     if policy == "edf" or rng.random() < 0.2:
         trace["slo"] = rng.choice([0.5, 1.5, 3.0, 20.0], len(trace))
-    if parsed.gpu_types:
-        options["perf"] = _throughputs(rng, list(parsed.gpu_types), trace)
+    if table is not None:
+        options["perf"] = table
         if rng.random() < 0.1:
             options["types"] = "wished"
             trace["gpu_type"] = _wishes(rng, trace, parsed)
     return Case(policy, rules, seed, index, trace, cluster, unit_s, settings, options, is_dyadic)
 
 
-def _unit_s(rng: np.random.Generator, rules: str) -> float:
+def _unit_s(rng: np.random.Generator, rules: str, *, is_dyadic: bool) -> float:
     """Typical duration of a job (s)."""
     # Rules tiresias cut times to whole seconds; under rules muri a start takes up to a minute.
     low = {"tiresias": 4.0, "muri": 9.0}.get(rules, 0.0)
-    return float(2.0 ** rng.uniform(low, 13.0))
+    exponent = rng.uniform(low, 13.0)
+    return float(2.0 ** (round(exponent) if is_dyadic else exponent))
 
 
 def _cluster(rng: np.random.Generator, *, types_apply: bool) -> str:
@@ -190,63 +192,81 @@ def _durations(rng: np.random.Generator, count: int, unit_s: float) -> Any:
 
 
 def _trace(
-    rng: np.random.Generator, widths: list[int], unit_s: float, *, is_dyadic: bool
+    rng: np.random.Generator,
+    widths: list[int],
+    unit_s: float,
+    table: ThroughputTable | None,
+    *,
+    is_dyadic: bool,
 ) -> pd.DataFrame:
-    """Jobs with the columns that policies and rule sets read."""
+    """Jobs with the columns that policies and rule sets read.
+
+    Durations are whole iterations, because some rule sets count iterations and others seconds.
+    """
     count = int(min(MAX_JOBS, 2 + rng.exponential(6.0)))
     submit = _times(rng, count, unit_s)
-    duration = np.maximum(_durations(rng, count, unit_s), 2 * DYADIC_S)
     if is_dyadic:
         submit = np.round(submit / DYADIC_S) * DYADIC_S
-        duration = np.round(duration / DYADIC_S) * DYADIC_S
     gpus = rng.choice(widths, count)
+    models = rng.choice(MODELS, count)
     stages = rng.choice([0.0, 0.5, 1.0, 2.0, 4.0], (count, len(STAGES)))
     stages[stages.sum(axis=1) == 0, 0] = 1.0
     # a round and a decision of the run are long against an iteration
     iteration_s = stages.sum(axis=1) * unit_s / 1024
+    if table is not None:
+        keys = zip(models, gpus, strict=True)
+        iteration_s = np.array([1 / table.rows[key][table.reference] for key in keys])
+    iterations = np.maximum(1.0, np.round(_durations(rng, count, unit_s) / iteration_s))
+    stages *= (iteration_s / stages.sum(axis=1))[:, None]
     trace = pd.DataFrame(
         {
             "job_id": rng.permutation(10 * count)[:count],
             "submit_time": submit,
-            "duration": duration,
+            "duration": iterations * iteration_s,
             "num_gpus": gpus.astype(np.int64),
             "user": rng.choice(["ada", "ben", "cy"], count),
             "vc": rng.choice(["east", "west"], count),
-            "model": rng.choice(MODELS, count),
+            "model": models,
             "priority": rng.integers(0, 2, count),
             "num_cpus": gpus * rng.choice([1.0, 3.0, 4.0], count),
             "memory_mib": gpus * rng.choice([1024.0, 4096.0], count),
             "iteration_time": iteration_s,
-            "iterations": np.maximum(1.0, np.floor(duration / iteration_s)),
-            **dict(zip(STAGES, (stages * unit_s / 1024).T, strict=True)),
+            "iterations": iterations,
+            **dict(zip(STAGES, stages.T, strict=True)),
         }
     )
     if rng.random() < 0.3:
         trace["priority_weight"] = rng.choice([0.5, 1.0, 4.0], count)
     if rng.random() < 0.15:
-        trace["predicted_duration"] = duration * rng.choice([0.25, 1.0, 2.0], count)
+        factors = rng.choice([0.25, 1.0, 2.0], count)
+        trace["predicted_duration"] = trace["duration"] * factors
     return trace
 
 
-def _throughputs(rng: np.random.Generator, types: list[str], trace: pd.DataFrame) -> Any:
-    """Throughputs of every model and gang of a trace on every GPU type (steps/s)."""
-    rows = {}
+def _throughputs(
+    rng: np.random.Generator, types: list[str], widths: list[int], unit_s: float
+) -> ThroughputTable | None:
+    """Throughputs of every model and gang on every GPU type (steps/s); None without types."""
+    if not types:
+        return None
+    kinds = [(model, gpus) for model in MODELS for gpus in sorted(set(widths))]
     is_equal = rng.random() < 0.2
-    for model in MODELS:
-        speeds = np.ones(len(types)) if is_equal else 2.0 ** rng.integers(-2, 3, len(types))
-        for gpus in sorted(set(trace["num_gpus"].tolist())):
-            rows[model, gpus] = dict(zip(types, (speeds * gpus**0.9).tolist(), strict=True))
-    reference = types[0]
-    pairs_of = {}
-    for first, one in enumerate(MODELS):
-        for other in MODELS[first:]:
-            for gpus in sorted(set(trace["num_gpus"].tolist())):
-                share = float(rng.choice([0.0, 0.4, 0.6, 0.9]))
-                pairs_of[one, other, gpus] = {
-                    name: (share * rows[one, gpus][name], share * rows[other, gpus][name])
-                    for name in types
-                }
-    return ThroughputTable(rows, reference, pairs_of)
+    rows: dict[tuple[str, int], dict[str, float]] = {}
+    for model, gpus in kinds:
+        exponents = np.zeros(len(types)) if is_equal else rng.integers(-2, 3, len(types))
+        # powers of two, so that times of steps are exact
+        speeds = 2.0 ** (exponents + gpus.bit_length()) * 256 / unit_s
+        rows[model, gpus] = dict(zip(types, speeds.tolist(), strict=True))
+    shared = {}
+    for model, gpus in kinds:
+        for other in MODELS[MODELS.index(model) :]:
+            # two jobs without memory for each other have the speed 0
+            share = float(rng.choice([0.0, 0.4, 0.6, 0.9]))
+            shared[model, other, gpus] = {
+                name: (share * rows[model, gpus][name], share * rows[other, gpus][name])
+                for name in types
+            }
+    return ThroughputTable(rows, types[0], shared)
 
 
 def _wishes(rng: np.random.Generator, trace: pd.DataFrame, cluster: Cluster) -> list[str | None]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from repro.base.errors import ParamError, PolicyError, ReproError, TraceError
+from repro.base.errors import ParamError, ReproError, TraceError
 from repro.engine.simulate import simulate
 from repro.figures.data import stream
 from repro.model.cluster.spec import Cluster
@@ -84,19 +84,22 @@ def fault_of(case: Case, relation: Relation | None) -> str:
     try:
         with _limit(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return _fault_of(case, relation)
-    except (ParamError, TraceError) as error:
-        raise Refused(str(error)) from error
-    except (PolicyError, TooLong) as error:
+            try:
+                result = run(case)
+            except (ParamError, TraceError) as error:
+                raise Refused(str(error)) from error
+            return _fault_of(case, relation, result)
+    except (ReproError, TooLong) as error:
         return str(error)
-    except ReproError:
+    except Refused:
         raise
     except Exception as error:
+        # a run that fails in any other way is a violation, too
         return f"{type(error).__name__}: {error}"
 
 
-def _fault_of(case: Case, relation: Relation | None) -> str:
-    result = run(case)
+def _fault_of(case: Case, relation: Relation | None, result: Result) -> str:
+    """Fault of the records of a case, or of its changed run; empty if there is none."""
     check_records(
         result,
         Cluster.parse(case.cluster),

@@ -103,7 +103,7 @@ class Relation:
             return ""
         job = int(is_far.argmax())
         return (
-            f"job {before.index[job]!r}: {change.column} {changed[job]!r} instead of "
+            f"job {before.index[job]}: {change.column} {float(changed[job])!r} instead of "
             f"{float(before.iloc[job])!r} s"
         )
 
@@ -165,7 +165,7 @@ def _shifted_times(case: Case) -> Change | None:
     """All submissions later by the same time; the clock starts at the first submission."""
     if RULES[case.rules].trace_clock or not case.is_dyadic or case.rules == "pcs":
         return None
-    later = case.trace["submit_time"] + 977 * DYADIC_S
+    later = case.trace["submit_time"] + 977 * 4 * DYADIC_S
     return Change(replace(case, trace=case.trace.assign(submit_time=later)), column="jct")
 
 
@@ -220,6 +220,9 @@ def _doubled_types(case: Case) -> Change | None:
 def _event_by_event(case: Case) -> Change | None:
     """The run event by event, not in one compiled call, because a process is added to it."""
     if case.rules == "pcs" or case.options.get("predict") is not None:
+        return None
+    if case.settings.get("size_error") or case.settings.get("resize_s"):
+        # these need the compiled loop
         return None
 
     def nothing(engine: Any) -> Generator[Any, Any, None]:

@@ -321,7 +321,7 @@ class Pcs(Elastic):
     turn: Annotated[float, AtLeast(0, "seconds", finite=True)] = 0.0
     type_weights: tuple[str, ...] = ()
 
-    time_fields = ("turn",)
+    time_fields = (*Elastic.time_fields, "thresholds", "turn")
     needs = frozenset({"duration"})
     has_classes = True
     baseline = Baseline(

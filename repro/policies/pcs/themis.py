@@ -376,7 +376,7 @@ class Themis(Elastic):
     count_starts: bool = False
     initial_service: Annotated[float, AtLeast(0, "seconds", finite=True)] = 0.0
 
-    time_fields = ("lease", "initial_service")
+    time_fields = (*Elastic.time_fields, "lease", "initial_service")
     rule_values: ClassVar = {
         "paper": {"form": LEASES, "rho_speed": SPEEDUP, "iterations_in_denominator": False},
         "pcs": {"form": LEASES, "rho_speed": LINEAR, "iterations_in_denominator": False},
