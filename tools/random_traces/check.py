@@ -17,6 +17,7 @@ from repro.figures.data import stream
 from repro.model.cluster.spec import Cluster
 from repro.model.records import Result
 from repro.model.rules import RULES
+from repro.model.share_policy import SharePolicy
 from repro.testing.audit import check_records
 from tools.random_traces import cases
 from tools.random_traces.cases import Case
@@ -132,9 +133,12 @@ def _serves_exactly(case: Case) -> bool:
     """Whether jobs are served no more than their work: nothing is lost or noticed late."""
     options = case.options
     policy = case.made()
-    costs = options.get("overhead") or policy.overhead() or RULES[case.rules].start_overhead
+    rules = RULES[case.rules]
+    costs = options.get("overhead") or policy.overhead() or rules.start_overhead
     rounds = options.get("rounds", {})
-    is_late = policy.completions().poll_s or rounds.get("preemption_overhead_s")
+    # in rounds of whole steps, a job holds its GPUs until the last job of the round has its steps
+    has_whole_steps = isinstance(policy, SharePolicy) and rules.rounds
+    is_late = policy.completions().poll_s or rounds.get("preemption_overhead_s") or has_whole_steps
     return not (costs or is_late or "failures" in options or case.settings.get("resize_s"))
 
 

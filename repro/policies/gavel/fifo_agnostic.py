@@ -6,8 +6,9 @@ blocks all jobs behind it.
 
 The rule of the public simulator (``assign="last"``) keeps a list of the GPU types with idle GPUs:
 
-- A job gets the last type of the list, even if its gang does not fit. Gangs that do not fit
-  together take turns.
+- A job gets the last type of the list that has as many GPUs as its gang, idle or not. Gangs that
+  do not fit together take turns. The public simulator may give a job a type with fewer GPUs, on
+  which it never runs.
 - If the gang takes exactly the idle GPUs of this type, a random type that fits the gang leaves the
   list.
 - A job that cannot run on the last type waits, and the next job is considered.
@@ -124,7 +125,10 @@ class RandomTypes:
             if not fitting:
                 return
             random_column = fitting[self._rng.randrange(len(fitting))]
-            column = columns[-1] if self._last else random_column
+            column = random_column
+            if self._last:
+                # a type that fits the idle GPUs has enough GPUs, so there is one
+                column = [number for number in columns if jobs.gpus.item(number) >= width][-1]
             if not can_run[column]:
                 continue
             self._assigned[job] = column, width

@@ -169,3 +169,11 @@ def test_the_head_is_offered_the_types_of_all_finished_jobs():
     # the head does not fit the one GPU of job 0, and takes the three of job 1
     assert before[1] == [1, 0]
     assert after[0] == [1, 0]
+
+
+def test_a_job_gets_no_type_with_too_few_gpus_for_its_gang():
+    trace = jobs([4, 1], [360.0, 360.0])
+    policy = make("fifo-agnostic", assign="last")
+    run = simulate(trace, "1x4:k80,1x2:v100", policy, stop_time=3600.0)
+    assert run.jobs["end_time"].tolist() == [360.0, 360.0]
+    assert run.intervals.set_index("job_id")["gpu_type"].to_dict() == {0: "k80", 1: "v100"}
