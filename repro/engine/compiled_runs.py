@@ -80,7 +80,8 @@ def _simulate_order(setup: Setup) -> bool:
 def _simulate_own_loops(setup: Setup) -> bool:
     """Simulate a policy by its own compiled loops; False: it needs the engine."""
     policy = setup.policy
-    if not _is_nominal(setup) or setup.settings.ends_early:
+    if not _is_nominal(setup) or setup.settings.ends_early or setup.table.counts_steps:
+        # these loops count work in seconds
         return False
     compiled_run = policy.compiled_run(setup.cluster)
     if compiled_run is None or not defined_with(policy, "compiled_run", _DECISIONS):

@@ -8,7 +8,8 @@ The jobs of these runs have their true durations, also if the trace predicts dur
 read the predicted ones. The error of a prediction then leaves out the errors of durations. Division
 rules predict inside the run, with predicted durations (`repro.engine.elastic`).
 
-If no job arrives between the arrival of j and its end, the JCT of the run is the prediction.
+If no job arrives between the arrival of j and its end, the JCT of the run is the prediction. A job
+may end at an arrival because of it (`ideal=artifact`), so such an arrival counts.
 """
 
 from collections.abc import Callable
@@ -42,7 +43,7 @@ def predicted_jcts(
     predicted = np.full(table.count, np.nan)
     for job in np.flatnonzero(wants_prediction).tolist():
         is_last = job + 1 == table.count
-        if is_last or end[job] <= submit[job + 1]:
+        if is_last or end[job] < submit[job + 1]:
             predicted[job] = end[job] - submit[job]
             continue
         rollout = setup_of(job + 1, table.ids[job])

@@ -26,6 +26,8 @@ GPU_TYPES = ("v100", "p100", "k80")
 #: Multiples of this time (s) are exact when they are added, doubled and shifted.
 DYADIC_S = 2.0**-12
 MAX_JOBS = 25
+#: Policies that let two jobs share GPUs.
+PAIRS = ("gandiva-ss", "gavel-fifo-ss", "gavel-las-ss", "gavel-makespan-ss")
 
 
 @dataclass(frozen=True)
@@ -286,6 +288,9 @@ def _options(
     has_rounds = issubclass(cls, SharePolicy)
     if has_rounds:
         options["rounds"] = random_settings.draw_rounds(rng, rules, unit_s)
+        if cls.name in PAIRS:
+            # ideal execution refuses two jobs on the same GPUs
+            options["rounds"].pop("ideal", None)
     if rules == "pcs":
         return options
     sort = rng.choice(

@@ -126,6 +126,7 @@ class _Spans:
             self.capacity = {name: float(count) for name, count in cluster.gpu_types.items()}
             self.type_of = spans["gpu_type"].to_numpy(object)
         self.has_nodes = "nodes" in spans
+        self.has_trace_clock = RULES[case.rules].trace_clock
         self.instant_s = _INSTANT * float(self.end.max())
 
     def instants(self) -> Floats:
@@ -136,8 +137,8 @@ class _Spans:
         return middle
 
     def round_starts(self, round_s: float) -> Floats:
-        """Instant just after the begin of each round (s), from the first submission on."""
-        first = float(self.submit.min())
+        """Instant just after the begin of each round (s), counted from the start of the clock."""
+        first = 0.0 if self.has_trace_clock else float(self.submit.min())
         count = int(np.ceil((self.end.max() - first) / round_s))
         begins: Floats = first + round_s * np.arange(count) + 4 * self.instant_s
         return begins

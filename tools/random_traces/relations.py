@@ -193,6 +193,9 @@ def _later_jobs(case: Case) -> Change | None:
     if case.settings.get("size_error"):
         # sampled for all jobs at once
         return None
+    if RULES[case.rules].rounds and isinstance(case.made(), SharePolicy):
+        # a job that reaches an idle cluster may wait for the next arrival
+        return None
     late = case.trace.iloc[:2].copy()
     late["job_id"] = [10_000 + number for number in range(len(late))]
     # an upper bound of the end of the others: all alone, at the least speed, and starts
@@ -203,7 +206,7 @@ def _later_jobs(case: Case) -> Change | None:
 
 def _doubled_types(case: Case) -> Change | None:
     """Jobs of one GPU on GPUs of one type, or on twice as many types of equal speed."""
-    if not issubclass(type(case.made()), Order) or len(case.options) > 2:
+    if not isinstance(case.made(), Order) or len(case.options) > 2:
         return None
     nodes = max(1, Cluster.parse(case.cluster).num_nodes // 2)
     gpus = 2
@@ -229,7 +232,7 @@ def _event_by_event(case: Case) -> Change | None:
         yield engine.env.timeout(0)
 
     # both round sums of divided GPUs differently
-    absolute = 1e-7 if issubclass(type(case.made()), Elastic) else 0.0
+    absolute = 1e-7 if isinstance(case.made(), Elastic) else 0.0
     rel = 1e-9 if absolute else 0.0
     return Change(case, {"processes": [nothing]}, absolute=absolute, rel=rel)
 
@@ -241,8 +244,7 @@ def _without_intervals(case: Case) -> Change:
 
 def _rounding(case: Case) -> float:
     """Relative distance that rounding may cause where a solver or a sum is not exact."""
-    policy = type(case.made())
-    return 1e-9 if issubclass(policy, SharePolicy | Elastic) else 0.0
+    return 1e-9 if isinstance(case.made(), SharePolicy | Elastic) else 0.0
 
 
 RELATIONS = (
@@ -273,7 +275,8 @@ RELATIONS = (
     ),
     Relation(
         "later",
-        "two jobs more, submitted after all others have ended: ends of the others to the last bit",
+        "two jobs more, submitted after all others have ended (not rounds under rules gavel, where "
+        "jobs may wait for the next arrival): ends of the others to the last bit",
         _later_jobs,
     ),
     Relation(

@@ -90,13 +90,13 @@ class Ideal(RoundMechanism):
         """
         remaining_steps = self.table.state.work_left[jobs]
         ends: Floats
-        if self.table.arrived == self.table.count:
+        if self.next_arrival == math.inf:
             ends = now + remaining_steps / (shares * throughputs).sum(axis=1)
             # the next decision waits for the last job to end
             self._round_end = ends.max() if len(ends) else math.inf
             self._steps = remaining_steps
             return ends
-        self._round_end = self.table.submit[self.table.arrived]
+        self._round_end = self.next_arrival
         self._steps = np.floor(shares * (self._round_end - now) * throughputs).sum(axis=1)
         ends = np.where(self._steps >= remaining_steps, self._round_end, math.inf)
         return ends

@@ -245,11 +245,17 @@ class RoundMechanism(ABC):
             return self._round_end
         # No job runs. The next arrival begins a round; after the last arrival, the next X does.
         # With idle_reset X may be computed at once.
-        if self.table.arrived < self.table.count:
+        if self.next_arrival < math.inf:
             return math.inf
         if self.settings.idle_reset:
             return now
         return max(self._computed_s + self.settings.min_realloc_interval_s, now + 1.0)
+
+    @property
+    def next_arrival(self) -> float:
+        """Instant of the next arrival (s); infinity after the last one, also that of a rollout."""
+        table = self.table
+        return table.submit[table.arrived] if table.arrived < table.count else math.inf
 
     @abstractmethod
     def next_round(self, now: float, changed: bool = False) -> RunSet:

@@ -71,7 +71,7 @@ class WholeSteps(RoundMechanism):
         self._previous_end = simulated.previous_end
         self._round_end = simulated.last_end
         self._round = last if len(last.jobs) else None
-        if self._round is None and self.settings.idle_reset and table.arrived == table.count:
+        if self._round is None and self.settings.idle_reset and self.next_arrival == math.inf:
             # in the public simulator 0 stands for an X that was never computed
             self._computed_s = 0.0
         is_done = state.work_left[last.jobs] - last.steps <= 0
@@ -86,9 +86,8 @@ class WholeSteps(RoundMechanism):
 
     def _next_event(self, changed: bool) -> float:
         """Instant (s) of the next arrival, or of the next computation of X if it is earlier."""
-        table = self.table
         settings = self.settings
-        event = table.submit[table.arrived] if table.arrived < table.count else math.inf
+        event = self.next_arrival
         if changed:
             event = min(event, self._computed_s + settings.min_realloc_interval_s)
         if settings.max_realloc_interval_s:

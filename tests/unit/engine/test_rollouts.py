@@ -46,6 +46,24 @@ def test_a_prediction_is_the_jct_in_the_trace_up_to_the_job(policy):
         assert predicted[row] == pytest.approx(jct, rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("rules", "rounds"),
+    [
+        ("paper", {"round_s": 60.0, "min_realloc_interval_s": 600.0}),
+        ("gavel", {"round_s": 60.0}),
+        ("gavel", {"round_s": 60.0, "idle_reset": False}),
+        ("gavel", {"ideal": "artifact"}),
+    ],
+)
+def test_a_prediction_in_rounds_waits_for_no_further_arrival(rules, rounds):
+    # The second job reaches an idle cluster before shares may be computed anew.
+    trace = jobs((0, 10, 1), (20, 30, 1), (5000, 10, 1)).assign(iterations=[10.0, 30.0, 10.0])
+    options = {"rules": rules, "rounds": rounds}
+    predicted = simulate(trace, "1x1", "gavel-fifo", predict=3, **options).jobs["predicted_jct"]
+    alone = simulate(trace.head(2), "1x1", "gavel-fifo", **options).jobs["jct"]
+    assert predicted[1] == alone[1]
+
+
 @pytest.mark.parametrize("interval", [None, 60.0])
 def test_rollouts_agree_with_the_compiled_predictions_of_elastic_policies(interval, monkeypatch):
     trace = small_trace()

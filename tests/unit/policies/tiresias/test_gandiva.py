@@ -154,3 +154,12 @@ def test_a_run_that_stops_early_is_simulated_by_the_engine():
     assert 0 < has_ended.sum() < len(full)
     pd.testing.assert_series_equal(stopped["end_time"][has_ended], full["end_time"][has_ended])
     assert stopped["end_time"][~has_ended].isna().all()
+
+
+def test_work_in_training_steps_takes_its_seconds():
+    trace = jobs_that_queue(sizes=(1, 2)).assign(iteration_time=0.5)
+    trace["iterations"] = trace["duration"] / 0.5
+    policy = Gandiva(form="simulator", step_s=10.0)
+    steps = simulate(trace, "2x4", policy, rules="gavel")
+    seconds = simulate(trace, "2x4", policy, rules="paper")
+    assert steps.jobs["end_time"].tolist() == seconds.jobs["end_time"].tolist()
