@@ -36,8 +36,13 @@ class Ideal(RoundMechanism):
         self._shares = np.zeros((self.table.count, len(self.speeds.gpu_types)))
 
     def next_boundary(self, now: float) -> float:
-        """Next instant at which whole steps are recorded (s); infinity in fluid execution."""
-        return super().next_boundary(now) if self._whole_steps else math.inf
+        """Next instant at which whole steps are recorded, or X may be computed anew (s)."""
+        if self._whole_steps:
+            return super().next_boundary(now)
+        if self.may_compute(now):
+            return math.inf
+        # arrivals and completions since then had to leave X as it is
+        return self._computed_s + self.settings.min_realloc_interval_s
 
     def record_round(self, now: float) -> bool:
         """Record the whole steps since the last decision; True if X is too old."""
@@ -92,8 +97,8 @@ class Ideal(RoundMechanism):
         ends: Floats
         if self.next_arrival == math.inf:
             ends = now + remaining_steps / (shares * throughputs).sum(axis=1)
-            # the next decision waits for the last job to end
-            self._round_end = ends.max() if len(ends) else math.inf
+            # the next decision waits for the last job to end, or for a new X if no job runs
+            self._round_end = ends.max(initial=-math.inf)
             self._steps = remaining_steps
             return ends
         self._round_end = self.next_arrival

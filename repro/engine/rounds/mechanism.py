@@ -244,10 +244,10 @@ class RoundMechanism(ABC):
         if self._round_end > now:
             return self._round_end
         # No job runs. The next arrival begins a round; after the last arrival, the next X does.
-        # With idle_reset X may be computed at once.
+        # With idle_reset X may be computed at once, but ideal execution has no empty rounds.
         if self.next_arrival < math.inf:
             return math.inf
-        if self.settings.idle_reset:
+        if self.settings.idle_reset and self.settings.ideal is None:
             return now
         return max(self._computed_s + self.settings.min_realloc_interval_s, now + 1.0)
 

@@ -77,6 +77,16 @@ def test_ideal_execution_spreads_a_job_over_types():
     assert result.intervals["gpu_type"].tolist() == [None]
 
 
+@pytest.mark.parametrize(("rules", "ideal"), [("paper", "fluid"), ("gavel", "artifact")])
+@pytest.mark.parametrize("idle_reset", [False, True])
+def test_ideal_execution_waits_until_shares_may_be_computed(rules, ideal, idle_reset):
+    # Shares are computed at 0 and 20 s, and then at 120 s at the earliest.
+    trace = jobs([0, 20, 25], [10, 30, 10]).assign(iterations=[10.0, 30.0, 10.0])
+    rounds = {"ideal": ideal, "min_realloc_interval_s": 100.0, "idle_reset": idle_reset}
+    result = simulate(trace, "1x1", "gavel-fifo", rules=rules, rounds=rounds)
+    assert result.jobs["end_time"].tolist()[1:] == [50.0, 130.0]
+
+
 def test_shares_a_hair_too_large_are_trimmed():
     row = (1 + 1e-9, 0.0)
     result = simulate(jobs([0, 0], 100), "2xv100,2xk80", Fixed(row), rounds={"ideal": "fluid"})
