@@ -201,6 +201,8 @@ class Holdings:
         table.since[job] = now
         table.free_from[job] = now
         table.rate[job] = 0.0
+        if self.interval_starts is not None:
+            self.interval_starts.wait(job)
         self.runs[job] = run
 
     def _stop(self, jobs: list[int], now: float, pauses: Mapping[int, float]) -> None:

@@ -61,6 +61,11 @@ class IntervalStarts:
             self._start_s[job] = start_s
             self._unit_s[job] = seconds
 
+    def wait(self, job: int) -> None:
+        """Note that a job holds some GPUs of its gang and makes no progress."""
+        self._start_s[job] = 0.0
+        self._unit_s[job] = math.inf
+
     def settle(self, now: float) -> list[float]:
         """Record the progress since the last decision.
 
@@ -88,6 +93,7 @@ class IntervalStarts:
         all completions.
         """
         rows = np.fromiter(self._runs, np.int64, len(self._runs))
+        rows = rows[self._unit_s[rows] < math.inf]
         ends = now + self._table.state.work_left[rows] * self._unit_s[rows]
         if self._overhead.restarts_on_change:
             ends += self._start_s[rows]

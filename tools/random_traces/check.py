@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from repro.base.errors import ParamError, ReproError, TraceError
+from repro.base.errors import ParamError, PolicyError, ReproError, TraceError
 from repro.engine.simulate import simulate
 from repro.figures.data import stream
 from repro.model.cluster.spec import Cluster
@@ -28,6 +28,8 @@ from tools.random_traces.relations import RELATIONS, Relation
 MAX_ATTEMPTS = 20
 #: CPU time of a case (s). The compilation of its loops counts.
 LIMIT_S = 240.0
+#: End of the message for a job that a policy can never run (`Policy.never_runs`).
+CANNOT_RUN = "use a larger cluster or drop the job"
 
 
 class Refused(Exception):
@@ -89,6 +91,10 @@ def fault_of(case: Case, relation: Relation | None) -> str:
                 result = run(case)
             except (ParamError, TraceError) as error:
                 raise Refused(str(error)) from error
+            except PolicyError as error:
+                if CANNOT_RUN in str(error):
+                    raise Refused(str(error)) from error
+                raise
             return _fault_of(case, relation, result)
     except (ReproError, TooLong) as error:
         return str(error)

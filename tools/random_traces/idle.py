@@ -95,7 +95,8 @@ def _applies(case: Case, promise: Promise) -> bool:
         # a policy that divides GPUs decides on each GPU type by itself
         return "perf" not in options and not case.settings.get("resize_s")
     if promise.when == "gangs":
-        return True
+        # selection by nodes: whether a gang fits depends on the nodes
+        return not getattr(policy, "refill", False)
     rounds = options.get("rounds", {})
     if not isinstance(policy, SharePolicy) or RULES[case.rules].rounds:
         return False
@@ -127,7 +128,9 @@ class _Spans:
             self.type_of = spans["gpu_type"].to_numpy(object)
         self.has_nodes = "nodes" in spans
         self.has_trace_clock = RULES[case.rules].trace_clock
-        self.instant_s = _INSTANT * float(self.end.max())
+        # a grid moves instants by up to half a tick
+        tick_s = 1 / RULES[case.rules].grid if RULES[case.rules].grid > 1 else 0.0
+        self.instant_s = max(tick_s, _INSTANT * float(self.end.max()))
 
     def instants(self) -> Floats:
         """Middle of each time between two events (s)."""

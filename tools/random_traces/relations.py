@@ -135,7 +135,8 @@ def _other_ids(case: Case) -> Change:
 def _doubled_times(case: Case) -> Change | None:
     """All times doubled: of jobs, policy, rounds, costs and failures."""
     policy = scaled(case.made(), FACTOR)
-    if policy is None or case.rules != "paper":
+    if policy is None or case.rules != "paper" or case.settings.get("tolerance"):
+        # with a tolerance, the bisection of a makespan has fixed first bounds
         return None
     options = dict(case.options)
     if "interval" in options:
@@ -154,7 +155,9 @@ def _doubled_times(case: Case) -> Change | None:
     columns = ["submit_time", "duration", "predicted_duration", "iteration_time"]
     columns += [name for name in case.trace if str(name).startswith("stage_")]
     doubled = {name: case.trace[name] * FACTOR for name in columns if name in case.trace}
-    settings_of = {name: getattr(policy, name) for name in case.settings}
+    names = dict.fromkeys([*case.settings, *policy.time_fields])
+    values = {name: getattr(policy, name) for name in names}
+    settings_of = {name: value for name, value in values.items() if value is not None}
     changed = replace(
         case, trace=case.trace.assign(**doubled), settings=settings_of, options=options
     )
@@ -239,7 +242,9 @@ def _event_by_event(case: Case) -> Change | None:
 
 def _without_intervals(case: Case) -> Change:
     """The run without records of intervals."""
-    return Change(case, {"keep_intervals": False})
+    # policies that divide GPUs then add up equal jobs together
+    rel = 1e-12 if isinstance(case.made(), Elastic) else 0.0
+    return Change(case, {"keep_intervals": False}, rel=rel)
 
 
 def _rounding(case: Case) -> float:
@@ -289,5 +294,9 @@ RELATIONS = (
         "event by event in place of compiled calls: ends to the last bit; divided GPUs to 1e-7 s",
         _event_by_event,
     ),
-    Relation("records", "no intervals recorded: ends to the last bit", _without_intervals),
+    Relation(
+        "records",
+        "no intervals recorded: ends to the last bit; divided GPUs to 1e-12",
+        _without_intervals,
+    ),
 )

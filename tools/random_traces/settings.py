@@ -25,6 +25,10 @@ LEFT_OUT = {
     "noise_seed": "a seed",
     "c2": "given instead of thresholds and weights",
     "decay": "given instead of thresholds and weights",
+    "tie_window_s": "completions within this time of another event happen before their time",
+    "strict": "a run ends with an error at the first SLO that cannot be met",
+    "share": "needs columns with estimates for jobs alone",
+    "ahead_s": "needs columns with estimates for jobs alone",
 }
 #: Words that are not sampled.
 LEFT_OUT_WORDS = {"ecos": "an optional library"}

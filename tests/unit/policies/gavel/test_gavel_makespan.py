@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from repro import make, simulate
-from repro.base.errors import ParamError
+from repro.base.errors import InputWarning, ParamError
 from repro.perf import ThroughputTable
 from repro.policies.gavel.makespan import makespan_shares
 from repro.solve.max_min import JobKinds
@@ -79,3 +79,15 @@ def test_tolerance_is_checked():
     with pytest.raises(ParamError, match=r"tolerance is 2\.0; give a number from 0 to below 1"):
         make("gavel-makespan", tolerance=2.0)
     assert make("gavel-makespan", rules="gavel").tolerance == 0.05
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.05])
+def test_jobs_without_work_have_shares(tolerance):
+    # rules tiresias cut durations to whole seconds
+    trace = pd.DataFrame(
+        {"job_id": [0, 1], "submit_time": [0.0, 720.0], "duration": [0.5, 5.0], "num_gpus": 1}
+    )
+    policy = make("gavel-makespan", tolerance=tolerance)
+    with pytest.warns(InputWarning, match="0 s"):
+        run = simulate(trace, "1x4", policy, rules="tiresias")
+    assert run.jobs["end_time"].tolist() == [0.0, 725.0]

@@ -157,3 +157,23 @@ def test_gpus_held_while_waiting_count_as_attained_service():
         result = simulate(trace, "1x2", "kubernetes", processes=[watch])
     assert result.jobs["start_time"].tolist() == [0.0, 10.0]
     assert service == [9.0]
+
+
+def test_pods_that_wait_make_no_progress_under_costs_of_every_interval():
+    trace = pd.DataFrame(
+        {
+            "job_id": [0, 1],
+            "submit_time": [0.0, 0.0],
+            "duration": [1000.0, 1000.0],
+            "num_gpus": [3, 3],
+            "model": "vgg16",
+            "iteration_time": 1.0,
+            "iterations": 1000.0,
+        }
+    )
+    with pytest.warns(InputWarning, match="liquid-pack"):
+        result = simulate(trace, "1x4", "kubernetes", rules="muri")
+    first, second = result.jobs["end_time"]
+    # an iteration takes 1.015 s, and a start some seconds
+    assert first >= 1014
+    assert second >= first + 1014
