@@ -49,7 +49,6 @@ class WholeSteps(RoundMechanism):
         """Simulate a round, or all rounds up to the next event (`simulates_many_rounds`)."""
         if self._rowless:
             self._add_rowless()
-        table = self.table
         state = self.table.state
         # jobs of the previous round that have not finished
         previous_jobs = self._round_jobs[state.type_column[self._round_jobs] >= 0]

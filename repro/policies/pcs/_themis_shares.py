@@ -24,6 +24,7 @@ Ties: larger demand first, then the rank at the last event. New jobs come last, 
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -176,9 +177,9 @@ class FairShares:
             self._arrive(view, range(self.num_arrived, view.arrived))
 
     def _arrive(self, view: View, jobs: range) -> None:
-        """Add new jobs to all arrays."""
+        """Add new jobs to all arrays; jobs of other GPU types get entries that are not read."""
         self.num_arrived = view.arrived
-        self._check_fits(view, jobs)
+        self._check_fits(view, view.fresh)
         zeros = [0.0] * len(jobs)
         new_entries = {
             "submit": [view.submit(job) for job in jobs],
@@ -195,9 +196,9 @@ class FairShares:
         for name, entries in new_entries.items():
             array = np.concatenate([getattr(self, name), np.array(entries, float)])
             setattr(self, name, array)
-        self.order = np.concatenate([self.order, np.array(jobs, dtype=np.int64)])
+        self.order = np.concatenate([self.order, np.array(view.fresh, dtype=np.int64)])
 
-    def _check_fits(self, view: View, jobs: range) -> None:
+    def _check_fits(self, view: View, jobs: Sequence[int]) -> None:
         """Refuse jobs that do not fit the empty cluster."""
         for gpus in {view.gpus(job) for job in jobs}:
             self.nodes.clear()

@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 
 from repro import make, simulate
 from repro.base.errors import ParamError, TraceError
+from repro.perf import ThroughputTable
 from repro.policies.pcs._themis_shares import fair_shares
 from repro.policies.pcs.themis import Themis
 from repro.testing import check_policy, small_trace
@@ -218,3 +219,13 @@ def test_a_policy_can_be_pickled():
         policy = make("themis", rules, lease=5.0)
         copy = pickle.loads(pickle.dumps(policy))
         assert copy == policy and copy.rule == policy.rule
+
+
+def test_shares_on_several_gpu_types_name_each_job_once():
+    trace = small_trace().assign(model="a")
+    rows = {("a", gpus): {"v100": 2.0, "k80": 1.0} for gpus in (1, 2, 4)}
+    policy = make("themis", form="shares")
+    table = ThroughputTable(rows, "v100")
+    result = simulate(trace, "1x4:v100,1x4:k80", policy, perf=table)
+    assert result.jobs["end_time"].notna().all()
+    assert set(result.intervals["gpu_type"]) == {"v100", "k80"}
