@@ -68,8 +68,9 @@ def check_records(
     if "nodes" in spans:
         for node, on_node in _by_node(spans):
             audit.capacity(cluster.nodes[node].gpus, on_node, f"node {node}")
-        audit.nodes(cluster)
     audit.gang(gang)
+    if "nodes" in spans:
+        audit.nodes(cluster)
     audit.ends_and_work(exact)
     audit.records(cluster.num_gpus)
     if trace is not None:

@@ -21,9 +21,10 @@ from repro.policies.tiresias.las_2d import Las2D
 from repro.testing import check_policy, scaled, small_trace, stress_traces
 from repro.testing.audit import _Audit, check_records
 
-#: Speeds of jobs without a model on two GPU types.
+#: Jobs with a model, and its speeds on two GPU types.
+MODELLED = small_trace().assign(model="a")
 FAST_AND_SLOW = ThroughputTable(
-    {("None", gpus): {"v100": 2.0, "k80": 1.0} for gpus in (1, 2, 4)}, "v100"
+    {("a", gpus): {"v100": 2.0, "k80": 1.0} for gpus in (1, 2, 4)}, "v100"
 )
 
 
@@ -312,28 +313,24 @@ def test_a_node_with_more_gpus_than_it_has():
 
 
 def test_a_gpu_type_with_more_gpus_than_it_has():
-    result = simulate(small_trace(), "1x4:v100,1x4:k80", "gavel-fifo", perf=FAST_AND_SLOW)
+    result = simulate(MODELLED, "1x4:v100,1x4:k80", "gavel-fifo", perf=FAST_AND_SLOW)
     spans = result.intervals.assign(gpu_type="k80")
     with pytest.raises(PolicyError, match="'capacity': more than the 4 GPUs of type k80"):
         check_records(replace(result, intervals=spans), Cluster.parse("1x4:v100,1x4:k80"))
 
 
 def test_nodes_of_another_gpu_type():
-    cluster = "1x4:v100,1x4:k80"
-    result = simulate(
-        small_trace(), cluster, "gavel-fifo", perf=FAST_AND_SLOW, placement="yarn", seed=1
-    )
-    check_records(result, Cluster.parse(cluster), exact=False)
-    spans = result.intervals.copy()
-    spans["nodes"] = [((1, int(gpus)),) for gpus in spans["gpus"]]
-    with pytest.raises(PolicyError, match=r"breaks rule '(nodes|capacity)'"):
-        check_records(replace(result, intervals=spans), Cluster.parse(cluster), exact=False)
+    cluster = Cluster.parse("1x4:v100,1x4:k80")
+    result = simulate(MODELLED.head(1), cluster, "srtf", perf=FAST_AND_SLOW, placement="yarn")
+    check_records(result, cluster)
+    spans = result.intervals.assign(nodes=[((1, 2),)])
+    with pytest.raises(PolicyError, match=r"'nodes': holds GPUs of type v100 on nodes of {'k80'}"):
+        check_records(replace(result, intervals=spans), cluster)
 
 
 def test_nodes_with_fewer_gpus_than_the_job_holds():
-    result = simulate(small_trace(), "2x4", "yarn-cs")
-    spans = result.intervals.copy()
-    spans["nodes"] = [((0, 1),)] * len(spans)
+    result = simulate(small_trace().head(1), "2x4", "yarn-cs")
+    spans = result.intervals.assign(nodes=[((0, 1),)])
     with pytest.raises(PolicyError, match="job 0 breaks rule 'nodes': has 1 GPUs on nodes"):
         check_records(replace(result, intervals=spans), Cluster.parse("2x4"))
 
@@ -360,7 +357,7 @@ def test_more_gpu_time_than_the_cluster_has():
     ("changes", "message"),
     [
         ({"job_id": 7}, "other jobs than the trace"),
-        ({"submit_time": 0.5}, "asks for 2 GPUs at 0 s, not 2 at 0.5 s"),
+        ({"submit_time": 1.5}, "asks for 2 GPUs at 0 s, not 2 at 1.5 s"),
         ({"num_gpus": 3}, "asks for 2 GPUs at 0 s, not 3 at 0 s"),
     ],
 )

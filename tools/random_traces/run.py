@@ -186,9 +186,15 @@ def description(verdict: Verdict) -> str:
 
 
 def _append(path: Path, line: Line) -> None:
-    """Append a line of results to a file; the first one below the names of the columns."""
+    """Append a line of results to a file, also behind a line that was cut off.
+
+    The first line has the names of the columns.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
+    is_cut_off = path.is_file() and not path.read_bytes().endswith(b"\n")
     with path.open("a", newline="", encoding="utf-8") as file:
+        if is_cut_off:
+            file.write("\n")
         writer = csv.DictWriter(file, [field.name for field in fields(Line)])
         if file.tell() == 0:
             writer.writeheader()
