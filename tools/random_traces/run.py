@@ -191,7 +191,8 @@ def _append(path: Path, line: Line) -> None:
     The first line has the names of the columns.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    is_cut_off = path.is_file() and not path.read_bytes().endswith(b"\n")
+    before = path.read_bytes() if path.is_file() else b""
+    is_cut_off = before != b"" and not before.endswith(b"\n")
     with path.open("a", newline="", encoding="utf-8") as file:
         if is_cut_off:
             file.write("\n")
