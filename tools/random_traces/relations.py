@@ -178,6 +178,9 @@ def _split_nodes(case: Case) -> Change | None:
     cluster = Cluster.parse(case.cluster)
     counts_only = case.options.get("placement", policy.placement) == "count"
     needs_nodes = "slowdown" in case.options or "failures" in case.options
+    selects_by_nodes = getattr(policy, "refill", False) or getattr(policy, "form", "") == "shares"
+    if selects_by_nodes:
+        return None
     if not counts_only or needs_nodes or any(node.gpus % 2 for node in cluster.nodes):
         return None
     halves = []
@@ -272,10 +275,14 @@ RELATIONS = (
     ),
     Relation(
         "nodes",
-        "every node cut into two, placement count: ends to the last bit",
+        "every node cut into two, placement count (not selection by nodes, `refill` or `themis` by "
+        "shares): ends to the last bit",
         _split_nodes,
         {
-            "gandiva": "node sets of whole nodes",
+            "antman": "guaranteed jobs own GPUs of single nodes",
+            "gandiva": "gangs of one size own whole nodes",
+            "muri-l": "groups are fitted to nodes",
+            "muri-s": "groups are fitted to nodes",
         },
     ),
     Relation(
