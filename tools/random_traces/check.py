@@ -28,8 +28,8 @@ from tools.random_traces.relations import RELATIONS, Relation
 MAX_ATTEMPTS = 20
 #: CPU time of a case (s). The compilation of its loops counts.
 LIMIT_S = 240.0
-#: End of the message for a job that a policy can never run (`Policy.never_runs`).
-CANNOT_RUN = "use a larger cluster or drop the job"
+#: Words of the message for a job that a policy can never run (`Policy.never_runs`).
+CANNOT_RUN = ("use a larger cluster or drop the job", "can never be placed")
 
 
 class Refused(Exception):
@@ -92,7 +92,7 @@ def fault_of(case: Case, relation: Relation | None) -> str:
             except (ParamError, TraceError) as error:
                 raise Refused(str(error)) from error
             except PolicyError as error:
-                if CANNOT_RUN in str(error):
+                if any(words in str(error) for words in CANNOT_RUN):
                     raise Refused(str(error)) from error
                 raise
             return _fault_of(case, relation, result)
