@@ -76,6 +76,7 @@ overheads = _fixed(
         "h100": "measured on one H100",
     },
 )
+measured_folders = _fixed("measured_folders", {"h100": "measured on one H100"})
 slowdowns = _fixed(
     "slowdowns",
     {
@@ -151,8 +152,9 @@ def public_files(ctx: typer.Context, incomplete: str) -> list[Word]:
 
 
 def throughput_tables(ctx: typer.Context, incomplete: str) -> list[Word]:
-    """Public throughput tables, and files."""
+    """Public throughput tables, the measured folder of the checkout, and files."""
     words = [(name, text) for name, kind, text in _public() if kind == "throughputs"]
+    words.append(("h100", "measured on one H100"))
     return _fitting(words, incomplete) + _files(incomplete)
 
 
