@@ -18,6 +18,7 @@ from repro.base import paths
 from repro.base.errors import ReproError
 from repro.files import public
 from repro.files.guess import UNITS
+from repro.measure.job_types import JOB_TYPES
 from repro.model.families import ALIASES
 from repro.model.registry import names_in_sources
 from repro.model.rules import RULES
@@ -124,6 +125,14 @@ def policy_list(ctx: typer.Context, incomplete: str) -> list[Word]:
     before, comma, last = incomplete.rpartition(",")
     chosen = before.split(",")
     words = [word for word in _policy_words() if word[0] not in chosen]
+    return [(f"{before}{comma}{word}", text) for word, text in _fitting(words, last)]
+
+
+def job_type_list(ctx: typer.Context, incomplete: str) -> list[Word]:
+    """Job types of `repro measure` separated by commas; completes the last of them."""
+    before, comma, last = incomplete.rpartition(",")
+    chosen = before.split(",")
+    words = [(name, job.kind) for name, job in JOB_TYPES.items() if name not in chosen]
     return [(f"{before}{comma}{word}", text) for word, text in _fitting(words, last)]
 
 

@@ -191,11 +191,10 @@ def _measured_source(source: str) -> tuple[tuple[MeasuredFolder, ...], str] | No
     if not colon or sharing not in SHARING:
         name, sharing = source, SHARING[0]
     path = Path(os.path.expanduser(name))
-    if os.path.isdir(path) and not is_measured(path):
-        parts = sorted(part for part in path.iterdir() if is_measured(part))
-        if parts:
-            return tuple(map(measured_folder, parts)), sharing
-    if os.path.isdir(path) or (name == H100 and not os.path.isfile(path)):
+    if os.path.isdir(path):
+        parts = [path] if is_measured(path) else sorted(filter(is_measured, path.iterdir()))
+        return (tuple(map(measured_folder, parts)), sharing) if parts else None
+    if name == H100 and not os.path.exists(path):
         return (measured_folder(name),), sharing
     return None
 

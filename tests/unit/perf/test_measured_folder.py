@@ -204,7 +204,7 @@ def test_a_folder_without_tables_is_one_line(source, tmp_path):
     with pytest.raises(ParamError, match="not a measured folder") as error:
         measured_folder(tmp_path / source)
     assert "\n" not in str(error.value)
-    with pytest.raises(ParamError, match="not a measured folder"):
+    with pytest.raises(TraceError, match="is a folder"):
         load_throughputs(tmp_path)
 
 
