@@ -30,7 +30,7 @@ MODULES = {
     "dask": ("distributed",),
     "ecos": ("ecos",),
     "crate": ("rocrate",),
-    "measure": ("torch", "PIL", "psutil"),
+    "measure": ("torch", "PIL"),
 }
 
 

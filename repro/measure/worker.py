@@ -125,11 +125,11 @@ def _work(
 ) -> None:
     """Launch a job and answer requests until the connection is closed."""
     begin = time.monotonic()
-    # the import of PyTorch is a part of the launch that is measured
-    jobs = importlib.import_module("repro.measure.worker_requests")
-    imported = time.monotonic()
     with ExitStack() as stack:
         try:
+            # the import of PyTorch is a part of the launch that is measured
+            jobs = importlib.import_module("repro.measure.worker_requests")
+            imported = time.monotonic()
             requests = jobs.Requests(configuration, checkpoint, locks, stack)
         except Exception as error:
             connection.send((False, _line(error)))

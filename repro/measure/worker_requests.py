@@ -12,9 +12,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import psutil
 import torch
 
+from repro.measure import host
 from repro.measure.configuration import Configuration
 from repro.measure.inputs import Batch
 from repro.measure.parameter_server import ParameterServer
@@ -156,14 +156,13 @@ class Requests:
         training = self._training
         if with_server:
             self._with_server()
-        process = psutil.Process()
         loader = _Loader(training, loader_workers)
         with loader:
             begin = time.monotonic()
             self._iteration(loader.batch(), with_server=with_server)
             warm_s = time.monotonic() - begin
             read_before = training.inputs.bytes_read
-            disk_before = _disk_bytes(process)
+            disk_before = host.disk_bytes()
             cpu_before = time.process_time()
             times: list[float] = []
             parts: dict[str, list[float]] = {"data": [], "compute": [], "sync": []}
@@ -182,8 +181,7 @@ class Requests:
             cpu_s = time.process_time() - cpu_before
             read = training.inputs.bytes_read - read_before
             kernels = self._kernels(loader.batch())
-        memory = process.memory_info()
-        disk = _disk_bytes(process)
+        disk = host.disk_bytes()
         count = len(times)
         values: dict[str, float | None] = {
             "iters": count,
@@ -196,8 +194,8 @@ class Requests:
             "t_compute_s": statistics.fmean(parts["compute"]),
             "t_sync_s": statistics.fmean(parts["sync"]),
             "cpu_cores": cpu_s / window_s,
-            "host_rss_mb": memory.rss / _MB,
-            "host_pss_mb": _pss_mb(process),
+            "host_rss_mb": host.rss_mb(),
+            "host_pss_mb": host.pss_mb(),
             "file_read_mb_s": read / _MB / window_s,
             "disk_read_mb_s": None
             if disk is None or disk_before is None
@@ -295,22 +293,3 @@ class _Loader:
         assert self._executor is not None
         training = self._training
         self._ahead.append(self._executor.submit(lambda: training.pinned(training.inputs.batch())))
-
-
-def _disk_bytes(process: psutil.Process) -> int | None:
-    """Bytes that the process has read from the disk; None where the system does not say."""
-    counters = getattr(process, "io_counters", None)
-    if counters is None:
-        return None
-    try:
-        return int(counters().read_bytes)
-    except (psutil.Error, AttributeError):
-        return None
-
-
-def _pss_mb(process: psutil.Process) -> float | None:
-    """Proportional set size (MB); None where the system does not say."""
-    try:
-        return float(process.memory_full_info().pss) / _MB
-    except (psutil.Error, AttributeError):
-        return None
