@@ -217,7 +217,7 @@ def measured_folder(source: str | Path) -> MeasuredFolder:
     path = Path(os.path.expanduser(source))
     if not is_measured(path):
         raise ParamError(
-            f"{shown(source, 200)}: not a measured folder ({', '.join(COLUMNS)}); give {H100}, or "
+            f"{shown(source)}: not a measured folder ({', '.join(COLUMNS)}); give {H100}, or "
             f"write one with repro measure pairs --out DIR"
         )
     return MeasuredFolder(path)

@@ -15,13 +15,11 @@ from repro.measure.parts import PARTS
 from repro.measure.session import Machine, Session
 from repro.measure.worker import WorkerError
 
-LAUNCH = dict.fromkeys(
-    (
-        *("spawn_s", "import_s", "cuda_init_s", "build_s", "pool_s", "first_iter_s"),
-        *("launch_total_s", "ready_at", "resume_read_s", "resume_restore_s"),
-    ),
-    1.0,
+PARTS_OF_A_LAUNCH = (
+    *("spawn_s", "import_s", "cuda_init_s", "build_s", "pool_s", "first_iter_s"),
+    *("launch_total_s", "ready_at", "resume_read_s", "resume_restore_s"),
 )
+LAUNCH = dict.fromkeys(PARTS_OF_A_LAUNCH, 1.0)
 STAGE_RATE = {"n": 3, "rate": 6.0, "wait": 0.1, "storage": 1, "cpu": 2, "gpu": 3, "network": 4}
 ANSWERS = {
     "facts": {"params_m": 1.5, "reserved_mb": 1000.0},
