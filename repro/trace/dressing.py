@@ -99,7 +99,10 @@ def dress(
     ParamError
         If an argument is not accepted.
     TraceError
-        If the trace has models, iterations or stage times, and ``replace`` is False.
+        If the trace has models, iterations or stage times, and ``replace`` is False; with
+        ``profiles``, if it has a model that the folder lacks.
+    DataMissingError
+        If ``profiles`` is ``h100`` and the tables of the checkout are missing.
 
     Examples
     --------
