@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnContext
@@ -16,6 +17,7 @@ _CONNECT_S = 60
 
 def _serve(port_end: Connection, num_values: int) -> None:
     """Add gradients to parameters and send these back, until the client closes the connection."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     parameters = np.zeros(num_values, np.float32)
     gradients = np.empty(num_values, np.float32)
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
 from types import FrameType
 
-_EXIT_S = 5.0
+#: Seconds for a process to end by itself; a busy machine needs many for the exit of PyTorch.
+_EXIT_S = 20.0
 
 
 def ended(process: BaseProcess, wait_s: float = _EXIT_S) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack
@@ -125,6 +126,8 @@ def _work(
 ) -> None:
     """Launch a job and answer requests until the connection is closed."""
     begin = time.monotonic()
+    # Ctrl-C reaches all processes; the parent ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     with ExitStack() as stack:
         try:
             # the import of PyTorch is a part of the launch that is measured
@@ -140,7 +143,7 @@ def _work(
         while True:
             try:
                 request, arguments = connection.recv()
-            except (EOFError, ConnectionError, KeyboardInterrupt):
+            except (EOFError, ConnectionError):
                 return
             try:
                 answer = True, getattr(requests, request)(**arguments)

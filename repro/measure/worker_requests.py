@@ -153,66 +153,84 @@ class Requests:
 
         ``loader_workers`` threads read and decode batches ahead; None: batches of the pool.
         """
-        training = self._training
         if with_server:
             self._with_server()
-        loader = _Loader(training, loader_workers)
-        with loader:
+        with _Loader(self._training, loader_workers) as loader:
             begin = time.monotonic()
             self._iteration(loader.batch(), with_server=with_server)
             warm_s = time.monotonic() - begin
-            read_before = training.inputs.bytes_read
-            disk_before = host.disk_bytes()
-            cpu_before = time.process_time()
-            times: list[float] = []
-            parts: dict[str, list[float]] = {"data": [], "compute": [], "sync": []}
-            moved = 0
-            begin = time.monotonic()
-            while time.monotonic() - begin < seconds:
-                at = time.perf_counter()
-                batch = loader.batch()
-                data_s = time.perf_counter() - at
-                compute_s, sync_s = self._iteration(batch, with_server=with_server)
-                times.append(time.perf_counter() - at)
-                moved += sum(part.numel() * part.element_size() for part in batch)
-                for name, value in zip(parts, (data_s, compute_s, sync_s), strict=True):
-                    parts[name].append(value)
-            window_s = time.monotonic() - begin
-            cpu_s = time.process_time() - cpu_before
-            read = training.inputs.bytes_read - read_before
+            values = self._window(seconds, loader, with_server=with_server)
             kernels = self._kernels(loader.batch())
+        return values | {"warm_s": warm_s} | self._memory() | self._busy(kernels, values["iter_s"])
+
+    def _window(
+        self, seconds: float, loader: _Loader, *, with_server: bool
+    ) -> dict[str, float | None]:
+        """Times and traffic of the iterations of a window."""
+        training = self._training
+        read_before = training.inputs.bytes_read
+        disk_before = host.disk_bytes()
+        cpu_before = time.process_time()
+        times: list[float] = []
+        parts: dict[str, list[float]] = {"data": [], "compute": [], "sync": []}
+        moved = 0
+        begin = time.monotonic()
+        while time.monotonic() - begin < seconds:
+            at = time.perf_counter()
+            batch = loader.batch()
+            data_s = time.perf_counter() - at
+            compute_s, sync_s = self._iteration(batch, with_server=with_server)
+            times.append(time.perf_counter() - at)
+            moved += sum(part.numel() * part.element_size() for part in batch)
+            for name, value in zip(parts, (data_s, compute_s, sync_s), strict=True):
+                parts[name].append(value)
+        window_s = time.monotonic() - begin
+        cpu_s = time.process_time() - cpu_before
         disk = host.disk_bytes()
+        disk_mb_s = None
+        if disk is not None and disk_before is not None:
+            disk_mb_s = (disk - disk_before) / _MB / window_s
         count = len(times)
-        values: dict[str, float | None] = {
+        exchanged_mb = 4 * training.params_m * count if with_server else 0.0
+        return {
             "iters": count,
             "window_s": window_s,
-            "warm_s": warm_s,
             "iter_s": statistics.fmean(times),
             "iter_s_p50": statistics.median(times),
             "iter_s_std": statistics.stdev(times) if count > 1 else 0.0,
-            "t_data_s": statistics.fmean(parts["data"]),
-            "t_compute_s": statistics.fmean(parts["compute"]),
-            "t_sync_s": statistics.fmean(parts["sync"]),
+            **{f"t_{name}_s": statistics.fmean(values) for name, values in parts.items()},
             "cpu_cores": cpu_s / window_s,
+            "file_read_mb_s": (training.inputs.bytes_read - read_before) / _MB / window_s,
+            "disk_read_mb_s": disk_mb_s,
+            "h2d_mb_s": moved / _MB / window_s,
+            "ps_mb_s_each_way": exchanged_mb / window_s,
+        }
+
+    def _memory(self) -> dict[str, float | None]:
+        """Parameters (million), and memory of the host and of the GPU (MB)."""
+        training = self._training
+        values = {
+            "params_m": training.params_m,
             "host_rss_mb": host.rss_mb(),
             "host_pss_mb": host.pss_mb(),
-            "file_read_mb_s": read / _MB / window_s,
-            "disk_read_mb_s": None
-            if disk is None or disk_before is None
-            else (disk - disk_before) / _MB / window_s,
-            "h2d_mb_s": moved / _MB / window_s,
-            "ps_mb_s_each_way": 4 * training.params_m * count / window_s if with_server else 0.0,
-            "params_m": training.params_m,
         }
-        if torch.cuda.is_available():
+        if training.device.type == "cuda":
             values["gpu_mem_alloc_mb"] = torch.cuda.max_memory_allocated() / 2**20
             values["gpu_mem_reserved_mb"] = training.reserved_mb()
-        if kernels is not None:
-            count_per_iter, kernel_s = kernels
-            values["kernels_per_iter"] = count_per_iter
-            values["kernel_s_per_iter"] = kernel_s
-            values["gpu_busy_frac"] = min(1.0, kernel_s / statistics.fmean(times))
         return values
+
+    def _busy(
+        self, kernels: tuple[float, float] | None, iter_s: float | None
+    ) -> dict[str, float | None]:
+        """Kernels of an iteration, their seconds, and their fraction of the iteration."""
+        if kernels is None or not iter_s:
+            return {}
+        count, kernel_s = kernels
+        return {
+            "kernels_per_iter": count,
+            "kernel_s_per_iter": kernel_s,
+            "gpu_busy_frac": min(1.0, kernel_s / iter_s),
+        }
 
     def _iteration(self, batch: Batch, *, with_server: bool) -> tuple[float, float]:
         """Seconds of computation and of synchronisation of an iteration."""

@@ -12,6 +12,9 @@ import pytest
 from repro.base import extras
 from repro.cli import main
 from repro.measure.columns import COLUMNS
+from repro.measure.configuration import Configuration
+from repro.measure.job_types import JOB_TYPES
+from repro.measure.worker import Worker, WorkerError
 from repro.perf.measured_folder import measured_folder
 from repro.perf.throughput_files import load_throughputs
 
@@ -101,3 +104,13 @@ def test_bad_arguments_are_one_line(capsys, tmp_path, words, text):
 def test_a_file_is_no_folder(capsys, tmp_path):
     (tmp_path / "file").write_text("")
     assert "is a file" in refused(capsys, "stages", "--out", str(tmp_path / "file"))
+
+
+@pytest.mark.skipif(has_torch, reason="PyTorch is installed")
+def test_a_job_that_does_not_launch_is_one_line_and_its_process_ends(tmp_path):
+    job = JOB_TYPES["a2c"]
+    configuration = Configuration(job, 2, 84, "fp32", "adam", tmp_path, "cpu")
+    worker = Worker(configuration)
+    with pytest.raises(WorkerError, match="a2c: ModuleNotFoundError: No module named"), worker:
+        pass
+    assert multiprocessing.active_children() == []
