@@ -73,11 +73,14 @@ class Nvml:
             "energy_mj": self._value(lambda: library.nvmlDeviceGetTotalEnergyConsumption(gpu)),
         }
         if with_pcie:
-            for name, counter in (("tx", "TX"), ("rx", "RX")):
-                number = getattr(library, f"NVML_PCIE_UTIL_{counter}_BYTES")
-                values[f"pcie_{name}_kb_s"] = self._value(
-                    lambda number=number: library.nvmlDeviceGetPcieThroughput(gpu, number)
-                )
+            sent = library.NVML_PCIE_UTIL_TX_BYTES
+            received = library.NVML_PCIE_UTIL_RX_BYTES
+            values["pcie_tx_kb_s"] = self._value(
+                lambda: library.nvmlDeviceGetPcieThroughput(gpu, sent)
+            )
+            values["pcie_rx_kb_s"] = self._value(
+                lambda: library.nvmlDeviceGetPcieThroughput(gpu, received)
+            )
         return values
 
     def _value(self, read: Callable[[], Any]) -> Any:

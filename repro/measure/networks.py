@@ -66,7 +66,8 @@ def loss(job: str, output: Any, targets: Tensor) -> Tensor:
     if job == "recoder":
         return -(functional.log_softmax(output.float(), 1) * targets).sum(1).mean()
     if job in ("a2c", "dqn"):
-        return _agent_loss(*output, targets)
+        actions, value = output
+        return _agent_loss(actions, value, targets)
     return functional.cross_entropy(output.flatten(0, -2), targets.flatten())
 
 

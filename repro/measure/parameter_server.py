@@ -8,11 +8,14 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnContext
 
 import numpy as np
+import numpy.typing as npt
 
 from repro.measure.processes import ended
 
 _LEARNING_RATE = np.float32(1e-4)
 _CONNECT_S = 60
+
+Values = npt.NDArray[np.float32]
 
 
 def _serve(port_end: Connection, num_values: int) -> None:
@@ -30,14 +33,12 @@ def _serve(port_end: Connection, num_values: int) -> None:
             return
         while _receive(client, gradients):
             parameters -= _LEARNING_RATE * gradients
-            client.sendall(memoryview(parameters).cast("B"))
+            client.sendall(parameters.data.cast("B"))
 
 
-def _receive(
-    connection: socket.socket, values: np.ndarray[tuple[int], np.dtype[np.float32]]
-) -> bool:
+def _receive(connection: socket.socket, values: Values) -> bool:
     """Fill an array with bytes of the connection; False if it was closed before."""
-    buffer = memoryview(values).cast("B")
+    buffer = values.data.cast("B")
     while buffer:
         received = connection.recv_into(buffer)
         if received == 0:
@@ -57,9 +58,7 @@ class ParameterServer:
         Parameters at the start.
     """
 
-    def __init__(
-        self, context: SpawnContext, values: np.ndarray[tuple[int], np.dtype[np.float32]]
-    ) -> None:
+    def __init__(self, context: SpawnContext, values: Values) -> None:
         self._context = context
         self.values = np.ascontiguousarray(values, np.float32)
 
@@ -75,7 +74,7 @@ class ParameterServer:
                 raise OSError("the parameter server did not start")
             self._socket = socket.create_connection(("127.0.0.1", port_end.recv()), _CONNECT_S)
             self._socket.settimeout(None)
-            self._socket.sendall(memoryview(self.values).cast("B"))
+            self._socket.sendall(self.values.data.cast("B"))
         except BaseException:
             ended(self._process)
             raise
@@ -85,8 +84,8 @@ class ParameterServer:
         self._socket.close()
         ended(self._process)
 
-    def exchange(self, gradients: np.ndarray[tuple[int], np.dtype[np.float32]]) -> None:
+    def exchange(self, gradients: Values) -> None:
         """Push gradients and pull parameters into `values`."""
-        self._socket.sendall(memoryview(gradients).cast("B"))
+        self._socket.sendall(gradients.data.cast("B"))
         if not _receive(self._socket, self.values):
             raise OSError("the parameter server closed the connection")

@@ -18,7 +18,7 @@ _WINDOW_S = 0.8
 _BATCHES = (100, 3000)
 #: Configurations of each job type.
 PER_JOB = 25
-_TINY_PER_JOB = 2
+_TINY_PER_JOB = 1
 
 
 def measure(session: Session) -> int:
@@ -69,7 +69,7 @@ def _profile(session: Session, job: JobType, number: int) -> dict[str, Any]:
     }
     try:
         with Worker(configuration) as worker, session.samples(with_pcie=True) as samples:
-            values = worker.ask(
+            values: dict[str, float] = worker.ask(
                 "profile",
                 seconds=session.window_s(_WINDOW_S),
                 loader_workers=None if mode == "pool" else workers,

@@ -51,7 +51,7 @@ def _iterations(session: Session, job: JobType) -> int:
     if session.tiny:
         return _TINY_ITERATIONS
     with Worker(session.configuration(job)) as worker:
-        rate = worker.ask("rate", seconds=_TRAIN_S / 4)["rate"]
+        rate: float = worker.ask("rate", seconds=_TRAIN_S / 4)["rate"]
     return max(1, round(rate * _TRAIN_S))
 
 

@@ -86,12 +86,12 @@ def _groups(session: Session) -> list[tuple[JobType, ...]]:
     """All pairs of Muri's job types of the session, and random groups of three and four."""
     jobs = [job for job in session.jobs if job.name in MURI_TYPES] or list(session.jobs)
     rng = np.random.default_rng([session.seed, 43])
-    groups = list(itertools.combinations(jobs, 2))
+    groups: list[tuple[JobType, ...]] = [*itertools.combinations(jobs, 2)]
     for size in _SIZES:
         larger = list(itertools.combinations(jobs, size))
         count = min(GROUPS_OF_A_SIZE, len(larger))
-        chosen = rng.choice(len(larger), count, replace=False) if larger else []
-        groups += [larger[number] for number in sorted(chosen)]
+        chosen = sorted(rng.permutation(len(larger))[:count].tolist())
+        groups += [larger[number] for number in chosen]
     return groups
 
 
@@ -100,7 +100,7 @@ def _measure_groups(session: Session) -> int:
     table = session.table("interleave.csv")
     groups = _groups(session)
     members = dict.fromkeys(job for group in groups for job in group)
-    tasks = [(ALONE, ALONE, (job,)) for job in members]
+    tasks: list[tuple[str, str, tuple[JobType, ...]]] = [(ALONE, ALONE, (job,)) for job in members]
     for group in groups:
         tasks += [("+".join(job.name for job in group), mode, group) for mode in _MODES]
     todo = [task for task in tasks if not table.has(task[0], task[1], task[2][0].name)]

@@ -57,6 +57,9 @@ class Training:
         is_tf32 = precision == "tf32"
         torch.backends.cuda.matmul.allow_tf32 = is_tf32
         torch.backends.cudnn.allow_tf32 = is_tf32
+        if device == "cpu":
+            # several jobs share the cores
+            torch.set_num_threads(1)
         self.job = job
         self.device = torch.device(device)
         self._bf16 = precision == "bf16"
@@ -190,7 +193,7 @@ class Training:
 
     def _out(self) -> dict[str, Any]:
         """Move network and optimizer to the host and free the GPU memory."""
-        optimizer = _moved(self.optimizer.state_dict(), torch.device("cpu"))
+        optimizer: dict[str, Any] = _moved(self.optimizer.state_dict(), torch.device("cpu"))
         self.network.cpu()
         self.optimizer.state.clear()
         self._free()

@@ -187,7 +187,7 @@ def _dressed_by(
             f"({', '.join(stages.index)}); measure it, or sample models of the folder: "
             f"repro trace dress {name} --profiles {folder.path} --replace --out FILE"
         )
-    columns = stages.loc[own_names].set_axis(frame.index)
+    columns = stages.loc[own_names.tolist()].set_axis(frame.index)
     whole = np.floor(frame["duration"] / columns["iteration_time"] + 1e-9)
     columns.insert(0, "model", models.astype("str"))
     columns.insert(2, "iterations", np.maximum(whole, 1.0))

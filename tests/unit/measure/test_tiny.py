@@ -24,7 +24,7 @@ needs_torch = pytest.mark.skipif(not has_torch, reason=REASON)
 
 #: Command -> files, and the number of rows of each.
 FILES = {
-    "profiles": {"profiles.csv": 4},
+    "profiles": {"profiles.csv": 2},
     "pairs": {"isolated.csv": 2, "colocated.csv": 1},
     "stages": {"stages.csv": 2, "interleave.csv": 6},
     "pause": {"pause.csv": 1},
