@@ -81,7 +81,7 @@ class Translation(nn.Module):
         """Logits of every position of the target, which is the source here."""
         mask = nn.Transformer.generate_square_subsequent_mask(tokens.shape[1], device=tokens.device)
         x = self.tokens(tokens) * self.scale
-        logits: Tensor = self.head(self.transformer(x, x, tgt_mask=mask))
+        logits: Tensor = self.head(self.transformer(x, x, tgt_mask=mask, tgt_is_causal=True))
         return logits
 
 

@@ -265,9 +265,9 @@ def test_sequences_have_four_scenarios(opened, tmp_path):
 
 def test_profiles_are_random_and_repeatable(opened, worker, tmp_path):
     made, _ = opened(["a2c", "bert"])
-    assert profiles.measure(made) == 4
+    assert profiles.measure(made) == 2
     measured = rows(tmp_path, "profiles.csv")
-    assert [row["run"] for row in measured] == ["a2c-0", "bert-0", "a2c-1", "bert-1"]
+    assert [row["run"] for row in measured] == ["a2c-0", "bert-0"]
     assert {row["status"] for row in measured} == {"ok"}
     assert measured[0]["input_mode"] == "env"
     assert float(measured[1]["samples_per_s"]) == 2 * float(measured[1]["batch_size"])
