@@ -52,8 +52,15 @@ class Nvml:
 
     def driver(self) -> str:
         """Version of the driver."""
-        version = self._library.nvmlSystemGetDriverVersion()
-        return version.decode() if isinstance(version, bytes) else str(version)
+        return _text(self._library.nvmlSystemGetDriverVersion())
+
+    def name(self) -> str:
+        """Name of the GPU."""
+        return _text(self._library.nvmlDeviceGetName(self._gpu))
+
+    def memory_mb(self) -> float:
+        """Memory of the GPU (MB)."""
+        return float(self._library.nvmlDeviceGetMemoryInfo(self._gpu).total) / _MB
 
     def sample(self, *, with_pcie: bool = False) -> dict[str, float | None]:
         """Values of this instant; those of PCIe take 20 ms each."""
@@ -91,17 +98,20 @@ class Nvml:
             return None
 
 
+def _text(value: Any) -> str:
+    """Text of the library, which is bytes in old versions."""
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
 def nvml() -> Nvml | None:
     """Reader of the GPU; None without ``pynvml`` or without a driver."""
     try:
         library = importlib.import_module("pynvml")
-        return Nvml(library)
     except ModuleNotFoundError:
         return None
-    except Exception as error:
-        # NVMLError is a class of the library, which may not be there
-        if type(error).__module__ != "pynvml":
-            raise
+    try:
+        return Nvml(library)
+    except library.NVMLError:
         return None
 
 

@@ -182,11 +182,15 @@ def _machine(*, tiny: bool) -> Machine:
             "repro measure: no CUDA GPU is available to PyTorch; run it on a machine with one, or "
             "try it on the CPU with --tiny"
         )
-    reader = nvml()
-    name = str(torch.cuda.get_device_name(0))
-    driver = "" if reader is None else reader.driver()
-    memory_mb = torch.cuda.get_device_properties(0).total_memory / 2**20
-    return Machine("cuda", gpu_type_of(name), name, driver, version, memory_mb)
+    if (reader := nvml()) is not None:
+        # PyTorch would keep a CUDA context in this process, next to those of the jobs
+        name = reader.name()
+        driver = reader.driver()
+        return Machine("cuda", gpu_type_of(name), name, driver, version, reader.memory_mb())
+    properties = torch.cuda.get_device_properties(0)
+    name = str(properties.name)
+    memory_mb = properties.total_memory / 2**20
+    return Machine("cuda", gpu_type_of(name), name, "", version, memory_mb)
 
 
 def _write_machine(out: Path, machine: Machine) -> None:

@@ -261,7 +261,7 @@ class Requests:
             for event in profiler.events()
             if event.device_type == torch.autograd.DeviceType.CUDA
         ]
-        seconds = sum(event.device_time for event in events) / 1e6
+        seconds = sum(event.time_range.elapsed_us() for event in events) / 1e6
         return len(events) / _PROFILED, seconds / _PROFILED
 
     def _with_server(self) -> StagedTraining:

@@ -162,7 +162,7 @@ def _public(name: str) -> Path | None:
     if not public.is_known(name):
         raise TraceError(
             f"{name}: no such file, nor {public.trace_hint(name)}; a throughput table is a JSON or "
-            f"CSV file, a measured folder, {H100}, {PUBLIC}[-physical], {EARLY} or {STAND_IN}"
+            f"CSV file, measured folder, {H100}, {PUBLIC}[-physical], {EARLY} or {STAND_IN}"
         )
     file_format = public.entry(name).format
     if file_format != "throughputs":

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import csv
 import signal
+import sys
+import types
 
 import pytest
 
 from repro.base import paths
 from repro.base.errors import ParamError
-from repro.measure import host
+from repro.measure import host, session
 from repro.measure.budget import Budget
 from repro.measure.columns import COLUMNS, KEYS
-from repro.measure.gpu import GpuSamples, Nvml, gpu_type_of
+from repro.measure.gpu import GpuSamples, Nvml, gpu_type_of, nvml
 from repro.measure.job_types import JOB_TYPES, job_types
 from repro.measure.processes import ending_on_signals
 from repro.measure.rows import RowTable
@@ -137,6 +139,7 @@ class FakeLibrary:
         gpu = 50
         memory = 25
         used = 2**30
+        total = 2**36
 
     def nvmlInit(self):
         pass
@@ -166,6 +169,34 @@ class FakeLibrary:
 
     def nvmlSystemGetDriverVersion(self):
         return b"580.159"
+
+    def nvmlDeviceGetName(self, gpu):
+        return "NVIDIA H100 80GB HBM3"
+
+
+class WithoutDriver(FakeLibrary):
+    def nvmlInit(self):
+        raise self.NVMLError
+
+
+def test_the_reader_of_the_gpu_needs_library_and_driver(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    assert nvml() is None
+    monkeypatch.setitem(sys.modules, "pynvml", WithoutDriver())
+    assert nvml() is None
+    monkeypatch.setitem(sys.modules, "pynvml", FakeLibrary())
+    assert nvml() is not None
+
+
+def test_the_machine_is_named_by_the_reader(monkeypatch):
+    with_gpu = types.SimpleNamespace(
+        __version__="2.11", cuda=types.SimpleNamespace(is_available=lambda: True)
+    )
+    monkeypatch.setitem(sys.modules, "torch", with_gpu)
+    monkeypatch.setitem(sys.modules, "pynvml", FakeLibrary())
+    machine = session._machine(tiny=False)
+    assert machine == ("cuda", "h100", "NVIDIA H100 80GB HBM3", "580.159", "2.11", 2**16)
+    assert session._machine(tiny=True).device == "cpu"
 
 
 def test_samples_of_the_gpu(monkeypatch):
