@@ -30,6 +30,7 @@ MODULES = {
     "dask": ("distributed",),
     "ecos": ("ecos",),
     "crate": ("rocrate",),
+    "measure": ("torch", "PIL"),
 }
 
 

@@ -212,6 +212,34 @@ class ClusterCommands(LazyGroup):
     }
 
 
+class MeasureCommands(LazyGroup):
+    """Commands after ``repro measure``."""
+
+    words: ClassVar = "measure"
+    targets: ClassVar = {
+        "profiles": (
+            "measure:profiles",
+            "Measure random configurations of each job type: times, memory, traffic, power.",
+        ),
+        "pairs": (
+            "measure:pairs",
+            "Measure job types alone and in pairs, by time slicing and, if it starts, under MPS.",
+        ),
+        "stages": (
+            "measure:stages",
+            "Measure storage, CPU, GPU and network stage of job types, alone and in groups.",
+        ),
+        "pause": (
+            "measure:pause",
+            "Measure launch, save, exit, restore and offloading of job types.",
+        ),
+        "sequence": (
+            "measure:sequence",
+            "Measure two jobs in a row, with four ways to launch the second.",
+        ),
+    }
+
+
 app = typer.Typer(
     cls=Commands,
     epilog="Add --debug to any command to see the traceback of an error.",
@@ -223,6 +251,8 @@ trace = typer.Typer(cls=TraceCommands, context_settings=_HELP, rich_markup_mode=
 app.add_typer(trace, name="trace")
 cluster = typer.Typer(cls=ClusterCommands, context_settings=_HELP, rich_markup_mode=None)
 app.add_typer(cluster, name="cluster")
+measure = typer.Typer(cls=MeasureCommands, context_settings=_HELP, rich_markup_mode=None)
+app.add_typer(measure, name="measure")
 
 
 def _print_version(is_set: bool) -> None:
@@ -251,6 +281,11 @@ def _trace_options() -> None:
 @cluster.callback()
 def _cluster_options() -> None:
     """Show the topology of clusters."""
+
+
+@measure.callback()
+def _measure_options() -> None:
+    """Measure job types on the GPU of this machine, for tables that simulations read."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -184,7 +184,7 @@ def compare_policies(
         options = {}
     table = None
     if throughputs is not None and machines.gpu_types:
-        table = load_throughputs(throughputs, reference_gpu or "v100")
+        table = load_throughputs(throughputs, reference_gpu)
     else:
         check_options_used(used, machines, speed_options)
     # progress goes to stderr

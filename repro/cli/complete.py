@@ -18,6 +18,7 @@ from repro.base import paths
 from repro.base.errors import ReproError
 from repro.files import public
 from repro.files.guess import UNITS
+from repro.measure.job_types import JOB_TYPES
 from repro.model.families import ALIASES
 from repro.model.registry import names_in_sources
 from repro.model.rules import RULES
@@ -76,6 +77,7 @@ overheads = _fixed(
         "h100": "measured on one H100",
     },
 )
+measured_folders = _fixed("measured_folders", {"h100": "measured on one H100"})
 slowdowns = _fixed(
     "slowdowns",
     {
@@ -126,6 +128,14 @@ def policy_list(ctx: typer.Context, incomplete: str) -> list[Word]:
     return [(f"{before}{comma}{word}", text) for word, text in _fitting(words, last)]
 
 
+def job_type_list(ctx: typer.Context, incomplete: str) -> list[Word]:
+    """Job types of `repro measure` separated by commas; completes the last of them."""
+    before, comma, last = incomplete.rpartition(",")
+    chosen = before.split(",")
+    words = [(name, job.kind) for name, job in JOB_TYPES.items() if name not in chosen]
+    return [(f"{before}{comma}{word}", text) for word, text in _fitting(words, last)]
+
+
 def table_list(ctx: typer.Context, incomplete: str) -> list[Word]:
     """Tables of models separated by commas; completes the last of them."""
     before, comma, last = incomplete.rpartition(",")
@@ -151,8 +161,9 @@ def public_files(ctx: typer.Context, incomplete: str) -> list[Word]:
 
 
 def throughput_tables(ctx: typer.Context, incomplete: str) -> list[Word]:
-    """Public throughput tables, and files."""
+    """Public throughput tables, the measured folder of the checkout, and files."""
     words = [(name, text) for name, kind, text in _public() if kind == "throughputs"]
+    words.append(("h100", "measured on one H100"))
     return _fitting(words, incomplete) + _files(incomplete)
 
 

@@ -14,6 +14,7 @@ from repro.figures.data import open_trace
 from repro.files import public
 from repro.model.cluster.spec import Cluster
 from repro.trace import synth
+from repro.trace.dressing import dress
 from repro.trace.load import detect, load
 
 #: Trace format -> options of ``repro simulate`` that its reader also takes.
@@ -46,9 +47,19 @@ FormatOption = Annotated[
 ThroughputsOption = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE|NAME",
-        help="Throughputs (steps/s) by model and GPU type, such as gavel-throughputs.",
+        metavar="FILE|DIR|NAME",
+        help="Throughputs (steps/s) by model and GPU type, such as gavel-throughputs, or a "
+        "measured folder.",
         autocompletion=complete.throughput_tables,
+    ),
+]
+ProfilesOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIR|h100",
+        help="Measured folder with the models, iteration and stage times of the jobs; h100: that "
+        "of the checkout.",
+        autocompletion=complete.measured_folders,
     ),
 ]
 ReferenceOption = Annotated[
@@ -74,9 +85,9 @@ PlacementOption = Annotated[
 OverheadOption = Annotated[
     str | None,
     typer.Option(
-        metavar="none|tiresias|h100|S",
-        help="Cost of preemptions: none, as measured by Tiresias or on an H100, or S seconds per "
-        "resumption.",
+        metavar="none|tiresias|h100|DIR|S",
+        help="Cost of preemptions: none, as measured by Tiresias, on an H100 or in a measured "
+        "folder, or S seconds per resumption.",
         autocompletion=complete.overheads,
     ),
 ]
@@ -135,6 +146,15 @@ def open_jobs(
     accepted = inspect.signature(synth.generators[name]).parameters
     options = {key: value for key, value in speed_options.items() if key in accepted}
     return Opened(open_trace(name, seed, **options)[0], frozenset(options), True)
+
+
+def with_profiles(opened: Opened, profiles: str | None, seed: int) -> Opened:
+    """Trace with the models and times of a measured folder, if ``profiles`` names one."""
+    if profiles is None:
+        return opened
+    has_models = "model" in opened.frame and bool(opened.frame["model"].notna().any())
+    frame = dress(opened.frame, seed=seed, profiles=profiles)
+    return Opened(frame, opened.used, opened.seeded or not has_models)
 
 
 def check_options_used(

@@ -23,6 +23,7 @@ from repro.cli.run_options import (
     OverheadOption,
     PlacementOption,
     PredictionErrorOption,
+    ProfilesOption,
     ReferenceOption,
     SlowdownOption,
     ThroughputsOption,
@@ -32,6 +33,7 @@ from repro.cli.run_options import (
     open_jobs,
     present,
     refuse_empty,
+    with_profiles,
 )
 from repro.cli.settings import (
     DropOption,
@@ -85,6 +87,7 @@ def simulate_trace(
     format: FormatOption = None,
     throughputs: ThroughputsOption = None,
     reference_gpu: ReferenceOption = None,
+    profiles: ProfilesOption = None,
     placement_sensitive: Annotated[
         bool,
         typer.Option(
@@ -172,6 +175,7 @@ def simulate_trace(
             "slowdown": slowdown,
             "placement": placement,
             "throughputs": throughputs,
+            "profiles": profiles,
             "speedups": speedups,
         }
     )
@@ -191,6 +195,7 @@ def simulate_trace(
     # a job that divides GPUs may ask for more than the cluster has
     gpus = None if chosen.elastic else machines.num_gpus
     opened = open_jobs(trace, format, gpus, seed, speed_options, reader_options)
+    opened = with_profiles(opened, profiles, seed)
     if prediction_error is not None:
         predicted = repro.predict_durations(opened.frame, prediction_error, seed)
         opened = Opened(predicted, opened.used, seeded=True)
@@ -319,7 +324,7 @@ def _performance(
     elif "throughputs" not in speed_options or not machines.gpu_types:
         check_options_used(opened.used, machines, speed_options)
         return None
-    reference = speed_options.get("reference_gpu") or frame.attrs.get("reference_gpu", "v100")
+    reference = speed_options.get("reference_gpu") or frame.attrs.get("reference_gpu")
     source = speed_options.get("throughputs")
     table = throughputs_of(frame) if source is None else load_throughputs(source, reference)
     if placement_sensitive and table is None:

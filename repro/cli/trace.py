@@ -14,6 +14,7 @@ import typer
 from repro.base.errors import DataMissingError, ParamError
 from repro.cli import complete
 from repro.cli.lines import complain, ignored_lines, say
+from repro.cli.run_options import ProfilesOption
 from repro.cli.settings import DropOption, MapOption, UnitOption, column_options
 from repro.files import public
 from repro.files.checks import shown
@@ -229,6 +230,7 @@ def dress_jobs(
             autocompletion=complete.throughput_tables,
         ),
     ] = PUBLIC,
+    profiles: ProfilesOption = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace models and stage times of the trace.")
     ] = False,
@@ -248,6 +250,7 @@ def dress_jobs(
         weights=None if weights is None else _weights(weights),
         reference=reference_gpu,
         throughputs=throughputs,
+        profiles=profiles,
         replace=replace,
     )
     _write_and_report(frame, out, "repro", as_json=as_json)

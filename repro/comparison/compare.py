@@ -93,7 +93,8 @@ def compare(
         know the predictions. By default they know those of the trace (column
         ``predicted_duration``), or else the true durations.
     overhead : Overhead, str or float
-        Cost of preemptions of all policies: ``"none"``, ``"tiresias"``, ``"h100"``, or seconds.
+        Cost of preemptions of all policies: ``"none"``, ``"tiresias"``, ``"h100"``, seconds, or a
+        measured folder.
     placement : Placement or str, optional
         Placement of all policies; by default each has its own.
     slowdown : float, str or Slowdown, optional

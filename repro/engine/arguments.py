@@ -94,7 +94,8 @@ ARGUMENTS: Mapping[str, Accepted] = {
             lambda value: (
                 isinstance(value, str) or _is_number(value) or _has("start_s", "pause_s")(value)
             ),
-            "none, tiresias, h100, seconds that a resumed job loses, or an Overhead (an instance)",
+            "none, tiresias, h100, seconds that a resumed job loses, a measured folder, or an "
+            "Overhead (an instance)",
         )
     ),
     "interval": _optional(Accepted(_within(Above(0, finite=True)), "a positive number of seconds")),

@@ -168,6 +168,9 @@ def _note_on_relatives(setup: Setup) -> list[str]:
         parts.append(speeds.throughputs)
     lines: list[str] = []
     for part in parts:
+        if isinstance(part, ThroughputTable) and part.names is not None:
+            # its names are of the same models
+            continue
         if isinstance(part, ThroughputTable | SpeedUp | PlanTimes):
             mapped = [name for name in models if part.own_name(name) != name]
             lines += stand_in_note(part.table_name, mapped)

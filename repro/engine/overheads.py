@@ -1,20 +1,17 @@
-"""Costs of preemptions by name: none, measured by Tiresias, measured on an H100, or seconds."""
+"""Costs of preemptions by name: none, measured by Tiresias, a measured folder, or seconds."""
 
 import math
-from functools import cache
+import os
 from statistics import fmean
 
-import pandas as pd
-
-from repro.base import paths
-from repro.base.errors import DataMissingError, ParamError
+from repro.base.errors import ParamError
+from repro.files.checks import shown
 from repro.model.performance import Overhead
+from repro.perf.measured_folder import H100, OTHER_NAMES, measured_folder
 from repro.perf.overhead import CheckpointOverhead
 from repro.placement.tiresias_models import checkpoint_overhead
 
-#: Parts of a pause in the measured table: copy to the host, write, flush, exit.
-_PAUSE = ("save_d2h_s", "save_write_s", "save_fsync_s", "exit_s")
-ACCEPTED = "none, tiresias, h100, or seconds that a resumed job loses"
+ACCEPTED = "none, tiresias, h100, or seconds that a resumed job loses, or a measured folder"
 
 
 def named_overhead(name: str | float) -> Overhead | None:
@@ -24,10 +21,10 @@ def named_overhead(name: str | float) -> Overhead | None:
     ----------
     name : str or float
         ``none``: no costs. ``tiresias``: seconds of a checkpoint by model (Tiresias, NSDI'19,
-        Figure 4), and 50 s for a resumption, which follow from section 5.2.4. ``h100``: seconds of
-        a checkpoint by model and the mean of a resumption, measured on one H100
-        (``traces/measured/pause.csv``). A number: seconds that a resumed job holds its GPUs before
-        it progresses.
+        Figure 4), and 50 s for a resumption, which follow from section 5.2.4. A folder: seconds of
+        a checkpoint by model and the mean of a resumption in its ``pause.csv``, which
+        `repro measure` wrote; ``h100`` is ``traces/measured``, of one H100. A number: seconds that
+        a resumed job holds its GPUs before it progresses.
 
     Returns
     -------
@@ -37,7 +34,7 @@ def named_overhead(name: str | float) -> Overhead | None:
     Raises
     ------
     ParamError
-        If the name is unknown, or the number is negative or infinite.
+        If the name is unknown, the folder has no such file, or the number is negative or infinite.
 
     Examples
     --------
@@ -48,27 +45,19 @@ def named_overhead(name: str | float) -> Overhead | None:
         return None
     if name == "tiresias":
         return checkpoint_overhead()
-    if name == "h100":
-        return _h100()
+    if isinstance(name, str) and (name == H100 or os.path.isdir(name)):
+        return _measured(name)
     try:
         seconds = float(name)
     except ValueError:
         seconds = math.nan
     if not 0 <= seconds < math.inf:
-        raise ParamError(f"overhead {name!r:.60}: give {ACCEPTED}")
+        raise ParamError(f"overhead {shown(repr(name))}: give {ACCEPTED}")
     return CheckpointOverhead({}, resume=seconds)
 
 
-@cache
-def _h100() -> Overhead:
-    """Pause by model and mean time to resume, as measured on one H100."""
-    path = paths.traces_dir() / "measured" / "pause.csv"
-    if not path.is_file():
-        raise DataMissingError(
-            f"{path}: the measured table is missing; restore it from the checkout"
-        )
-    measured = pd.read_csv(path, comment="#")
-    pause_s = measured[list(_PAUSE)].sum(axis=1).groupby(measured["job"]).median()
-    resume_s = float(measured.groupby("job")["resume_total_s"].median().mean())
-    pauses = {str(model): float(seconds) for model, seconds in pause_s.items()}
-    return CheckpointOverhead(pauses, resume_s, fmean(pauses.values()))
+def _measured(source: str) -> Overhead:
+    """Pause by model, and mean time to resume, of a measured folder."""
+    pauses, resume_s = measured_folder(source).pauses()
+    further = {name: pauses[job] for name, job in OTHER_NAMES.items() if job in pauses}
+    return CheckpointOverhead(pauses | further, resume_s, fmean(pauses.values()))

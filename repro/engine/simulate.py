@@ -91,9 +91,9 @@ def simulate(
         for ``--slowdown``: ``node=1.2,rack=1.5``, or ``tiresias``. The placement is then ``yarn``
         by default, if that of the policy only counts GPUs.
     overhead : Overhead, str or float, optional
-        Costs of starts and preemptions: ``"none"``, ``"tiresias"``, ``"h100"``, seconds that a
-        resumed job loses (`repro.engine.overheads`), or a model. By default those of the rules or
-        of ``rounds``, else those of the policy, else none.
+        Costs of starts and preemptions: ``"none"``, ``"tiresias"``, ``"h100"``, a measured folder,
+        seconds that a resumed job loses (`repro.engine.overheads`), or a model. By default those of
+        the rules or of ``rounds``, else those of the policy, else none.
     interval : float, optional
         Seconds between decisions; by default as the policy says, else a decision at every event.
     rounds : mapping, optional

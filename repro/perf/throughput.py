@@ -60,6 +60,8 @@ class ThroughputTable:
         of ``<type>_unconsolidated``, if the table has it. 0: placement plays no role.
     stand_in : bool
         Whether the table is the stand-in for a public table that is not available.
+    names : mapping of str to str, optional
+        Further name of a model to its name in the table. None: the names of the map.
 
     References
     ----------
@@ -79,6 +81,7 @@ class ThroughputTable:
     pairs: Mapping[tuple[str, str, int], PairRow] = field(default_factory=dict)
     server_gpus: int = 0
     stand_in: bool = field(default=False, compare=False)
+    names: Mapping[str, str] | None = None
 
     @classmethod
     def of(
@@ -283,7 +286,7 @@ class ThroughputTable:
         width = self._measured_width(model, gpus)
         if width is None:
             return 1.0
-        seconds = iteration_s(model, gpus)
+        seconds = iteration_s(model, gpus) if self.names is None else None
         if seconds is None:
             return gpus / width
         on_reference = self.rows[self.own_name(model), width].get(self.reference, 0.0)
@@ -291,17 +294,19 @@ class ThroughputTable:
 
     def own_name(self, model: str) -> str:
         """Name of a model in the table; the name itself if the table lacks the model."""
+        if self.names is not None:
+            return self.names.get(model, model)
         mapped = name_in("gavel", model)
         return mapped if mapped in self._models and model not in self._models else model
 
     def _measured_width(self, model: str, gpus: int) -> int | None:
-        """Widest gang of the table, of at most ``gpus`` GPUs, for a model of the map of names.
+        """Widest gang of the table, of at most ``gpus`` GPUs, for a model of the further names.
 
-        A gang that can run on the reference type has precedence. None: the model is none of the
-        map, or the table lacks it.
+        A gang that can run on the reference type has precedence. None: the model has no further
+        name, or the table lacks it. A table with ``names`` scales all its models.
         """
         name = self.own_name(model)
-        if name == model:
+        if name == model and self.names is None:
             return None
         widths = [width for own, width in self.rows if own == name and width <= gpus]
         able = [width for width in widths if self.rows[name, width].get(self.reference, 0.0) > 0]

@@ -1,7 +1,8 @@
-"""Throughput tables from files: Gavel's JSON, CSV, a public name, or its stand-in."""
+"""Throughput tables: Gavel's JSON, CSV, a measured folder, a public name, or its stand-in."""
 
 import dataclasses
 import functools
+import itertools
 import os
 import warnings
 from pathlib import Path
@@ -14,12 +15,22 @@ from repro.base.errors import DataMissingError, StandInWarning, TraceError
 from repro.files import public
 from repro.files.table import Document
 from repro.files.tables import ModelTable
+from repro.perf.measured_folder import (
+    H100,
+    OTHER_NAMES,
+    SHARING,
+    MeasuredFolder,
+    is_measured,
+    measured_folder,
+)
 from repro.perf.synthetic_throughputs import gavel_like
 from repro.perf.throughput import ThroughputTable
-from repro.perf.throughput_formats import from_csv, from_json
+from repro.perf.throughput_formats import Pairs, Rows, from_csv, from_json
 
 Source = str | Path | pd.DataFrame | ThroughputTable
 
+#: GPU type to which durations refer, unless a measured folder has another.
+_REFERENCE = "v100"
 #: Name of the table of Gavel's simulations, and of its stand-in.
 PUBLIC = "gavel-throughputs"
 STAND_IN = "gavel-like-throughputs"
@@ -31,7 +42,7 @@ _EARLY_TABLE = ModelTable(
 )
 
 
-def load_throughputs(source: Source = PUBLIC, reference: str = "v100") -> ThroughputTable:
+def load_throughputs(source: Source = PUBLIC, reference: str | None = None) -> ThroughputTable:
     """Read a throughput table; each file is read once per process.
 
     A JSON file has Gavel's form: ``{gpu type: {"('<job type>', <gang>)": {"null": steps/s alone,
@@ -46,15 +57,22 @@ def load_throughputs(source: Source = PUBLIC, reference: str = "v100") -> Throug
     of the job types that have a throughput for this type and size. Throughput 0 means that a job
     or pair cannot run on the type.
 
+    A measured folder (`repro.perf.measured_folder`) has the job types of one GPU, or subfolders for
+    several GPU types. Its pairs are those by time slicing, or with ``:mps`` behind the name those
+    under Multi-Process Service. No job of a pair is faster than alone. A pair that was not measured
+    is not shared. Gangs of more GPUs have a rate in proportion to their GPUs, and share none.
+
     Parameters
     ----------
     source : str, Path, DataFrame or ThroughputTable
-        A file, a public name (``gavel-throughputs``, ``gavel-throughputs-physical``),
-        ``gavel-throughputs-2019`` (a table of the checkout), ``gavel-like-throughputs`` (the
-        stand-in), a frame with the columns of the CSV file, or a table, which is returned as it is.
+        A file, a measured folder or ``h100``, a public name (``gavel-throughputs``,
+        ``gavel-throughputs-physical``), ``gavel-throughputs-2019`` (a table of the checkout),
+        ``gavel-like-throughputs`` (the stand-in), a frame with the columns of the CSV file, or a
+        table, which is returned as it is.
         A StandInWarning says that the stand-in replaces a public table that is not available.
-    reference : str
-        GPU type on which durations were measured.
+    reference : str, optional
+        GPU type on which durations were measured; by default v100, or the type of a measured
+        folder.
 
     Returns
     -------
@@ -65,6 +83,8 @@ def load_throughputs(source: Source = PUBLIC, reference: str = "v100") -> Throug
     ------
     TraceError
         If the file cannot be read or breaks a rule above, or the table lacks the reference type.
+    ParamError
+        If a folder has no measured table.
 
     Warns
     -----
@@ -82,6 +102,9 @@ def load_throughputs(source: Source = PUBLIC, reference: str = "v100") -> Throug
     """
     if isinstance(source, ThroughputTable):
         return source
+    if isinstance(source, str | Path) and (measured := _measured_source(str(source))):
+        return _measured(*measured, reference)
+    reference = reference or _REFERENCE
     if not isinstance(source, str | Path):
         document = Document("throughputs", source.to_csv(index=False).encode())
         return _with_reference(*from_csv(document), reference, document.name)
@@ -100,7 +123,7 @@ def load_throughputs(source: Source = PUBLIC, reference: str = "v100") -> Throug
 def provenance(source: str | Path, reference: str) -> dict[str, Any]:
     """Attributes of a trace that name its throughput table: a public name or an absolute path."""
     path = Path(source).expanduser()
-    name = str(path.resolve()) if os.path.isfile(path) else str(source)
+    name = str(path.resolve()) if os.path.exists(path) else str(source)
     attrs: dict[str, Any] = {"throughputs": name, "reference_gpu": reference}
     return attrs | {"stand_in": True} if is_stand_in(source) else attrs
 
@@ -121,6 +144,8 @@ def is_stand_in(source: Source) -> bool:
     """Whether ``source`` is the stand-in, or a name without an available public file."""
     if not isinstance(source, str | Path) or os.path.isfile(Path(source).expanduser()):
         return False
+    if _measured_source(str(source)):
+        return False
     if str(source) in (STAND_IN, EARLY):
         return str(source) == STAND_IN
     # A text is the message of a failure.
@@ -136,8 +161,8 @@ def _public(name: str) -> Path | None:
         return None
     if not public.is_known(name):
         raise TraceError(
-            f"{name}: no such file, nor {public.trace_hint(name)}; a throughput table is a "
-            f"JSON or CSV file, {PUBLIC}, {PUBLIC}-physical, {EARLY} or {STAND_IN}"
+            f"{name}: no such file, nor {public.trace_hint(name)}; a throughput table is a JSON or "
+            f"CSV file, measured folder, {H100}, {PUBLIC}[-physical], {EARLY} or {STAND_IN}"
         )
     file_format = public.entry(name).format
     if file_format != "throughputs":
@@ -157,6 +182,50 @@ def _fetched(name: str, mirror: Path | None, cache: Path) -> Path | str:
         return public.fetch(name)
     except DataMissingError as error:
         return str(error)
+
+
+def _measured_source(source: str) -> tuple[tuple[MeasuredFolder, ...], str] | None:
+    """Measured folders that a text names, and how pairs share the GPU; None for other sources."""
+    name, colon, sharing = source.rpartition(":")
+    if not colon or sharing not in SHARING:
+        name, sharing = source, SHARING[0]
+    path = Path(os.path.expanduser(name))
+    if os.path.isdir(path):
+        parts = [path] if is_measured(path) else sorted(filter(is_measured, path.iterdir()))
+        return (tuple(map(measured_folder, parts)), sharing) if parts else None
+    if name == H100 and not os.path.exists(path):
+        return (measured_folder(name),), sharing
+    return None
+
+
+def _measured(
+    folders: tuple[MeasuredFolder, ...], sharing: str, reference: str | None
+) -> ThroughputTable:
+    """Table of measured folders, one GPU type each."""
+    rows: Rows = {}
+    pairs: Pairs = {}
+    for folder in folders:
+        gpu_type = folder.gpu_type
+        alone = folder.rates_alone(sharing)
+        measured_pairs = folder.pair_rates(sharing) if folder.has("colocated.csv") else {}
+        for job, rate in alone.items():
+            row = rows.setdefault((job, 1), {})
+            if gpu_type in row:
+                raise TraceError(
+                    f"{folder.path}: a second folder of GPU type {gpu_type}; give each GPU type one"
+                )
+            row[gpu_type] = rate
+        if not measured_pairs:
+            continue
+        for job_a, job_b in itertools.combinations_with_replacement(sorted(alone), 2):
+            rate_a, rate_b = measured_pairs.get((job_a, job_b), (0.0, 0.0))
+            shared = min(rate_a, alone[job_a]), min(rate_b, alone[job_b])
+            pairs.setdefault((job_a, job_b, 1), {})[gpu_type] = shared
+    if reference is None:
+        types = [folder.gpu_type for folder in folders]
+        reference = types[0] if len(types) == 1 else _REFERENCE
+    table = _with_reference(rows, pairs, reference, str(folders[0].path))
+    return dataclasses.replace(table, names=OTHER_NAMES)
 
 
 @functools.lru_cache(maxsize=64)

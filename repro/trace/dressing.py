@@ -13,7 +13,9 @@ import numpy as np
 import pandas as pd
 
 from repro.base.errors import ParamError, TraceError, refuse_unknown
+from repro.files.checks import shown
 from repro.perf.iteration_times import iteration_s, nearest_count
+from repro.perf.measured_folder import OTHER_NAMES, MeasuredFolder, measured_folder
 from repro.perf.model_names import CONTENTS, TABLES, MappedModel, mapped_models
 from repro.perf.muri_models import GPU_COUNTS, muri_profiles
 from repro.perf.throughput import ThroughputTable
@@ -40,6 +42,7 @@ def dress(
     weights: Mapping[str, float] | None = None,
     reference: str = REFERENCE,
     throughputs: str | Path = PUBLIC,
+    profiles: str | Path | None = None,
     replace: bool = False,
 ) -> pd.DataFrame:
     """Sample a model for every job of a trace, and add the columns that follow from it.
@@ -56,6 +59,10 @@ def dress(
     table lacks the model. Its stage times are scaled to the iteration time of the job. A number of
     GPUs that Muri's or Tiresias' table lacks has the times of the nearest number. For throughputs
     and speed-up curves of larger gangs see `repro.perf.ThroughputTable` and `repro.perf.SpeedUp`.
+
+    With ``profiles``, models and times are those of a measured folder instead
+    (`repro.perf.measured_folder`), and ``stage_cpu`` is a stage of its own. A trace that has these
+    models keeps them. Gangs of any size have the times of one GPU.
 
     Parameters
     ----------
@@ -75,6 +82,8 @@ def dress(
         GPU type on which the durations were measured; only table gavel reads it.
     throughputs : str or Path
         Throughput table for table gavel (`repro.perf.throughput_files.load_throughputs`).
+    profiles : str or Path, optional
+        Measured folder with ``stages.csv``, or ``h100``, in place of the tables.
     replace : bool
         Replace the models, iterations and stage times of a trace that has them.
 
@@ -90,7 +99,10 @@ def dress(
     ParamError
         If an argument is not accepted.
     TraceError
-        If the trace has models, iterations or stage times, and ``replace`` is False.
+        If the trace has models, iterations or stage times, and ``replace`` is False; with
+        ``profiles``, if it has a model that the folder lacks.
+    DataMissingError
+        If ``profiles`` is ``h100`` and the tables of the checkout are missing.
 
     Examples
     --------
@@ -103,6 +115,14 @@ def dress(
     tables = _tables(models)
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise ParamError(f"seed={seed!r}: give a whole number of 0 or more")
+    if profiles is not None:
+        if models != ALL or (reference, throughputs) != (REFERENCE, PUBLIC):
+            raise ParamError(
+                f"profiles={shown(profiles)} takes the place of models, reference and throughputs; "
+                "leave these out"
+            )
+        folder = measured_folder(profiles)
+        return _dressed_by(folder, trace, int(seed), weights, replace=replace)
     if "gavel" not in tables and (reference, throughputs) != (REFERENCE, PUBLIC):
         raise ParamError(
             f"reference={reference!r}, throughputs={str(throughputs)!r}: only table gavel reads "
@@ -130,6 +150,56 @@ def dress(
         note += "; a synthetic stand-in takes the place of the throughput table"
     frame.attrs["notes"] = [*frame.attrs.get("notes", ()), note]
     return frame
+
+
+def _dressed_by(
+    folder: MeasuredFolder,
+    trace: pd.DataFrame,
+    seed: int,
+    weights: Mapping[str, float] | None,
+    *,
+    replace: bool,
+) -> pd.DataFrame:
+    """Trace with the models and times of a measured folder."""
+    stages = folder.stage_times()
+    name = str(trace.attrs.get("name", "trace"))
+    frame = validate(trace, name, keep_order=True)
+    keeps = "model" in frame and bool(frame["model"].notna().any()) and not replace
+    models = frame["model"] if keeps else None
+    frame = frame.drop(columns=[column for column in PROFILE if column in frame])
+    if models is None:
+        shares = _weighted(dict.fromkeys(stages.index, 1.0), weights, str(folder.path))
+        models = pd.Series(_drawn(frame["job_id"], shares, seed), frame.index)
+        how = f"sampled by profiles={folder.path}, seed={seed}"
+    elif weights is not None:
+        raise ParamError(
+            f"{name}: has models, which profiles keeps, so weights are not used; leave them out or "
+            "pass --replace (replace=True)"
+        )
+    else:
+        how = f"of the trace, with the times of profiles={folder.path}"
+    own_names = models.map(OTHER_NAMES).fillna(models)
+    unknown = ~own_names.isin(stages.index)
+    if unknown.any():
+        model = shown(models[unknown].iloc[0])
+        raise TraceError(
+            f"{name}: model {model} is not in {folder.path / 'stages.csv'} "
+            f"({', '.join(stages.index)}); measure it, or sample models of the folder: "
+            f"repro trace dress {name} --profiles {folder.path} --replace --out FILE"
+        )
+    columns = stages.loc[own_names.tolist()].set_axis(frame.index)
+    whole = np.floor(frame["duration"] / columns["iteration_time"] + 1e-9)
+    columns.insert(0, "model", models.astype("str"))
+    columns.insert(2, "iterations", np.maximum(whole, 1.0))
+    dressed = pd.concat([frame, columns], axis=1)
+    dressed.attrs = dict(trace.attrs)
+    for attribute in ("throughputs", "reference_gpu"):
+        dressed.attrs.pop(attribute, None)
+    note = f"models {how}"
+    if wide := int((frame["num_gpus"] > 1).sum()):
+        note += f"; {wide:,} jobs of more GPUs have the times of one GPU"
+    dressed.attrs["notes"] = [*dressed.attrs.get("notes", ()), note]
+    return dressed
 
 
 def profile_columns(
@@ -228,8 +298,16 @@ def _shares(tables: Sequence[str], weights: Mapping[str, float] | None) -> dict[
             fitting = {name: model for name, model in fitting.items() if model.is_own(tables[0])}
         if not fitting:
             raise ParamError(f"models={','.join(tables)}: no model is in all of these tables")
+    return _weighted(fitting, weights, f"models={','.join(tables)}")
+
+
+def _weighted(
+    fitting: Mapping[str, object], weights: Mapping[str, float] | None, source: str
+) -> dict[str, float]:
+    """Probability of each fitting model, in their order: by weights, or equal."""
+    if weights is None:
         return dict.fromkeys(fitting, 1 / len(fitting))
-    refuse_unknown(f"weights: models={','.join(tables)} has no model", weights, fitting)
+    refuse_unknown(f"weights: {source} has no model", weights, fitting)
     for model, weight in weights.items():
         is_number = isinstance(weight, int | float | np.number) and not isinstance(weight, bool)
         if not is_number or not 0 <= weight < math.inf:

@@ -34,6 +34,10 @@ COMMANDS = {
     ("trace", "convert"): ("jobs.csv", "--out", "new.csv"),
     ("trace", "dress"): ("jobs.csv", "--out", "new.csv"),
     ("cluster", "show"): ("1x4",),
+    **{
+        ("measure", name): ("--out", "mine")
+        for name in ("profiles", "pairs", "stages", "pause", "sequence")
+    },
 }
 NO_INTEGER = {
     "empty": "",
@@ -73,11 +77,11 @@ NO_WORD = {
 WORDS = {
     *("F", "NAME", "SPEC", "TYPE", "P", "FILE|NAME", "K=V", "COLUMN=NAME,…", "s|ms|min|h|…"),
     *("A,B,…", "TABLES", "TABLES|none", "M=W,…", "NAME[:K=V,…]", "X", "fastest|wished"),
-    *("none|tiresias|h100|S", "mtbf=S,…", "X,Y,…", "NxLENGTH", "FORMAT", "ADDRESS"),
-    *("FILE.py|NAME|{…}", "M=HOW[:LIMIT]", "K=LOW:HIGH"),
+    *("none|tiresias|h100|DIR|S", "mtbf=S,…", "X,Y,…", "NxLENGTH", "FORMAT", "ADDRESS"),
+    *("FILE.py|NAME|{…}", "M=HOW[:LIMIT]", "K=LOW:HIGH", "FILE|DIR|NAME", "DIR|h100", "MODEL,…"),
 }
 #: Metavariables of options whose values are numbers with fractions.
-FRACTIONS = {"S", "SIGMA"}
+FRACTIONS = {"S", "SIGMA", "MIN"}
 #: Numbers that an option accepts although they look like a fault.
 ACCEPTED = {("--stop-time", "infinite")}
 
@@ -163,7 +167,7 @@ def test_a_hostile_argument(case, tmp_path, monkeypatch):
 
 def test_every_command_has_cases():
     group = typer.main.get_command(app)
-    inner = {"trace", "cluster"}
+    inner = {"trace", "cluster", "measure"}
     names = {(name,) for name in group.commands if name not in {"course", *inner}}
     names |= {(word, name) for word in inner for name in group.commands[word].commands}
     assert names == set(COMMANDS)

@@ -67,7 +67,9 @@ def test_all_is_every_extra_with_wheels_and_the_course_takes_a_part_of_it():
     project = pyproject()["project"]
     extras = project["optional-dependencies"]
     assert extras["all"] == [f"{project['name']}[{','.join(IN_ALL)}]"]
-    assert extras.keys() - set(IN_ALL) == {"all", "course", "crate", "docs", "ecos", "test"}
+    assert extras.keys() - set(IN_ALL) == {
+        *("all", "course", "crate", "docs", "ecos", "measure", "test")
+    }
     (students,) = map(Requirement, extras["course"])
     assert students.name == project["name"] and students.extras <= set(IN_ALL)
 

@@ -145,8 +145,12 @@ def test_only_charts_and_the_runner_of_notebooks_need_an_extra_to_be_imported(li
         name for name, error in failed.items() if error == "ExtraMissingError"
     }
     runner = {"execute", "kernel", "notebook_libraries", "notebook_page", "on_worker", "warm"}
-    assert failed.keys() == {f"repro.{name}" for name in charts} | {
-        f"repro.batch.{name}" for name in runner
+    training = {"image_networks", "inputs", "networks", "other_networks", "staged", "training"}
+    training |= {"worker_requests"}
+    assert failed.keys() == {
+        *(f"repro.{name}" for name in charts),
+        *(f"repro.batch.{name}" for name in runner),
+        *(f"repro.measure.{name}" for name in training),
     }
 
 
@@ -219,6 +223,7 @@ def test_a_command_without_its_extra_says_in_one_line_how_to_install_it(commands
         ],
         "estimate": [[*FRONT, "--method", "gaussian-process"]],
         "ecos": [["simulate", "--trace", "gavel-single", "--stand-in", *ecos]],
+        "measure": [["measure", "pairs", "--out", "mine"]],
     }
     pairs = [(extra, words) for extra, listed in calls.items() for words in listed]
     answers = commands(*(words for _, words in pairs))

@@ -609,6 +609,7 @@ NAMES = (
     "new-policy",
     "trace",
     "cluster",
+    "measure",
     "course",
 )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from repro.cli import complete
-from repro.cli.app import ClusterCommands, Commands, TraceCommands
+from repro.cli.app import ClusterCommands, Commands, MeasureCommands, TraceCommands
 from repro.cli.completion_table import TABLE, current
 from repro.figures import params
 from repro.files import public
@@ -27,7 +27,7 @@ from repro.trace import synth
 from repro.trace.formats import FORMATS
 
 ROOT = Path(__file__).resolve().parents[3]
-GROUPS = (Commands, TraceCommands, ClusterCommands)
+GROUPS = (Commands, TraceCommands, ClusterCommands, MeasureCommands)
 #: Completes a line as a shell does, and names heavy modules that it imported.
 CODE = """
 import sys

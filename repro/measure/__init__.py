@@ -1,0 +1,1 @@
+"""Measure job types on the GPU of this machine: profiles, pairs, stages, pauses, sequences."""

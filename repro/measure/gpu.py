@@ -1,0 +1,174 @@
+"""The GPU of this machine: its name, and samples of utilisation, memory and power by NVML."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import statistics
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+#: Words of the name of a GPU that say nothing about its type.
+_NO_TYPE = {"nvidia", "tesla", "geforce", "quadro", "graphics", "device", "gpu"}
+_VARIABLE = "CUDA_VISIBLE_DEVICES"
+_MB = 2**20
+
+
+def gpu_type_of(name: str) -> str:
+    """GPU type, as in cluster specs, from the name that the driver gives.
+
+    >>> [gpu_type_of(name) for name in ("NVIDIA H100 80GB HBM3", "Tesla V100-SXM2-16GB")]
+    ['h100', 'v100']
+    >>> gpu_type_of("NVIDIA GeForce RTX 3090")
+    'rtx3090'
+    """
+    words = [word for word in re.findall("[a-z0-9]+", name.lower()) if word not in _NO_TYPE]
+    for number, word in enumerate(words):
+        if any(letter.isdigit() for letter in word):
+            return "".join(words[number - 1 : number + 1]) if word.isdigit() and number else word
+    return "".join(words) or "gpu"
+
+
+class Nvml:
+    """Reader of one GPU. Values that the driver does not offer are None.
+
+    Parameters
+    ----------
+    library : module
+        ``pynvml``.
+    """
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+        library.nvmlInit()
+        visible = os.environ.get(_VARIABLE, "0").split(",")[0].strip()
+        if visible.isdigit() or not visible:
+            self._gpu = library.nvmlDeviceGetHandleByIndex(int(visible or 0))
+        else:
+            self._gpu = library.nvmlDeviceGetHandleByUUID(visible)
+
+    def driver(self) -> str:
+        """Version of the driver."""
+        return _text(self._library.nvmlSystemGetDriverVersion())
+
+    def name(self) -> str:
+        """Name of the GPU."""
+        return _text(self._library.nvmlDeviceGetName(self._gpu))
+
+    def memory_mb(self) -> float:
+        """Memory of the GPU (MB)."""
+        return float(self._library.nvmlDeviceGetMemoryInfo(self._gpu).total) / _MB
+
+    def sample(self, *, with_pcie: bool = False) -> dict[str, float | None]:
+        """Values of this instant; those of PCIe take 20 ms each."""
+        library = self._library
+        gpu = self._gpu
+        rates = self._value(lambda: library.nvmlDeviceGetUtilizationRates(gpu))
+        memory = self._value(lambda: library.nvmlDeviceGetMemoryInfo(gpu))
+        power = self._value(lambda: library.nvmlDeviceGetPowerUsage(gpu))
+        values = {
+            "gpu_util": None if rates is None else float(rates.gpu),
+            "mem_util": None if rates is None else float(rates.memory),
+            "mem_used_mb": None if memory is None else memory.used / _MB,
+            "power_w": None if power is None else power / 1000,
+            "sm_mhz": self._value(
+                lambda: library.nvmlDeviceGetClockInfo(gpu, library.NVML_CLOCK_SM)
+            ),
+            "energy_mj": self._value(lambda: library.nvmlDeviceGetTotalEnergyConsumption(gpu)),
+        }
+        if with_pcie:
+            sent = library.NVML_PCIE_UTIL_TX_BYTES
+            received = library.NVML_PCIE_UTIL_RX_BYTES
+            values["pcie_tx_kb_s"] = self._value(
+                lambda: library.nvmlDeviceGetPcieThroughput(gpu, sent)
+            )
+            values["pcie_rx_kb_s"] = self._value(
+                lambda: library.nvmlDeviceGetPcieThroughput(gpu, received)
+            )
+        return values
+
+    def _value(self, read: Callable[[], Any]) -> Any:
+        """Value of a read; None if the GPU does not support it."""
+        try:
+            return read()
+        except self._library.NVMLError:
+            return None
+
+
+def _text(value: Any) -> str:
+    """Text of the library, which is bytes in old versions."""
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def nvml() -> Nvml | None:
+    """Reader of the GPU; None without ``pynvml`` or without a driver."""
+    try:
+        library = importlib.import_module("pynvml")
+    except ModuleNotFoundError:
+        return None
+    try:
+        return Nvml(library)
+    except library.NVMLError:
+        return None
+
+
+class GpuSamples:
+    """Samples of the GPU from the begin to the end of a ``with`` block.
+
+    Parameters
+    ----------
+    reader : Nvml, optional
+        Reader; None: there are no samples.
+    period_s : float
+        Seconds between two samples.
+    with_pcie : bool
+        Whether the first of ten samples has the traffic on PCIe.
+    """
+
+    def __init__(
+        self, reader: Nvml | None, period_s: float = 0.05, *, with_pcie: bool = False
+    ) -> None:
+        self._reader = reader
+        self._period_s = period_s
+        self._with_pcie = with_pcie
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+        #: samples, each with ``t``, the time (s since 1970)
+        self.samples: list[dict[str, float | None]] = []
+
+    def __enter__(self) -> GpuSamples:
+        if self._reader is not None:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        if self._reader is not None:
+            self._thread.join()
+
+    def values(self, name: str) -> list[float]:
+        """Sampled values of a quantity."""
+        values = (sample.get(name) for sample in self.samples)
+        return [value for value in values if value is not None]
+
+    def mean(self, name: str) -> float | None:
+        """Mean of a quantity; None without samples."""
+        values = self.values(name)
+        return statistics.fmean(values) if values else None
+
+    def std(self, name: str) -> float | None:
+        """Standard deviation of a quantity; None with fewer than two samples."""
+        values = self.values(name)
+        return statistics.stdev(values) if len(values) > 1 else None
+
+    def _sample(self) -> None:
+        assert self._reader is not None
+        number = 0
+        while not self._stop.is_set():
+            pcie = self._with_pcie and number % 10 == 0
+            self.samples.append({"t": time.time(), **self._reader.sample(with_pcie=pcie)})
+            number += 1
+            self._stop.wait(self._period_s)
