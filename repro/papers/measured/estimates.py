@@ -1,4 +1,4 @@
-"""Accuracy of requirement estimators on rows that they were not trained on, with intervals."""
+"""Estimates of requirements on rows that the estimator was not trained on."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,6 @@ import pandas as pd
 
 from repro.base.errors import ParamError
 from repro.base.typing import Floats, Ints
-from repro.comparison.intervals import mean_intervals, ratio_interval
 from repro.papers.liquid.requirements import RequirementEstimator
 
 
@@ -89,18 +88,6 @@ def held_out(
     return estimates
 
 
-def explained(truth: Floats, estimates: Floats) -> tuple[float, float, float]:
-    """R2 of estimates, and both ends of its 95 % interval (bootstrap over rows).
-
-    Examples
-    --------
-    >>> explained(np.array([1.0, 3.0]), np.array([1.0, 3.0]))
-    (1.0, 1.0, 1.0)
-    """
-    unexplained, low, high = ratio_interval((estimates - truth) ** 2, (truth - truth.mean()) ** 2)
-    return 1 - unexplained, 1 - high, 1 - low
-
-
 def feature_losses(
     table: pd.DataFrame,
     label: str,
@@ -111,7 +98,9 @@ def feature_losses(
     regressor: str,
     repeats: int = 3,
 ) -> pd.DataFrame:
-    """R2 that is lost if a feature of the rows held out is permuted, with 95 % intervals.
+    """R2 that is lost if a feature of the rows held out is permuted, by row, (rows, features).
+
+    The mean of a column is the loss of R2; its rows are the samples of a bootstrap.
 
     Parameters
     ----------
@@ -122,22 +111,17 @@ def feature_losses(
     repeats : int
         Permutations of each feature.
 
-    Returns
-    -------
-    DataFrame
-        Columns feature, loss, low, high. Intervals are bootstraps over rows.
-
     Examples
     --------
     >>> table = pd.DataFrame({"size": [1.0, 2, 3, 4], "day": 1.0, "mb": [2.0, 4, 6, 8]})
     >>> folds = [np.array([0, 1]), np.array([2, 3])]
     >>> options = {"features": ["size", "day"], "regressor": "linear_regression"}
     >>> losses = feature_losses(table, "mb", folds, np.random.default_rng(1), **options)
-    >>> (losses.set_index("feature")["loss"] > 0.01).to_dict()
+    >>> (losses.mean() > 0.01).to_dict()
     {'size': True, 'day': False}
     """
     truth = table[label].to_numpy(float)
-    errors = np.zeros((len(table), len(features)))
+    rises = np.zeros((len(table), len(features)))
     for rows in folds:
         estimator = _trained(table, label, rows, features, regressor, 0)
         tested = table.iloc[rows]
@@ -147,12 +131,8 @@ def feature_losses(
                 shuffled = tested[feature].to_numpy()[rng.permutation(len(rows))]
                 permuted = estimator.estimates(tested.assign(**{feature: shuffled}))[label]
                 rise = (permuted.to_numpy(float) - truth[rows]) ** 2 - plain
-                errors[rows, number] += rise / repeats
-    losses = errors / truth.var()
-    low, high = mean_intervals(losses)
-    return pd.DataFrame(
-        {"feature": list(features), "loss": losses.mean(axis=0), "low": low, "high": high}
-    )
+                rises[rows, number] += rise / repeats
+    return pd.DataFrame(rises / truth.var(), table.index, list(features))
 
 
 def _trained(

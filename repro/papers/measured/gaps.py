@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from repro.base.typing import Floats
-from repro.comparison.intervals import ratio_interval
 
 
 def with_phases(runs: pd.DataFrame) -> pd.DataFrame:
@@ -77,8 +76,8 @@ class GapModel:
     Examples
     --------
     >>> model = GapModel(np.array([9.0, 11.0]), save_s=0.5, event_s=0.5, poll_s=2.5)
-    >>> [round(number, 1) for number in model.saved_by_event()]
-    [15.4, 14.3, 16.7]
+    >>> model.polled.tolist(), model.ahead(9.5).tolist()
+    ([12.0, 14.0], [1.0, 1.5])
     """
 
     launches: Floats
@@ -86,23 +85,20 @@ class GapModel:
     event_s: float
     poll_s: float
 
-    def saved_by_event(self) -> tuple[float, float, float]:
-        """Part of the polled gap (%) that reports by event save: mean, low, high.
+    @property
+    def polled(self) -> Floats:
+        """Gap with reports by polling, by launch (s), (launches,)."""
+        return self.save_s + self.poll_s + self.launches
 
-        The interval is a bootstrap over launches.
-        """
-        return self._saved(self.save_s + self.event_s + self.launches)
+    @property
+    def by_event(self) -> Floats:
+        """Gap with reports by event, by launch (s), (launches,)."""
+        return self.save_s + self.event_s + self.launches
 
-    def saved_ahead(self, ahead_of_end_s: float) -> tuple[float, float, float]:
-        """Part of the polled gap (%) that a launch ahead of the end saves: mean, low, high.
+    def ahead(self, ahead_of_end_s: float) -> Floats:
+        """Gap with a launch ahead of the end of the first job, by launch (s), (launches,).
 
         ``ahead_of_end_s`` is the training of the first job after the launch of the second (s).
         """
         left_of_launch = self.launches - ahead_of_end_s
-        return self._saved(np.maximum(left_of_launch, self.save_s + self.event_s))
-
-    def _saved(self, gaps: Floats) -> tuple[float, float, float]:
-        """Part of the polled gap (%) that shorter gaps save."""
-        polled = self.save_s + self.poll_s + self.launches
-        ratio, low, high = ratio_interval(gaps, polled)
-        return 100 * (1 - ratio), 100 * (1 - high), 100 * (1 - low)
+        return np.asarray(np.maximum(left_of_launch, self.save_s + self.event_s))

@@ -30,17 +30,15 @@ def test_of_a_launch_ahead_counts_what_is_left():
     assert parts["launch"] == pytest.approx(5 - 0.8)
 
 
-def test_equal_launches_have_no_interval():
-    model = GapModel(np.full(4, 10.0), save_s=1.0, event_s=0.5, poll_s=2.5)
-    # 11.5 s for 13.5 s
-    assert model.saved_by_event() == pytest.approx((100 * 2 / 13.5,) * 3)
-    # 10 - 4 s for 13.5 s
-    assert model.saved_ahead(4.0) == pytest.approx((100 * 7.5 / 13.5,) * 3)
+def test_gaps_of_the_model_add_up():
+    model = GapModel(np.array([9.0, 11.0]), save_s=1.0, event_s=0.5, poll_s=2.5)
+    assert model.polled == pytest.approx([12.5, 14.5])
+    assert model.by_event == pytest.approx([10.5, 12.5])
+    assert model.ahead(4.0) == pytest.approx([5.0, 7.0])
 
 
 def test_a_hidden_launch_leaves_save_and_report():
     model = GapModel(np.array([9.0, 11.0]), save_s=1.0, event_s=0.5, poll_s=2.5)
-    mean, low, high = model.saved_ahead(30.0)
-    assert mean == pytest.approx(100 * (1 - 1.5 / 13.5))
-    assert low < mean < high
-    assert model.saved_ahead(30.0) == model.saved_ahead(60.0)
+    assert model.ahead(30.0) == pytest.approx([1.5, 1.5])
+    # the longer launch is not yet hidden
+    assert model.ahead(8.0) == pytest.approx([1.5, 3.0])
