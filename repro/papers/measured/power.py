@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from repro.figures.sweep import Case, opened, simulated
+
 #: Columns that this module reads besides those of `repro.papers.liquid.measured.TABLES`.
 COLUMNS: Mapping[str, Sequence[str]] = {
     "isolated": ("power_w",),
@@ -153,7 +155,9 @@ def sequence_energy(sequence: pd.DataFrame, gpu: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def busy_energy(intervals: pd.DataFrame, models: Mapping[object, str], power: Power) -> tuple[float, float]:
+def busy_energy(
+    intervals: pd.DataFrame, models: Mapping[object, str], power: Power
+) -> tuple[float, float]:
     """Energy (J) of the GPUs of a run while they have jobs, and the GPU-seconds of that time.
 
     Parameters
@@ -185,3 +189,27 @@ def busy_energy(intervals: pd.DataFrame, models: Mapping[object, str], power: Po
                 energy_j += power.of(present) * float(until - begin)
                 busy_s += float(until - begin)
     return energy_j, busy_s
+
+
+@dataclass(frozen=True)
+class RunEnergy:
+    """Measure of a sweep: JCT and energy of a run of one-GPU jobs whose models are job types.
+
+    ``power`` is the power of a GPU by the types of its jobs.
+    """
+
+    power: Power
+
+    def __call__(self, case: Case) -> dict[str, float]:
+        """Simulate a case.
+
+        The entries are avg_jct and makespan (s), busy_j and busy_s as of `busy_energy`, and the
+        numbers of jobs n_jobs and n_finished.
+        """
+        trace = opened(case)
+        result = simulated(case, trace)
+        summary = result.summary()
+        models = dict(zip(trace["job_id"], trace["model"], strict=True))
+        busy_j, busy_s = busy_energy(result.intervals, models, self.power)
+        kept = ("avg_jct", "makespan", "n_jobs", "n_finished")
+        return {**{name: summary[name] for name in kept}, "busy_j": busy_j, "busy_s": busy_s}

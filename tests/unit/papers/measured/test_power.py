@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from repro.base import paths
+from repro.figures.sweep import Case
 from repro.papers.liquid import measured
 from repro.papers.measured import power
 
@@ -74,3 +75,18 @@ def test_energy_of_runs_in_a_row_is_that_of_the_counter():
     assert event["energy_kj"] == pytest.approx(4.52, abs=0.01)
     assert runs["idle_w"].between(74, 78).all()
     assert runs["base_w"].between(120, 124).all()
+
+
+def test_a_run_pays_each_second_of_its_jobs():
+    trace = pd.DataFrame(
+        {"job_id": [7, 8], "submit_time": 0.0, "duration": [2.0, 3.0], "num_gpus": 1}
+    ).assign(model=["a", "b"])
+    run = power.RunEnergy(POWER)(Case(trace, "1x1", "yarn-cs"))
+    assert run == {
+        "avg_jct": 3.5,
+        "makespan": 5.0,
+        "n_jobs": 2,
+        "n_finished": 2,
+        "busy_j": 2 * 20.0 + 3 * 40.0,
+        "busy_s": 5.0,
+    }
