@@ -5,6 +5,7 @@ The tables are those of ``traces/measured``, as `repro.papers.liquid.measured.ro
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -78,12 +79,11 @@ def power_of(isolated: pd.DataFrame, colocated: pd.DataFrame, mode: str, idle_w:
         (min(first, second), max(first, second)): float(watts)
         for first, second, watts in columns.itertuples(index=False)
     }
-    return Power(idle_w, power_alone(isolated).to_dict(), pairs)
+    alone = {str(job): float(watts) for job, watts in power_alone(isolated).items()}
+    return Power(idle_w, alone, pairs)
 
 
-def pair_energy(
-    isolated: pd.DataFrame, colocated: pd.DataFrame, base_w: float
-) -> pd.DataFrame:
+def pair_energy(isolated: pd.DataFrame, colocated: pd.DataFrame, base_w: float) -> pd.DataFrame:
     """Energy of the work of each measured pair, next to the same work one job after the other.
 
     In a second, job i of a pair does ``norm`` n_i times its work of a second alone. One after the
@@ -183,7 +183,7 @@ def busy_energy(
         start = held["start"].to_numpy()
         end = held["end"].to_numpy()
         instants = np.unique(np.concatenate([start, end]))
-        for begin, until in zip(instants[:-1], instants[1:], strict=True):
+        for begin, until in pairwise(instants):
             present = types[(start <= begin) & (end >= until)].tolist()
             if present:
                 energy_j += power.of(present) * float(until - begin)

@@ -43,11 +43,12 @@ def nearest_batches(
        batch_size  stage_storage  stage_cpu  stage_gpu  stage_network
     a         128            0.0        2.0        1.0            3.0
     """
+    columns = ["batch_size", *MEASURED_STAGES]
     rows = {}
     for model, job_type in job_types.items():
-        of_type = stages[stages["job"] == job_type]
+        of_type = stages.loc[stages["job"] == job_type, columns]
         distance = (of_type["batch_size"] - batch_sizes[model]).abs()
-        rows[model] = of_type.loc[distance.idxmin(), ["batch_size", *MEASURED_STAGES]]
+        rows[model] = of_type.loc[distance.idxmin()]
     table = pd.DataFrame(rows).T.astype({"batch_size": int})
     names = dict(zip(MEASURED_STAGES, STAGE_COLUMNS, strict=True))
     return table.rename(columns=names).astype(dict.fromkeys(STAGE_COLUMNS, float))
