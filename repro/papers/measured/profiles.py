@@ -5,11 +5,13 @@ are, so a job does more iterations in its duration if they are shorter.
 """
 
 from collections.abc import Mapping
+from itertools import combinations_with_replacement
 
 import numpy as np
 import pandas as pd
 
-from repro.perf.stages import STAGE_COLUMNS
+from repro.base.typing import Floats
+from repro.perf.stages import MERGED_COLUMNS, STAGE_COLUMNS, interleaving_time
 from repro.perf.throughput import ThroughputTable
 
 #: Stage times of the measured table (s per iteration), in the order of `STAGE_COLUMNS`.
@@ -48,7 +50,7 @@ def nearest_batches(
     for model, job_type in job_types.items():
         of_type = stages.loc[stages["job"] == job_type, columns]
         distance = (of_type["batch_size"] - batch_sizes[model]).abs()
-        rows[model] = of_type.loc[distance.idxmin()]
+        rows[model] = of_type.iloc[int(distance.to_numpy().argmin())]
     table = pd.DataFrame(rows).T.astype({"batch_size": int})
     names = dict(zip(MEASURED_STAGES, STAGE_COLUMNS, strict=True))
     return table.rename(columns=names).astype(dict.fromkeys(STAGE_COLUMNS, float))
@@ -90,6 +92,35 @@ def with_stages(trace: pd.DataFrame, stages: pd.DataFrame, *, network: bool) -> 
     dressed = pd.concat([trace[kept], of_jobs], axis=1)
     dressed.attrs = dict(trace.attrs)
     return dressed
+
+
+def speeds_in_turn(stages: pd.DataFrame) -> Floats:
+    """Speed of each pair of models that takes turns, by Eq 3 of Muri (jobs' worth), (pairs,).
+
+    It is the sum over the two jobs of the iteration time alone over the period T.
+
+    Parameters
+    ----------
+    stages : DataFrame
+        Stage times (s), a row per model: `STAGE_COLUMNS`, or the three columns of Muri's profiles,
+        in which the storage stage has the CPU's part.
+
+    Examples
+    --------
+    >>> times = {"stage_storage": 0.0, "stage_cpu": [2.0, 0.0], "stage_gpu": [0.0, 2.0]}
+    >>> speeds_in_turn(pd.DataFrame({**times, "stage_network": 0.0})).tolist()
+    [1.0, 2.0, 1.0]
+    """
+    columns = STAGE_COLUMNS if "stage_cpu" in stages else MERGED_COLUMNS
+    models = [tuple(row) for row in stages[list(columns)].to_numpy(float).tolist()]
+    merged = columns == MERGED_COLUMNS
+    pairs = combinations_with_replacement(models, 2)
+    return np.array(
+        [
+            (sum(first) + sum(second)) / interleaving_time((first, second), merged=merged)
+            for first, second in pairs
+        ]
+    )
 
 
 def with_measured_type(

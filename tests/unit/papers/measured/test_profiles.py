@@ -62,3 +62,9 @@ def test_other_models_are_left_out_and_the_new_type_is_the_reference():
 def test_mean_speed_weighs_types_by_their_gpus():
     table = ThroughputTable.of({"a": {"v100": 4.0, "k80": 1.0}, "b": {"v100": 2, "k80": 1}}, "v100")
     assert profiles.mean_speed(table, {"v100": 3, "k80": 1}) == (3 + 0.375) / 4
+
+
+def test_pairs_of_equal_stages_gain_what_does_not_overlap():
+    stages = pd.DataFrame({"stage_storage": [1.0, 1.0], "stage_gpu": 1.0, "stage_network": 0.0})
+    # the data stage of one job runs during the GPU stage of the other
+    assert profiles.speeds_in_turn(stages).tolist() == [2.0, 2.0, 2.0]
