@@ -39,6 +39,8 @@ from repro.model.speeds import Speeds
 
 #: Relative excess of shares that counts as a rounding error of the policy's solver.
 TOLERANCE = 1e-6
+#: GPU types of Gavel's public simulator.
+GAVEL_TYPES = frozenset({"v100", "p100", "k80"})
 #: Largest number of rounds per kernel call. Their orders of GPU types are sampled together.
 ROUNDS_PER_CALL = 64
 #: Gang from its fields; equal gangs are the same object.
@@ -193,8 +195,7 @@ class RoundMechanism(ABC):
         self._computed_s = -math.inf
         #: end of the present round (s), for rounds without a fixed length
         self._round_end = -math.inf
-        # fast generations come late in the alphabet: v100, p100, k80
-        self._usual_order = list(range(types))[::-1]
+        self._usual_order = filling_order(speeds)
         #: orders in which the next rounds fill the types, shape (rounds, types)
         self._orders = np.array([self._usual_order] * ROUNDS_PER_CALL)
         self._use_orders(ROUNDS_PER_CALL)
@@ -497,6 +498,24 @@ class GridRounds(RoundMechanism):
         soon = ends <= now + 2 * self.settings.round_s
         self.ends = list(zip(ends[soon].tolist(), round_jobs[soon].tolist(), strict=True))
         return NO_CHANGE
+
+
+def filling_order(speeds: Speeds) -> list[int]:
+    """Order in which the rounds fill the GPU types, as column numbers.
+
+    Types of Gavel's simulator have its order: v100, p100, k80. Otherwise the type that is faster on
+    average, relative to the fastest type of each kind of job, comes first. Equally fast types, and
+    types without throughputs, come in the reverse order of the alphabet.
+    """
+    usual = list(range(len(speeds.gpu_types)))[::-1]
+    if not speeds.has_throughputs or GAVEL_TYPES.issuperset(speeds.gpu_types):
+        return usual
+    # kinds without throughputs are refused later
+    known = np.nan_to_num(speeds.single)
+    fastest = known.max(axis=1, keepdims=True)
+    relative = np.divide(known, fastest, out=np.zeros_like(known), where=fastest > 0)
+    totals = relative.sum(axis=0)
+    return sorted(usual, key=lambda column: -totals[column])
 
 
 def _in_order_of_arrival(members: Ints, x: Floats) -> tuple[Ints, Floats]:

@@ -31,9 +31,13 @@ TABLES: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
 }
 
 
-def rows(name: str, path: str | Path) -> pd.DataFrame:
-    """Read a table of `TABLES`; a bad row is a TraceError with file, line and column."""
+def rows(name: str, path: str | Path, more: Sequence[str] = ()) -> pd.DataFrame:
+    """Read a table of `TABLES`; a bad row is a TraceError with file, line and column.
+
+    ``more`` names further columns with numbers of 0 or more.
+    """
     text, numbers = TABLES[name]
+    numbers = (*numbers, *more)
     return Table(Document.read(path), (*text, *numbers), text=text).complete(text, numbers)
 
 
