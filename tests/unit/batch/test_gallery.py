@@ -369,7 +369,7 @@ def test_the_committed_results_make_a_page_that_is_small_enough(monkeypatch):
     out = ROOT / "figures"
     found = stored(params.discover(ROOT), out)
     write_report(out, found)
-    assert len(pages[out / "index.html"]) < 1_180_000
+    assert len(pages[out / "index.html"]) < 7_000 * len(found)
     check_links({place.relative_to(out): page.decode() for place, page in pages.items()}, out)
     shorts = [Card(one).short for one in found]
     assert all(re.match("On |[A-Z]", short) and len(short) < 40 for short in shorts)
