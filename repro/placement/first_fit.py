@@ -81,6 +81,22 @@ class FirstFit:
         return False
 
 
+def unplaceable(cluster: Cluster) -> Callable[[int], str]:
+    """Function with the reason why a gang of some GPUs never fits the cluster, empty if it does."""
+    nodes = FirstFit(cluster)
+
+    def reason(gpus: int) -> str:
+        nodes.clear()
+        if nodes.take(gpus):
+            return ""
+        return (
+            f"asks for {gpus} GPUs, and the nodes under one switch of {cluster} do not take them "
+            f"together; use a larger cluster or drop the job"
+        )
+
+    return reason
+
+
 def _is_power_of_two(number: int) -> bool:
     """Whether a positive number is a power of two."""
     return number & (number - 1) == 0

@@ -11,6 +11,7 @@ Ties: order of submission, then order in the trace. With ``history_ties``, the o
 event.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -20,6 +21,7 @@ from repro.engine.select.refill import Refill
 from repro.engine.select.resort import Resort
 from repro.model.policy import LinearKey, Order, Ordering, register
 from repro.model.view import View
+from repro.placement.first_fit import unplaceable
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,13 @@ class KnownDuration(Order):
         elif self.history_ties:
             ordering.selection = partial(Resort, history_ties=True, always_sorts=True)
         return ordering
+
+    def never_runs(self, view: View) -> Callable[[int], str] | None:
+        """Reason why first fit finds no nodes for a job on the empty cluster, with ``refill``."""
+        if not self.refill:
+            return None
+        reason_of = unplaceable(view.cluster)
+        return lambda job: reason_of(view.gpus(job))
 
 
 @register("sf")

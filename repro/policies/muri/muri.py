@@ -50,7 +50,7 @@ from repro.model.rules import Completions
 from repro.model.settings import Above, AtLeast, Between
 from repro.model.view import View
 from repro.perf.stages import RESOURCES, STAGE_COLUMNS, Interleaving, StageOrder, stage_columns
-from repro.placement.first_fit import FirstFit
+from repro.placement.first_fit import FirstFit, unplaceable
 from repro.policies.muri._grouping import (
     Candidates,
     Entry,
@@ -167,18 +167,8 @@ class Muri(Grouped):
 
     def never_runs(self, view: View) -> Callable[[int], str]:
         """Reason why first fit finds no nodes for a job on the empty cluster."""
-        nodes = FirstFit(view.cluster)
-
-        def reason(job: int) -> str:
-            nodes.clear()
-            if nodes.take(view.gpus(job)):
-                return ""
-            return (
-                f"asks for {view.gpus(job)} GPUs, and the nodes under one switch of "
-                f"{view.cluster} do not take them together; use a larger cluster or drop the job"
-            )
-
-        return reason
+        reason_of = unplaceable(view.cluster)
+        return lambda job: reason_of(view.gpus(job))
 
     def session(self, view: View) -> Callable[[View], RunSet]:
         """Decision function of one simulation."""

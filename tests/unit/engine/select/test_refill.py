@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from repro import simulate
+from repro.base.errors import PolicyError
 from repro.model.cluster.spec import Cluster
 from repro.model.policy import make
 from repro.placement.yarn import Yarn
@@ -99,3 +100,11 @@ def test_nodes_decide_where_a_count_would_not():
         0.0,
     ]
     assert simulate(frame, "2x4", "srtf").jobs["start_time"].tolist() == [0.0, 0.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("policy", ["sf", "srtf", "srsf"])
+def test_a_gang_wider_than_a_switch_is_refused_before_the_first_event(policy):
+    trace = pd.DataFrame({"job_id": [1], "submit_time": [0.0], "duration": [64.0], "num_gpus": [8]})
+    with pytest.raises(PolicyError, match="job 1 asks for 8 GPUs, and the nodes under one switch"):
+        simulate(trace, "2x2x2", make(policy, refill=True))
+    assert simulate(trace, "1x4x2", make(policy, refill=True)).metrics["avg_jct"] == 64.0
