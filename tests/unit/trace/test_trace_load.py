@@ -58,6 +58,10 @@ def traces(draw):
     if stages := [name for name in STAGES if name in held]:
         # no job spends its time in no stage
         columns[stages[0]] = [time or 1.0 for time in columns[stages[0]]]
+    if "predicted_duration" in held:
+        # all jobs have a prediction, or none
+        predicted = columns["predicted_duration"]
+        columns["predicted_duration"] = [60.0 if pd.isna(time) else time for time in predicted]
     # longer than a million steps of a float64 at the end of any accepted job
     columns["duration"] = [max(time, 2.0) for time in columns["duration"]]
     return validate(pd.DataFrame(columns))
