@@ -188,7 +188,8 @@ def _measured_source(source: str) -> tuple[tuple[MeasuredFolder, ...], str] | No
     """Measured folders that a text names, and how pairs share the GPU; None for other sources."""
     name, colon, sharing = source.rpartition(":")
     if not colon or sharing not in SHARING:
-        name, sharing = source, SHARING[0]
+        name = source
+        sharing = SHARING[0]
     path = Path(os.path.expanduser(name))
     if os.path.isdir(path):
         parts = [path] if is_measured(path) else sorted(filter(is_measured, path.iterdir()))

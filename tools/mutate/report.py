@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+from docs import marks
 from tools.mutate import operators, scope
 from tools.mutate.run import KILLED, SURVIVED, TIMEOUT, read_lines
 from tools.mutate.suite import short_hash
@@ -27,7 +26,7 @@ def write(root: Path, files: Sequence[Path]) -> None:
     """Write the part of the page between its marks."""
     rows = current(root, [line for path in files for line in read_lines(path)])
     text = section(rows, reasons(root / REASONS))
-    _marks(root).write(root / PAGE, MARK, text)
+    marks.write(root / PAGE, MARK, text)
 
 
 def current(root: Path, lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -134,12 +133,3 @@ def _code(text: str) -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
-
-
-def _marks(root: Path) -> ModuleType:
-    """The module of docs/ that replaces the text between two marks."""
-    spec = importlib.util.spec_from_file_location("marks", root / "docs" / "marks.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module

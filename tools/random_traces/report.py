@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 
+from docs import marks
 from tools.random_traces.relations import RELATIONS
 from tools.random_traces.run import Line, read_lines
 
@@ -18,7 +17,6 @@ RELATIONS_MARK = "relations"
 def write(root: Path, files: Sequence[Path]) -> None:
     """Write the parts of the page between their marks."""
     lines = [line for path in files for line in read_lines(path)]
-    marks = _marks(root)
     marks.write(root / PAGE, RELATIONS_MARK, relations())
     marks.write(root / PAGE, MARK, table(lines))
 
@@ -66,12 +64,3 @@ def _row(policy: str, rules: str, lines: Sequence[Line]) -> str:
     ]
     cells = [policy, rules, *(f"{number:,}" for number in numbers)]
     return f"| {' | '.join(cells)} |"
-
-
-def _marks(root: Path) -> ModuleType:
-    """The module of docs/ that replaces the text between two marks."""
-    spec = importlib.util.spec_from_file_location("marks", root / "docs" / "marks.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
