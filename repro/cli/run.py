@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,6 +16,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from repro.base import paths
 from repro.base.errors import ParamError, refuse_unknown
 from repro.base.extras import require
+from repro.base.signals import raising_keyboard_interrupt
 from repro.batch import check, plan
 from repro.batch.report import write_report
 from repro.batch.task import FAILED, Outcome, StartTimes, Task, Watch
@@ -129,16 +129,13 @@ def run_figures(
         messages = RunMessages(tasks, len(entries), debug=context.obj["debug"])
         for line in messages.opening_lines(outcomes):
             say(line)
-        # Both signals raise KeyboardInterrupt. SIGINT is set again because shells let their
-        # background processes ignore it.
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.default_int_handler)
-        try:
-            run_options = {"jobs": workers, "backend": backend, "scheduler": scheduler}
-            for outcome in _run_tasks(tasks, messages, **run_options):
-                outcomes.append(outcome)
-        except KeyboardInterrupt:
-            _exit_at_once(len(outcomes), len(entries), scratch)
+        run_options = {"jobs": workers, "backend": backend, "scheduler": scheduler}
+        with raising_keyboard_interrupt():
+            try:
+                for outcome in _run_tasks(tasks, messages, **run_options):
+                    outcomes.append(outcome)
+            except KeyboardInterrupt:
+                _exit_at_once(len(outcomes), len(entries), scratch)
     for line in _variation_lines(entries, outcomes, profile, folder, parameters):
         say(line)
     varied = {task.id for task in tasks if task.changed}

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from repro.base.errors import ParamError
+from repro.base.signals import raising_keyboard_interrupt
 from repro.measure.budget import Budget
 from repro.measure.configuration import Configuration
 from repro.measure.gpu import GpuSamples, Nvml, gpu_type_of, nvml
 from repro.measure.job_types import JobType
-from repro.measure.processes import ending_on_signals
 from repro.measure.rows import RowTable
 
 #: Smallest sizes, for --tiny.
@@ -163,7 +163,7 @@ def opened(
     _write_machine(out, machine)
     inputs = Path(tempfile.mkdtemp(prefix="repro-measure-"))
     try:
-        with ending_on_signals():
+        with raising_keyboard_interrupt():
             reader = None if tiny else nvml()
             budget = Budget(minutes)
             yield Session(out, jobs, budget, report, machine, reader, inputs, tiny, seed)

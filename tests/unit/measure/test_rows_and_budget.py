@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import signal
 import sys
 import types
 
@@ -16,7 +15,6 @@ from repro.measure.budget import Budget
 from repro.measure.columns import COLUMNS, KEYS
 from repro.measure.gpu import GpuSamples, Nvml, gpu_type_of, nvml
 from repro.measure.job_types import JOB_TYPES, job_types
-from repro.measure.processes import ending_on_signals
 from repro.measure.rows import RowTable
 
 
@@ -219,12 +217,6 @@ def test_without_a_reader_there_are_no_samples():
         pass
     assert samples.mean("gpu_util") is None
     assert samples.std("gpu_util") is None
-
-
-def test_a_signal_ends_a_measurement_as_ctrl_c_does():
-    with pytest.raises(KeyboardInterrupt), ending_on_signals():
-        signal.raise_signal(signal.SIGTERM)
-    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
 def test_facts_on_the_host(monkeypatch, tmp_path):
