@@ -78,7 +78,7 @@ _GAVEL_FIELDS = (7, 10, 12)
 _SLURM_IDS = ("JobID", "JobIDRaw")
 #: Advice about missing columns: in any file, and in a trace.
 ADD_COLUMNS = "add the missing columns"
-ADD_OR_FORMAT = f"{ADD_COLUMNS}, or name the format (--format; repro trace formats lists them)"
+ADD_OR_FORMAT = f"{ADD_COLUMNS}, or give --format (repro trace formats lists them)"
 
 
 def binary_format(raw: bytes) -> str | None:

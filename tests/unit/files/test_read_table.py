@@ -113,7 +113,7 @@ def test_columns_without_a_name_are_named_by_their_place(read):
             "1:job_id,submit_time,duration,num_gpus: missing column (found name, time, application,"
             " num_replicas, batch_size); name looks like job_id, time looks like submit_time, "
             "num_replicas looks like num_gpus: rename them; no column name looks like a run "
-            "time; add the missing columns, or name the format (--format; repro trace formats "
+            "time; add the missing columns, or give --format (repro trace formats "
             "lists them), or add --map job_id=name,submit_time=time,duration=…,"
             "num_gpus=num_replicas",
         ),
