@@ -123,7 +123,7 @@ def requirements() -> str:
         f"| software | Linux or macOS, git, make, Python {project['requires-python']} |",
         f"| disk, environment | {environment} |",
         f"| disk, public traces | {megabytes:.0f} MB in {len(downloads)} downloads |",
-        f"| memory | {max(memory_mb) / 1000:.1f} GB, the most of {len(memory_mb)} experiments |",
+        f"| memory | {max(memory_mb) / 1000:.1f} GB, the highest of {len(memory_mb)} runs |",
         "",
         "| command | took (2 cores) |",
         "|---|---|",
