@@ -29,7 +29,7 @@ ORIGINALS = DOCS / "accuracy_originals.csv"
 PAGES = {
     "tiresias": DOCS / "rules.md",
     "muri": DOCS / "rules.md",
-    "gavel": DOCS / "rules-gavel.md",
+    "gavel": DOCS / "rules-gavel-accuracy.md",
     "pcs": DOCS / "rules-pcs.md",
 }
 #: Columns that identify a case.

@@ -238,12 +238,27 @@ def contents() -> dict[str, dict[str, str]]:
 
 
 def below(page: str) -> dict[str, str]:
-    """Pages of its folder that a README links to, with their titles: pages below it."""
-    if not page.endswith("/README"):
-        return {}
-    linked = [page_of(path) for path, _ in links(page) if path is not None]
-    folder = page.removesuffix("README")
-    return {name: name.removeprefix(folder) for name in linked if name and name.startswith(folder)}
+    """Pages below a page in the table of contents, with their titles.
+
+    A README has the pages of its folder that it links to. Another page has the pages that it lists
+    and whose names begin with its own name and a hyphen.
+    """
+    if page.endswith("/README"):
+        linked = [page_of(path) for path, _ in links(page) if path is not None]
+        folder = page.removesuffix("README")
+        return {
+            name: name.removeprefix(folder) for name in linked if name and name.startswith(folder)
+        }
+    listed = {
+        target.removesuffix(".md"): title
+        for title, target in _ENTRY.findall(path_of(page).read_text())
+    }
+    in_index = {name for titles in contents().values() for name in titles}
+    return {
+        name: title
+        for name, title in listed.items()
+        if name.startswith(f"{page}-") and name not in in_index
+    }
 
 
 def _toctrees(page: str) -> str:
