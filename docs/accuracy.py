@@ -27,10 +27,10 @@ GOLDEN = DOCS.parent / "tests" / "golden"
 RESULTS = DOCS / "accuracy.csv"
 ORIGINALS = DOCS / "accuracy_originals.csv"
 PAGES = {
-    "tiresias": DOCS / "rules.md",
-    "muri": DOCS / "rules.md",
+    "tiresias": DOCS / "rules-tiresias-effects.md",
+    "muri": DOCS / "rules-muri-accuracy.md",
     "gavel": DOCS / "rules-gavel-accuracy.md",
-    "pcs": DOCS / "rules-pcs.md",
+    "pcs": DOCS / "rules-pcs-accuracy.md",
 }
 #: Columns that identify a case.
 KEY = [
