@@ -45,7 +45,7 @@ ELSEWHERE = {
 NOT_RUN = {
     ("docs/clusters.md", "needs Slurm"),
     ("docs/clusters.md", "needs Kubernetes"),
-    ("docs/pcs.md", "a search of minutes"),
+    ("docs/pcs-fronts.md", "a search of minutes"),
     ("docs/workshop.md", "a notebook of minutes"),
 }
 _BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
