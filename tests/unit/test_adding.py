@@ -1,4 +1,4 @@
-"""docs/adding.md to the letter: every snippet is run as it stands there."""
+"""docs/adding.md and its pages to the letter: every snippet is run as it stands there."""
 
 from __future__ import annotations
 
@@ -20,16 +20,23 @@ from repro.trace.formats import FORMATS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "adding.md"
+#: Entry page, and its pages: adding-policy, adding-decisions, adding-placement, adding-format and
+#: adding-figure.
+PAGES = [PAGE, *sorted(PAGE.parent.glob("adding-*.md"))]
 pytestmark = [
     pytest.mark.skipif(not PAGE.exists(), reason="not run from a checkout"),
     # left out by `make check`
     pytest.mark.slow,
 ]
-TEXT = PAGE.read_text() if PAGE.exists() else ""
+TEXTS = [path.read_text() for path in PAGES if path.exists()]
+TEXT = "\n".join(TEXTS)
 
 
 def snippets(language: str, part: str = "") -> list[str]:
-    text = TEXT.split(f"\n{part}\n", 1)[1].split("\n## ", 1)[0] if part else TEXT
+    text = TEXT
+    if part:
+        (page,) = [page for page in TEXTS if f"\n{part}\n" in page]
+        text = page.split(f"\n{part}\n", 1)[1].split("\n## ", 1)[0]
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
 
 

@@ -29,7 +29,11 @@ TEXTS = {
 RUN = ("docs/sixth_paper.md",)
 #: Pages that need more than a scratch folder, with the test that runs them.
 ELSEWHERE = {
-    "docs/adding.md": "test_adding.py",
+    "docs/adding-policy.md": "test_adding.py",
+    "docs/adding-decisions.md": "test_adding.py",
+    "docs/adding-placement.md": "test_adding.py",
+    "docs/adding-format.md": "test_adding.py",
+    "docs/adding-figure.md": "test_adding.py",
     "README.md": "test_printed_pages.py",
     "docs/start.md": "test_printed_pages.py",
     "docs/your_trace.md": "test_printed_pages.py",
@@ -41,7 +45,7 @@ ELSEWHERE = {
 NOT_RUN = {
     ("docs/clusters.md", "needs Slurm"),
     ("docs/clusters.md", "needs Kubernetes"),
-    ("docs/pcs.md", "a search of minutes"),
+    ("docs/pcs-fronts.md", "a search of minutes"),
     ("docs/workshop.md", "a notebook of minutes"),
 }
 _BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
