@@ -1,7 +1,7 @@
 """Time of the tests by folder, against a budget: `make times`.
 
-CI has 30 minutes on two cores for the tests, so the budgets of `BUDGET_S` sum to 3,600 s. A folder
-over its budget ends the command with exit code 1.
+The tests should take at most 30 minutes on two cores, so the budgets of `BUDGET_S` sum to 3,600 s.
+A folder over its budget ends the command with exit code 1.
 """
 
 from __future__ import annotations

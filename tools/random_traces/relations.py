@@ -275,8 +275,8 @@ RELATIONS = (
     ),
     Relation(
         "nodes",
-        "every node cut into two, placement count (not selection by nodes, `refill` or `themis` by "
-        "shares): ends to the last bit",
+        "every node cut into two, placement count (not with `refill` or for `themis` by shares, "
+        "which select jobs by nodes): ends to the last bit",
         _split_nodes,
         {
             "antman": "guaranteed jobs own GPUs of single nodes",
@@ -293,7 +293,8 @@ RELATIONS = (
     ),
     Relation(
         "types",
-        "jobs of one GPU, two types of equal speed in place of one (orders): ends to the last bit",
+        "jobs of one GPU, two types of equal speed in place of one (policies that only rank jobs): "
+        "ends to the last bit",
         _doubled_types,
     ),
     Relation(
