@@ -262,3 +262,12 @@ def test_job_sizes_of_the_papers_own_trace_go_without_saying(attributes):
         simulate(jobs, "1x4", "tiresias-g")
     with pytest.warns(InputWarning, match="history of job sizes: tiresias-history-1000, not this"):
         simulate(small_trace(), "1x4", "tiresias-g")
+
+
+def test_a_table_with_pairs_is_all_that_space_sharing_needs():
+    together = {("m", "m", gpus): {"v100": (6.0, 6.0)} for gpus in (1, 2, 4)}
+    alone = {("m", gpus): {"v100": 10.0 * gpus} for gpus in (1, 2, 4)}
+    table = ThroughputTable(alone, "v100", together)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", InputWarning)
+        simulate(small_trace().assign(model="m"), "4xv100", "gavel-las-ss", perf=table)

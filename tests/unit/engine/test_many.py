@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import dataclass
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
@@ -13,9 +14,13 @@ import pytest
 
 from repro import simulate, simulate_many
 from repro.base.errors import InputWarning, ParamError, PolicyError, ReproError, TraceError
-from repro.engine import many, many_orders
+from repro.engine import many, many_inputs, many_orders
+from repro.engine.many_inputs import Workload
+from repro.engine.many_orders import LinearOrder
 from repro.engine.select import order_batches
+from repro.model.cluster.spec import Cluster
 from repro.model.policy import LinearKey, Order, make
+from repro.perf import SpeedUp
 from repro.policies.baselines.known_durations import SRTF
 from repro.testing import small_trace
 from repro.trace import synth
@@ -42,6 +47,21 @@ def trace_of(seed, jobs=120):
 
 
 TRACES = {11: trace_of(11), 12: trace_of(12), 13: trace_of(13, jobs=75)}
+
+
+class EveryMinute(SRTF):
+    """SRTF with a decision each minute."""
+
+    @property
+    def interval(self):
+        return 60.0
+
+
+class WithModel(SRTF):
+    """SRTF whose jobs run at speeds of their own."""
+
+    def performance(self):
+        return SpeedUp({"m": (1.0, 1.5)})
 
 
 def assert_same(runs, traces, cluster, policies, **options):
@@ -93,6 +113,7 @@ def test_any_number_of_workers_gives_the_same():
         ("srtf", {"placement": "random"}),
         ("srtf", {"stop_time": 5000.0}),
         ("max-min", {"rules": "pcs"}),
+        ("srtf", {"failures": "mtbf=20000,repair=600"}),
     ],
 )
 @pytest.mark.filterwarnings("ignore::repro.base.errors.InputWarning")
@@ -105,6 +126,31 @@ def test_other_runs_equal_single_runs(policy, options):
     )  # fmt: skip
     assert runs["seed"].tolist() == [4, 4, 5, 5, 6, 6]
     assert_same(runs, traces, "2x8", policies, **options)
+
+
+def test_without_a_seed_it_is_0():
+    runs = simulate_many([TRACES[13]], "2x8", "srtf", failures="mtbf=20000,repair=600", workers=1)
+    assert runs["seed"].tolist() == [0]
+
+
+def test_traces_of_one_length_come_once_each():
+    traces = [SimpleNamespace(submit=np.zeros(jobs)) for jobs in (3, 2, 3, 3)]
+    assert list(many_inputs.of_equal_length(traces)) == [[0, 2, 3], [1]]
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_linear"),
+    [
+        (make("srtf"), True),
+        (make("tiresias-l"), True),
+        (EveryMinute(), False),
+        (WithModel(), False),
+        (make("gandiva"), False),
+    ],
+)
+def test_orders_that_batches_simulate(policy, is_linear):
+    workload = Workload("t", np.zeros(1), np.ones(1), np.ones(1), TRACES[13].head(1), None)
+    assert (LinearOrder.of(policy, Cluster.parse("2x8"), workload) is not None) == is_linear
 
 
 def test_arrays_are_traces():

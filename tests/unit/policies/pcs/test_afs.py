@@ -95,3 +95,17 @@ def test_the_shortest_jobs_get_one_gpu_each_and_of_equal_ones_the_later():
         {"job_id": range(3), "submit_time": 0.0, "duration": [20.0, 5.0, 20.0], "num_gpus": 1}
     )
     assert simulate(trace, "1x2", "afs").jobs["end_time"].tolist() == [25.0, 5.0, 20.0]
+
+
+def test_a_job_that_loses_its_gpu_to_a_shorter_one_is_preempted():
+    jobs = pd.DataFrame(
+        {
+            "job_id": [0, 1, 2],
+            "submit_time": [0.0, 10.0, 12.0],
+            "duration": [100.0, 20.0, 5.0],
+            "num_gpus": [1, 1, 1],
+        }
+    )
+    result = simulate(jobs, "1x1", "afs")
+    assert result.jobs["jct"].tolist() == [125, 25, 5]
+    assert result.jobs["preemptions"].tolist() == [1, 1, 0]
