@@ -7,7 +7,14 @@ import pytest
 
 from repro.base.errors import ClaimError
 from repro.figures.claims import Claim, absent_packages, judge, judge_all, points_of
-from repro.figures.points import COLUMNS, Point, read_points, thinned, within_distances
+from repro.figures.points import (
+    COLUMNS,
+    Point,
+    point_table,
+    read_points,
+    thinned,
+    within_distances,
+)
 
 FACTS = {"quantity": "average JCT", "unit": "h", "certainty": "artifact", "data": "public"}
 
@@ -200,3 +207,19 @@ def test_a_row_without_a_note_has_the_note_of_the_figure():
     first, second = read_points(frame, fitted_on="a row of a table", unknown="workload")
     assert (first.fitted_on, second.fitted_on) == ("a prototype", "a row of a table")
     assert first.unknown == second.unknown == "workload"
+
+
+def test_a_point_has_the_origin_of_its_claim_or_of_the_figure():
+    fields = {"published": 2.0, "accept": {"rel": 0.1}}
+    claims = [claim(id="las", **fields), claim(id="text", origin="text", **fields)]
+    verdicts = judge_all(claims, {"las": 2.0, "text": 2.0})
+    points = points_of(verdicts, data="public", rules="gavel", origin="testbed")
+    assert [point.origin for point in points] == ["testbed", "text"]
+
+
+def test_a_table_of_points_has_the_columns_of_the_file():
+    assert tuple(point_table([]).columns) == COLUMNS
+    fitted = read_points(curve(9.0, 20.0).assign(fitted=[True, None]), rules="gavel", **FACTS)
+    assert tuple(point_table(point.row() for point in fitted).columns) == (*COLUMNS, "fitted")
+    row = {"note": "no column of the file", **fitted[1].row()}
+    assert tuple(point_table([row]).columns) == COLUMNS

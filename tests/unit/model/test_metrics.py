@@ -9,7 +9,14 @@ import pandas as pd
 import pytest
 
 from repro import simulate
-from repro.model.metrics import bins, busy_gpus, improvement, statistics, time_by_type
+from repro.model.metrics import (
+    bins,
+    busy_gpus,
+    improvement,
+    statistics,
+    time_by_type,
+    unfairness,
+)
 from repro.model.records import Result, durations, makespan
 from repro.testing import small_trace
 
@@ -181,3 +188,11 @@ def test_time_by_type_ends_at_the_instant():
         "k80": [0.0, 0.0, 0.0],
         "v100": [1.0, 3.0, 0.0],
     }
+
+
+def test_a_job_that_ends_before_its_fair_run_has_no_unfairness():
+    """SRTF delays the long job from 10 s to 12 s, and advances the short one from 12 s to 2 s."""
+    frame = trace((0, 10, 1), (0, 2, 1))
+    srtf = simulate(frame, "1x1", "srtf")
+    fifo = simulate(frame, "1x1", "yarn-cs")
+    assert unfairness(srtf, fifo).tolist() == pytest.approx([20.0, 0.0])

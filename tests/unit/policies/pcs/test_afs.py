@@ -95,3 +95,12 @@ def test_the_shortest_jobs_get_one_gpu_each_and_of_equal_ones_the_later():
         {"job_id": range(3), "submit_time": 0.0, "duration": [20.0, 5.0, 20.0], "num_gpus": 1}
     )
     assert simulate(trace, "1x2", "afs").jobs["end_time"].tolist() == [25.0, 5.0, 20.0]
+
+
+def test_of_equal_jobs_the_earlier_gets_the_odd_gpu():
+    """Equal remaining times: the job preferred so far counts as the shorter, and gains more."""
+    trace = pd.DataFrame(
+        {"job_id": range(2), "submit_time": 0.0, "duration": [10.0, 10.0], "num_gpus": 2}
+    )
+    spans = simulate(trace, "1x3", "afs").intervals
+    assert spans[spans["start"] == 0].set_index("job_id")["gpus"].to_dict() == {0: 2, 1: 1}

@@ -115,6 +115,27 @@ def test_turns_begin_anew_at_an_arrival():
     assert first["gpus"].tolist()[:4] == [1, 2, 1, 2]
 
 
+def test_turns_begin_anew_at_a_completion():
+    """Each class has one GPU of three until the first job, of 30 GPU-seconds, ends at 30 s.
+
+    Then each of the others has 1.5. The last job has the pooled GPU first, for half of 100 s.
+    """
+    jobs = trace((0, 10, 3), (0, 100, 3), (0, 1000, 3))
+    policy = make("pcs", thresholds=(50.0, 500.0), turn=100.0)
+    result = simulate(jobs, "1x3", policy)
+    spans = result.intervals
+    second = spans[(spans["job_id"] == 1) & (spans["gpus"] == 2)]
+    assert second["start"].tolist() == [80, 180]
+    assert result.jobs["end_time"].tolist()[:2] == [30, 215]
+
+
+def test_the_predicted_size_decides_the_class():
+    """Sizes 10 and 40, predicted 40 and 10, threshold 20: the second job is in the first class."""
+    jobs = trace((0, 10, 1), (0, 40, 1)).assign(predicted_duration=[40.0, 10.0])
+    policy = make("pcs", thresholds=(20.0,), weights=(3.0, 1.0))
+    assert gpus_at_time_zero(policy, jobs, 1) == [0.25, 0.75]
+
+
 def test_classes_are_cut_where_sizes_vary_more_than_c2():
     """The job of 100 exceeds the bound and counts in no class; the threshold is 2."""
     assert class_thresholds(np.array([1.0, 2.0, 100.0, 110.0, 9000.0, 1e6]), 0.5).tolist() == [
@@ -154,6 +175,9 @@ def test_a_last_weight_that_rounds_to_0_is_refused():
         ({"c2": -1.0, "decay": 1.0}, "c2 is -1.0; give a number of 0 or more"),
         ({"zeta_min": 1.5}, "zeta_min is 1.5; give a number from 0 to 1"),
         ({"delta": 0.0}, "delta is 0.0"),
+        ({"delta": 0.9999995e-6}, "delta is 9.999995e-07"),
+        ({"type_weights": ("v100:3:0",)}, "type_weights has 'v100:3:0'"),
+        ({"type_weights": ("v100",)}, "type_weights has 'v100'"),
         ({"turn": -1.0}, "turn is -1.0"),
     ],
 )
@@ -161,3 +185,7 @@ def test_bad_settings_are_refused_in_one_line(settings, message):
     with pytest.raises(ParamError, match=message) as caught:
         make("pcs", **settings)
     assert "\n" not in str(caught.value)
+
+
+def test_the_cap_has_at_most_a_million_levels():
+    assert make("pcs", delta=1e-6).delta == 1e-6

@@ -229,3 +229,11 @@ def test_shares_on_several_gpu_types_name_each_job_once():
     result = simulate(trace, "1x4:v100,1x4:k80", policy, perf=table)
     assert result.jobs["end_time"].notna().all()
     assert set(result.intervals["gpu_type"]) == {"v100", "k80"}
+
+
+def test_a_lease_of_pcs_lasts_600_s():
+    jobs = pd.DataFrame(
+        {"job_id": [0, 1], "submit_time": 0.0, "duration": [1000.0, 1000.0], "num_gpus": 1}
+    )
+    result = simulate(jobs, "1x1", "themis", rules="pcs")
+    assert result.jobs["start_time"].tolist() == [0.0, 600.0]
