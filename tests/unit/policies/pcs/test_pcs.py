@@ -146,6 +146,14 @@ def test_classes_are_cut_where_sizes_vary_more_than_c2():
     assert class_thresholds(np.array([2.9, 2.8, 50.0]), 0.5).tolist() == [2]
 
 
+def test_a_class_may_have_exactly_the_largest_variation():
+    """The squared coefficient of variation of sizes a and b is ((b - a) / (b + a))^2."""
+    assert class_thresholds(np.array([1.0, 3.0]), 0.25).tolist() == []
+    # the job of 3.2 is in no class, and the next class begins with the job of 10
+    assert class_thresholds(np.array([1.0, 3.2, 10.0, 30.0]), 0.25).tolist() == [1]
+    assert class_thresholds(np.array([1.0, 3.2, 10.0, 32.0]), 0.25).tolist() == [1, 10]
+
+
 @given(st.integers(1, 6), st.floats(-3, 3))
 def test_weights_decay_and_sum_to_one(classes, decay):
     try:

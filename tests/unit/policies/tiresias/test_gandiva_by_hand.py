@@ -27,6 +27,23 @@ def test_two_jobs_take_turns(form, is_compiled, monkeypatch):
     assert result.jobs["preemptions"].tolist() == [1, 1]
 
 
+def test_a_part_of_a_set_is_enough_lack_to_open_a_set():
+    """Six jobs of one GPU share a node of four. The other node has a job of four GPUs until 10 s.
+
+    The share of the six is then 6 GPUs, 2 more than those of their set.
+    """
+    trace = pd.DataFrame(
+        {
+            "job_id": range(7),
+            "submit_time": 0.0,
+            "duration": [10.0] + [50.0] * 6,
+            "num_gpus": [4] + [1] * 6,
+        }
+    )
+    jobs = simulate(trace, "2x4", Gandiva()).jobs
+    assert jobs["end_time"].tolist() == [10, 50, 50, 50, 50, 60, 60]
+
+
 def test_the_public_simulator_visits_its_own_sizes_first():
     widths = np.array([3.0, 25, 64, 32, 24, 16, 12, 8, 4, 2, 1])
     sets = empty_sets(widths, Cluster.parse("16x4"))
