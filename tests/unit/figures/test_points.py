@@ -129,6 +129,14 @@ def test_a_claim_without_points_in_a_smaller_run_is_not_comparable():
     assert verdict.row()["reason"] == "not at this profile" and verdict.point is None
 
 
+def test_a_series_without_any_value_of_ours_is_not_comparable():
+    points = read_points(curve(None, None), rules="gavel", **FACTS)
+    (verdict,) = judge_all(
+        [claim(series="LAS", accept={"rel": 0.05})], {}, points, reason="no tool"
+    )
+    assert (verdict.row()["verdict"], verdict.row()["reason"]) == ("not comparable", "no tool")
+
+
 def test_a_claim_without_its_package_is_not_comparable():
     points = read_points(curve(11.0, 26.0), rules="gavel", **FACTS)
     needy = claim(series="LAS", accept={"rel": 0.05}, package="no_such_solver")

@@ -6,14 +6,14 @@ from repro import simulate
 
 
 def test_jobs_stopped_together_keep_their_order():
-    """Two equal jobs stop at 2 s for jobs of 1 s and 2 s, so that at 3 s one GPU is free."""
+    """Four equal jobs stop at 2 s for four shorter ones, which end one by one from 3 s on."""
     jobs = pd.DataFrame(
         {
-            "job_id": range(4),
-            "submit_time": [0.0, 0.0, 2.0, 2.0],
-            "duration": [10.0, 10.0, 1.0, 2.0],
+            "job_id": range(8),
+            "submit_time": [0.0] * 4 + [2.0] * 4,
+            "duration": [10.0] * 4 + [1.0, 2.0, 3.0, 4.0],
             "num_gpus": 1,
         }
     )
-    result = simulate(jobs, "1x2", "srsf-elastic")
-    assert result.jobs["end_time"].tolist() == [11.0, 12.0, 3.0, 4.0]
+    result = simulate(jobs, "1x4", "srsf-elastic")
+    assert result.jobs["end_time"].tolist() == [11, 12, 13, 14, 3, 4, 5, 6]
