@@ -146,6 +146,12 @@ def test_busy_gpus():
     assert busy_gpus(result, 5.0).index.tolist() == [0, 5, 10, 15]
 
 
+def test_no_gpu_is_busy_if_the_run_stops_before_the_first_submission():
+    result = simulate(trace((10, 15, 1)), "1x2", "yarn-cs", stop_time=5.0)
+    busy = busy_gpus(result, 10.0)
+    assert busy.empty and busy.dtype == float and busy.index.name == "time_s"
+
+
 def test_busy_gpus_add_up_to_the_work():
     result = simulate(small_trace(), "1x4", "srtf")
     work = float((small_trace()["duration"] * small_trace()["num_gpus"]).sum())

@@ -193,6 +193,13 @@ def test_battery(cluster):
             TraceError,
             "no column 'iteration_time'",
         ),
+        (
+            small_trace().assign(submit_time=0.0, iteration_time=[np.nan, *[1.0] * 5]),
+            "1x4",
+            {"form": "shares", "iterations_in_denominator": True},
+            TraceError,
+            "no column 'iteration_time'",
+        ),
         (small_trace(), "1x2,2x1", {"form": "shares"}, TraceError, "4 GPUs and never fits"),
     ],
 )
