@@ -202,3 +202,8 @@ def test_a_job_that_ends_before_its_fair_run_has_no_unfairness():
     srtf = simulate(frame, "1x1", "srtf")
     fifo = simulate(frame, "1x1", "yarn-cs")
     assert unfairness(srtf, fifo).tolist() == pytest.approx([20.0, 0.0])
+
+
+def test_names_of_gpu_types_are_objects_under_any_version_of_pandas():
+    result = simulate(small_trace(), "1x4:v100", "srtf")
+    assert result.intervals["gpu_type"].dtype == object

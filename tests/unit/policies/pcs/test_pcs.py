@@ -47,6 +47,13 @@ def test_gpus_beyond_the_demand_of_a_class_go_to_the_others_by_weight():
     assert gpus_at_time_zero(policy, jobs, 12) == pytest.approx([2, 7.5, 2.5])
 
 
+def test_sharing_ends_at_an_unmet_demand_below_a_thousandth_of_a_gpu():
+    """Of four GPUs the first class gets 1.9995 and demands 2. The second gets its demand of 1."""
+    jobs = trace((0, 5, 2), (0, 100, 1))
+    policy = make("pcs", thresholds=(20.0,), weights=(1.9995, 2.0005))
+    assert gpus_at_time_zero(policy, jobs, 4) == pytest.approx([1.9995, 1], abs=1e-9)
+
+
 def test_a_single_class_is_fifo():
     jobs = trace((0, 30, 3), (1, 20, 2), (2, 10, 4), (4, 9, 1))
     ends = [

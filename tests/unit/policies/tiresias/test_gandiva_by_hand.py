@@ -23,6 +23,7 @@ def test_two_jobs_take_turns(form, is_compiled, monkeypatch):
     result = simulate(TRACE, "1x1", Gandiva(form=form, step_s=10.0))
     spans = result.intervals.sort_values("start")[["job_id", "start", "end"]]
     assert spans.to_numpy().tolist() == SPANS
+    assert result.jobs["start_time"].tolist() == [0, 60]
     assert result.jobs["end_time"].tolist() == [160, 200]
     assert result.jobs["preemptions"].tolist() == [1, 1]
 
