@@ -45,6 +45,23 @@ def test_a_part_of_a_set_is_enough_lack_to_open_a_set():
     assert jobs["end_time"].tolist() == [10, 50, 50, 50, 50, 60, 60]
 
 
+def test_a_size_with_its_share_opens_no_set():
+    """Three nodes of four GPUs: a job of 3 GPUs until 10 s, jobs A, B and C of 4, and six of 1.
+
+    At 10 s the six have their share of floor(6 / 18 * 12) = 4 GPUs. So the free node is for C.
+    """
+    trace = pd.DataFrame(
+        {
+            "job_id": range(10),
+            "submit_time": 0.0,
+            "duration": [10.0] + [30.0] * 9,
+            "num_gpus": [3] + [4] * 3 + [1] * 6,
+        }
+    )
+    jobs = simulate(trace, "3x4", Gandiva()).jobs
+    assert jobs["start_time"].tolist() == [0, 0, 30, 10, 0, 0, 0, 0, 30, 30]
+
+
 def test_the_public_simulator_visits_its_own_sizes_first():
     widths = np.array([3.0, 25, 64, 32, 24, 16, 12, 8, 4, 2, 1])
     sets = empty_sets(widths, Cluster.parse("16x4"))
