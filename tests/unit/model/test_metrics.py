@@ -18,6 +18,7 @@ from repro.model.metrics import (
     unfairness,
 )
 from repro.model.records import Result, durations, makespan
+from repro.perf import ThroughputTable
 from repro.testing import small_trace
 
 
@@ -205,5 +206,7 @@ def test_a_job_that_ends_before_its_fair_run_has_no_unfairness():
 
 
 def test_names_of_gpu_types_are_objects_under_any_version_of_pandas():
-    result = simulate(small_trace(), "1x4:v100", "srtf")
-    assert result.intervals["gpu_type"].dtype == object
+    speeds = ThroughputTable.of({"a": {"v100": 2.0, "k80": 1.0}}, "v100")
+    jobs = trace((0, 10, 1), (0, 10, 1)).assign(model="a")
+    gpu_type = simulate(jobs, "1x1:v100,1x1:k80", "srtf", perf=speeds).intervals["gpu_type"]
+    assert {*gpu_type} == {"v100", "k80"} and gpu_type.dtype == object

@@ -46,20 +46,20 @@ def test_a_part_of_a_set_is_enough_lack_to_open_a_set():
 
 
 def test_a_size_with_its_share_opens_no_set():
-    """Three nodes of four GPUs: a job of 3 GPUs until 10 s, jobs A, B and C of 4, and six of 1.
+    """Three nodes of four GPUs: a job of 3 GPUs until 10 s, one of 4, six of 1, two more of 4.
 
-    At 10 s the six have their share of floor(6 / 18 * 12) = 4 GPUs. So the free node is for C.
+    At 10 s the six have their share of floor(6 / 18 * 12) = 4 GPUs. So the free node is for the last job.
     """
     trace = pd.DataFrame(
         {
             "job_id": range(10),
             "submit_time": 0.0,
             "duration": [10.0] + [30.0] * 9,
-            "num_gpus": [3] + [4] * 3 + [1] * 6,
+            "num_gpus": [3, 4] + [1] * 6 + [4, 4],
         }
     )
     jobs = simulate(trace, "3x4", Gandiva()).jobs
-    assert jobs["start_time"].tolist() == [0, 0, 30, 10, 0, 0, 0, 0, 30, 30]
+    assert jobs["start_time"].tolist() == [0, 0, 0, 0, 0, 0, 30, 30, 30, 10]
 
 
 def test_the_public_simulator_visits_its_own_sizes_first():
