@@ -73,6 +73,13 @@ def test_memory_and_bandwidth_filter_the_candidates():
     assert site.best_fit(Gang(1, 3), Scoring(0)) == (1, 1, 2, 2)
 
 
+def test_bandwidth_and_containers_per_node_limit_the_capacity():
+    site = NodeResources(Cluster((Node(4, bandwidth_mb_s=250.0), Node(4))))
+    assert site.capacity(Gang(1, 1)) == 2 + 4
+    assert site.capacity(Gang(1, 1), per_node=1) == 2
+    assert site.capacity(Gang(1, 1, bandwidth_mb_s=300.0)) == 4
+
+
 @pytest.mark.parametrize(
     ("weight", "formula", "line"),
     [

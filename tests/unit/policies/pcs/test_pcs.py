@@ -96,6 +96,15 @@ def test_the_cap_is_relaxed_for_all_jobs_of_a_class_until_no_gpu_is_left():
     assert gpus_at_time_zero(policy, jobs, 2, MODEL) == [1, 1]
 
 
+def test_the_cap_is_not_relaxed_if_no_gpu_is_left():
+    """Efficiencies 1, 0.95, 0.7, 0.6 and bound 0.9: two GPUs for each of two jobs take all four."""
+    jobs = trace((0, 10, 4), (0, 10, 4), model="steep")
+    policy = make("pcs", zeta_min=0.9, delta=0.4)
+    steep = SpeedUp({"steep": (1.0, 1.9, 2.1, 2.4)})
+    assert gpus_at_time_zero(policy, jobs, 4, steep) == [2, 2]
+    assert gpus_at_time_zero(policy, jobs, 5, steep) == [4, 1]
+
+
 def test_whole_gpus_take_turns():
     """Each class has 1.5 of three GPUs. A turn lasts half of 100 s, the second job has the first.
 
