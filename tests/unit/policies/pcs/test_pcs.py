@@ -103,6 +103,10 @@ def test_the_cap_is_not_relaxed_if_no_gpu_is_left():
     steep = SpeedUp({"steep": (1.0, 1.9, 2.1, 2.4)})
     assert gpus_at_time_zero(policy, jobs, 4, steep) == [2, 2]
     assert gpus_at_time_zero(policy, jobs, 5, steep) == [4, 1]
+    # the third job takes the two GPUs of the first, and the second job gets no more
+    jobs = trace((0, 10, 4), (0, 20, 4), (0, 20, 4), model="steep")
+    spans = simulate(jobs, "1x4", policy, perf=steep).intervals
+    assert [spans.loc[spans["job_id"] == job, "gpus"].iloc[0] for job in range(3)] == [2, 2, 2]
 
 
 def test_whole_gpus_take_turns():

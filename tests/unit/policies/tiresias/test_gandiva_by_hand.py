@@ -48,7 +48,7 @@ def test_a_part_of_a_set_is_enough_lack_to_open_a_set():
 def test_a_size_with_its_share_opens_no_set():
     """Three nodes of four GPUs: a job of 3 GPUs until 10 s, one of 4, six of 1, two more of 4.
 
-    At 10 s the six have their share of floor(6 / 18 * 12) = 4 GPUs. So the free node is for the last job.
+    At 10 s the six have their share of floor(6 / 18 * 12) = 4 GPUs. The last job gets the node.
     """
     trace = pd.DataFrame(
         {
