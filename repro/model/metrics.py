@@ -156,6 +156,8 @@ def bins(jobs: pd.DataFrame, small_gpus: int, short_s: float) -> pd.Series[str]:
 def busy_gpus(result: Result, step: float) -> pd.Series[float]:
     """Average number of GPUs held in each time step up to the last completion.
 
+    A result in which no job held GPUs has no time steps.
+
     Parameters
     ----------
     result : Result
@@ -176,8 +178,9 @@ def busy_gpus(result: Result, step: float) -> pd.Series[float]:
     [2.9, 2.8, 4.0, 4.0, 2.4]
     """
     spans = result.intervals
-    last = float(spans["end"].max()) if len(spans) else 0.0
-    edges = np.arange(0.0, last + step, step)
+    if spans.empty:
+        return pd.Series(dtype=float, index=pd.Index([], dtype=float, name="time_s"))
+    edges = np.arange(0.0, float(spans["end"].max()) + step, step)
     times = np.concatenate([spans["start"].to_numpy(), spans["end"].to_numpy()])
     change = np.concatenate([spans["gpus"].to_numpy(), -spans["gpus"].to_numpy()])
     order = np.argsort(times, kind="stable")

@@ -34,6 +34,7 @@ def claim(**changes):
     ("accept", "relation", "value", "outcome"),
     [
         ({"low": 4.2, "high": 5.8}, None, 5.0, "reproduced"),
+        ({"low": 4.2, "high": 5.8}, None, 4.2, "reproduced"),
         ({"low": 4.2, "high": 5.8}, None, 5.8, "reproduced"),
         ({"low": 4.2, "high": 5.8}, None, 5.9, "missed"),
         ({"low": 4.2}, None, 100, "reproduced"),
@@ -88,6 +89,9 @@ def test_a_text_claim_is_judged_by_a_bool():
     assert judge(order, np.True_).outcome == "reproduced"
     assert judge(order, False).outcome == "missed"
     assert judge(order, 1).outcome == "missed"
+    ends = claim(published=True, accept={"exact": True})
+    assert judge(ends, True).outcome == "reproduced"
+    assert judge(ends, False).outcome == "missed"
 
 
 def test_a_recorded_deviation_explains_and_never_changes_the_verdict():
@@ -295,6 +299,11 @@ def test_distances_from_a_tolerance(accept, distances):
     assert excess(accept, relation, [4.0, 4.0, 4.0], [5.0, 8.0, 3.0]) == distances
 
 
+@pytest.mark.parametrize("name", ["lt", "le"])
+def test_distances_from_an_upper_bound(name):
+    assert excess(None, Relation(**{name: 9.0}), [4.0, 4.0], [5.0, 11.0]) == [-4.0, 2.0]
+
+
 def test_texts():
     assert Accept(low=4.2, high=5.8).text() == "4.2 … 5.8"
     assert Accept(low=4.2).text() == "≥ 4.2"
@@ -303,6 +312,11 @@ def test_texts():
     assert Relation(gt=1).text() == "> 1"
     assert claim(relation={"gt": 1}).tolerance() == "4.2 … 5.8; > 1"
     assert [show(x) for x in (True, False, None, [1, 2.5])] == ["yes", "no", "–", "1, 2.5"]
+    assert [show(x) for x in (1.5e-5, 1.5e-6, 123456789.0)] == [
+        "0.000015",
+        "1.500e-06",
+        "123500000",
+    ]
     assert [show(x) for x in (0.0, 1e-12, 123456.7, 5.50, 1e300, 7, math.inf)] == [
         "0",
         "1.000e-12",

@@ -7,7 +7,14 @@ import pytest
 
 from repro.base.errors import ClaimError
 from repro.figures.claims import Claim, absent_packages, judge, judge_all, points_of
-from repro.figures.points import COLUMNS, Point, read_points, thinned, within_distances
+from repro.figures.points import (
+    COLUMNS,
+    Point,
+    point_table,
+    read_points,
+    thinned,
+    within_distances,
+)
 
 FACTS = {"quantity": "average JCT", "unit": "h", "certainty": "artifact", "data": "public"}
 
@@ -122,6 +129,14 @@ def test_a_claim_without_points_in_a_smaller_run_is_not_comparable():
     assert verdict.row()["reason"] == "not at this profile" and verdict.point is None
 
 
+def test_a_series_without_any_value_of_ours_is_not_comparable():
+    points = read_points(curve(None, None), rules="gavel", **FACTS)
+    (verdict,) = judge_all(
+        [claim(series="LAS", accept={"rel": 0.05})], {}, points, reason="no tool"
+    )
+    assert (verdict.row()["verdict"], verdict.row()["reason"]) == ("not comparable", "no tool")
+
+
 def test_a_claim_without_its_package_is_not_comparable():
     points = read_points(curve(11.0, 26.0), rules="gavel", **FACTS)
     needy = claim(series="LAS", accept={"rel": 0.05}, package="no_such_solver")
@@ -200,3 +215,19 @@ def test_a_row_without_a_note_has_the_note_of_the_figure():
     first, second = read_points(frame, fitted_on="a row of a table", unknown="workload")
     assert (first.fitted_on, second.fitted_on) == ("a prototype", "a row of a table")
     assert first.unknown == second.unknown == "workload"
+
+
+def test_a_point_has_the_origin_of_its_claim_or_of_the_figure():
+    fields = {"published": 2.0, "accept": {"rel": 0.1}}
+    claims = [claim(id="las", **fields), claim(id="text", origin="text", **fields)]
+    verdicts = judge_all(claims, {"las": 2.0, "text": 2.0})
+    points = points_of(verdicts, data="public", rules="gavel", origin="testbed")
+    assert [point.origin for point in points] == ["testbed", "text"]
+
+
+def test_a_table_of_points_has_the_columns_of_the_file():
+    assert tuple(point_table([]).columns) == COLUMNS
+    fitted = read_points(curve(9.0, 20.0).assign(fitted=[True, None]), rules="gavel", **FACTS)
+    assert tuple(point_table(point.row() for point in fitted).columns) == (*COLUMNS, "fitted")
+    row = {"note": "no column of the file", **fitted[1].row()}
+    assert tuple(point_table([row]).columns) == COLUMNS

@@ -9,8 +9,16 @@ import pandas as pd
 import pytest
 
 from repro import simulate
-from repro.model.metrics import bins, busy_gpus, improvement, statistics, time_by_type
+from repro.model.metrics import (
+    bins,
+    busy_gpus,
+    improvement,
+    statistics,
+    time_by_type,
+    unfairness,
+)
 from repro.model.records import Result, durations, makespan
+from repro.perf import ThroughputTable
 from repro.testing import small_trace
 
 
@@ -139,6 +147,12 @@ def test_busy_gpus():
     assert busy_gpus(result, 5.0).index.tolist() == [0, 5, 10, 15]
 
 
+def test_no_gpu_is_busy_if_the_run_stops_before_the_first_submission():
+    result = simulate(trace((10, 15, 1)), "1x2", "yarn-cs", stop_time=5.0)
+    busy = busy_gpus(result, 10.0)
+    assert busy.empty and busy.dtype == float and busy.index.name == "time_s"
+
+
 def test_busy_gpus_add_up_to_the_work():
     result = simulate(small_trace(), "1x4", "srtf")
     work = float((small_trace()["duration"] * small_trace()["num_gpus"]).sum())
@@ -181,3 +195,18 @@ def test_time_by_type_ends_at_the_instant():
         "k80": [0.0, 0.0, 0.0],
         "v100": [1.0, 3.0, 0.0],
     }
+
+
+def test_a_job_that_ends_before_its_fair_run_has_no_unfairness():
+    """SRTF delays the long job from 10 s to 12 s, and advances the short one from 12 s to 2 s."""
+    frame = trace((0, 10, 1), (0, 2, 1))
+    srtf = simulate(frame, "1x1", "srtf")
+    fifo = simulate(frame, "1x1", "yarn-cs")
+    assert unfairness(srtf, fifo).tolist() == pytest.approx([20.0, 0.0])
+
+
+def test_names_of_gpu_types_are_objects_under_any_version_of_pandas():
+    speeds = ThroughputTable.of({"a": {"v100": 2.0, "k80": 1.0}}, "v100")
+    jobs = trace((0, 10, 1), (0, 10, 1)).assign(model="a")
+    gpu_type = simulate(jobs, "1x1:v100,1x1:k80", "srtf", perf=speeds).intervals["gpu_type"]
+    assert {*gpu_type} == {"v100", "k80"} and gpu_type.dtype == object

@@ -28,6 +28,18 @@ def test_cost_counts_the_nodes_of_what_two_nodes_share():
     assert site.cost((0, 1, 0, 1, 2), 2) == 2 + 0 + 3 + 0 + 2 + 3
 
 
+def test_the_artifact_counts_1_in_a_rack_and_4_in_a_domain():
+    site = NodeResources(RACKS)
+    costs = [site.cost((0, node), 1, "artifact") for node in range(4)]
+    assert costs == [0, 1, 4, np.inf]
+
+
+def test_the_artifact_puts_a_server_on_the_node_of_least_load():
+    """Loads (used + 2) / total of nodes of 2 and 8 GPUs: 2 / 2, and (4 + 2) / 8."""
+    site = NodeResources(Cluster((Node(2), Node(8))), idle=[2, 4])
+    assert site.best_fit(Gang(1, 0), Scoring(formula="artifact")) == (1,)
+
+
 def test_score_by_hand():
     # nodes of 4 GPUs; two are taken on the first, one on the second
     site = NodeResources(Cluster.parse("2x4"), idle=[2, 3])
@@ -59,6 +71,13 @@ def test_memory_and_bandwidth_filter_the_candidates():
     assert site.candidates(Gang(1, 1)).tolist() == [False, True, True]
     assert site.candidates(Gang(1, 1, gpu_mem_mb=4096)).tolist() == [True, True, True]
     assert site.best_fit(Gang(1, 3), Scoring(0)) == (1, 1, 2, 2)
+
+
+def test_bandwidth_and_containers_per_node_limit_the_capacity():
+    site = NodeResources(Cluster((Node(4, bandwidth_mb_s=250.0), Node(4))))
+    assert site.capacity(Gang(1, 1)) == 2 + 4
+    assert site.capacity(Gang(1, 1), per_node=1) == 2
+    assert site.capacity(Gang(1, 1, bandwidth_mb_s=300.0)) == 4
 
 
 @pytest.mark.parametrize(

@@ -113,3 +113,13 @@ def test_a_policy_without_a_rule_is_refused() -> None:
         simulate_trials(apps_of((0, 1, 1)), 1, make("themis", form="shares"))
     with pytest.raises(ParamError, match="does not divide GPUs"):
         TrialJobs()(Case(apps_of((0, 1, 1)), "1x1", "srtf"))
+
+
+def test_themis_knows_the_demand_of_an_app_with_fewer_trials() -> None:
+    """Three GPUs. C gets its second GPU at 60 s, when B ends, and has one trial from 100 s on.
+
+    So D, which arrives at 105 s, gets the third GPU. Its second trial begins at 155 s.
+    """
+    apps = apps_of((0, 1, 500), (0, 1, 60), (0, 2, 100), (105, 2, 50))
+    jobs = simulate_trials(apps, 3, make("themis", "pcs"))
+    assert jobs["end_time"].tolist() == [500, 60, 160, 205]

@@ -48,6 +48,15 @@ def test_the_least_dominant_share_goes_first():
     assert starts.tolist() == [0.0, 10.0, 10.0, 10.0, 20.0]
 
 
+def test_shares_are_relative_to_the_capacity():
+    # a holds 4 of 8 GPUs and 4 of 100 cores, b holds 1 GPU and 20 cores; 3 GPUs are left
+    trace = jobs(
+        ("a", 0, 10, 4, 4, 0), ("b", 0, 10, 1, 20, 0), ("a", 1, 10, 3, 1, 0), ("b", 1, 10, 3, 1, 0)
+    )
+    starts = simulate(trace, cluster(8, 100.0, 1.0), "drf").jobs["start_time"]
+    assert starts.tolist() == [0.0, 0.0, 10.0, 1.0]
+
+
 def test_a_running_job_is_not_stopped_and_one_that_does_not_fit_is_skipped():
     # cores until 30: 6 of 8; job 1 needs 4 and waits, job 2 of the same user fits
     trace = jobs(("a", 0, 30, 1, 6, 0), ("b", 1, 10, 1, 4, 0), ("b", 2, 10, 1, 2, 0))

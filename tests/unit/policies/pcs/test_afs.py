@@ -109,3 +109,12 @@ def test_a_job_that_loses_its_gpu_to_a_shorter_one_is_preempted():
     result = simulate(jobs, "1x1", "afs")
     assert result.jobs["jct"].tolist() == [125, 25, 5]
     assert result.jobs["preemptions"].tolist() == [1, 1, 0]
+
+
+def test_of_equal_jobs_the_earlier_gets_the_odd_gpu():
+    """Equal remaining times: the job preferred so far counts as the shorter, and gains more."""
+    trace = pd.DataFrame(
+        {"job_id": range(2), "submit_time": 0.0, "duration": [10.0, 10.0], "num_gpus": 2}
+    )
+    spans = simulate(trace, "1x3", "afs").intervals
+    assert spans[spans["start"] == 0].set_index("job_id")["gpus"].to_dict() == {0: 2, 1: 1}

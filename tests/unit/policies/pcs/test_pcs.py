@@ -47,6 +47,13 @@ def test_gpus_beyond_the_demand_of_a_class_go_to_the_others_by_weight():
     assert gpus_at_time_zero(policy, jobs, 12) == pytest.approx([2, 7.5, 2.5])
 
 
+def test_sharing_ends_at_an_unmet_demand_below_a_thousandth_of_a_gpu():
+    """Of four GPUs the first class gets 1.9995 and demands 2. The second gets its demand of 1."""
+    jobs = trace((0, 5, 2), (0, 100, 1))
+    policy = make("pcs", thresholds=(20.0,), weights=(1.9995, 2.0005))
+    assert gpus_at_time_zero(policy, jobs, 4) == pytest.approx([1.9995, 1], abs=1e-9)
+
+
 def test_a_single_class_is_fifo():
     jobs = trace((0, 30, 3), (1, 20, 2), (2, 10, 4), (4, 9, 1))
     ends = [
@@ -89,6 +96,19 @@ def test_the_cap_is_relaxed_for_all_jobs_of_a_class_until_no_gpu_is_left():
     assert gpus_at_time_zero(policy, jobs, 2, MODEL) == [1, 1]
 
 
+def test_the_cap_is_not_relaxed_if_no_gpu_is_left():
+    """Efficiencies 1, 0.95, 0.7, 0.6 and bound 0.9: two GPUs for each of two jobs take all four."""
+    jobs = trace((0, 10, 4), (0, 10, 4), model="steep")
+    policy = make("pcs", zeta_min=0.9, delta=0.4)
+    steep = SpeedUp({"steep": (1.0, 1.9, 2.1, 2.4)})
+    assert gpus_at_time_zero(policy, jobs, 4, steep) == [2, 2]
+    assert gpus_at_time_zero(policy, jobs, 5, steep) == [4, 1]
+    # the third job takes the two GPUs of the first, and the second job gets no more
+    jobs = trace((0, 10, 4), (0, 20, 4), (0, 20, 4), model="steep")
+    spans = simulate(jobs, "1x4", policy, perf=steep).intervals
+    assert [spans.loc[spans["job_id"] == job, "gpus"].iloc[0] for job in range(3)] == [2, 2, 2]
+
+
 def test_whole_gpus_take_turns():
     """Each class has 1.5 of three GPUs. A turn lasts half of 100 s, the second job has the first.
 
@@ -115,6 +135,27 @@ def test_turns_begin_anew_at_an_arrival():
     assert first["gpus"].tolist()[:4] == [1, 2, 1, 2]
 
 
+def test_turns_begin_anew_at_a_completion():
+    """Each class has one GPU of three until the first job, of 30 GPU-seconds, ends at 30 s.
+
+    Then each of the others has 1.5. The last job has the pooled GPU first, for half of 100 s.
+    """
+    jobs = trace((0, 10, 3), (0, 100, 3), (0, 1000, 3))
+    policy = make("pcs", thresholds=(50.0, 500.0), turn=100.0)
+    result = simulate(jobs, "1x3", policy)
+    spans = result.intervals
+    second = spans[(spans["job_id"] == 1) & (spans["gpus"] == 2)]
+    assert second["start"].tolist() == [80, 180]
+    assert result.jobs["end_time"].tolist()[:2] == [30, 215]
+
+
+def test_the_predicted_size_decides_the_class():
+    """Sizes 10 and 40, predicted 40 and 10, threshold 20: the second job is in the first class."""
+    jobs = trace((0, 10, 1), (0, 40, 1)).assign(predicted_duration=[40.0, 10.0])
+    policy = make("pcs", thresholds=(20.0,), weights=(3.0, 1.0))
+    assert gpus_at_time_zero(policy, jobs, 1) == [0.25, 0.75]
+
+
 def test_classes_are_cut_where_sizes_vary_more_than_c2():
     """The job of 100 exceeds the bound and counts in no class; the threshold is 2."""
     assert class_thresholds(np.array([1.0, 2.0, 100.0, 110.0, 9000.0, 1e6]), 0.5).tolist() == [
@@ -123,6 +164,14 @@ def test_classes_are_cut_where_sizes_vary_more_than_c2():
     ]
     # thresholds are cut to whole seconds: the job of 2.9 falls into the next class
     assert class_thresholds(np.array([2.9, 2.8, 50.0]), 0.5).tolist() == [2]
+
+
+def test_a_class_may_have_exactly_the_largest_variation():
+    """The squared coefficient of variation of sizes a and b is ((b - a) / (b + a))^2."""
+    assert class_thresholds(np.array([1.0, 3.0]), 0.25).tolist() == []
+    # the job of 3.2 is in no class, and the next class begins with the job of 10
+    assert class_thresholds(np.array([1.0, 3.2, 10.0, 30.0]), 0.25).tolist() == [1]
+    assert class_thresholds(np.array([1.0, 3.2, 10.0, 32.0]), 0.25).tolist() == [1, 10]
 
 
 @given(st.integers(1, 6), st.floats(-3, 3))
@@ -154,6 +203,9 @@ def test_a_last_weight_that_rounds_to_0_is_refused():
         ({"c2": -1.0, "decay": 1.0}, "c2 is -1.0; give a number of 0 or more"),
         ({"zeta_min": 1.5}, "zeta_min is 1.5; give a number from 0 to 1"),
         ({"delta": 0.0}, "delta is 0.0"),
+        ({"delta": 0.9999995e-6}, "delta is 9.999995e-07"),
+        ({"type_weights": ("v100:3:0",)}, "type_weights has 'v100:3:0'"),
+        ({"type_weights": ("v100",)}, "type_weights has 'v100'"),
         ({"turn": -1.0}, "turn is -1.0"),
     ],
 )
@@ -161,3 +213,7 @@ def test_bad_settings_are_refused_in_one_line(settings, message):
     with pytest.raises(ParamError, match=message) as caught:
         make("pcs", **settings)
     assert "\n" not in str(caught.value)
+
+
+def test_the_cap_has_at_most_a_million_levels():
+    assert make("pcs", delta=1e-6).delta == 1e-6

@@ -33,6 +33,25 @@ def test_a_later_job_fills_a_gap_and_delays_no_job():
     assert result.summary()["utilisation"] == pytest.approx((30 + 40 + 5 + 9) / (4 * 29))
 
 
+def test_a_job_may_fill_a_gap_to_its_end():
+    result = run(jobs_of((0, 10, 3), (0, 10, 4), (1, 9, 1)), "1x4")
+    assert result.jobs["start_time"].tolist() == [0, 10, 1]
+
+
+def test_a_job_that_starts_on_time_keeps_the_end_of_its_interval():
+    """The third job arrives while the second one runs, from 10 s to 20 s."""
+    result = run(jobs_of((0, 10, 1), (1, 10, 1), (12, 10, 1)), "1x1")
+    assert result.jobs["start_time"].tolist() == [0, 10, 20]
+
+
+def test_a_start_late_by_less_than_a_millisecond_does_not_move_the_interval():
+    """The first job takes 0.5 ms longer than it reserved, so that the second starts late."""
+    trace = jobs_of((0, 10.0005, 1), (1, 10, 1), (12, 10, 1))
+    jobs = run(trace.assign(predicted_duration=10.0), "1x1").jobs
+    assert jobs["start_time"].tolist() == pytest.approx([0, 10.0005, 20.0005], abs=1e-9)
+    assert jobs["predicted_jct"].tolist() == pytest.approx([10, 19, 18], abs=1e-9)
+
+
 @st.composite
 def traces(draw):
     count = draw(st.integers(1, 14))

@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 from repro import make, simulate
 from repro.base.errors import ParamError, TraceError
-from repro.perf import ThroughputTable
+from repro.perf import SpeedUp, ThroughputTable
 from repro.policies.pcs._themis_shares import fair_shares
 from repro.policies.pcs.themis import Themis
 from repro.testing import check_policy, small_trace
@@ -193,6 +193,13 @@ def test_battery(cluster):
             TraceError,
             "no column 'iteration_time'",
         ),
+        (
+            small_trace().assign(submit_time=0.0, iteration_time=[np.nan, *[1.0] * 5]),
+            "1x4",
+            {"form": "shares", "iterations_in_denominator": True},
+            TraceError,
+            "no column 'iteration_time'",
+        ),
         (small_trace(), "1x2,2x1", {"form": "shares"}, TraceError, "4 GPUs and never fits"),
     ],
 )
@@ -229,3 +236,44 @@ def test_shares_on_several_gpu_types_name_each_job_once():
     result = simulate(trace, "1x4:v100,1x4:k80", policy, perf=table)
     assert result.jobs["end_time"].notna().all()
     assert set(result.intervals["gpu_type"]) == {"v100", "k80"}
+
+
+def test_a_lease_of_pcs_lasts_600_s():
+    jobs = pd.DataFrame(
+        {"job_id": [0, 1], "submit_time": 0.0, "duration": [1000.0, 1000.0], "num_gpus": 1}
+    )
+    result = simulate(jobs, "1x1", "themis", rules="pcs")
+    assert result.jobs["start_time"].tolist() == [0.0, 600.0]
+
+
+def test_of_equal_rhos_the_earlier_arrival_gets_the_gpu():
+    """At 600 s both have rho 3/4: 6000 / (6000 / (3/4)), and (600 + 1200) / (1200 / (1/2)).
+
+    They saw 4/3 and 2 jobs on average. At 1200 s the rho of the second is 1.
+    """
+    jobs = pd.DataFrame(
+        {"job_id": [0, 1], "submit_time": 0.0, "duration": [6000.0, 1200.0], "num_gpus": 1}
+    )
+    result = simulate(jobs, "1x1", "themis", rules="pcs")
+    assert result.jobs["start_time"].tolist() == [0.0, 1200.0]
+
+
+def test_a_narrow_job_goes_before_wide_jobs_whose_rho_falls_with_fewer_gpus():
+    """Six jobs of three GPUs, of which 3 GPUs are slower than 2, have the largest rhos.
+
+    One of them gets three of five GPUs. The rho of the others on 2 GPUs is below that of the narrow
+    job, which gets a GPU.
+    """
+    jobs = pd.DataFrame(
+        {
+            "job_id": range(7),
+            "submit_time": 0.0,
+            "duration": [6.0, *[10.0] * 6],
+            "num_gpus": [1, *[3] * 6],
+            "model": "slow on three",
+        }
+    )
+    speeds = SpeedUp({"slow on three": (1.0, 1.2, 0.5)})
+    spans = simulate(jobs, "1x5", "themis", perf=speeds).intervals
+    first = spans[spans["start"] == 0].set_index("job_id")["gpus"]
+    assert first.to_dict() == {1: 3.0, 0: 1.0, 2: 1.0}

@@ -82,3 +82,19 @@ def test_equals_plain_loops(thresholds, skip_queues, rules):
             slow = simulate(trace_of(seed), "2x8", policy, rules=rules)
         pd.testing.assert_frame_equal(fast.jobs, slow.jobs, check_exact=True)
         pd.testing.assert_frame_equal(fast.intervals, slow.intervals, check_exact=True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "ends"),
+    [({}, [15.0, 20.0]), ({"skip_queues": False}, [15.0, 20.0]), ({"skip_queues": True}, [14, 20])],
+)
+def test_a_job_moves_by_one_queue_or_past_all_limits(settings, ends):
+    """Four GPUs, two jobs of four. The first has attained 16 GPU-seconds at 4 s.
+
+    By one queue, each job has a further second in the second queue, from 8 s and from 9 s.
+    """
+    trace = pd.DataFrame(
+        {"job_id": [0, 1], "submit_time": [0.0, 1.0], "duration": [10.0, 10.0], "num_gpus": 4}
+    )
+    policy = make("tiresias-l", "tiresias", thresholds=(10.0, 11.0), **settings)
+    assert simulate(trace, "1x4", policy, rules="tiresias").jobs["end_time"].tolist() == ends

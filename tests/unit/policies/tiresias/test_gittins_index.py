@@ -93,6 +93,12 @@ def test_the_table_of_one_sample():
     assert table(5) == 0.0
 
 
+def test_the_table_rounds_halves_up():
+    """P = 1 / 64 = 0.015625 is 0.01563, E = floor((10 + 63 * 5) / 64) = 5, G = 1e6 P / E."""
+    table = TotalServiceTable(np.arange(10.0, 650.0, 10.0), 5.0)
+    assert table(0) == 3126.0
+
+
 @pytest.mark.parametrize(
     "make_index",
     [
