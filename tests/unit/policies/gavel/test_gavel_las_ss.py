@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from repro import make, simulate
+from repro.base.errors import ParamError
 from repro.perf.throughput import ThroughputTable
+from repro.policies.gavel._pair_table import EstimatedPairs
 from repro.policies.gavel.fifo_ss import fifo_pairs
 
 MODELS = ("a", "b", "c")
@@ -84,6 +88,40 @@ def test_without_useful_pairs_no_jobs_share():
     assert mean_jct(shared) == pytest.approx(
         mean_jct(simulate(trace, CLUSTER, "gavel-las", perf=perf)), rel=0.05
     )
+
+
+def test_full_profiling_changes_no_result():
+    perf = table(0.9)
+    known = simulate(jobs(12), CLUSTER, "gavel-las-ss", perf=perf).jobs
+    policy = make("gavel-las-ss", profiled=1.0, references=3)
+    profiled = simulate(jobs(12), CLUSTER, policy, perf=perf).jobs
+    assert profiled["end_time"].tolist() == pytest.approx(known["end_time"].tolist())
+
+
+def test_profiling_needs_a_throughput_table():
+    with pytest.raises(ParamError, match="profiled: the run has no throughput table"):
+        simulate(jobs(2), "1x2", make("gavel-las-ss", profiled=0.5))
+
+
+def test_estimates_of_models_under_further_names_have_their_speed():
+    """A ResNet-50 and a language model, under the names of the map and of Gavel's table."""
+    own = ("ResNet-50 (batch size 32)", "LM (batch size 20)")
+    types = ("k80", "v100")
+    rows = {(own[0], 1): {"k80": 1.0, "v100": 3.0}, (own[1], 1): {"k80": 2.0, "v100": 5.0}}
+    pairs = {(*own, 1): {"k80": (0.5, 0.25), "v100": (0.0, 0.0)}}
+    perf = ThroughputTable(rows, "v100", pairs)
+    models = ("resnet50", "lm")
+    view = SimpleNamespace(
+        throughputs=perf,
+        gpu_types=types,
+        seed=0,
+        kind=lambda job: (models[job], 1),
+        pair_speeds=lambda one, other: perf.pair_speeds(models[one], 1, models[other], 1, types),
+    )
+    speeds = EstimatedPairs(view, 1.0, 2, False).speeds(0, 1)
+    faster = perf.scale("resnet50", 1)
+    assert faster != 1
+    assert speeds == pytest.approx(np.array([[0.5 * faster, 0], [0.25, 0]]))
 
 
 def test_makespan_with_pairs_is_no_longer():

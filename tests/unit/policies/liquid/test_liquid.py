@@ -97,6 +97,24 @@ def test_kubernetes_and_kubeflow_have_different_samples():
     assert sampled[0] != sampled[1]
 
 
+def test_a_batch_ends_before_the_first_job_that_does_not_fit():
+    site = NodeResources(Cluster((Node(2, gpu_mem_mb=12000.0),)))
+    plans = make("liquid-batch").place(site, [Gang(0, 1), Gang(0, 1, 16000.0)], rng())
+    assert plans == [(0,), None]
+    assert site.idle.tolist() == [1]
+
+
+def test_the_generator_decides_the_plan_of_a_batch():
+    policy = make("liquid-batch", generations=1, best_fit=False)
+
+    def plan(seed):
+        site = NodeResources(Cluster.parse("6x3"))
+        return policy.place(site, [Gang(1, 2)] * 3, np.random.default_rng(seed))
+
+    assert plan(0) == plan(0)
+    assert len({tuple(plan(seed)) for seed in range(6)}) > 1
+
+
 def test_the_head_blocks():
     trace = batch().iloc[:3].assign(num_gpus=[2, 4, 1], num_ps=[1, 1, 0], duration=10.0)
     starts = simulate(trace, "2x2", "liquid").jobs["start_time"]

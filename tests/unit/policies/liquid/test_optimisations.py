@@ -164,3 +164,13 @@ def test_the_error_names_a_missing_column():
     trace = jobs(0.0, 0.0)
     with pytest.raises(TraceError, match="has no 'gpu_util'"):
         simulate(trace.drop(columns="gpu_util"), "1x1", pair, perf=ByUtilisation())
+
+
+@pytest.mark.parametrize(
+    ("setting", "column"), [({"share": 1.3}, "gpu_util"), ({"ahead_s": 15.0}, "total_s")]
+)
+def test_a_setting_names_the_column_that_it_needs(setting, column):
+    # the other column alone is not enough
+    trace = jobs(0.0, 0.0, **TIMES).drop(columns=column)
+    with pytest.raises(PolicyError, match=rf"needs trace column {column} \(estimate"):
+        ends(trace, **setting)

@@ -1,6 +1,7 @@
 """Groups by kind: always a partition, never worse than matching afresh, few changes."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,6 +65,15 @@ def test_the_most_efficient_pairs_merge_first():
     alone = profiles.alone
     best = max(gamma(profiles, alone[a], alone[b]) for a in range(6) for b in range(6) if a != b)
     assert gamma(profiles, alone[pair[0]], alone[pair[1]]) == best
+
+
+@pytest.mark.parametrize(("gpus", "pairs"), [(8, 0), (7, 1), (6, 1), (5, 2), (4, 2)])
+def test_wide_groups_merge_until_they_fit(gpus, pairs):
+    """Four jobs of two GPUs; a pair frees two."""
+    state = grouping(4, gpus, 2, widths=(2, 2))
+    state.add(range(4))
+    state.arrange()
+    assert sorted(map(len, groups_of(state))) == sorted([2] * pairs + [1] * (4 - 2 * pairs))
 
 
 @given(

@@ -79,6 +79,11 @@ def test_merging_ends_when_the_groups_fit(gpus, sizes):
     assert sorted(map(len, groups)) == sizes
 
 
+def test_groups_that_fit_keep_the_order_of_the_list():
+    groups = grouping([CPU, CPU, GPU, GPU]).match({1: [0, 1, 2, 3]}, 4)[1]
+    assert groups == [(0,), (1,), (2,), (3,)]
+
+
 @pytest.mark.parametrize(("most", "sizes"), [(2, [2] * 4), (3, [2] * 4), (4, [4, 4])])
 def test_groups_are_no_larger_than_allowed(most, sizes):
     """Two pairs make four: with three at most, only the first round merges."""
