@@ -67,13 +67,13 @@ def test_the_most_efficient_pairs_merge_first():
     assert gamma(profiles, alone[pair[0]], alone[pair[1]]) == best
 
 
-@pytest.mark.parametrize(("gpus", "pairs"), [(8, 0), (7, 1), (6, 1), (5, 2), (4, 2)])
+@pytest.mark.parametrize(("gpus", "pairs"), [(16, 0), (15, 1), (14, 1), (13, 2), (8, 4)])
 def test_wide_groups_merge_until_they_fit(gpus, pairs):
-    """Four jobs of two GPUs; a pair frees two."""
-    state = grouping(4, gpus, 2, widths=(2, 2))
-    state.add(range(4))
+    """Eight jobs of two GPUs; a pair frees two."""
+    state = grouping(8, gpus, 2, widths=(2, 2))
+    state.add(range(8))
     state.arrange()
-    assert sorted(map(len, groups_of(state))) == sorted([2] * pairs + [1] * (4 - 2 * pairs))
+    assert sorted(map(len, groups_of(state))) == sorted([2] * pairs + [1] * (8 - 2 * pairs))
 
 
 @given(
