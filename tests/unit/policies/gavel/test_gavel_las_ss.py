@@ -13,6 +13,7 @@ from repro.base.errors import ParamError
 from repro.perf.throughput import ThroughputTable
 from repro.policies.gavel._pair_table import EstimatedPairs
 from repro.policies.gavel.fifo_ss import fifo_pairs
+from repro.policies.gavel.las_ss import GavelLasSS
 
 MODELS = ("a", "b", "c")
 GPU_TYPES = ("k80", "p100", "v100")
@@ -124,6 +125,36 @@ def test_estimates_of_models_under_further_names_have_their_speed():
     assert speeds == pytest.approx(np.array([[0.5 * faster, 0], [0.25, 0]]))
 
 
+def test_models_that_run_out_of_memory_together_share_nothing():
+    """Every job resembles the one reference model, whose pairs run."""
+    rows = {(model, 1): {"v100": 4.0} for model in "ab"}
+    pairs = {("a", "a", 1): {"v100": (3.0, 3.0)}, ("b", "b", 1): {"v100": (3.0, 3.0)}}
+    perf = ThroughputTable(rows, "v100", pairs)
+    view = SimpleNamespace(
+        throughputs=perf,
+        gpu_types=("v100",),
+        seed=0,
+        kind=lambda job: ("ab"[job], 1),
+        pair_speeds=lambda one, other: perf.pair_speeds("ab"[one], 1, "ab"[other], 1, ["v100"]),
+    )
+    estimates = EstimatedPairs(view, 0.0, 1, False)
+    assert estimates.speeds(0, 0).tolist() == [[3], [3]]
+    assert estimates.speeds(0, 1).tolist() == [[0], [0]]
+
+
+def test_a_measured_pair_is_solved_anew(monkeypatch):
+    policy = make("gavel-las-ss", profiled=0.0, references=1)
+    trace = jobs(12, wide=0.0)
+    perf = table(0.9)
+    pairs = dict(perf.pairs)
+    pairs["a", "b", 1] = dict.fromkeys(GPU_TYPES, (0.3, 0.3))
+    pairs["b", "a", 1] = pairs["a", "b", 1]
+    perf = ThroughputTable(perf.rows, "v100", pairs)
+    ends = simulate(trace, CLUSTER, policy, perf=perf).jobs["end_time"].tolist()
+    monkeypatch.setattr(GavelLasSS, "cache_size", 0)
+    assert simulate(trace, CLUSTER, policy, perf=perf).jobs["end_time"].tolist() == ends
+
+
 def test_makespan_with_pairs_is_no_longer():
     trace = jobs(gap=0.0)
     perf = table(0.9)
@@ -139,6 +170,14 @@ def test_fifo_stops_at_the_first_job_that_gains_too_little():
         speeds, [1, 1, 1, 1], np.array([1.0, 1.0]), lambda job, host, column: gains[job]
     )
     assert (members, columns) == ([(0, -1), (1, -1)], [0, 1])
+
+
+@pytest.mark.parametrize(("gain", "partner"), [(1.5, -1), (1.6, 2)])
+def test_fifo_pairs_need_more_than_the_least_gain_and_ties_go_to_the_first_host(gain, partner):
+    members, _ = fifo_pairs(
+        [np.array([1.0])] * 3, [1, 1, 1], np.array([2.0]), lambda job, host, column: gain
+    )
+    assert members == [(0, partner), (1, -1)]
 
 
 def test_fifo_packs_only_gangs_of_equal_demand_and_each_host_once():

@@ -11,6 +11,7 @@ import pytest
 from repro.base.errors import ParamError
 from repro.model.cluster import Cluster, Node
 from repro.placement.network import Gang, NodeResources, Scoring
+from repro.policies.liquid import grouping
 from repro.policies.liquid.grouping import (
     GeneticSettings,
     inject,
@@ -143,6 +144,37 @@ def test_a_later_plan_of_equal_objective_does_not_replace_the_best(seed):
     assert search(site, gangs, settings=shorter, seed=seed).plan == solution.plan
 
 
+@pytest.mark.parametrize("best_fit", [True, False])
+def test_the_first_individuals_include_the_best_fit_plan(best_fit):
+    site = RecordingSite(Cluster.parse("6x4"))
+    gangs = [Gang(1, 4)] * 4
+    plan = grouping.best_fit(site, gangs, 0.5)
+    settings = GeneticSettings(generations=1, population=2, best_fit=best_fit)
+    search(site, gangs, settings=settings)
+    assert (tuple(plan) in site.plans[:2]) == best_fit
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_search_ends_after_generations_without_improvement(seed):
+    site = NodeResources(Cluster.parse("4x3"))
+    settings = GeneticSettings(population=6, patience=4, best_fit=False)
+    history = search(site, [Gang(1, 2)] * 3, settings=settings, seed=seed).history
+    assert len(history) - 1 - history.index(history[-1]) == 4
+
+
+def test_seed_0_is_the_default():
+    site = NodeResources(Cluster.parse("6x4"))
+    settings = GeneticSettings(generations=1, population=2, best_fit=False)
+    plans = [search(site, [Gang(1, 4)] * 4, settings=settings, seed=seed) for seed in (0, 1)]
+    assert plans[0] == search(site, [Gang(1, 4)] * 4, settings=settings) != plans[1]
+
+
+def test_a_container_fits_a_gpu_of_the_memory_that_it_needs():
+    site = NodeResources(Cluster((Node(1, gpu_mem_mb=12000.0),)))
+    settings = GeneticSettings(best_fit=False)
+    assert search(site, [Gang(0, 1, 12000.0)], settings=settings).plan == (0,)
+
+
 def test_memory_and_bandwidth_hold_in_plans():
     nodes = (Node(4, gpu_mem_mb=4000.0), Node(4, bandwidth_mb_s=200.0), Node(4), Node(4))
     solution = search(NodeResources(Cluster(nodes)), [Gang(1, 2), Gang(1, 3), Gang(0, 1)], seed=2)
@@ -171,10 +203,13 @@ def test_an_injected_and_an_emptied_node():
     assert inject(instance, giver, taker, 0, False).tolist() == [0, 0, 1, 1]
     child, fits = without_node(instance, np.array([0, 1, 1, 2]), 0, False)
     assert (child.tolist(), fits) == ([2, 1, 1, 2], True)
+    # node 0 keeps its containers, and node 1 was idle
+    child, fits = without_node(instance, np.array([0, 0, 2, 2]), 2, False)
+    assert (child.tolist(), fits) == ([0, 0, 1, 1], True)
     # the orphan goes to a node in use, or to the node of its job
-    wide = instance_of(NodeResources(Cluster.parse("3x3")), [Gang(1, 2), Gang(0, 1)])
-    for near, node in ((False, 1), (True, 2)):
-        child, fits = without_node(wide, np.array([0, 2, 2, 1]), 0, near)
-        assert (child.tolist(), fits) == ([node, 2, 2, 1], True)
+    wide = instance_of(NodeResources(Cluster.parse("4x3")), [Gang(1, 2), Gang(0, 1)])
+    for near, node in ((False, 2), (True, 3)):
+        child, fits = without_node(wide, np.array([3, 0, 3, 2]), 0, near)
+        assert (child.tolist(), fits) == ([3, node, 3, 2], True)
     full = instance_of(NodeResources(Cluster.parse("2x2")), [Gang(1, 2), Gang(0, 1)])
     assert not without_node(full, np.array([0, 0, 1, 1]), 0, False)[1]

@@ -10,6 +10,7 @@ from repro import make, simulate
 from repro.base.errors import InputWarning, ParamError, PolicyError, TraceError
 from repro.model.cluster import Cluster, Node
 from repro.placement.network import Gang, NodeResources
+from repro.policies.liquid.grouping import GeneticSettings
 
 #: the batch of Fig 19: model, batch size, batches
 JOBS = [
@@ -113,6 +114,10 @@ def test_the_generator_decides_the_plan_of_a_batch():
 
     assert plan(0) == plan(0)
     assert len({tuple(plan(seed)) for seed in range(6)}) > 1
+
+
+def test_a_batch_has_the_settings_of_the_search_by_default():
+    assert make("liquid-batch").genetic() == GeneticSettings()
 
 
 def test_the_head_blocks():

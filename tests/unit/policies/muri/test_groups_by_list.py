@@ -107,6 +107,16 @@ def test_pairs_of_the_last_decision_stay_together_where_the_weight_allows():
     assert first < again
 
 
+def test_only_pairs_of_the_last_decision_are_repeated():
+    state = grouping([CPU, GPU] * 20, 2, 1)
+    everyone = list(range(40))
+    state.match({1: everyone}, 20)
+    without_two = [job for job in everyone if job not in (1, 2)]
+    (pair,) = [group for group in state.match({1: without_two}, 37)[1] if len(group) == 2]
+    assert set(pair) == {0, 3}
+    assert pair in state.match({1: everyone}, 20)[1]
+
+
 def test_blocks_in_order_of_priority():
     """8 jobs on 3 GPUs: five merges, three in the first block, two in the second."""
     blocks = grouping([CPU] * 8).blocks({1: list(range(8))}, 3)[1]
