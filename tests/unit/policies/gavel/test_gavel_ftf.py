@@ -78,6 +78,7 @@ def test_progress_counts_as_its_time_under_isolated_shares():
     assert second[1] == pytest.approx(0.75, abs=1e-6)
 
 
+@pytest.mark.filterwarnings("error::repro.base.errors.InputWarning")
 @pytest.mark.parametrize("name", ["gavel-ftf", "ftf-agnostic"])
 def test_whole_run(name):
     count = 10

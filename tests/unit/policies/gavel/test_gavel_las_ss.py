@@ -11,9 +11,8 @@ import pytest
 from repro import make, simulate
 from repro.base.errors import ParamError
 from repro.perf.throughput import ThroughputTable
-from repro.policies.gavel._pair_table import EstimatedPairs
+from repro.policies.gavel._pair_table import EstimatedPairs, PairTable
 from repro.policies.gavel.fifo_ss import fifo_pairs
-from repro.policies.gavel.las_ss import GavelLasSS
 
 MODELS = ("a", "b", "c")
 GPU_TYPES = ("k80", "p100", "v100")
@@ -142,17 +141,27 @@ def test_models_that_run_out_of_memory_together_share_nothing():
     assert estimates.speeds(0, 1).tolist() == [[0], [0]]
 
 
-def test_a_measured_pair_is_solved_anew(monkeypatch):
-    policy = make("gavel-las-ss", profiled=0.0, references=1)
-    trace = jobs(12, wide=0.0)
+def test_pairs_that_have_run_change_their_estimates(monkeypatch):
+    changes = []
+    observe = PairTable.observe
+
+    def recording(table, pairs):
+        changes.append(observe(table, pairs))
+        return changes[-1]
+
+    monkeypatch.setattr(PairTable, "observe", recording)
+    # every job is taken for one of the reference model, with half the throughput in a pair
     perf = table(0.9)
-    pairs = dict(perf.pairs)
-    pairs["a", "b", 1] = dict.fromkeys(GPU_TYPES, (0.3, 0.3))
-    pairs["b", "a", 1] = pairs["a", "b", 1]
-    perf = ThroughputTable(perf.rows, "v100", pairs)
-    ends = simulate(trace, CLUSTER, policy, perf=perf).jobs["end_time"].tolist()
-    monkeypatch.setattr(GavelLasSS, "cache_size", 0)
-    assert simulate(trace, CLUSTER, policy, perf=perf).jobs["end_time"].tolist() == ends
+    pairs = {
+        names: row
+        if names[0] != names[1]
+        else {gpu: (0.6 * one, 0.6 * two) for gpu, (one, two) in row.items()}
+        for names, row in perf.pairs.items()
+    }
+    policy = make("gavel-las-ss", profiled=0.0, references=1)
+    simulate(jobs(12), CLUSTER, policy, perf=ThroughputTable(perf.rows, "v100", pairs))
+    assert changes[0] is False and changes[-1] is False
+    assert True in changes
 
 
 def test_makespan_with_pairs_is_no_longer():

@@ -118,6 +118,8 @@ def test_the_generator_decides_the_plan_of_a_batch():
 
 def test_a_batch_has_the_settings_of_the_search_by_default():
     assert make("liquid-batch").genetic() == GeneticSettings()
+    other = {"generations": 5, "near": 0.25, "elitist": False, "best_fit": False}
+    assert make("liquid-batch", **other).genetic() == GeneticSettings(**other)
 
 
 def test_the_head_blocks():
