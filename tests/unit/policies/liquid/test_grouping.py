@@ -155,19 +155,20 @@ def test_the_first_individuals_include_the_best_fit_plan(best_fit):
 
 
 def test_the_first_individuals_include_a_first_fit_plan():
-    site = RecordingSite(Cluster.parse("2x2"))
-    site.idle[1] = 1
+    site = RecordingSite(Cluster.parse("9x2"))
+    site.idle[7] = 1
     search(site, [Gang(0, 1)], settings=GeneticSettings(generations=1, population=2))
-    # best-fit takes node 1
-    assert set(site.plans[:2]) == {(0,), (1,)}
+    # best-fit takes node 7
+    assert set(site.plans[:2]) == {(0,), (7,)}
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_search_ends_after_generations_without_improvement(seed):
+@pytest.mark.parametrize("patience", [1, 4])
+def test_the_search_ends_after_generations_without_improvement(patience, seed):
     site = NodeResources(Cluster.parse("8x3"))
-    settings = GeneticSettings(population=4, patience=4, best_fit=False)
+    settings = GeneticSettings(population=4, patience=patience, best_fit=False)
     history = search(site, [Gang(1, 3)] * 4, settings=settings, seed=seed).history
-    assert len(history) - 1 - history.index(history[-1]) == 4
+    assert len(history) - 1 - history.index(history[-1]) == patience
 
 
 def test_seed_0_is_the_default():

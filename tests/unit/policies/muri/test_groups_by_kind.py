@@ -133,7 +133,10 @@ def test_a_long_list_of_rare_kinds_is_matched_group_by_group(monkeypatch):
     # 18 kinds of 34 groups, with the same weight of any two kinds of different resources
     stages = [tuple(time + 1e-12 * (job // 4) for time in stages[job % 2]) for job in range(34)]
     profiles = Profiles(stages, three_stages=False, perf=Interleaving(), max_group=2)
-    partner = Matchings(profiles, collapse=True).partners(tuple(profiles.alone), [])
+    # the kinds of one resource ascend along the list, those of the other descend
+    kinds = list(profiles.alone)
+    kinds[1::2] = kinds[::-2]
+    partner = Matchings(profiles, collapse=True).partners(tuple(kinds), [])
     assert partner == [position ^ 1 for position in range(34)]
 
 
