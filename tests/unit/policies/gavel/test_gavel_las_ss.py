@@ -189,6 +189,20 @@ def test_fifo_pairs_need_more_than_the_least_gain_and_ties_go_to_the_first_host(
     assert members == [(0, partner), (1, -1)]
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_fifo_pairs_no_job_with_a_host_on_a_type_it_cannot_run_on():
+    rows = {("a", 1): {"k80": 0.0, "v100": 4.0}, ("b", 1): {"k80": 2.0, "v100": 3.0}}
+    pairs = {
+        ("a", "a", 1): {"v100": (2.5, 2.5)},
+        ("a", "b", 1): {"v100": (3.5, 2.5)},
+        ("b", "b", 1): {"k80": (1.8, 1.8), "v100": (2.5, 2.5)},
+    }
+    trace = jobs(3, gap=0.0, wide=0.0).assign(model=["a", "b", "a"])
+    perf = ThroughputTable(rows, "v100", pairs)
+    run = simulate(trace, "1xk80,1xv100", "gavel-fifo-ss", perf=perf)
+    assert run.summary()["n_finished"] == 3
+
+
 def test_fifo_packs_only_gangs_of_equal_demand_and_each_host_once():
     speeds = [np.array([1.0])] * 4
     members, _ = fifo_pairs(

@@ -10,6 +10,7 @@ import pytest
 from repro.base.errors import ParamError
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import load_throughputs
+from repro.policies.gavel import estimator as module
 from repro.policies.gavel.estimator import PairEstimator, complete, retained_fractions
 
 TYPES = ("k80", "p100", "v100")
@@ -178,6 +179,22 @@ def test_completion_keeps_known_entries_and_recovers_a_matrix_of_low_rank():
 def test_settings_that_cannot_be_used_are_refused(settings, message):
     with pytest.raises(ParamError, match=message):
         estimator(**settings)
+
+
+def test_completed_fractions_below_0_count_as_0(monkeypatch):
+    # fractions next to a, b and c: cosine 0.89 and 0.8 to (1, 0, 0), 0.45 and 0.57 to (1, 0, -1)
+    retained = {"a": (1.0, 0.0, 0.5), "b": (0.8, 0.6, 0.0), "c": (0.0, 0.1, 1.0)}
+    rows = {(model, 1): {"v100": 1.0} for model in "abc"}
+    pairs = {
+        (one, other, 1): {"v100": (retained[one]["abc".index(other)], retained[other][number])}
+        for number, one in enumerate("abc")
+        for other in "abc"[number:]
+    }
+    table = ThroughputTable(rows, "v100", pairs)
+    completed = np.array([[1.0, 0.0, -1.0]] * 4)
+    monkeypatch.setattr(module, "complete", lambda values, known: completed)
+    estimates = PairEstimator(table, ["v100"], fraction=1e-12, references=3)
+    assert estimates.match(0, "c") == ("c", "a")
 
 
 def test_a_job_of_an_unknown_model_is_named():
