@@ -161,6 +161,14 @@ def test_rounds_of_matching_suffice_for_a_full_group(most, started):
 
 
 @pytest.mark.parametrize("policy", BOTH)
+def test_the_widest_groups_take_the_first_nodes(policy):
+    frame = pair(stage_storage=0.0, stage_gpu=1.0, stage_network=0.0).assign(num_gpus=[1, 2])
+    run = simulate(frame, "2x2", make(policy, "muri"), rules="muri", placement="yarn")
+    nodes = run.intervals.set_index("job_id")["nodes"]
+    assert (nodes[1], nodes[0]) == (((0, 2),), ((1, 1),))
+
+
+@pytest.mark.parametrize("policy", BOTH)
 def test_rounds_decide_on_the_grid(policy):
     frame = jobs(30, 4)
     run = simulate(frame, "1x4", make(policy, "muri", interval=360.0), rules="muri")
