@@ -14,6 +14,7 @@ from repro.base.errors import ParamError, PolicyError, TraceError
 from repro.cli import app
 from repro.model.policy import Order
 from repro.perf.throughput import ThroughputTable
+from repro.policies.liquid.gpu_sharing import ByUtilisation
 from repro.testing import small_trace
 
 N = 14
@@ -329,6 +330,11 @@ def test_a_placement_that_changes_no_speed_is_told(policy, placement):
     placed = repro.simulate(small_trace(), "2x4", policy, placement=placement).jobs
     # the compiled loop of max-min rounds differently, and adds columns
     pd.testing.assert_frame_equal(plain[placed.columns], placed, rtol=1e-12)
+
+
+def test_shared_gpus_are_as_fast_on_any_node():
+    notes = notes_under("srtf", placement="yarn", perf=ByUtilisation())
+    assert any(NO_EFFECT in note for note in notes)
 
 
 @pytest.mark.parametrize(

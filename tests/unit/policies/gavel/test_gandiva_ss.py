@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from repro import make, simulate
-from repro.policies.gavel.gandiva_ss import RandomPairs
+from repro.policies.gavel.gandiva_ss import RandomPairs, pair_gain
 from repro.trace import synth
 
 
@@ -69,6 +71,27 @@ def test_pairs_that_do_not_run_are_dissolved():
     pairs.update([0, 1, 2, 3], [1] * 4, 4)
     assert {tuple(sorted(pair)) for pair in calls} == set(first)
     assert pairs.update([0, 1, 2, 3], [1] * 4, 4) == [(job, -1) for job in range(4)]
+
+
+def test_a_pair_that_gains_as_much_as_one_job_stays():
+    for seed in range(5):
+        pairs = RandomPairs(seed, lambda one, other: 1.0)
+        packed = pairs.update(list(range(8)), [1] * 8, 4)
+        assert pairs.update(list(range(8)), [1] * 8, 4) == packed
+
+
+def test_the_gain_is_the_sum_of_retained_fractions_or_0():
+    together = {
+        (0, 1): np.array([[1.0, 2.0], [3.0, 1.0]]),
+        (0, 2): np.array([[1.0, 2.0], [3.0, 0]]),
+    }
+    view = SimpleNamespace(
+        pair_speeds=lambda one, other: together[one, other],
+        speeds=lambda job: np.array([2.0, 4.0]),
+    )
+    gain = pair_gain(view, {0: "a", 1: "b", 2: "c"})
+    assert gain(0, 1) == 0.5 + 0.5 + 1.5 + 0.25
+    assert gain(0, 2) == 0
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -9,13 +9,14 @@ from repro import simulate
 from repro.model.typed_shares import Kinds
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import load_throughputs
-from repro.policies.gavel.fifo import GavelFifo
+from repro.policies.gavel.fifo import GavelFifo, fastest_idle_types
 from repro.trace.synth.gavel import PUBLIC, gavel_single
 
 SPEEDS = ThroughputTable.of(
     {
         "fast": {"k80": 1.0, "v100": 8.0},
         "even": {"k80": 3.0, "v100": 4.0},
+        "mild": {"k80": 1.0, "v100": 1.9},
         "large": {"k80": 0.0, "v100": 1.0},
     },
     "v100",
@@ -39,6 +40,15 @@ def test_the_programme_weighs_the_rank_against_the_loss():
     # greedy gives the first job the V100; 2 x 3/4 + 1 x 1 exceeds 2 x 1 + 1 x 1/8
     assert shares("greedy", "even", "fast") == [[0, 1], [1, 0]]
     assert shares("lp", "even", "fast") == [[1, 0], [0, 1]]
+
+
+def test_the_programme_counts_speeds_relative_to_the_fastest_type():
+    # 2 x 1 + 1 / 1.9 exceeds 2 x 3/4 + 1
+    assert shares("lp", "even", "mild") == [[0, 1], [1, 0]]
+
+
+def test_without_jobs_no_job_is_blocked():
+    assert fastest_idle_types([], [], np.ones(2)) == ({}, 0)
 
 
 def test_a_gang_that_does_not_fit_blocks_the_jobs_behind_it():

@@ -34,6 +34,16 @@ def test_backends_agree_on_the_ratio():
     assert ratios[0] == pytest.approx(ratios[1], rel=1e-6)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("backend", ["centre", "highs"])
+def test_jobs_without_work_or_isolated_time_have_shares(backend):
+    ones = np.ones(2)
+    problem = JobKinds(np.full((2, 1), 2.0), ones, ones, ones[:1])
+    shares, ratio = ftf_shares(problem, 0 * ones, 0 * ones, 0 * ones, backend)
+    assert shares.ravel() == pytest.approx([0.5, 0.5])
+    assert np.isfinite(ratio)
+
+
 def test_isolated_shares():
     shares = isolated_shares(np.array([1, 2, 1]), np.array([6.0, 3.0]))
     np.testing.assert_allclose(shares, [[2 / 3, 1 / 3], [2 / 3, 1 / 3], [2 / 3, 1 / 3]])
@@ -68,6 +78,7 @@ def test_progress_counts_as_its_time_under_isolated_shares():
     assert second[1] == pytest.approx(0.75, abs=1e-6)
 
 
+@pytest.mark.filterwarnings("error::repro.base.errors.InputWarning")
 @pytest.mark.parametrize("name", ["gavel-ftf", "ftf-agnostic"])
 def test_whole_run(name):
     count = 10

@@ -56,6 +56,18 @@ def test_bisection_ends_within_its_tolerance_of_the_optimum(scale):
     assert steps == pytest.approx(round(steps), abs=1e-6)
 
 
+@pytest.mark.parametrize("scale", [1.0, 3e3])
+def test_bisection_by_ecos_ends_within_its_tolerance(scale):
+    pytest.importorskip("ecos")
+    rng = np.random.default_rng(1)
+    problem = JobKinds(rng.uniform(1, 9, (5, 2)), np.ones(5), np.ones(5), np.full(2, 2.0))
+    steps_left = rng.uniform(1e4, 1e5, 5) * scale
+    best = makespan_shares(problem, steps_left)[1]
+    shares, makespan = makespan_shares(problem, steps_left, tolerance=0.05, backend="ecos")
+    assert best * (1 - 1e-6) <= makespan <= 1.05 * best
+    assert (steps_left / (problem.value * shares).sum(axis=1)).max() <= makespan * (1 + 1e-6)
+
+
 def test_fluid_run_reaches_the_optimum():
     trace = jobs()
     steps = trace["duration"].to_numpy() * np.array([8.0, 3.0] * 3)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from repro.model.typed_shares import Kinds
+from repro.policies.gavel._single_type import remaining_durations
 from repro.policies.gavel.sjf import GavelSjf
 
 
@@ -46,3 +47,9 @@ def test_the_first_two_jobs_are_optima_of_the_programme(seed):
     other_jobs = [job for job in range(5) if job != first_job]
     second_best = min(steps_left[job] / speeds[job, idle_type] for job in other_jobs)
     assert sorted(durations)[1] == pytest.approx(second_best)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_job_never_ends_on_a_type_it_cannot_run_on():
+    durations = remaining_durations(np.array([60.0, 0.0]), np.array([[3.0, 0.0], [0.0, 2.0]]))
+    assert durations.tolist() == [[20, np.inf], [np.inf, 0]]

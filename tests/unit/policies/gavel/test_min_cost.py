@@ -78,6 +78,16 @@ def test_a_deadline_moves_the_job_to_the_faster_gpu():
     assert with_slo <= 1.2 * 3600.0 + 1e-6
 
 
+@pytest.mark.parametrize("objective", ["ratio", "normalised"])
+def test_without_deadlines_the_objective_decides(objective):
+    jobs = trace(["cheap", "keen", "keen"], slo=100.0)
+    ends = [
+        simulate(jobs, "1xk80,1xv100", make(name, objective=objective), perf=TABLE).jobs["end_time"]
+        for name in ("gavel-min-cost", "gavel-min-cost-slo")
+    ]
+    assert ends[0].tolist() == pytest.approx(ends[1].tolist())
+
+
 def test_a_lost_deadline_does_not_cost_the_others_theirs():
     jobs = trace(["cheap", "cheap"], slo=[0.5, 1.2])
     cluster = "1xk80,1xv100"

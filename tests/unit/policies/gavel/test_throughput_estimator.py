@@ -10,6 +10,7 @@ import pytest
 from repro.base.errors import ParamError
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import load_throughputs
+from repro.policies.gavel import estimator as module
 from repro.policies.gavel.estimator import PairEstimator, complete, retained_fractions
 
 TYPES = ("k80", "p100", "v100")
@@ -180,6 +181,22 @@ def test_settings_that_cannot_be_used_are_refused(settings, message):
         estimator(**settings)
 
 
+def test_completed_fractions_below_0_count_as_0(monkeypatch):
+    # fractions next to a, b and c: cosine 0.89 and 0.8 to (1, 0, 0), 0.45 and 0.57 to (1, 0, -1)
+    retained = {"a": (1.0, 0.0, 0.5), "b": (0.8, 0.6, 0.0), "c": (0.0, 0.1, 1.0)}
+    rows = {(model, 1): {"v100": 1.0} for model in "abc"}
+    pairs = {
+        (one, other, 1): {"v100": (retained[one]["abc".index(other)], retained[other][number])}
+        for number, one in enumerate("abc")
+        for other in "abc"[number:]
+    }
+    table = ThroughputTable(rows, "v100", pairs)
+    completed = np.array([[1.0, 0.0, -1.0]] * 4)
+    monkeypatch.setattr(module, "complete", lambda values, known: completed)
+    estimates = PairEstimator(table, ["v100"], fraction=1e-12, references=3)
+    assert estimates.match(0, "c") == ("c", "a")
+
+
 def test_a_job_of_an_unknown_model_is_named():
     with pytest.raises(ParamError, match="job 3: the throughput table has no pairs of model 'xx'"):
         estimator().match(3, "xx")
@@ -204,11 +221,15 @@ def test_full_profiling_gives_the_published_throughputs_and_a_fifth_comes_near(m
     assert error(0.2) < error(0.0) / 2
 
 
-@pytest.mark.parametrize("full_rows", [0.0, 0.3, 1.0])
-def test_completion_is_a_separate_regression_of_every_row(full_rows):
+@pytest.mark.parametrize(
+    ("full_rows", "density", "penalty"),
+    # the last matrix still changes after 100 sweeps
+    [(0.0, 0.7, 0.1), (0.3, 0.7, 0.1), (1.0, 0.7, 0.1), (0.0, 0.5, 0.01)],
+)
+def test_completion_is_a_separate_regression_of_every_row(full_rows, density, penalty):
     rng = np.random.default_rng(4)
     values = rng.uniform(0, 1, (6, 4)) @ rng.uniform(0, 1, (4, 9))
-    known = rng.random(values.shape) < 0.7
+    known = rng.random(values.shape) < density
     known[: round(6 * full_rows)] = True
     start = np.random.default_rng(0)
     left = start.standard_normal((6, 3))
@@ -222,11 +243,11 @@ def test_completion_is_a_separate_regression_of_every_row(full_rows):
             for row in range(len(factor)):
                 basis = other[seen[row]]
                 factor[row] = np.linalg.solve(
-                    basis.T @ basis + 0.1 * np.eye(3), basis.T @ target[row, seen[row]]
+                    basis.T @ basis + penalty * np.eye(3), basis.T @ target[row, seen[row]]
                 )
         product = left @ right.T
         if np.sqrt(((product - before) ** 2).mean()) < 1e-3:
             break
         before = product
-    filled = complete(values, known, rank=3, penalty=0.1)
+    filled = complete(values, known, rank=3, penalty=penalty)
     assert filled == pytest.approx(np.where(known, values, product), abs=1e-9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from repro.base.errors import ParamError
 from repro.model.cluster import Cluster, Node
 from repro.placement.network import Gang, NodeResources, Scoring
+from repro.policies.liquid import grouping
 from repro.policies.liquid.grouping import (
     GeneticSettings,
     inject,
@@ -17,9 +19,6 @@ from repro.policies.liquid.grouping import (
     search,
     without_node,
 )
-
-# left out by `make check`
-pytestmark = pytest.mark.slow
 
 
 def random_batch(number):
@@ -67,6 +66,7 @@ def optimum(site, gangs, weight):
     return values.min()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeded", [True, False])
 @pytest.mark.parametrize("first", range(0, 200, 50))
 def test_no_further_from_the_optimum_than_two_percent(first, seeded):
@@ -83,7 +83,7 @@ def test_no_further_from_the_optimum_than_two_percent(first, seeded):
         assert (used <= site.idle).all()
 
 
-@pytest.mark.parametrize("nodes", [5, 12])
+@pytest.mark.parametrize("nodes", [5, pytest.param(12, marks=pytest.mark.slow)])
 def test_never_worse_than_best_fit_and_the_same_for_a_seed(nodes):
     site = NodeResources(Cluster.parse(f"{nodes}x2"))
     gangs = [Gang(1, 2)] * (2 * nodes // 3)
@@ -111,6 +111,77 @@ def test_generations_without_elite_keep_the_best_ever():
     gangs = [Gang(1, 2)] * 4
     solution = search(site, gangs, settings=GeneticSettings(elitist=False, generations=30), seed=1)
     assert solution.objective == min(solution.history)
+
+
+class RecordingSite(NodeResources):
+    """Nodes that record the plans whose objective is computed."""
+
+    def __init__(self, cluster):
+        super().__init__(cluster)
+        self.plans = []
+
+    def objectives(self, plans, gangs, weight):
+        self.plans += map(tuple, plans.tolist())
+        return super().objectives(plans, gangs, weight)
+
+
+@pytest.mark.parametrize(("gangs", "count"), [([Gang(1, 1)] * 2, 6), ([Gang(1, 2), Gang(0, 1)], 4)])
+def test_a_small_search_computes_each_plan_once(gangs, count):
+    """Two nodes of two GPUs; workers of a job are interchangeable, containers of jobs are not."""
+    site = RecordingSite(Cluster.parse("2x2"))
+    search(site, gangs, settings=GeneticSettings(generations=20))
+    assert len(site.plans) == len(set(site.plans)) == count
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_later_plan_of_equal_objective_does_not_replace_the_best(seed):
+    site = NodeResources(Cluster.parse("4x3"))
+    gangs = [Gang(1, 2)] * 3
+    settings = GeneticSettings(generations=15, population=6, elitist=False)
+    solution = search(site, gangs, settings=settings, seed=seed)
+    first = 1 + solution.history.index(solution.objective)
+    shorter = replace(settings, generations=first)
+    assert search(site, gangs, settings=shorter, seed=seed).plan == solution.plan
+
+
+@pytest.mark.parametrize("best_fit", [True, False])
+def test_the_first_individuals_include_the_best_fit_plan(best_fit):
+    site = RecordingSite(Cluster.parse("6x4"))
+    gangs = [Gang(1, 4)] * 4
+    plan = grouping.best_fit(site, gangs, 0.5)
+    settings = GeneticSettings(generations=1, population=2, best_fit=best_fit)
+    search(site, gangs, settings=settings)
+    assert (tuple(plan) in site.plans[:2]) == best_fit
+
+
+def test_the_first_individuals_include_a_first_fit_plan():
+    site = RecordingSite(Cluster.parse("9x2"))
+    site.idle[7] = 1
+    search(site, [Gang(0, 1)], settings=GeneticSettings(generations=1, population=2))
+    # best-fit takes node 7
+    assert set(site.plans[:2]) == {(0,), (7,)}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("patience", [1, 4])
+def test_the_search_ends_after_generations_without_improvement(patience, seed):
+    site = NodeResources(Cluster.parse("8x3"))
+    settings = GeneticSettings(population=4, patience=patience, best_fit=False)
+    history = search(site, [Gang(1, 3)] * 4, settings=settings, seed=seed).history
+    assert len(history) - 1 - history.index(history[-1]) == patience
+
+
+def test_seed_0_is_the_default():
+    site = NodeResources(Cluster.parse("6x4"))
+    settings = GeneticSettings(generations=1, population=2, best_fit=False)
+    plans = [search(site, [Gang(1, 4)] * 4, settings=settings, seed=seed) for seed in (0, 1)]
+    assert plans[0] == search(site, [Gang(1, 4)] * 4, settings=settings) != plans[1]
+
+
+def test_a_container_fits_a_gpu_of_the_memory_that_it_needs():
+    site = NodeResources(Cluster((Node(1, gpu_mem_mb=12000.0),)))
+    settings = GeneticSettings(best_fit=False)
+    assert search(site, [Gang(0, 1, 12000.0)], settings=settings).plan == (0,)
 
 
 def test_memory_and_bandwidth_hold_in_plans():
@@ -141,5 +212,13 @@ def test_an_injected_and_an_emptied_node():
     assert inject(instance, giver, taker, 0, False).tolist() == [0, 0, 1, 1]
     child, fits = without_node(instance, np.array([0, 1, 1, 2]), 0, False)
     assert (child.tolist(), fits) == ([2, 1, 1, 2], True)
+    # node 0 keeps its containers, and node 1 was idle
+    child, fits = without_node(instance, np.array([0, 0, 2, 2]), 2, False)
+    assert (child.tolist(), fits) == ([0, 0, 1, 1], True)
+    # the orphan goes to a node in use, or to the node of its job
+    wide = instance_of(NodeResources(Cluster.parse("4x3")), [Gang(1, 2), Gang(0, 1)])
+    for near, node in ((False, 2), (True, 3)):
+        child, fits = without_node(wide, np.array([3, 0, 3, 2]), 0, near)
+        assert (child.tolist(), fits) == ([3, node, 3, 2], True)
     full = instance_of(NodeResources(Cluster.parse("2x2")), [Gang(1, 2), Gang(0, 1)])
     assert not without_node(full, np.array([0, 0, 1, 1]), 0, False)[1]

@@ -10,6 +10,7 @@ from repro import make, simulate
 from repro.base.errors import InputWarning, ParamError, PolicyError, TraceError
 from repro.model.cluster import Cluster, Node
 from repro.placement.network import Gang, NodeResources
+from repro.policies.liquid.grouping import GeneticSettings
 
 #: the batch of Fig 19: model, batch size, batches
 JOBS = [
@@ -95,6 +96,30 @@ def test_a_job_starts_with_its_last_pod():
 def test_kubernetes_and_kubeflow_have_different_samples():
     sampled = [make(name).generator(0).integers(1 << 30) for name in ("kubernetes", "kubeflow")]
     assert sampled[0] != sampled[1]
+
+
+def test_a_batch_ends_before_the_first_job_that_does_not_fit():
+    site = NodeResources(Cluster((Node(2, gpu_mem_mb=12000.0),)))
+    plans = make("liquid-batch").place(site, [Gang(0, 1), Gang(0, 1, 16000.0)], rng())
+    assert plans == [(0,), None]
+    assert site.idle.tolist() == [1]
+
+
+def test_the_generator_decides_the_plan_of_a_batch():
+    policy = make("liquid-batch", generations=1, best_fit=False)
+
+    def plan(seed):
+        site = NodeResources(Cluster.parse("6x3"))
+        return policy.place(site, [Gang(1, 2)] * 3, np.random.default_rng(seed))
+
+    assert plan(0) == plan(0)
+    assert len({tuple(plan(seed)) for seed in range(6)}) > 1
+
+
+def test_a_batch_has_the_settings_of_the_search_by_default():
+    assert make("liquid-batch").genetic() == GeneticSettings()
+    other = {"generations": 5, "near": 0.25, "elitist": False, "best_fit": False}
+    assert make("liquid-batch", **other).genetic() == GeneticSettings(**other)
 
 
 def test_the_head_blocks():

@@ -79,6 +79,12 @@ def test_a_job_launches_ahead_of_the_end_of_the_running_one():
     assert ends(trace, phases=PHASES) == [130, 260, 390]
 
 
+def test_a_job_does_not_launch_before_its_time():
+    trace = jobs(0.0, 84.5, **TIMES)
+    done = simulate(trace, "1x1", make("liquid", ahead_s=15.0), overhead=PHASES).jobs
+    assert done["start_time"].tolist() == [0, 130 - 10 - 20 - 15]
+
+
 def test_a_vacant_gpu_is_preferred():
     done = simulate(
         jobs(0.0, 90.0, **TIMES), "2x1", make("liquid", ahead_s=15.0), overhead=PHASES
@@ -164,3 +170,13 @@ def test_the_error_names_a_missing_column():
     trace = jobs(0.0, 0.0)
     with pytest.raises(TraceError, match="has no 'gpu_util'"):
         simulate(trace.drop(columns="gpu_util"), "1x1", pair, perf=ByUtilisation())
+
+
+@pytest.mark.parametrize(
+    ("setting", "column"), [({"share": 1.3}, "gpu_util"), ({"ahead_s": 15.0}, "total_s")]
+)
+def test_a_setting_names_the_column_that_it_needs(setting, column):
+    # the other column alone is not enough
+    trace = jobs(0.0, 0.0, **TIMES).drop(columns=column)
+    with pytest.raises(PolicyError, match=rf"needs trace column {column} \(estimate"):
+        ends(trace, **setting)

@@ -1,12 +1,14 @@
 """Groups by kind: always a partition, never worse than matching afresh, few changes."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from repro.perf.stages import Interleaving
-from repro.policies.muri._grouping import GroupsByKind, Profiles
+from repro.policies.muri._grouping import GroupsByKind, Profiles, matchings
 from repro.policies.muri._grouping.matchings import Matchings
+from repro.solve.matching import KindMatcher
 
 STAGES = [(3.0, 1.0, 0.5, 0.5), (0.5, 3.0, 1.0, 0.5), (0.5, 0.5, 3.0, 1.0), (1.0, 0.5, 0.5, 3.0)]
 
@@ -66,6 +68,15 @@ def test_the_most_efficient_pairs_merge_first():
     assert gamma(profiles, alone[pair[0]], alone[pair[1]]) == best
 
 
+@pytest.mark.parametrize(("gpus", "pairs"), [(16, 0), (15, 1), (14, 1), (13, 2), (8, 4)])
+def test_wide_groups_merge_until_they_fit(gpus, pairs):
+    """Eight jobs of two GPUs; a pair frees two."""
+    state = grouping(8, gpus, 2, widths=(2, 2))
+    state.add(range(8))
+    state.arrange()
+    assert sorted(map(len, groups_of(state))) == sorted([2] * pairs + [1] * (8 - 2 * pairs))
+
+
 @given(
     moves=st.lists(st.tuples(st.booleans(), st.integers(0, 39)), min_size=1, max_size=60),
     gpus=st.integers(4, 20),
@@ -98,6 +109,35 @@ def numbers(state):
         for width, groups in state.groups.items()
         for kind, same in groups.items()
     }
+
+
+@pytest.mark.parametrize(
+    ("collapse", "count", "by_kind"), [(True, 2, True), (True, 1, False), (False, 2, False)]
+)
+def test_kinds_of_two_groups_on_average_are_matched_by_kind(monkeypatch, collapse, count, by_kind):
+    matchers = []
+
+    def matcher(weights):
+        matchers.append(weights)
+        return KindMatcher(weights)
+
+    monkeypatch.setattr(matchings, "KindMatcher", matcher)
+    profiles = Profiles(STAGES, three_stages=False, perf=Interleaving(), max_group=2)
+    Matchings(profiles, collapse=collapse).counts([dict.fromkeys(profiles.alone, count)])
+    assert bool(matchers) == by_kind
+
+
+def test_a_long_list_of_rare_kinds_is_matched_group_by_group(monkeypatch):
+    """Among equal weights near neighbours in the list are paired."""
+    stages = [(1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0)]
+    # 18 kinds of 34 groups, with the same weight of any two kinds of different resources
+    stages = [tuple(time + 1e-12 * (job // 4) for time in stages[job % 2]) for job in range(34)]
+    profiles = Profiles(stages, three_stages=False, perf=Interleaving(), max_group=2)
+    # the kinds of one resource ascend along the list, those of the other descend
+    kinds = list(profiles.alone)
+    kinds[1::2] = kinds[::-2]
+    partner = Matchings(profiles, collapse=True).partners(tuple(kinds), [])
+    assert partner == [position ^ 1 for position in range(34)]
 
 
 def test_collapsing_changes_no_total():

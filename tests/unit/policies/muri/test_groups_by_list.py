@@ -79,6 +79,11 @@ def test_merging_ends_when_the_groups_fit(gpus, sizes):
     assert sorted(map(len, groups)) == sizes
 
 
+def test_groups_that_fit_keep_the_order_of_the_list():
+    groups = grouping([CPU, CPU, GPU, GPU]).match({1: [0, 1, 2, 3]}, 4)[1]
+    assert groups == [(0,), (1,), (2,), (3,)]
+
+
 @pytest.mark.parametrize(("most", "sizes"), [(2, [2] * 4), (3, [2] * 4), (4, [4, 4])])
 def test_groups_are_no_larger_than_allowed(most, sizes):
     """Two pairs make four: with three at most, only the first round merges."""
@@ -100,6 +105,16 @@ def test_pairs_of_the_last_decision_stay_together_where_the_weight_allows():
     first = {frozenset(group) for group in state.match({1: [0, 1, 2, 3, 4, 5]}, 3)[1]}
     again = {frozenset(group) for group in state.match({1: [6, 5, 4, 3, 2, 1, 0, 7]}, 4)[1]}
     assert first < again
+
+
+def test_only_pairs_of_the_last_decision_are_repeated():
+    state = grouping([CPU, GPU] * 20, 2, 1)
+    everyone = list(range(40))
+    state.match({1: everyone}, 20)
+    without_two = [job for job in everyone if job not in (1, 2)]
+    (pair,) = [group for group in state.match({1: without_two}, 37)[1] if len(group) == 2]
+    assert set(pair) == {0, 3}
+    assert pair in state.match({1: everyone}, 20)[1]
 
 
 def test_blocks_in_order_of_priority():

@@ -148,6 +148,26 @@ def test_the_order_of_rows_in_the_file_changes_nothing(policy, rules, settings):
     )
 
 
+@pytest.mark.parametrize(("most", "started"), [(2, 2), (3, 3), (4, 3)])
+def test_rounds_of_matching_suffice_for_a_full_group(most, started):
+    """Three jobs of different resources on one GPU; log2(3) rounds are rounded up to two."""
+    frame = pd.concat([pair(), pair().iloc[:1].assign(job_id=2)])
+    frame = frame.assign(
+        stage_storage=[1.0, 0, 0], stage_gpu=[0, 1.0, 0], stage_network=[0, 0, 1.0]
+    )
+    policy = make("muri-s", max_group=most, halving_rounds=True)
+    starts = simulate(frame, "1x1", policy).jobs["start_time"]
+    assert (starts == 0).sum() == started
+
+
+@pytest.mark.parametrize("policy", BOTH)
+def test_the_widest_groups_take_the_first_nodes(policy):
+    frame = pair(stage_storage=0.0, stage_gpu=1.0, stage_network=0.0).assign(num_gpus=[1, 2])
+    run = simulate(frame, "2x2", make(policy, "muri"), rules="muri", placement="yarn")
+    nodes = run.intervals.set_index("job_id")["nodes"]
+    assert (nodes[1], nodes[0]) == (((0, 2),), ((1, 1),))
+
+
 @pytest.mark.parametrize("policy", BOTH)
 def test_rounds_decide_on_the_grid(policy):
     frame = jobs(30, 4)
@@ -157,6 +177,10 @@ def test_rounds_decide_on_the_grid(policy):
     assert (starts - run.jobs["submit_time"].to_numpy() >= 0).all()
     assert run.jobs["end_time"].notna().all()
     assert not ends(frame, policy).equals(ends(frame, policy, interval=360.0))
+
+
+def test_the_name_of_a_policy_leaves_out_how_it_is_computed():
+    assert repr(make("muri-s", collapse=False)) == repr(make("muri-s"))
 
 
 def test_muri_l_knows_no_durations():
