@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro import simulate
+from repro import simulate, simulate_many
 from repro.base.errors import PolicyError
 from repro.engine.select import whole_run
 from repro.model.policy import Order, make
@@ -127,3 +127,38 @@ def test_keys_are_numbers(key, shown):
     with pytest.raises(PolicyError, match="number") as caught:
         simulate(small_trace(), "1x4", Odd())
     assert f"is {shown}; return a number" in str(caught.value)
+
+
+def test_equals_the_engine_with_steps_of_other_lengths():
+    # the steps of three jobs take 0.5 s, those of the others 4 s
+    trace = small_trace()
+    trace["iterations"] = trace["duration"] / [0.5, 4.0, 0.5, 4.0, 0.5, 4.0]
+    assert_same(*both(trace, "1x4", "srtf", rules="gavel"))
+
+
+def test_more_slopes_than_gpus_share_heaps():
+    # two GPUs, and keys that fall at a rate of their own for each job
+    rng = np.random.default_rng(3)
+    trace = trace_of(3, jobs=60)
+    trace["num_gpus"] = np.minimum(trace["num_gpus"], 2)
+    trace["predicted_duration"] = trace["duration"] * rng.uniform(0.2, 5.0, 60)
+    fast, slow = both(trace, "1x2", "srtf")
+    assert fast.summary()["preemptions"] > 5
+    assert_same(fast, slow)
+    runs = simulate_many([trace], "1x2", "srtf", keep_jct=True)
+    np.testing.assert_array_equal(runs["jct"][0], fast.jobs["jct"])
+
+
+def test_the_first_job_shares_no_heap_with_another_slope():
+    trace = pd.DataFrame(
+        {
+            "job_id": [0, 1, 2],
+            "submit_time": [0.0, 100.0, 150.0],
+            "duration": [1000.0, 100.0, 50.0],
+            "num_gpus": 1,
+            "predicted_duration": [500.0, 400.0, 300.0],
+        }
+    )
+    # predicted seconds left at 150 s: 425 of job 0, 200 of job 1, so job 2 takes the GPU of job 0
+    ends = simulate(trace, "1x2", "srtf").jobs["end_time"]
+    assert ends.tolist() == [1050.0, 200.0, 200.0]
