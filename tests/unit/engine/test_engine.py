@@ -51,6 +51,16 @@ def test_a_grid_needs_a_positive_step():
         simulate(small_trace(), "1x4", "srtf", interval=0.0)
 
 
+def test_at_an_interval_a_decision_needs_an_event_or_a_waiting_job():
+    policy = Noting()
+    simulate(trace((0, 45, 1), (3, 10, 1)), "1x1", policy, interval=10.0)
+    # job 1 waits until 50 s; its end needs no decision
+    assert [now for now, _ in policy.asked] == [0, 10, 20, 30, 40, 50]
+    policy = Noting()
+    simulate(trace((0, 45, 1), (3, 100, 1)), "1x2", policy, interval=10.0)
+    assert [now for now, _ in policy.asked] == [0, 10, 50]
+
+
 def test_a_policy_may_ask_to_be_woken():
     policy = Noting(wake=4.0)
     simulate(trace((0, 10, 1)), "1x1", policy)
@@ -181,6 +191,51 @@ def test_nodes_fail_only_where_the_placement_tells_them_apart():
         simulate(small_trace(), "1x4", "srtf", processes=[failures])
 
 
+def test_nodes_do_not_fail_where_each_interval_has_a_start():
+    @dataclass(frozen=True)
+    class Load(Overhead):
+        every_interval: bool = True
+
+        def start_s(self, table, job):
+            return 5.0
+
+    def failures(engine):
+        yield engine.env.timeout(1)
+        engine.fail(0, checkpoint_s=10.0)
+
+    options = {"placement": "yarn", "overhead": Load(), "processes": [failures]}
+    with pytest.raises(ParamError, match="nodes can fail only if"):
+        simulate(small_trace(), "1x4", "srtf", **options)
+
+
+def test_a_finished_job_has_no_work_left():
+    left = []
+
+    def watch(engine):
+        yield engine.env.timeout(12)
+        left.extend(engine.table.work_left)
+
+    simulate(trace((0, 10, 1), (5, 20, 1)), "1x2", "srtf", processes=[watch])
+    assert left == [0.0, 20.0]
+
+
+def test_the_clock_does_not_go_back_after_a_rounding_error():
+    """SimPy adds the distance of two events, which may end after the second event.
+
+    A job begins and ends at this event, because its microsecond is below the last digit.
+    """
+    digit = 2.0**-18
+    first, second = 1.0 + 1.5 * digit, 2e10 + digit
+    assert first + (second - first) > second
+
+    def idle(engine):
+        yield engine.env.timeout(0)
+
+    jobs = trace((0, 50, 1), (first, 3e10, 1), (second, 1e-6, 1))
+    result = simulate(jobs, "1x3", "srtf", processes=[idle])
+    assert result.jobs["end_time"][2] == second
+
+
 # costs -----------------------------------------------------------------------------------------
 
 
@@ -203,6 +258,12 @@ def test_preemption_costs():
     assert spans(result, 1) == [(20, 33)]
     assert result.jobs["preemptions"].tolist() == [1, 0]
     assert result.meta["overhead_s"] == 8
+
+
+def test_a_job_that_progressed_for_less_than_a_second_drains_too():
+    result = simulate(trace((0, 100, 1), (0.5, 10, 1)), "1x1", "srtf", overhead=Toll())
+    assert spans(result, 1) == [(0.5, 13.5)]
+    assert spans(result, 0) == [(0, 0.5), (13.5, 118.0)]
 
 
 def test_clean_gpus_are_used_before_draining_ones():

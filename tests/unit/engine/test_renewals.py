@@ -56,6 +56,12 @@ def test_a_job_slows_down_at_its_next_epoch():
     assert ends(jobs([0.0, 10.0], [100.0, 40.0], [2, 2])) == [150.0, 70.0]
 
 
+def test_a_job_in_steps_slows_down_at_its_next_epoch():
+    # steps of 2 s
+    trace = jobs([0.0, 10.0], [100.0, 40.0], [2, 2]).assign(iterations=[50, 20])
+    assert ends(trace, "srtf", rules="gavel") == [150.0, 70.0]
+
+
 def test_a_preempted_job_goes_on_in_its_epoch():
     # job 0 has done 60 of 100 s of work (50 at rate 1, 10 at rate 1/2) when job 1 takes its GPUs
     trace = jobs([0.0, 70.0], [100.0, 20.0], [4, 4])

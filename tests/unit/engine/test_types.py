@@ -205,3 +205,51 @@ def test_a_gang_without_a_type_takes_the_fastest_that_it_can_use():
     jobs = trace((0, 10, 1), (0, 10, 1), (0, 10, 1)).assign(model=["m", "n", "m"])
     # job 0 takes the V100, job 1 waits for it, and job 2 takes a K80
     assert ends(jobs, "1xv100,2xk80", InOrder(), perf=table) == [10.0, 20.0, 20.0]
+
+
+class InNewGangs(Policy):
+    """Names a new gang of every job at each decision, in order of arrival."""
+
+    def decide(self, view):
+        return RunSet([Run((job,), view.gpus(job)) for job in view.jobs])
+
+
+def test_a_gang_stays_on_its_type_when_a_faster_one_comes_free():
+    jobs = trace((0, 10, 1), (0, 20, 1))
+    assert ends(jobs, "1xv100,1xk80", InNewGangs()) == [10.0, 40.0]
+
+
+def test_a_job_waits_on_the_type_that_it_wishes_for():
+    jobs = trace((0, 10, 1), (1, 10, 1), gpu_type="k80")
+    assert ends(jobs, "1xv100,1xk80", "srtf", types="wished") == [20.0, 40.0]
+
+
+def test_a_gang_need_not_fit_all_types():
+    assert ends(trace((0, 10, 2)), "1x2:v100,1x1:k80", "yarn-cs") == [10.0]
+
+
+def test_equally_fast_types_are_taken_in_alphabetical_order():
+    names = [f"t{number:02}" for number in range(40)]
+    table = ThroughputTable({("m", 1): dict.fromkeys(names, 1.0)}, names[0])
+    cluster = ",".join(f"1x{name}" for name in names)
+    result = run(trace(*[(0, 10, 1)] * 3), cluster, "srtf", perf=table)
+    assert result.intervals.sort_values("job_id")["gpu_type"].tolist() == names[:3]
+
+
+@dataclass(frozen=True)
+class Blocking(Grouped):
+    """Gangs in order of arrival; one that does not fit blocks those behind it."""
+
+    def session(self, view):
+        def decide(view):
+            for job in view.running:
+                assert view.run(job).jobs == (job,)
+            return RunSet(view.jobs, fill="block")
+
+        return decide
+
+
+def test_a_gang_that_does_not_fit_its_type_blocks_those_behind_it():
+    jobs = trace((0, 10, 1), (1, 10, 2), (2, 10, 1), gpu_type="v100")
+    # one V100 is idle until job 0 ends, because job 1 needs two
+    assert ends(jobs, "1x2:v100,1xk80", Blocking(), types="wished") == [10.0, 20.0, 30.0]

@@ -187,6 +187,15 @@ def test_jobs_without_a_share_take_gpus_left_over_unless_they_may_idle():
         assert names(rounds.next_round(0.0)) == expected
 
 
+def test_a_job_that_arrived_since_has_one_row():
+    rounds = mechanism(jobs([10_000] * 2, model="slow"), {"v100": 2})
+    rounds.set_allocation(shares((0,), [[1.0]], ("v100",)), 0.0)
+    rounds.arrive(1)
+    rounds.next_round(0.0)
+    rounds.next_round(360.0)
+    assert rounds.ledger.rows.members.tolist() == [[0, -1], [1, -1]]
+
+
 @pytest.mark.parametrize("dropped", [True, False])
 def test_a_job_that_arrived_since(dropped):
     rounds = mechanism(jobs([100] * 2), {"v100": 2}, drop_unallocated=dropped)

@@ -49,6 +49,7 @@ def test_settings_by_name():
         ),
         ({"preemption_overhead_s": 360}, "is 360 s, a round 360 s; an overhead must be shorter"),
         ({"round_s": 10, "preemption_overhead_s": 20}, "is 20 s, a round 10 s; an overhead must"),
+        ({"gang_tries": 3}, "gang_tries is 3; give 0, or choose rules that count training steps"),
         ({"ideal": "ideal"}, "round setting ideal is 'ideal'; give fluid or artifact"),
         ({"ideal": True}, "round setting ideal is True; give fluid or artifact"),
         ({"ideal": "artifact"}, "round setting ideal is 'artifact', which counts whole training"),

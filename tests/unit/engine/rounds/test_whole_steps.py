@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
+import numpy as np
 import pandas as pd
 import pytest
 from given_shares import SPEEDS, Told, jobs
 
 from repro import make, simulate
 from repro.base.errors import ParamError
+from repro.model.decision import Shares
+from repro.model.policy import Policy
 from repro.trace import synth
 
 ONE = "1xv100,1xk80"
@@ -57,6 +62,20 @@ def test_less_than_a_step_a_round(rules):
     """Part of a step counts where none fits into a round."""
     end_times = ends(jobs(2, model="part"), rules=rules, rounds={"round_s": 10.0})
     assert end_times == pytest.approx([40])
+
+
+def test_whole_steps_count_where_one_fits_into_a_round():
+    """In each round of 30 s the first job makes one step of 20 s, the second 30 of 1 s."""
+    trace = jobs([2, 60], model=["part", "slow"])
+    assert ends(trace, rounds={"round_s": 30.0}) == pytest.approx([50, 60])
+
+
+def test_each_job_of_a_pair_is_charged_half():
+    trace = jobs([40, 15], model=["even", "slow"])
+    pair = Told((((0, 1), (1.0,)), (1, (0.0,))), ("v100",))
+    intervals = run(trace, "1xv100", pair).intervals
+    assert intervals["job_id"].tolist() == [0, 1]
+    assert intervals["gpus"].tolist() == [0.5, 0.5]
 
 
 def test_a_pair_ends_with_its_later_member():
@@ -244,3 +263,62 @@ def test_steps_last_as_long_as_the_trace_says_where_durations_are_rounded():
     trace = jobs([1000], model="even").assign(duration=125.0, iteration_time=0.1254)
     result = simulate(trace, "1x1", "gavel-las", rules="gavel", rounds={"round_s": 1e6})
     assert result.jobs["end_time"].tolist() == pytest.approx([125.4])
+
+
+def test_each_turn_of_another_job_is_a_preemption():
+    # ten rounds each, in turns: every job is stopped after each round but its last
+    trace = jobs([1000, 1000], model="slow")
+    alternating = run(trace, "1xv100", Told((0.5,), ("v100",)), "paper", rounds={"round_s": 100.0})
+    assert alternating.jobs["end_time"].tolist() == [1900, 2000]
+    assert alternating.jobs["preemptions"].tolist() == [9, 9]
+
+
+@dataclass(frozen=True)
+class AsksOften(Told):
+    """Notes the instants at which shares are computed."""
+
+    asked: list = field(default_factory=list)
+
+    def decide(self, view):
+        self.asked.append(view.now)
+        return super().decide(view)
+
+
+def test_old_shares_are_computed_anew_without_an_event():
+    policy = AsksOften((1.0,), ("v100",))
+    run(jobs(3600, model="slow"), "1xv100", policy, rounds={"max_realloc_interval_s": 1000.0})
+    assert policy.asked == [0, 1080, 2160, 3240]
+
+
+class Half:
+    """Every job runs at half speed."""
+
+    def rates(self, table, run, nodes):
+        return [0.5] * len(run.jobs)
+
+
+@dataclass(frozen=True)
+class Whole(Policy):
+    """Every job gets all of its time."""
+
+    def decide(self, view):
+        return Shares(tuple(view.jobs), view.gpu_types, np.ones((len(view.jobs), 1)))
+
+
+@pytest.mark.parametrize("rounds", [{"ideal": "fluid"}, {"round_s": 7.0}])
+@pytest.mark.parametrize("keep_intervals", [True, False])
+def test_a_performance_model_sets_the_speed(rounds, keep_intervals):
+    options = {"perf": Half(), "rounds": rounds, "keep_intervals": keep_intervals}
+    result = simulate(jobs([80, 40]), "1x4", Whole(), **options)
+    assert result.jobs["end_time"].tolist() == [20.0, 10.0]
+
+
+def test_an_added_process_sees_the_gangs_of_a_round():
+    seen = []
+
+    def watch(engine):
+        yield engine.env.timeout(5)
+        seen.append(sorted(engine.holdings.runs))
+
+    simulate(jobs([80, 80]), "1x4", Whole(), processes=[watch])
+    assert seen == [[0, 1]]
