@@ -51,6 +51,7 @@ def refusal(trace=None, cluster="1x4", policy="srtf", **more):
         ("predict", 2.5, "predict is 2.5; give a number of jobs, 0 or more"),
         ("predict_interval", -0.5, "predict_interval is -0.5; give a probability above 0"),
         ("predict_interval", 1.0, "predict_interval is 1; give a probability above 0"),
+        ("predict_interval", -0.5, "predict_interval is -0.5; give a probability above 0"),
         ("processes", [3], "processes is [3]; give a list of functions"),
     ],
 )

@@ -253,3 +253,9 @@ def test_a_gang_that_does_not_fit_its_type_blocks_those_behind_it():
     jobs = trace((0, 10, 1), (1, 10, 2), (2, 10, 1), gpu_type="v100")
     # one V100 is idle until job 0 ends, because job 1 needs two
     assert ends(jobs, "1x2:v100,1xk80", Blocking(), types="wished") == [10.0, 20.0, 30.0]
+
+
+def test_the_model_of_a_policy_and_the_speeds_of_types_multiply():
+    stages = {"stage_storage": 0.0, "stage_cpu": 1.0, "stage_gpu": 1.0, "stage_network": 0.0}
+    jobs = trace((0, 20, 1), **stages).assign(iteration_time=2.0, iterations=10)
+    assert ends(jobs, "1xk80", "muri-s") == [2 * ends(jobs, "1xv100", "muri-s")[0]]

@@ -6,6 +6,10 @@ import pandas as pd
 import pytest
 
 from repro import simulate
+from repro.engine.rounds.mechanism import filling_order
+from repro.model.jobs import JobTable
+from repro.model.rules import Rules
+from repro.model.speeds import Speeds
 from repro.perf.throughput import ThroughputTable
 
 JOBS = pd.DataFrame(
@@ -31,3 +35,10 @@ def test_jobs_without_competitors_run_on_the_fastest_type_whatever_its_name(type
     result = run(*types, policy)
     assert set(result.intervals["gpu_type"]) == {types[0]}
     assert result.jobs["jct"].tolist() == JOBS["duration"].tolist()
+
+
+def test_speeds_count_relative_to_the_fastest_type_of_the_model():
+    # a: 1 on x, 0.9 on y; b: 0.5 on x, 1 on y
+    speeds = ThroughputTable.of({"a": {"x": 100.0, "y": 90.0}, "b": {"x": 1.0, "y": 2.0}}, "x")
+    table = JobTable(JOBS.assign(model=["a", "b", "b"]), Rules())
+    assert filling_order(Speeds(table, speeds, {"x": 1, "y": 1})) == [1, 0]

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from repro import simulate
-from repro.base.errors import PolicyError
+from repro.base.errors import ParamError, PolicyError
 from repro.engine.rounds.ideal import Ideal
-from repro.engine.rounds.mechanism import GridRounds
+from repro.engine.rounds.mechanism import TOLERANCE, GridRounds
 from repro.engine.rounds.settings import RoundSettings
 from repro.engine.rounds.whole_steps import WholeSteps
 from repro.model.decision import Shares
@@ -185,6 +185,43 @@ def test_jobs_without_a_share_take_gpus_left_over_unless_they_may_idle():
         rounds = mechanism(jobs([100] * 2), {"v100": 2}, idle_ok=idle_ok)
         rounds.set_allocation(shares((0, 1), [[1.0], [0.0]], ("v100",)), 0.0)
         assert names(rounds.next_round(0.0)) == expected
+
+
+def test_without_a_prior_the_type_with_less_time_comes_first():
+    rounds = mechanism(jobs([10_000] * 2), {"k80": 1, "v100": 1}, whole_queue=True, prior_rounds=0)
+    rounds.set_allocation(shares((0, 1), [[0.5, 0.5], [0.5, 0.5]]), 0.0)
+    # 100 s on the K80 and 200 s on the V100; the sum over all rows does not count
+    rounds.ledger.add_received(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([100, 200, 1000]))
+    rounds.finish(1, 0.0)
+    assert names(rounds.next_round(0.0)) == [((0,), "k80")]
+
+
+def test_shares_in_an_array_change_no_gang_that_stays():
+    rounds = mechanism(jobs([10_000] * 2, model="slow"), {"v100": 2})
+    rounds.set_allocation(shares(np.array([0]), [[1.0]], ("v100",)), 0.0)
+    rounds.arrive(1)
+    assert names(rounds.next_round(0.0)) == [((0,), "v100"), ((1,), "v100")]
+    rounds.set_allocation(shares(np.array([0, 1]), [[1.0], [1.0]], ("v100",)), 360.0)
+    assert names(rounds.next_round(360.0)) == []
+
+
+def test_no_shares_are_feasible():
+    rounds = mechanism(jobs([100]), {"v100": 1})
+    rounds.set_allocation(shares(np.empty((0, 2), np.int64), np.empty((0, 1)), ("v100",)), 0.0)
+    rounds.arrive(0)
+    assert names(rounds.next_round(0.0)) == [((0,), "v100")]
+
+
+def test_a_share_may_be_negative_by_the_tolerance():
+    rounds = mechanism(jobs([100]), {"v100": 1})
+    rounds.set_allocation(shares((0,), [[-TOLERANCE]], ("v100",)), 0.0)
+    assert rounds.ledger.rows.x.tolist() == [[0.0]]
+
+
+def test_a_job_without_throughput_is_named():
+    rounds = mechanism(jobs([100] * 2).assign(model=["unknown", "even"]))
+    with pytest.raises(ParamError, match="job 0: the throughput table has no model 'unknown'"):
+        rounds.set_allocation(shares((0,), [[0.5, 0.5]]), 0.0)
 
 
 def test_a_job_that_arrived_since_has_one_row():

@@ -76,6 +76,9 @@ def test_each_job_of_a_pair_is_charged_half():
     intervals = run(trace, "1xv100", pair).intervals
     assert intervals["job_id"].tolist() == [0, 1]
     assert intervals["gpus"].tolist() == [0.5, 0.5]
+    assert intervals["used"].tolist() == [1.0, 1.0]
+    # steps per second together over those alone: 4 / 8 and 0.75 / 1
+    assert intervals["rate"].tolist() == [0.5, 0.75]
 
 
 def test_a_pair_ends_with_its_later_member():
@@ -271,6 +274,14 @@ def test_each_turn_of_another_job_is_a_preemption():
     alternating = run(trace, "1xv100", Told((0.5,), ("v100",)), "paper", rounds={"round_s": 100.0})
     assert alternating.jobs["end_time"].tolist() == [1900, 2000]
     assert alternating.jobs["preemptions"].tolist() == [9, 9]
+
+
+def test_a_return_costs_time_also_before_the_last_job_has_started():
+    # Two jobs take turns. Each makes 100 steps, then pays 10 s and makes 90 steps.
+    trace = jobs([190, 190, 10], arrival=[0, 0, 10_000], model="slow")
+    rounds = {"round_s": 100.0, "preemption_overhead_s": 10.0}
+    end_times = ends(trace, "1xv100", Told((0.3,), ("v100",)), rounds=rounds)
+    assert end_times[:2] == [300, 400]
 
 
 @dataclass(frozen=True)

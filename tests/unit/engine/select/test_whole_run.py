@@ -162,3 +162,44 @@ def test_the_first_job_shares_no_heap_with_another_slope():
     # predicted seconds left at 150 s: 425 of job 0, 200 of job 1, so job 2 takes the GPU of job 0
     ends = simulate(trace, "1x2", "srtf").jobs["end_time"]
     assert ends.tolist() == [1050.0, 200.0, 200.0]
+
+
+def test_a_job_behind_all_others_keeps_nobody_from_a_preemption():
+    trace = pd.DataFrame(
+        {
+            "job_id": [0, 1, 2],
+            "submit_time": [0.0, 10.0, 10.0],
+            "duration": [100.0, 5.0, 1000.0],
+            "num_gpus": 1,
+        }
+    )
+    assert simulate(trace, "1x1", "srtf").jobs["end_time"].tolist() == [105.0, 15.0, 1105.0]
+
+
+def test_more_running_slopes_than_heaps_at_first():
+    rng = np.random.default_rng(1)
+    trace = pd.DataFrame(
+        {
+            "job_id": range(90),
+            "submit_time": np.sort(rng.uniform(0.0, 10.0, 90)),
+            "duration": rng.uniform(50.0, 100.0, 90),
+            "num_gpus": 1,
+        }
+    )
+    trace["predicted_duration"] = trace["duration"] * rng.uniform(0.5, 2.0, 90)
+    fast, slow = both(trace, "1x80", "srtf")
+    assert fast.summary()["preemptions"] > 0
+    assert_same(fast, slow)
+
+
+def test_a_slow_job_has_more_work_left_than_seconds_passed():
+    class Slow:
+        def rates(self, table, run, nodes):
+            return [0.1 if run.jobs == (0,) else 1.0]
+
+    trace = pd.DataFrame(
+        {"job_id": [0, 1], "submit_time": [0.0, 50.0], "duration": [100.0, 90.0], "num_gpus": 1}
+    )
+    # job 0 has 95 s of work left at 50 s, more than job 1
+    ends = simulate(trace, "1x1", "srtf", perf=Slow()).jobs["end_time"]
+    assert ends.tolist() == [1090.0, 140.0]
