@@ -300,3 +300,60 @@ def test_bad_input_gets_one_line(traces, options, error, shown):
     assert isinstance(caught.value, ReproError)
     assert str(caught.value).startswith(shown)
     assert "\n" not in str(caught.value)
+
+
+@dataclass(frozen=True)
+class Lottery(Order):
+    """Order of jobs by the seed."""
+
+    def key(self, view, job):
+        return (view.seed + 2) * (job + 3) ** 2 % 7
+
+
+def test_every_run_has_its_seed_and_the_first_is_0():
+    for seed in (None, 5):
+        options = {} if seed is None else {"seed": seed}
+        runs = simulate_many(small_trace(), "1x4", Lottery(), workers=1, keep_jct=True, **options)
+        alone = simulate(small_trace(), "1x4", Lottery(), seed=seed or 0)
+        assert runs["seed"].tolist() == [seed or 0]
+        np.testing.assert_array_equal(runs["jct"][0], alone.jobs["jct"])
+    ends = [simulate(small_trace(), "1x4", Lottery(), seed=n).jobs["jct"].sum() for n in (0, 1, 5)]
+    assert len(set(ends)) == 3
+
+
+def test_an_order_of_small_traces_runs_in_batches():
+    with patch.object(many, "simulate", side_effect=AssertionError):
+        runs = simulate_many([small_trace(), small_trace()], "1x4", "srtf", keep_jct=True)
+    assert runs["jct"].notna().all()
+
+
+def test_an_order_with_a_model_or_an_interval_of_its_own():
+    class Half:
+        def rates(self, table, run, nodes):
+            return [0.5] * len(run.jobs)
+
+    @dataclass(frozen=True)
+    class Slow(SRTF):
+        def performance(self):
+            return Half()
+
+    @dataclass(frozen=True)
+    class Seldom(SRTF):
+        interval: float = 7.0
+
+    policies = {"slow": Slow(), "seldom": Seldom()}
+    traces = {"a": small_trace()}
+    runs = simulate_many(traces, "1x4", policies, workers=1, keep_jct=True)
+    assert_same(runs, traces, "1x4", policies)
+
+
+def test_each_of_several_traces_is_checked():
+    bad = small_trace().assign(duration=-1.0)
+    with pytest.raises(TraceError, match="trace 0"):
+        simulate_many([bad, small_trace()], "1x4", "srtf")
+
+
+def test_ids_are_checked_whatever_their_type():
+    bad = small_trace().assign(job_id=["a", None, "c", "d", "e", "f"])
+    with pytest.raises(TraceError, match="job_id"):
+        simulate_many([bad], "1x4", "srtf")

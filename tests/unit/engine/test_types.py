@@ -256,6 +256,14 @@ def test_a_gang_that_does_not_fit_its_type_blocks_those_behind_it():
 
 
 def test_the_model_of_a_policy_and_the_speeds_of_types_multiply():
-    stages = {"stage_storage": 0.0, "stage_cpu": 1.0, "stage_gpu": 1.0, "stage_network": 0.0}
-    jobs = trace((0, 20, 1), **stages).assign(iteration_time=2.0, iterations=10)
-    assert ends(jobs, "1xk80", "muri-s") == [2 * ends(jobs, "1xv100", "muri-s")[0]]
+    @dataclass(frozen=True)
+    class Pair(Grouped):
+        def performance(self):
+            return Interleaving(("stage_cpu", "stage_gpu"))
+
+        def session(self, view):
+            return lambda view: RunSet([Run(tuple(view.jobs), 1)] if view.jobs else [])
+
+    jobs = trace((0, 9, 1), (0, 9, 1), stage_cpu=2.0, stage_gpu=1.0)
+    # period 4 s for 3 s alone, at half speed on the K80: rate 3/4 * 1/2
+    assert ends(jobs, "1xk80", Pair()) == pytest.approx([24.0, 24.0])

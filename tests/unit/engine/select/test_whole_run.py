@@ -187,6 +187,8 @@ def test_more_running_slopes_than_heaps_at_first():
         }
     )
     trace["predicted_duration"] = trace["duration"] * rng.uniform(0.5, 2.0, 90)
+    # the first to be preempted
+    trace.loc[0, "predicted_duration"] = 1000.0
     fast, slow = both(trace, "1x80", "srtf")
     assert fast.summary()["preemptions"] > 0
     assert_same(fast, slow)
