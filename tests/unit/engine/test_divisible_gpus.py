@@ -274,3 +274,16 @@ def test_what_the_clock_cannot_do_is_predicted_by_rollouts(more):
 def test_errors_of_sizes_and_times_of_resizing_have_bounds(settings, says):
     with pytest.raises(ParamError, match=says):
         make("afs", **settings)
+
+
+def test_a_job_that_loses_some_gpus_is_not_preempted():
+    some = simulate(jobs_of((0, 10, 2), (2, 10, 2)), "1x2", "max-min")
+    assert some.jobs["preemptions"].tolist() == [0, 0]
+    all_ = simulate(jobs_of((0, 10, 1), (2, 3, 1)), "1x1", "srsf-elastic")
+    assert all_.jobs["preemptions"].tolist() == [1, 0]
+
+
+def test_jobs_that_end_together_do_not_end_another():
+    policy = make("max-min", resize_s=1.0)
+    result = simulate(jobs_of((0, 10, 1), (0, 10, 1), (0, 15, 1)), "1x3", policy)
+    assert result.jobs["end_time"].tolist() == [11.0, 11.0, 16.0]

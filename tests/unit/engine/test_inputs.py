@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from repro import make, simulate
 from repro.base.errors import InputWarning, TraceError
 from repro.perf.throughput import ThroughputTable
+from repro.perf.throughput_files import load_throughputs
 from repro.testing import small_trace
 
 POLICIES = ("srtf", "yarn-cs", "tiresias-l", "max-min", "gavel-las")
@@ -271,3 +272,25 @@ def test_a_table_with_pairs_is_all_that_space_sharing_needs():
     with warnings.catch_warnings():
         warnings.simplefilter("error", InputWarning)
         simulate(small_trace().assign(model="m"), "4xv100", "gavel-las-ss", perf=table)
+
+
+GAVEL = load_throughputs("gavel-like-throughputs")
+RELATIVE = (
+    "throughputs by GPU type of a relative (params/model_names.csv): vgg16 as ResNet-50 "
+    "(batch size 16)"
+)
+
+
+def test_a_result_names_models_with_the_values_of_a_relative():
+    jobs = frame(model=["vgg16", "resnet18", "resnet18"])
+    result = simulated_quietly(jobs, "srtf", "2xv100,2xk80", perf=GAVEL)
+    assert RELATIVE in result.summary()["notes"]
+
+
+def test_speeds_of_types_come_from_the_table_behind_the_durations():
+    jobs = frame(model="vgg16")
+    jobs.attrs = {"throughputs": "gavel-like-throughputs", "reference_gpu": "v100"}
+    result = simulated_quietly(jobs, "srtf", "2xk80")
+    slow = simulated_quietly(jobs, "srtf", "2xk80", perf=GAVEL)
+    assert result.jobs["end_time"].tolist() == slow.jobs["end_time"].tolist()
+    assert result.jobs["end_time"][0] > 10.0

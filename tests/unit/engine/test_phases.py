@@ -10,6 +10,7 @@ import pytest
 from repro import simulate
 from repro.base.errors import PolicyError
 from repro.model.decision import Run, RunSet
+from repro.model.performance import Overhead
 from repro.model.policy import Policy
 from repro.perf.overhead import Phases
 from repro.policies.baselines.scripted import Scripted
@@ -112,6 +113,28 @@ def test_pods_hold_gpus_while_their_job_waits():
     held = done.intervals.query("job_id == 1")[["start", "end", "gpus", "rate", "tasks"]]
     assert held.to_numpy().tolist() == [[1, 100, 1, 0, (1,)], [100, 200, 2, 1, (1, 0)]]
     assert done.jobs["preemptions"].sum() == 0
+
+
+def test_a_job_that_waits_on_some_gpus_pays_no_start():
+    class Load(Overhead):
+        every_interval = True
+
+        def start_s(self, table, job):
+            return 5.0
+
+    @dataclass(frozen=True)
+    class Waits(Policy):
+        placement = "wished"
+
+        def decide(self, view):
+            runs = [Run((1,), 1, tasks=(1,), waits=True)] if view.is_unfinished(0) else []
+            whole = [Run((0,), 1, tasks=(0,))] if runs else [Run((1,), 2, tasks=(0, 1))]
+            return RunSet([*whole, *runs] if len(view.jobs) else [])
+
+    trace = jobs(0.0, 0.0).assign(num_gpus=[1, 2])
+    done = simulate(trace, "2x1", Waits(), overhead=Load())
+    assert done.jobs["end_time"].tolist() == [100, 200]
+    assert done.meta["overhead_s"] == 0.0
 
 
 def test_half_placed_jobs_that_wait_for_each_other_are_one_clear_line():

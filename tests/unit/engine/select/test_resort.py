@@ -12,6 +12,7 @@ from plain_resort import PlainResort
 
 from repro import simulate
 from repro.base.errors import PolicyError
+from repro.engine.select.resort import Resort
 from repro.model.policy import make
 from repro.model.view import View
 from repro.policies.baselines.known_durations import SRTF
@@ -77,6 +78,20 @@ def test_equals_a_plain_list(name, settings, rules):
         slow = run_plain(trace_of(seed), "2x8", policy, **options)
         pd.testing.assert_frame_equal(fast.jobs, slow.jobs, check_exact=True)
         pd.testing.assert_frame_equal(fast.intervals, slow.intervals, check_exact=True)
+
+
+def test_no_job_waits_after_the_end_of_the_last_waiting_one():
+    waits = []
+
+    class Watched(Resort):
+        def finish(self, job):
+            super().finish(job)
+            waits.append(self.waits)
+
+    jobs = small_trace().head(2).assign(submit_time=0.0, num_gpus=1, duration=[3.0, 5.0])
+    with patch("repro.policies.baselines.known_durations.Resort", Watched):
+        simulate(jobs, "1x2", make("srtf", history_ties=True))
+    assert waits == [False, False]
 
 
 def test_a_key_of_ones_own_replaces_the_keys_of_several_jobs():
