@@ -287,3 +287,10 @@ def test_jobs_that_end_together_do_not_end_another():
     policy = make("max-min", resize_s=1.0)
     result = simulate(jobs_of((0, 10, 1), (0, 10, 1), (0, 15, 1)), "1x3", policy)
     assert result.jobs["end_time"].tolist() == [11.0, 11.0, 16.0]
+
+
+def test_a_job_that_is_done_but_for_rounding_is_not_resized():
+    """From 1.3 s on each of two jobs works off one GPU-second on half a GPU."""
+    policy = make("max-min", resize_s=1.0)
+    result = simulate(jobs_of((0, 0.5, 2), (0.3, 1.0, 1)), "1x1", policy)
+    assert result.jobs["end_time"].tolist() == pytest.approx([3.3, 3.3])

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from repro import simulate, simulate_many
+from repro.base.compiled import CompiledFunction
 from repro.base.errors import InputWarning, ParamError, PolicyError, ReproError, TraceError
 from repro.engine import many, many_inputs, many_orders
 from repro.engine.many_inputs import Workload
@@ -327,6 +328,35 @@ def test_an_order_of_small_traces_runs_in_batches():
             [small_trace(), small_trace()], "1x4", "srtf", workers=1, keep_jct=True
         )
     assert runs["jct"].notna().all()
+
+
+@pytest.mark.parametrize("compiled_after", [0, 1, 2, 9])
+def test_runs_go_on_in_one_call_once_the_loops_are_compiled(compiled_after):
+    class Loops(CompiledFunction):
+        """Interpreted loops, which count as compiled after some calls."""
+
+        calls = 0
+
+        def __call__(self, *values):
+            self.calls += 1
+            return simulate_runs(*values)
+
+        @property
+        def is_compiled(self):
+            return self.calls >= compiled_after
+
+    simulate_runs = order_batches.simulate_runs
+    loops = Loops(lambda: None, __name__, {}, is_exact=True)
+    options = {"loads": (1.0, 2.0, 3.0), "workers": 1, "keep_jct": True}
+    whole = simulate_many(small_trace(), "1x4", "srtf", **options)
+    with (
+        patch.object(many, "simulate", side_effect=AssertionError),
+        patch.object(order_batches, "simulate_runs", loops),
+    ):
+        runs = simulate_many(small_trace(), "1x4", "srtf", **options)
+    pd.testing.assert_frame_equal(runs, whole, check_exact=True)
+    # runs before are calls of their own, the others are one call
+    assert loops.calls == min(compiled_after + 1, 3)
 
 
 def test_an_order_with_a_model_or_an_interval_of_its_own():

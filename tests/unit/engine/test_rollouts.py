@@ -97,8 +97,11 @@ def test_a_prediction_leaves_the_run_as_it_is():
 
 
 def test_failures_are_not_foreseen():
-    with pytest.raises(ParamError, match="failures and added processes are not foreseen"):
-        simulate(small_trace(), "1x4", "srtf", predict=1, failures="mtbf=100")
+    for option in ({"predict": 1}, {"predict_interval": 0.5}):
+        ((name, value),) = option.items()
+        says = f"{name}={value}: failures and added processes are not foreseen"
+        with pytest.raises(ParamError, match=says):
+            simulate(small_trace(), "1x4", "srtf", failures="mtbf=100", **option)
 
 
 @pytest.mark.nightly

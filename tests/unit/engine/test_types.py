@@ -230,10 +230,12 @@ def test_a_gang_need_not_fit_all_types():
 
 def test_equally_fast_types_are_taken_in_alphabetical_order():
     names = [f"t{number:02}" for number in range(40)]
-    table = ThroughputTable({("m", 1): dict.fromkeys(names, 1.0)}, names[0])
+    fast = names[::2]
+    speeds = {name: 1.0 if name in fast else 0.5 for name in names}
+    table = ThroughputTable({("m", 1): speeds}, names[0])
     cluster = ",".join(f"1x{name}" for name in names)
-    result = run(trace(*[(0, 10, 1)] * 3), cluster, "srtf", perf=table)
-    assert result.intervals.sort_values("job_id")["gpu_type"].tolist() == names[:3]
+    result = run(trace(*[(0, 10, 1)] * 20), cluster, "srtf", perf=table)
+    assert result.intervals.sort_values("job_id")["gpu_type"].tolist() == fast
 
 
 @dataclass(frozen=True)
