@@ -320,7 +320,7 @@ class Whole(Policy):
 @pytest.mark.parametrize("keep_intervals", [True, False])
 def test_a_performance_model_sets_the_speed(rounds, keep_intervals):
     options = {"perf": Half(), "rounds": rounds, "keep_intervals": keep_intervals}
-    result = simulate(jobs([80, 40]), "1x4", Whole(), **options)
+    result = simulate(jobs([80, 40]), "4xv100", Whole(), **options)
     assert result.jobs["end_time"].tolist() == [20.0, 10.0]
 
 
@@ -331,5 +331,5 @@ def test_an_added_process_sees_the_gangs_of_a_round():
         yield engine.env.timeout(5)
         seen.append(sorted(engine.holdings.runs))
 
-    simulate(jobs([80, 80]), "1x4", Whole(), processes=[watch])
+    simulate(jobs([80, 80]), "4xv100", Whole(), processes=[watch])
     assert seen == [[0, 1]]
