@@ -53,7 +53,7 @@ def test_an_interval_shorter_than_a_start_is_lost():
 
 
 def test_an_interval_as_long_as_a_start_is_not_charged():
-    """A has no progress at 5 s, when B arrives, and 15 s of it when B ends at 30 s."""
+    """A has no progress at 5 s, when B arrives, and 15 s of it when B ends at 25 s."""
     result = simulate(trace((0, 100, 1), (5, 20, 1)), "1x2", PATIENT, overhead=Load())
     assert result.jobs["end_time"].tolist() == [110.0, 25.0]
     assert result.meta["overhead_s"] == 5.0
