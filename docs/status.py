@@ -51,13 +51,13 @@ class Paper:
 PAPERS = {
     "tiresias": Paper(
         "Tiresias, NSDI 2019",
-        "Ratios of Tables 1 and 5 and bins of Fig 10. The jobs of the paper are not public.",
+        "Ratios of Tables 1 and 5, bins of Fig 10: the jobs of the paper are not public.",
         ("tiresias/tab01_sf_srtf", "tiresias/tab05_trace_jct", "tiresias/fig10_testbed_jct"),
     ),
     "muri": Paper(
         "Muri, SIGCOMM 2022",
-        "Muri-L with one job type (Fig 13: text and public code differ), Themis on one trace "
-        "(Fig 10: another solver), queues of the testbed (Fig 8).",
+        "Fig 13, Muri-L with one job type: text and public code differ. Fig 10, Themis on one "
+        "trace: another solver. Fig 8, queues: measured on a testbed.",
         (
             "muri/fig13_job_types",
             "muri/fig10_unknown_durations",
@@ -66,20 +66,20 @@ PAPERS = {
     ),
     "gavel": Paper(
         "Gavel, OSDI 2020",
-        "Finish-time fairness past saturation (Figs 10, A3: another solver), estimated speeds "
-        "(Fig 14: which pairs were measured is not public).",
+        "Figs 10 and A3, finish-time fairness past saturation: another solver. Fig 14, estimated "
+        "speeds: which pairs were measured is not public.",
         ("gavel/fig10_ftf_multiple", "gavel/figa3_ftf_single", "gavel/fig14_estimator"),
     ),
     "liquid": Paper(
         "Liquid, TPDS 2022",
-        "Placers of other systems (Figs 18, 19), a mixed sequence (Fig 15). The testbed ran each "
-        "once.",
+        "Figs 18 and 19, placers of other systems, and Fig 15, a mixed sequence: the testbed ran "
+        "each once.",
         ("liquid/fig18_immediate_mode", "liquid/fig19_batch_mode", "liquid/fig15a_sequences_k80"),
     ),
     "pcs": Paper(
         "PCS, 2024",
-        "Bars of Fig 7 whose configuration is not public, the testbed (Figs 4 to 6), predictions "
-        "of Themis (Fig 8).",
+        "Fig 7, some bars: their configurations are not public. Figs 4 to 6: measured on a "
+        "testbed. Fig 8, predictions of Themis: text and artifact differ.",
         (
             "pcs/fig07a_philly_jct",
             "pcs/fig04_testbed_errors",
