@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import signal
 import sys
 import types
 
@@ -217,6 +218,20 @@ def test_without_a_reader_there_are_no_samples():
         pass
     assert samples.mean("gpu_util") is None
     assert samples.std("gpu_util") is None
+
+
+def test_a_signal_ends_a_measurement_as_ctrl_c_does(monkeypatch, tmp_path):
+    machine = session.Machine("cpu", "cpu", "none", "", "2.0", None)
+    monkeypatch.setattr(session, "_machine", lambda *, tiny: machine)
+    earlier = signal.getsignal(signal.SIGTERM)
+    with (
+        pytest.raises(KeyboardInterrupt),
+        session.opened(tmp_path / "mine", job_types(["bert"]), 1.0, print, tiny=True) as made,
+    ):
+        assert made.inputs.is_dir()
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) == earlier
+    assert not made.inputs.exists()
 
 
 def test_facts_on_the_host(monkeypatch, tmp_path):
