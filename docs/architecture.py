@@ -17,9 +17,11 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "repro"
 PAGE = ROOT / "docs" / "architecture.md"
 PICTURE = ROOT / "docs" / "architecture.svg"
-#: Width of the picture and height of a layer (inch), and characters of 9 points per inch.
+#: Width of the picture, height of the heading of a box and of a line of text below it (inch).
 WIDTH = 11.0
-FLOOR = 1.05
+HEADING = 0.68
+LINE = 0.16
+#: Characters of 9 points per inch.
 CHARACTERS = 12.0
 
 
@@ -97,32 +99,30 @@ def draw(sums: dict[str, Count], picture: Path = PICTURE) -> None:
     from matplotlib.patches import Rectangle
 
     layers = package_layers()
-    plot, axes = plt.subplots(figsize=(WIDTH, FLOOR * len(layers) + 0.4))
-    axes.set(xlim=(0, WIDTH), ylim=(-0.4, FLOOR * len(layers)))
+    texts = {
+        name: textwrap.wrap(purpose(name), int((WIDTH / len(names) - 0.3) * CHARACTERS))
+        for names in layers
+        for name in names
+    }
+    heights = [HEADING + LINE * max(len(texts[name]) for name in names) for names in layers]
+    plot, axes = plt.subplots(figsize=(WIDTH, sum(heights) + 0.4))
+    axes.set(xlim=(0, WIDTH), ylim=(-0.4, sum(heights)))
+    # one unit is one inch
+    axes.set_position((0.0, 0.0, 1.0, 1.0))
     axes.set_axis_off()
-    for number, names in enumerate(layers):
-        bottom = FLOOR * (len(layers) - 1 - number)
+    top = sum(heights)
+    for names, height in zip(layers, heights, strict=True):
         width = WIDTH / len(names)
         for column, name in enumerate(names):
             left = column * width + 0.05
-            axes.add_patch(
-                Rectangle(
-                    (left, bottom + 0.05), width - 0.1, FLOOR - 0.1, fc="#e8eff6", ec="#40566b"
-                )
-            )
-            axes.text(left + 0.1, bottom + FLOOR - 0.13, name, va="top", fontsize=11, weight="bold")
+            corner = (left, top - height + 0.05)
+            box = Rectangle(corner, width - 0.1, height - 0.1, fc="#e8eff6", ec="#40566b")
+            axes.add_patch(box)
+            axes.text(left + 0.1, top - 0.13, name, va="top", fontsize=11, weight="bold")
             size = f"{sums[name].files} files, {sums[name].lines:,} lines"
-            axes.text(
-                left + width - 0.2,
-                bottom + FLOOR - 0.15,
-                size,
-                va="top",
-                ha="right",
-                fontsize=8,
-                color="#555",
-            )
-            lines = textwrap.wrap(purpose(name), int((width - 0.3) * CHARACTERS))
-            axes.text(left + 0.1, bottom + FLOOR - 0.4, "\n".join(lines), va="top", fontsize=9)
+            axes.text(left + 0.1, top - 0.34, size, va="top", fontsize=8, color="#555")
+            axes.text(left + 0.1, top - 0.52, "\n".join(texts[name]), va="top", fontsize=9)
+        top -= height
     axes.text(
         0.05,
         -0.05,
