@@ -20,7 +20,7 @@ from repro.perf.throughput import ThroughputTable
 from repro.placement.base import Placer
 from repro.trace.history import PUBLIC_SAMPLE, is_stand_in
 from repro.trace.load import load
-from repro.trace.schema import COLUMNS, REQUIRED, validate
+from repro.trace.schema import REQUIRED, validate
 
 DAY_S = 86_400.0
 #: Formats of the traces of Microsoft's Philly cluster, from which `PUBLIC_SAMPLE` has job sizes.
@@ -49,25 +49,7 @@ def checked(trace: pd.DataFrame | str | Path) -> pd.DataFrame:
             f"columns {', '.join(REQUIRED)}, or the path of a file"
         )
     name = str(trace.attrs.get("name", "trace"))
-    for column in COLUMNS:
-        if column in trace:
-            _refuse_types(trace, column, name)
     return validate(trace.reset_index(drop=True), name, keep_order=True)
-
-
-def _refuse_types(trace: pd.DataFrame, column: str, name: str) -> None:
-    """Raise TraceError for dates, time spans and Boolean ids, with advice on their conversion."""
-    values = trace[column]
-    if not isinstance(values, pd.Series):
-        return
-    if column == "job_id" and values.dtype == bool:
-        raise TraceError(f"{name}: column 'job_id' holds true and false; give numbers or text")
-    if values.dtype.kind not in "mM":
-        return
-    seconds = f"trace[{column!r}].dt.total_seconds()"
-    if values.dtype.kind == "M":
-        seconds = f"(trace[{column!r}] - trace[{column!r}].min()).dt.total_seconds()"
-    raise TraceError(f"{name}: column {column!r} holds {values.dtype}; give seconds: {seconds}")
 
 
 def notes(setup: Setup, trace: pd.DataFrame, rules: str) -> list[str]:

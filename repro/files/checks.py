@@ -145,7 +145,7 @@ def is_plain(text: str) -> bool:
 
 def refuse_strange(series: pd.Series[Any], column: str, origin: Origin, accepted: str) -> None:
     """Raise for the first text that has control characters or more than 1,000 characters."""
-    texts = series.dropna().unique().tolist()
+    texts = [text for text in series.unique() if isinstance(text, str)]
     if max(map(len, texts), default=0) > _MAX_TEXT:
         rule = "too long"
         hint = f"{accepted}, of at most {_MAX_TEXT:,} characters"

@@ -188,16 +188,18 @@ def refuse_dates(frame: pd.DataFrame, name: str) -> None:
     name : str
         Name of the trace in the message.
     """
-    for column_name, column in COLUMNS.items():
-        values = frame.get(column_name)
+    for column_name, values in frame.items():
+        if column_name not in COLUMNS:
+            continue
+        column = COLUMNS[str(column_name)]
         try:
-            date_class = _date_class(values) if isinstance(values, pd.Series) else None
+            date_class = _date_class(values)
         except InvalidOperation:
             # pandas cannot compare a signalling NaN
             raise TraceError(
                 f"{name}: column {column_name!r} holds a signalling NaN of Decimal; give numbers"
             ) from None
-        if values is None or date_class is None:
+        if date_class is None:
             continue
         cells = f"trace[{column_name!r}]"
         if column.value_type in ("id", "text"):
@@ -285,6 +287,8 @@ def _typed(series: pd.Series[Any], name: str, column: Column, origin: Origin) ->
 
 def _has_values(series: pd.Series[Any]) -> bool:
     """Whether a column has a value; blank text counts as none."""
+    if pd.api.types.is_numeric_dtype(series.dtype):
+        return bool(series.notna().any())
     filled = series.notna() & (series.astype(str).str.strip() != "")
     return bool(filled.any())
 
@@ -371,7 +375,7 @@ def _check_limits(frame: pd.DataFrame, origin: Origin) -> None:
     stages = [name for name in STAGES if name in frame]
     if stages:
         # a missing stage time is not a zero
-        idle = (frame[stages] == 0).all(axis=1).to_numpy()
+        idle = np.all([frame[name].to_numpy() == 0 for name in stages], axis=0)
         names = ", ".join(origin.columns.get(name, name) for name in stages)
         hint = f"an iteration takes time in at least one stage: {names}"
         refuse(idle, frame[stages[0]], stages[0], origin, "all stage times are zero", hint)

@@ -69,11 +69,9 @@ def check(policy: str, rules: str, seed: int, index: int) -> Verdict:
 
 def relation_of(case: Case) -> Relation | None:
     """The relation that is checked for a case, one of those that apply."""
-    applicable = [relation for relation in RELATIONS if relation.applies(case)]
-    if not applicable:
-        return None
     rng = stream("relation", case.policy, case.rules, case.seed, case.index)
-    return applicable[int(rng.integers(len(applicable)))]
+    order = rng.permutation(len(RELATIONS))
+    return next((RELATIONS[n] for n in order if RELATIONS[n].applies(case)), None)
 
 
 def fault_of(case: Case, relation: Relation | None) -> str:

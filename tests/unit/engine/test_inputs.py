@@ -44,7 +44,7 @@ def frame(**columns):
         ({"duration": [10.0, np.inf, 4.0]}, "trace:row 1:duration: not finite"),
         ({"submit_time": [-5.0, 5.0, 6.0]}, "trace:row 0:submit_time: negative"),
         ({"job_id": [0, 0, 2]}, "trace:row 1:job_id: duplicate id"),
-        ({"job_id": [True, False, True]}, "trace: column 'job_id' holds true and false"),
+        ({"job_id": [True, False, True]}, "trace:row 0:job_id: neither whole number nor text"),
         ({"num_gpus": [1, -1, 2]}, "trace:row 1:num_gpus: too small"),
         ({"num_gpus": [1, 0.5, 2]}, "trace:row 1:num_gpus: not a whole number"),
         ({"submit_time": pd.to_datetime(["2024-01-01"] * 3)}, r"column 'submit_time' holds date"),
