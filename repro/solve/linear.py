@@ -28,18 +28,22 @@ def minimise_linear(
     ``x`` is None where there is no optimum.
     """
     # This import takes longer than a run of most policies.
-    from scipy.optimize import linprog
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import csr_array, vstack
 
     SOLVED["LP"] += 1
     size = len(cost)
-    return linprog(
+    row_lower = np.full(len(limits), -np.inf)
+    row_upper = np.asarray(limits, dtype=float)
+    if equality_row is not None:
+        matrix = vstack([matrix, csr_array(equality_row[None, :])])
+        row_lower = np.append(row_lower, 1.0)
+        row_upper = np.append(row_upper, 1.0)
+    # `linprog` passes the same model to HiGHS and takes twice as long for small programmes.
+    return milp(
         cost,
-        A_ub=matrix,
-        b_ub=limits,
-        A_eq=None if equality_row is None else equality_row[None, :],
-        b_eq=None if equality_row is None else [1.0],
-        bounds=np.column_stack([np.broadcast_to(lower, size), np.broadcast_to(upper, size)]),
-        method="highs",
+        constraints=LinearConstraint(matrix, row_lower, row_upper),
+        bounds=Bounds(np.broadcast_to(lower, size), np.broadcast_to(upper, size)),
     )
 
 

@@ -247,23 +247,14 @@ def vertex_level(
     A second pass maximises the sum of values among the optima. A PolicyError names the constraint
     and the kind whose floor cannot be met.
     """
-    from scipy.sparse import csr_array, hstack
-
     kind_count, types = job_kinds.value.shape
-    size = kind_count * types
     floor = np.zeros(kind_count) if floor is None else floor
     matrix, limits, upper, counts_with_floor = _constraints(job_kinds, floor)
-    level_coefs = np.append(np.zeros(kind_count + types), counts_with_floor * scale)
-    level_column = csr_array(level_coefs[:, None])
-    lower = np.append(np.zeros(size), -np.inf)
-    goal = np.append(np.zeros(size), -1.0)
-    bounds = np.append(upper, np.inf)
-    matrix_with_level = hstack([matrix, level_column])
-    optimum = minimise_linear(goal, matrix_with_level, limits, lower=lower, upper=bounds).x
+    optimum = _optimum(matrix, limits, upper, counts_with_floor * scale)
     if optimum is None:
         # Floors that an earlier solution has just reached can be out of reach by rounding.
         limits[kind_count + types :] *= 1.0 - FLOOR_SLACK
-        optimum = minimise_linear(goal, matrix_with_level, limits, lower=lower, upper=bounds).x
+        optimum = _optimum(matrix, limits, upper, counts_with_floor * scale)
     if optimum is None:
         raise PolicyError(_impossible_floor(job_kinds, floor))
     level = float(optimum[-1])
@@ -273,6 +264,23 @@ def vertex_level(
     shares = optimum[:-1] if best_sum is None else best_sum
     counts = job_kinds.counts[:, None].astype(float)
     return np.clip(shares.reshape(kind_count, types) / counts, 0.0, 1.0), level
+
+
+def _optimum(matrix: Any, limits: Floats, upper: Floats, level_coefs: Floats) -> Floats | None:
+    """Variables of `_constraints` and z at a vertex with the largest z; None if there is none.
+
+    ``level_coefs`` are the coefficients of z in the rows of floors.
+    """
+    from scipy.sparse import csr_array, hstack
+
+    size = len(upper)
+    level_column = np.append(np.zeros(matrix.shape[0] - len(level_coefs)), level_coefs)
+    lower = np.append(np.zeros(size), -np.inf)
+    goal = np.append(np.zeros(size), -1.0)
+    matrix_with_level = hstack([matrix, csr_array(level_column[:, None])])
+    bounds = np.append(upper, np.inf)
+    x: Floats | None = minimise_linear(goal, matrix_with_level, limits, lower=lower, upper=bounds).x
+    return x
 
 
 def improvable(job_kinds: JobKinds, scale: Floats, floor: Floats, level: float) -> Flags:
@@ -356,14 +364,19 @@ def vertex_ratio(
     low = float((spent / due).max())
     shares = job_kinds.small_shares
     high = float(((spent + remaining / (shares * job_kinds.value).sum(axis=1)) / due).max())
+    matrix, limits, upper, counts = _constraints(job_kinds, np.zeros(len(due)))
+    possible_rate = None
     while high - low > 1e-9 * high:
         ratio = 0.5 * (low + high)
-        vertex, level = vertex_level(job_kinds, remaining / (ratio * due - spent))
-        if level >= 1.0:
-            shares = vertex
+        rate = remaining / (ratio * due - spent)
+        optimum = _optimum(matrix, limits, upper, counts * rate)
+        if optimum is not None and optimum[-1] >= 1.0:
+            possible_rate = rate
             high = ratio
         else:
             low = ratio
+    if possible_rate is not None:
+        shares, _ = vertex_level(job_kinds, possible_rate)
     return shares, high
 
 
