@@ -174,13 +174,13 @@ HIGHS = {"lp_backend": "highs"}
 )
 def test_every_call_of_the_linear_solver_is_counted(policy, settings, monkeypatch):
     called = []
-    linprog = scipy.optimize.linprog
+    milp = scipy.optimize.milp
 
     def watched(*args, **how):
         called.append(1)
-        return linprog(*args, **how)
+        return milp(*args, **how)
 
-    monkeypatch.setattr(scipy.optimize, "linprog", watched)
+    monkeypatch.setattr(scipy.optimize, "milp", watched)
     made = make(policy, **settings)
     speeds = ThroughputTable.of(SPEEDS, "v100")
     view = first_view(three_jobs(), "1xv100,1xk80", made, speeds)
