@@ -20,6 +20,7 @@ from repro.model.share_policy import SharePolicy
 from repro.perf.overhead import CheckpointOverhead
 from repro.perf.throughput import ThroughputTable
 from repro.testing import scaled
+from repro.trace.schema import COLUMNS
 from tools.random_traces.cases import DYADIC_S, MODELS, Case
 
 Run = Callable[..., Result]
@@ -205,7 +206,10 @@ def _later_jobs(case: Case) -> Change | None:
     late = case.trace.iloc[:2].copy()
     late["job_id"] = [10_000 + number for number in range(len(late))]
     # an upper bound of the end of the others: all alone, at the least speed, and starts
-    late["submit_time"] = 2.0**21 + 4096 * float(case.trace["duration"].sum())
+    late_s = 2.0**21 + 4096 * float(case.trace["duration"].sum())
+    if late_s > float(COLUMNS["submit_time"].high):
+        return None
+    late["submit_time"] = late_s
     trace = pd.concat([case.trace, late], ignore_index=True)
     return Change(replace(case, trace=trace))
 
@@ -223,7 +227,8 @@ def _doubled_types(case: Case) -> Change | None:
     options.pop("types", None)
     one = replace(case, trace=trace, cluster=f"{2 * nodes}x{gpus}:v100", options=options)
     two = replace(one, cluster=f"{nodes}x{gpus}:v100,{nodes}x{gpus}:w100")
-    return Change(two, before=one)
+    # a job that moves to the other type adds up its work in more parts
+    return Change(two, before=one, rel=1e-12)
 
 
 def _event_by_event(case: Case) -> Change | None:
@@ -294,7 +299,7 @@ RELATIONS = (
     Relation(
         "types",
         "jobs of one GPU, two types of equal speed in place of one (policies that only rank jobs): "
-        "ends to the last bit",
+        "ends to 1e-12",
         _doubled_types,
     ),
     Relation(
