@@ -136,8 +136,10 @@ def _other_ids(case: Case) -> Change:
 def _doubled_times(case: Case) -> Change | None:
     """All times doubled: of jobs, policy, rounds, costs and failures."""
     policy = scaled(case.made(), FACTOR)
-    if policy is None or case.rules != "paper" or case.settings.get("tolerance"):
-        # with a tolerance, the bisection of a makespan has fixed first bounds
+    if policy is None or case.rules != "paper":
+        return None
+    if case.settings.get("tolerance") or case.settings.get("exact_demotion") is False:
+        # the bisection of a makespan has fixed first bounds, and limits are rounded to seconds
         return None
     options = dict(case.options)
     if "interval" in options:
@@ -197,7 +199,7 @@ def _later_jobs(case: Case) -> Change | None:
     """More jobs, submitted long after all others have ended."""
     if "failures" in case.options or case.options.get("predict"):
         return None
-    if case.settings.get("size_error"):
+    if case.settings.get("size_error") or case.settings.get("noise"):
         # sampled for all jobs at once
         return None
     if RULES[case.rules].rounds and isinstance(case.made(), SharePolicy):
@@ -237,6 +239,10 @@ def _event_by_event(case: Case) -> Change | None:
         return None
     if case.settings.get("size_error") or case.settings.get("resize_s"):
         # these need the compiled loop
+        return None
+    has_no_work = RULES[case.rules].whole_seconds and (case.trace["duration"] < 1.0).any()
+    if case.policy == "themis" and has_no_work:
+        # the compiled loop ends a job of 0 s without a lease, the other gives it one
         return None
 
     def nothing(engine: Any) -> Generator[Any, Any, None]:
