@@ -258,7 +258,10 @@ def _without_intervals(case: Case) -> Change:
     """The run without records of intervals."""
     # policies that divide GPUs then add up equal jobs together
     rel = 1e-12 if isinstance(case.made(), Elastic) else 0.0
-    return Change(case, {"keep_intervals": False}, rel=rel)
+    # which a clock of ticks can round to the next tick
+    grid = RULES[case.rules].grid
+    absolute = 1.5 / grid if grid > 1 else 0.0
+    return Change(case, {"keep_intervals": False}, rel=rel, absolute=absolute)
 
 
 def _rounding(case: Case) -> float:
@@ -315,7 +318,7 @@ RELATIONS = (
     ),
     Relation(
         "records",
-        "no intervals recorded: ends to the last bit; divided GPUs to 1e-12",
+        "no intervals recorded: ends to the last bit; divided GPUs to 1e-12, rules pcs to a tick",
         _without_intervals,
     ),
 )
