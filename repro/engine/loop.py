@@ -230,8 +230,10 @@ class Engine:
                 "that returns no shares"
             )
         jobs = [job for job in holdings.runs if node in dict(holdings.nodes(job))]
-        holdings.set_back(jobs, now, checkpoint_s, restart_s)
-        for job in jobs:
+        # a job that waits for the rest of its GPUs has no progress to lose
+        progressing = [job for job in jobs if not holdings.runs[job].waits]
+        holdings.set_back(progressing, now, checkpoint_s, restart_s)
+        for job in progressing:
             self.driver.rate_changed(job, now)
         self.poke()
         return [self.table.ids[job] for job in jobs]

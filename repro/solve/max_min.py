@@ -5,6 +5,7 @@ analytic centre of the optimal face. The centre is unique, treats equal jobs equ
 depend on the order of the jobs. HiGHS, on request or where the path fails, returns a vertex.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,8 @@ ACCURACY = 1e-10
 FLOOR_SLACK = 1e-7
 #: Gains of normalised throughput below this are rounding errors.
 MIN_GAIN = 1e-6
+#: Scales of which the largest is smaller are divided by a power of two for HiGHS.
+MIN_SCALE = 1e-6
 #: First interval of a bisection of the makespan (s).
 BISECTION_LOW_S = 100.0
 BISECTION_HIGH_S = 1e6
@@ -250,6 +253,10 @@ def vertex_level(
     kind_count, types = job_kinds.value.shape
     floor = np.zeros(kind_count) if floor is None else floor
     matrix, limits, upper, counts_with_floor = _constraints(job_kinds, floor)
+    # HiGHS leaves out coefficients below 1e-9, such as those of jobs that are about to end
+    largest = float(scale.max())
+    unit = 2.0 ** math.floor(math.log2(largest)) if 0 < largest < MIN_SCALE else 1.0
+    scale = scale / unit
     optimum = _optimum(matrix, limits, upper, counts_with_floor * scale)
     if optimum is None:
         # Floors that an earlier solution has just reached can be out of reach by rounding.
@@ -263,7 +270,7 @@ def vertex_level(
     # Rounding can make the second pass infeasible. The first answer is optimal, too.
     shares = optimum[:-1] if best_sum is None else best_sum
     counts = job_kinds.counts[:, None].astype(float)
-    return np.clip(shares.reshape(kind_count, types) / counts, 0.0, 1.0), level
+    return np.clip(shares.reshape(kind_count, types) / counts, 0.0, 1.0), level / unit
 
 
 def _optimum(matrix: Any, limits: Floats, upper: Floats, level_coefs: Floats) -> Floats | None:

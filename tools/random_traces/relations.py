@@ -220,6 +220,9 @@ def _doubled_types(case: Case) -> Change | None:
     """Jobs of one GPU on GPUs of one type, or on twice as many types of equal speed."""
     if not isinstance(case.made(), Order) or len(case.options) > 2:
         return None
+    if case.settings.get("promote_knob"):
+        # waiting counts from the last stop, and a job that moves to the other type stops
+        return None
     nodes = max(1, Cluster.parse(case.cluster).num_nodes // 2)
     gpus = 2
     trace = case.trace.assign(num_gpus=1)

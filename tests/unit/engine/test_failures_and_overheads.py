@@ -28,6 +28,20 @@ def test_without_failures_in_its_time_a_run_is_as_before():
     assert rare.jobs["end_time"].equals(plain.jobs["end_time"])
 
 
+def test_a_failure_takes_nothing_from_a_job_that_waits_for_gpus():
+    trace = pd.DataFrame(
+        {"job_id": [0, 1], "submit_time": 0.0, "duration": 256.0, "num_gpus": 8, "user": "ada"}
+    )
+    # each job holds some GPUs of the other's gang for a while
+    runs = [
+        simulate(trace, "3x4", "kubeflow", failures="mtbf=40,repair=1,checkpoint=64", seed=seed)
+        for seed in range(5)
+    ]
+    for result in runs:
+        assert result.jobs["end_time"].notna().all()
+        assert result.meta["overhead_s"] > 0
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -184,3 +184,13 @@ def test_floors_out_of_reach_by_rounding_count_as_reached():
     shares, level = vertex_level(job_kinds, np.array([1.0, 0, 0, 0, 0]), floor)
     assert shares.sum(axis=1) == pytest.approx([0, 1, 1, 1, 1], abs=1e-6)
     assert level == pytest.approx(0.0, abs=1e-3)
+
+
+def test_the_vertex_of_tiny_scales_is_that_of_large_ones():
+    one = np.ones(2, dtype=int)
+    job_kinds = JobKinds(np.array([[1.0], [2.0]]), one, one, np.array([1.0]))
+    scale = np.array([2.0, 3.0])
+    shares, level = vertex_level(job_kinds, scale)
+    tiny_shares, tiny_level = vertex_level(job_kinds, scale * 2.0**-45)
+    assert tiny_shares.tolist() == shares.tolist()
+    assert tiny_level == level * 2.0**45
