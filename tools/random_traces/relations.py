@@ -221,7 +221,7 @@ def _doubled_types(case: Case) -> Change | None:
     if not isinstance(case.made(), Order) or len(case.options) > 2:
         return None
     if case.settings.get("promote_knob"):
-        # waiting counts from the last stop, and a job that moves to the other type stops
+        # a job that moves to the other type stops and starts, which promotions and ties remember
         return None
     nodes = max(1, Cluster.parse(case.cluster).num_nodes // 2)
     gpus = 2
