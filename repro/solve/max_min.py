@@ -26,7 +26,7 @@ ACCURACY = 1e-10
 FLOOR_SLACK = 1e-7
 #: Gains of normalised throughput below this are rounding errors.
 MIN_GAIN = 1e-6
-#: Scales of which the largest is smaller are divided by a power of two for HiGHS.
+#: Coefficients of z of which the largest is smaller are divided by a power of two for HiGHS.
 MIN_SCALE = 1e-6
 #: First interval of a bisection of the makespan (s).
 BISECTION_LOW_S = 100.0
@@ -253,10 +253,6 @@ def vertex_level(
     kind_count, types = job_kinds.value.shape
     floor = np.zeros(kind_count) if floor is None else floor
     matrix, limits, upper, counts_with_floor = _constraints(job_kinds, floor)
-    # HiGHS leaves out coefficients below 1e-9, such as those of jobs that are about to end
-    largest = float(scale.max())
-    unit = 2.0 ** math.floor(math.log2(largest)) if 0 < largest < MIN_SCALE else 1.0
-    scale = scale / unit
     optimum = _optimum(matrix, limits, upper, counts_with_floor * scale)
     if optimum is None:
         # Floors that an earlier solution has just reached can be out of reach by rounding.
@@ -270,7 +266,7 @@ def vertex_level(
     # Rounding can make the second pass infeasible. The first answer is optimal, too.
     shares = optimum[:-1] if best_sum is None else best_sum
     counts = job_kinds.counts[:, None].astype(float)
-    return np.clip(shares.reshape(kind_count, types) / counts, 0.0, 1.0), level / unit
+    return np.clip(shares.reshape(kind_count, types) / counts, 0.0, 1.0), level
 
 
 def _optimum(matrix: Any, limits: Floats, upper: Floats, level_coefs: Floats) -> Floats | None:
@@ -281,12 +277,17 @@ def _optimum(matrix: Any, limits: Floats, upper: Floats, level_coefs: Floats) ->
     from scipy.sparse import csr_array, hstack
 
     size = len(upper)
-    level_column = np.append(np.zeros(matrix.shape[0] - len(level_coefs)), level_coefs)
+    # HiGHS leaves out coefficients below 1e-9, such as those of jobs that are about to end
+    largest = float(level_coefs.max())
+    unit = 2.0 ** math.floor(math.log2(largest)) if 0 < largest < MIN_SCALE else 1.0
+    level_column = np.append(np.zeros(matrix.shape[0] - len(level_coefs)), level_coefs / unit)
     lower = np.append(np.zeros(size), -np.inf)
     goal = np.append(np.zeros(size), -1.0)
     matrix_with_level = hstack([matrix, csr_array(level_column[:, None])])
     bounds = np.append(upper, np.inf)
     x: Floats | None = minimise_linear(goal, matrix_with_level, limits, lower=lower, upper=bounds).x
+    if x is not None:
+        x[-1] /= unit
     return x
 
 
@@ -377,7 +378,9 @@ def vertex_ratio(
         ratio = 0.5 * (low + high)
         rate = remaining / (ratio * due - spent)
         optimum = _optimum(matrix, limits, upper, counts * rate)
-        if optimum is not None and optimum[-1] >= 1.0:
+        if optimum is None:
+            raise PolicyError("HiGHS finds no shares of least ratio; use lp_backend=centre")
+        if optimum[-1] >= 1.0:
             possible_rate = rate
             high = ratio
         else:
