@@ -19,7 +19,7 @@ from repro.model.jobs import MAX_GPUS_PER_JOB
 MAX_EXACT = 2**53  # whole numbers beyond are not exact as float64
 MAX_TIME_S = 2.0**33  # beyond, a float64 does not resolve a microsecond
 MIN_DURATION_S = 1e-6
-_RESOLUTION = 1e-6  # largest rounding error of a job's end, as a fraction of its duration
+RESOLUTION = 1e-6  # largest rounding error of a job's end, as a fraction of its duration
 _ID = "an id is a whole number or text, used once"
 _NO_ID = "neither whole number nor text"
 _WHOLE = (int, np.integer)
@@ -171,7 +171,7 @@ def are_sound(submit: Floats, duration: Floats, gpus: Floats) -> Flags:
     for name, values in columns.items():
         is_sound &= (values >= COLUMNS[name].low) & (values <= COLUMNS[name].high)
     is_sound &= duration >= MIN_DURATION_S
-    is_sound &= np.spacing(submit + duration) <= _RESOLUTION * duration
+    is_sound &= np.spacing(submit + duration) <= RESOLUTION * duration
     every_job: Flags = is_sound.all(axis=1)
     return every_job
 
@@ -355,13 +355,13 @@ def _check_times(frame: pd.DataFrame, raw: pd.DataFrame, origin: Origin) -> None
     hint = f"a duration is at least {MIN_DURATION_S:g} s"
     refuse(duration < MIN_DURATION_S, raw["duration"], "duration", origin, "too short", hint)
     resolution = np.spacing(frame["submit_time"].to_numpy() + duration)
-    unresolved = resolution > _RESOLUTION * duration
+    unresolved = resolution > RESOLUTION * duration
     if unresolved.any():
         first_row = int(unresolved.argmax())
         hint = (
             f"float64 resolves times near {shown(frame['submit_time'].iloc[first_row])} s to "
             f"{resolution[first_row]:.1g} s only; a duration is at least "
-            f"{1 / _RESOLUTION:,.0f} times that; count submit times from the start of the trace"
+            f"{1 / RESOLUTION:,.0f} times that; count submit times from the start of the trace"
         )
         refuse(unresolved, raw["duration"], "duration", origin, "too short", hint)
 

@@ -20,7 +20,7 @@ from repro.model.share_policy import SharePolicy
 from repro.perf.overhead import CheckpointOverhead
 from repro.perf.throughput import ThroughputTable
 from repro.testing import scaled
-from repro.trace.schema import COLUMNS
+from repro.trace.schema import COLUMNS, RESOLUTION
 from tools.random_traces.cases import DYADIC_S, MODELS, Case
 
 Run = Callable[..., Result]
@@ -210,6 +210,9 @@ def _later_jobs(case: Case) -> Change | None:
     # an upper bound of the end of the others: all alone, at the least speed, and starts
     late_s = 2.0**21 + 4096 * float(case.trace["duration"].sum())
     if late_s > float(COLUMNS["submit_time"].high):
+        return None
+    if np.spacing(2 * late_s) > RESOLUTION * float(late["duration"].min()):
+        # so short a job is refused at so late a time
         return None
     late["submit_time"] = late_s
     trace = pd.concat([case.trace, late], ignore_index=True)

@@ -117,6 +117,12 @@ def test_a_relation_finds_a_policy_that_breaks_it(relation, policy):
     assert check.fault_of(given(make("srtf")), NAMED[relation]) == ""
 
 
+def test_no_job_is_added_that_is_too_short_for_its_time():
+    case = cases.draw("srtf", "gavel", 42, 242)
+    assert case.trace["duration"].iloc[0] < 1e-3
+    assert not NAMED["later"].applies(case)
+
+
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda relation: relation.name)
 def test_relations_hold_for_an_order(relation):
     case = given(make("srtf"))
