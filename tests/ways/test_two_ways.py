@@ -11,8 +11,6 @@ from tools.two_ways.pair import Pair
 SEED = 42
 PAIRS = [pytest.param(pair, id=pair.name) for pair in catalogue.PAIRS]
 
-pytestmark = pytest.mark.filterwarnings("ignore::repro.base.errors.InputWarning")
-
 
 def check(pair: Pair, cases: range) -> None:
     """Every case keeps the statement of its pair, and most cases are not set aside."""

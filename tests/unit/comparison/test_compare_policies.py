@@ -178,7 +178,6 @@ def test_the_cost_of_preemptions_is_paid_by_all():
     assert (costly - free).tolist() == pytest.approx([15, 15])
 
 
-@pytest.mark.filterwarnings("ignore::repro.base.errors.InputWarning")
 def test_on_gpu_types_runs_are_those_of_simulate():
     dressed = repro.dress(small_trace())
     names = ["srtf", "muri-s", "gavel-las"]

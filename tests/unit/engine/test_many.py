@@ -123,7 +123,6 @@ def test_any_number_of_workers_gives_the_same():
         ("srtf", {"failures": "mtbf=20000,repair=600"}),
     ],
 )
-@pytest.mark.filterwarnings("ignore::repro.base.errors.InputWarning")
 def test_other_runs_equal_single_runs(policy, options):
     traces = {label: trace.head(40) for label, trace in TRACES.items()}
     policies = {policy: policy}

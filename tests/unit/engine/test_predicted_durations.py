@@ -56,7 +56,6 @@ def trace_for(name: str) -> pd.DataFrame:
     return contended(gpus=1 if name == "allox" else None)
 
 
-@pytest.mark.filterwarnings("ignore::repro.base.errors.InputWarning")
 @pytest.mark.parametrize("name", KNOWING)
 def test_exact_predictions_change_nothing(name):
     trace = trace_for(name)
@@ -66,7 +65,6 @@ def test_exact_predictions_change_nothing(name):
     pd.testing.assert_frame_equal(plain.intervals, exact.intervals, check_exact=True)
 
 
-@pytest.mark.filterwarnings("ignore::repro.base.errors.InputWarning")
 @pytest.mark.parametrize("name", KNOWING)
 def test_wrong_predictions_change_the_run_or_are_named(name):
     trace = trace_for(name)
@@ -80,7 +78,6 @@ def test_wrong_predictions_change_the_run_or_are_named(name):
 
 
 @pytest.mark.parametrize("name", ["las-2d", "tiresias-l", "yarn-cs", "gavel-las"])
-@pytest.mark.filterwarnings("ignore::repro.base.errors.InputWarning")
 def test_policies_that_know_no_durations_name_the_column(name):
     trace = contended()
     plain = run(name, trace)

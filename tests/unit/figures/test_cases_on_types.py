@@ -7,7 +7,6 @@ from repro.figures import sweep
 from repro.testing import small_trace
 
 
-@pytest.mark.filterwarnings("ignore::repro.base.errors.InputWarning")
 @pytest.mark.parametrize("policy", ["muri-s", "antman", "srtf", "gavel-las"])
 def test_a_policy_with_a_model_of_its_own_runs_at_the_speed_of_each_type(
     policy, tmp_path, monkeypatch

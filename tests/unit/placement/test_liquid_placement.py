@@ -36,7 +36,6 @@ def test_nodes_are_those_of_best_fit(sizes, gangs, weight, score):
         assert dict(placer.take(job, gpus)) == expected
 
 
-@pytest.mark.filterwarnings("ignore::repro.base.errors.InputWarning")
 def test_nodes_are_those_of_the_policy_where_no_job_waits():
     trace = synth.make("philly-like", 3, jobs=60, load=0.2, num_gpus=32)
     own, other = (

@@ -172,9 +172,9 @@ def test_columns_are_the_jobs_and_pairs_on_offer(pairs, widths):
                 value_b = paired[b, a, j]
                 offered = pairs == "all" or (value_a > 0 and value_b > 0)
                 if offered and pairs == "useful":
-                    offered = (
-                        values[a, j] == 0 or value_a / values[a, j] + value_b / values[b, j] > 1
-                    )
+                    with np.errstate(divide="ignore"):
+                        gain = value_a / values[a, j] + value_b / values[b, j]
+                    offered = values[a, j] == 0 or gain > 1
                 if wide[a] != wide[b] or wide[a] > capacity[j] or not offered:
                     continue
                 if a == b and counts[a] >= 2:

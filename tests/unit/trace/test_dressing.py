@@ -21,8 +21,6 @@ UNTOUCHED = ["job_id", "submit_time", "duration", "num_gpus"]
 ALL_FIVE = ["vgg11", "vgg16", "vgg19", "resnet18", "resnet50", "shufflenet_v2_x1_0"]
 TYPED = "4x8:v100,4x8:k80"
 
-pytestmark = pytest.mark.filterwarnings("ignore::repro.base.errors.InputWarning")
-
 
 def plain(jobs: int = 40, widths: tuple[int, ...] = WIDTHS) -> pd.DataFrame:
     """Jobs without models, of several widths, that queue."""
