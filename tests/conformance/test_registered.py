@@ -222,7 +222,7 @@ def traces(draw):
 
 @pytest.mark.parametrize("name", list(policies))
 @given(trace=traces())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_random_traces(name, trace):
     if name in ONE_GPU:
         trace = trace.assign(num_gpus=1)
@@ -234,6 +234,6 @@ def test_random_traces(name, trace):
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", QUICK)
 @given(trace=traces())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_random_traces_as_it_comes(name, trace):
     check_policy(make(name), traces=[trace])

@@ -108,7 +108,7 @@ def traces(draw):
     ("cluster", "perf", "name", "more"), SETTINGS, ids=[row[2] for row in SETTINGS]
 )
 @given(trace=traces())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_interpreted_and_compiled_are_the_same_to_the_last_bit(cluster, perf, name, more, trace):
     results = []
     for interpret in (True, False):

@@ -15,7 +15,7 @@ LEVELS = st.floats(0.05, 0.99)
 
 
 @given(st.sets(st.floats(0.1, 10), min_size=1, max_size=60), LEVELS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_the_promise_holds_whoever_comes_last(ratios, level):
     """Of exchangeable jobs each is equally likely to be the new one: count over all of them."""
     values = np.array(sorted(ratios))
@@ -37,7 +37,7 @@ def test_too_few_jobs_bound_nothing(level, fewest):
 
 
 @given(st.integers(0, 2**32), LEVELS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_online_knows_its_class_up_to_the_arrival(seed, level):
     rng = np.random.default_rng(seed)
     submit = rng.integers(0, 40, 30).astype(float)

@@ -87,7 +87,7 @@ def test_settled_sees_a_tie_that_moves_a_start_and_no_end():
 
 @pytest.mark.parametrize("name", POLICIES)
 @given(trace=traces())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_clock_does_what_the_engine_does(name, trace):
     assume(name != "themis" or settled(trace, **POLICIES[name]))
     fast, slow = both(trace, make(name, **POLICIES[name]))
@@ -106,7 +106,7 @@ def of(result):
 
 @pytest.mark.parametrize("name", POLICIES)
 @given(trace=traces())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_a_prediction_is_what_happens_if_nothing_more_arrives(name, trace):
     """The clock's own playouts against one whole run per arrival."""
     policy = make(name, **POLICIES[name])
@@ -117,7 +117,7 @@ def test_a_prediction_is_what_happens_if_nothing_more_arrives(name, trace):
 
 
 @given(trace=traces())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @pytest.mark.parametrize("name", POLICIES)
 def test_without_intervals_it_is_the_same_run(name, trace):
     """Max-min follows one job of each kind then."""

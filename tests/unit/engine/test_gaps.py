@@ -141,7 +141,7 @@ def gapped(draw):
     return frame(**cells)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(
     gapped(),
     st.sampled_from([*WEIGHED, "gavel-min-cost-slo", "kubernetes", "liquid", "muri-l", "antman"]),

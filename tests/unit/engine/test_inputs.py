@@ -101,7 +101,7 @@ def frames(draw):
     return pd.DataFrame({name: pd.Series(cells) for name, cells in columns.items()})
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(frames(), st.sampled_from(POLICIES))
 def test_any_frame_is_refused_or_runs_to_its_end(jobs, policy):
     with warnings.catch_warnings():

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -211,7 +211,6 @@ leaves = st.one_of(numbers, numbers, st.none(), st.sampled_from(["> 1", "x", ""]
 bounds = st.one_of(st.none(), numbers, numbers, st.lists(numbers, max_size=3))
 
 
-@settings(deadline=None)
 @given(
     published=st.one_of(
         leaves, st.lists(leaves, max_size=3), st.lists(st.lists(leaves, max_size=2))

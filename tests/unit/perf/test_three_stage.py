@@ -66,7 +66,7 @@ def test_known_groups(models: tuple[str, ...], gpus: int, best: float, worst: fl
     assert three_stage_time(members, "worst") == pytest.approx(worst)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(GROUPS.filter(lambda group: len(group) > 1))
 def test_every_order_by_the_literal_recursion(group: list[ThreeStages]) -> None:
     periods = [literal(list(order)) for order in itertools.permutations(group)]
@@ -77,7 +77,7 @@ def test_every_order_by_the_literal_recursion(group: list[ThreeStages]) -> None:
     assert three_stage_time(group, "worst") == max(periods)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(GROUPS, st.randoms(use_true_random=False), st.integers(-8, 8))
 def test_order_of_members_and_unit_of_time_change_nothing(
     group: list[ThreeStages], random: object, power: int

@@ -24,7 +24,7 @@ def as_yarn(spec, widths):
     return taken, placer.free
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.sampled_from(CLUSTERS),
     st.lists(st.sampled_from([1, 2, 3, 4, 5, 6, 8, 12, 16, 32]), max_size=40),
@@ -38,7 +38,7 @@ def test_answers_like_consolidated_placement(spec, widths, before):
     assert ([nodes.take(width) for width in widths], nodes.free) == as_yarn(spec, widths)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.sampled_from(CLUSTERS), st.lists(st.sampled_from([1, 2, 4, 8, 16, 32]), max_size=60))
 def test_gangs_that_are_only_counted_find_the_same_places(spec, widths):
     nodes = FirstFit(Cluster.parse(spec), set(widths))

@@ -65,7 +65,7 @@ def run(placer, cluster, script, check):
 
 
 @pytest.mark.parametrize("name", ["count", "yarn", "random", "skew"])
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(cluster=clusters, script=steps)
 def test_capacity_gangs_and_inverse(name, cluster, script):
     def check(gpus, model, allocation, before):
@@ -82,7 +82,7 @@ def test_capacity_gangs_and_inverse(name, cluster, script):
         assert placer.fits(gpus) == placer.possible(gpus)
 
 
-@settings(deadline=None, max_examples=8)
+@settings(max_examples=8)
 @given(cluster=clusters, script=steps.map(lambda script: script[:12]))
 def test_ilp_capacity_and_traffic(cluster, script):
     def check(gpus, model, allocation, before):
@@ -94,7 +94,7 @@ def test_ilp_capacity_and_traffic(cluster, script):
     assert placer.traffic == [{} for _ in cluster.nodes]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(cluster=clusters, script=steps, seed=st.integers(0, 3))
 def test_random_is_the_same_for_the_same_seed(cluster, script, seed):
     seen = []
@@ -106,7 +106,7 @@ def test_random_is_the_same_for_the_same_seed(cluster, script, seed):
     assert seen[0] == seen[1]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     sizes=st.lists(st.integers(1, 5), min_size=1, max_size=8),
     moves=st.lists(st.tuples(st.integers(0, 7), st.integers(0, 5)), max_size=200),

@@ -75,13 +75,13 @@ def compare(cluster, script):
 scripts = st.lists(st.tuples(st.booleans(), st.integers(0, 60)), max_size=60)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(nodes=st.integers(1, 8), gpus=st.integers(1, 8), script=scripts)
 def test_one_switch(nodes, gpus, script):
     compare(Cluster((Node(gpus),) * nodes), script)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(
     shape=st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=1, max_size=4),
     gpus=st.integers(1, 4),
@@ -92,7 +92,7 @@ def test_several_switches(shape, gpus, script):
     compare(Cluster(tuple(nodes)), script)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(
     nodes=st.lists(st.builds(Node, st.integers(1, 6), st.none(), st.integers(0, 2)), min_size=1),
     script=scripts,

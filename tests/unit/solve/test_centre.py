@@ -38,7 +38,7 @@ def check_feasible(job_kinds, x):
     assert (x[~job_kinds.usable] == 0).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6))
 def test_level_is_that_of_the_linear_programme(seed):
     job_kinds = random_kinds(seed)
@@ -51,7 +51,7 @@ def test_level_is_that_of_the_linear_programme(seed):
     assert reached.min() == pytest.approx(level, rel=1e-6)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6))
 def test_rows_of_equal_jobs_stand_for_single_jobs(seed):
     job_kinds = random_kinds(seed, rows=4)
@@ -66,7 +66,7 @@ def test_rows_of_equal_jobs_stand_for_single_jobs(seed):
     np.testing.assert_allclose(np.repeat(together, job_kinds.counts, axis=0), apart, atol=2e-4)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6))
 def test_order_of_rows_does_not_matter(seed):
     job_kinds = random_kinds(seed, rows=9)
@@ -131,7 +131,7 @@ def test_centre_of_all_shares_above_floors():
         assert (value > floor).all() and (x[job_kinds.usable] > 0).all()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6))
 @example(725979)  # one job needs less time than rounding would leave it
 def test_least_ratio_is_that_of_bisection(seed):

@@ -263,7 +263,7 @@ WORDS = ["", " ", "x", "é", "None", "Unknown", "v100", "\u202e", "RUNNING"]
 CELLS = st.sampled_from([*NUMBERS, *WORDS, DAY, LATER, "2020-06-09 18:42:01+08:00"])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     format=st.sampled_from(list(CASES)),
     changes=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9), CELLS), max_size=8),
@@ -296,7 +296,7 @@ def test_rows_are_kept_or_dropped(tmp_path_factory, format, changes, more):
     validate(frame)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(format=st.sampled_from([*CASES, "philly-json", "batsim"]), raw=st.binary(max_size=200))
 def test_random_bytes_are_refused_in_one_line(tmp_path_factory, format, raw):
     path = tmp_path_factory.mktemp("bytes") / "jobs"

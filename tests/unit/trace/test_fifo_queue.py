@@ -103,7 +103,7 @@ def test_lowest_factor():
     assert lowest_factor(lambda factor: True)[0] == 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10_000), st.floats(1.0, 4.0))
 def test_longer_durations_never_shorten_a_wait(seed, factor):
     frame = trace(np.random.default_rng(seed), count=60)

@@ -122,7 +122,7 @@ def test_demands_of_themis_exceed_the_cluster():
     assert (frame["num_gpus"] > 64).sum() == 134
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.sampled_from(WORKLOADS), st.integers(1, 300), st.integers(0, 2**32 - 1))
 def test_the_same_seed_gives_the_same_jobs(workload, jobs, seed):
     options = {"workload": workload, "jobs": jobs}

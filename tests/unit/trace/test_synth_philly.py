@@ -98,7 +98,7 @@ def test_policies_compare_as_on_the_real_trace(real, first_day, last_day, cluste
     np.testing.assert_allclose(drawn, ratios(real), rtol=0.15)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(
     jobs=st.integers(2, 5_000),
     rho=st.floats(0.05, 3),

@@ -66,7 +66,7 @@ def test_the_same_state_gives_the_same_trace(name):
 
 
 @pytest.mark.filterwarnings("ignore::repro.base.errors.StandInWarning")
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.sampled_from(sorted(SMALL)), st.integers(1, 700), st.integers(0, 2**32))
 def test_any_number_of_jobs(name, jobs, seed):
     load = "load" in synth.make(name, np.random.default_rng(0), jobs=2).attrs["options"]

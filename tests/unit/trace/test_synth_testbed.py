@@ -55,7 +55,7 @@ def test_models_and_durations_are_shuffled_independently():
     assert abs(frame["submit_time"].corr(frame["duration"])) < 0.05
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 2000), st.integers(0, 2**32))
 def test_scaled_counts(jobs, seed):
     frame = draw(seed, jobs=jobs)

@@ -136,7 +136,7 @@ def test_not_a_table(fails, content, what):
     assert fails(content).startswith(what)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     start=st.integers(0, 150),
     cut=st.integers(0, 20),

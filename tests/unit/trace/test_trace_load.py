@@ -67,7 +67,7 @@ def traces(draw):
     return validate(pd.DataFrame(columns))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(frame=traces())
 def test_written_traces_come_back(frame, tmp_path_factory):
     path = write(frame, tmp_path_factory.mktemp("round") / "jobs.csv")

@@ -199,7 +199,7 @@ def test_what_a_float_or_a_message_cannot_carry(changes, parts):
     assert message.isprintable()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_accepted_times_give_true_results(data):
     submit = st.floats(0, MAX_TIME_S)

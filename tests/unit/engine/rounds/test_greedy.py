@@ -73,13 +73,13 @@ def chosen_greedily(case):
 
 
 @given(case=instances())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_the_choice_is_that_from_a_sorted_list(case):
     assert chosen_greedily(case) == naive(**case)
 
 
 @given(case=instances())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_job_at_most_once_within_the_gpus_of_each_type(case):
     chosen = chosen_greedily(case)
     jobs = [job for a, _ in chosen for job in case["members"][a].tolist() if job >= 0]

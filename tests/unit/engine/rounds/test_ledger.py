@@ -100,7 +100,7 @@ def test_a_finished_job_takes_its_pairs_along(ledger):
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_deficits_add_up(data):
     """The deficit is X times the elapsed time less the time received, summed over all X."""
     jobs = 3
@@ -124,7 +124,7 @@ def test_deficits_add_up(data):
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_deficits_of_pairs_add_up_in_any_order(data):
     """A pair keeps its deficit while it stays in X, and loses it with its row.
 

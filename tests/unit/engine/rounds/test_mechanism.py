@@ -371,7 +371,7 @@ def traces(draw):
         }
     ),
 )
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_jobs_end_once_within_the_gpus_of_each_type(trace, rules, policy, chosen):
     result = simulate(trace, "2xv100,2xk80", policy, rules=rules, perf=SPEEDS, rounds=chosen)
     assert result.jobs["end_time"].notna().all()

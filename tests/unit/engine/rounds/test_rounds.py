@@ -92,7 +92,7 @@ def test_ten_rounds_realise_the_example_exactly():
 
 
 @given(data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_choices_fit(data):
     jobs = data.draw(st.integers(1, 7))
     types = data.draw(st.integers(1, 3))

@@ -63,7 +63,7 @@ def both(trace, policy, rules="gavel", **options):
     ["gavel-las", "las-agnostic", "gavel-las-ss", "gandiva-ss", "gavel-fifo", "allox", "gavel-ftf"],
 )
 @pytest.mark.parametrize("interval_s", [0.0, 1920.0])
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(seed=st.integers(0, 99), rate=st.sampled_from([0.3, 0.8]))
 def test_as_one_by_one(policy, interval_s, seed, rate):
     trace = synth.make("gavel-single", seed, jobs=25, rate=rate)

@@ -20,7 +20,7 @@ from repro.model.policy import make
 # left out by `make check`
 pytestmark = pytest.mark.slow
 
-EXAMPLES = settings(max_examples=200, deadline=None)
+EXAMPLES = settings(max_examples=200)
 
 
 @st.composite

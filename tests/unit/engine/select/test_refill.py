@@ -64,7 +64,7 @@ def plain_scan(jobs, spec, key):
 
 
 @pytest.mark.parametrize("name", list(KEYS))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(jobs=rows(), spec=st.sampled_from(["1x8", "3x4", "2x8", "5x2"]))
 def test_equals_a_plain_scan(name, jobs, spec):
     submits, works, widths = zip(*jobs, strict=True)

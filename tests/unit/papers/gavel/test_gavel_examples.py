@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.optimize
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from repro import figure, make, simulate
@@ -49,7 +49,6 @@ def test_ten_rounds_are_ten_times_the_shares():
     assert not rounds.duplicated(["round", "type"]).any()
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.lists(st.integers(0, 5), min_size=3, max_size=3), min_size=1, max_size=4),
     st.integers(0, 12),

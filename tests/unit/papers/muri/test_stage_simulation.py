@@ -54,7 +54,7 @@ def overlaps(rows: pd.DataFrame) -> list[float]:
     return found
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(groups(), st.integers(3, 5))
 def test_the_steady_period_is_eq_3(
     group: tuple[list[tuple[float, ...]], list[int]], iterations: int
@@ -77,7 +77,7 @@ def test_the_steady_period_is_eq_3(
     np.testing.assert_allclose(rows["ready"], rows["start"], atol=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(groups())
 def test_best_and_worst_of_all_offsets_are_the_closed_form(
     group: tuple[list[tuple[float, ...]], list[int]],
@@ -98,7 +98,7 @@ def test_best_and_worst_of_all_offsets_are_the_closed_form(
     assert max(gammas) == pytest.approx(efficiency(members))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(groups())
 def test_without_a_barrier_no_resource_serves_two_and_none_is_faster_than_its_load(
     group: tuple[list[tuple[float, ...]], list[int]],

@@ -33,7 +33,7 @@ def plain_candidates(order, widths, cluster, size):
     return {width: bucket for width, bucket in chosen.items() if bucket}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.sampled_from([1, 2, 4, 8, 16])), max_size=60),
     st.sampled_from(["8x8", "4x8", "8x4", "2x8", "1x16"]),

@@ -81,7 +81,7 @@ def test_wide_groups_merge_until_they_fit(gpus, pairs):
     moves=st.lists(st.tuples(st.booleans(), st.integers(0, 39)), min_size=1, max_size=60),
     gpus=st.integers(4, 20),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_groups_are_a_partition_and_as_efficient_as_a_fresh_start(moves, gpus):
     state = grouping(40, gpus, widths=(1, 2))
     present = set()

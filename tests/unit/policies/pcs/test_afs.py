@@ -53,7 +53,7 @@ def reference_gpus(work, demand, model, num_gpus):
 
 
 @given(st.integers(0, 2**32), st.integers(1, 7), st.integers(1, 9))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_gpu_goes_to_the_job_of_the_reference(seed, count, gpus):
     rng = np.random.default_rng(seed)
     work = rng.integers(5, 60, count).astype(float)

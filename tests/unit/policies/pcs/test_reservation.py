@@ -61,7 +61,7 @@ def traces(draw):
 
 
 @given(traces())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_job_gets_the_earliest_free_interval(trace):
     jobs = run(trace, rules="pcs").jobs
     reserved = []

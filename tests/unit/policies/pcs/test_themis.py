@@ -44,7 +44,7 @@ columns = st.lists(
 
 
 @given(jobs=columns, total=st.sampled_from([32.0, 64.0]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_smaller_rho_is_feasible(jobs, total):
     elapsed, remaining, isolated, gpus = np.array(jobs, float).T
     share = fair_shares(elapsed, remaining, isolated, gpus, total)

@@ -32,28 +32,27 @@ def supremum(samples, attained):
 
 
 @given(samples=SAMPLES, attained=st.integers(0, 70))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_the_index_equals_the_supremum(samples, attained):
     index = GittinsIndex(np.array(samples, float))
     assert index(attained) == pytest.approx(supremum(samples, attained))
 
 
 @given(samples=SAMPLES, attained=st.floats(0, 70))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_the_index_equals_the_supremum_between_samples(samples, attained):
     index = GittinsIndex(np.array(samples, float))
     assert index(attained) == pytest.approx(supremum(samples, attained), rel=1e-6)
 
 
 @given(samples=SAMPLES, attained=st.integers(0, 70), delta=st.integers(1, 80))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_an_index_of_one_quantum_equals_the_ratio(samples, attained, delta):
     index = GittinsIndex(np.array(samples, float), float(delta))
     assert index(attained) == pytest.approx(ratio(samples, attained, delta))
 
 
 @given(samples=SAMPLES, attained=st.integers(0, 70))
-@settings(deadline=None)
 def test_an_infinite_quantum_gives_the_inverse_of_the_mean_remaining_service(samples, attained):
     remaining = [s - attained for s in samples if s > attained]
     expected = 1 / np.mean(remaining) if remaining else 0.0
@@ -62,7 +61,6 @@ def test_an_infinite_quantum_gives_the_inverse_of_the_mean_remaining_service(sam
 
 
 @given(samples=SAMPLES, attained=st.integers(0, 70))
-@settings(deadline=None)
 def test_the_mean_index_is_the_inverse_of_the_mean_service(samples, attained):
     longer = [s for s in samples if s > attained]
     expected = 1 / np.mean(longer) if longer else 0.0
@@ -110,7 +108,7 @@ def test_the_table_rounds_halves_up():
     ],
 )
 @given(samples=SAMPLES, attained=st.lists(st.floats(0, 70) | st.integers(0, 70), max_size=9))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_indices_at_several_services_are_those_at_each(make_index, samples, attained):
     index = make_index(np.array(samples, float))
     assert index.of(np.array(attained, float)).tolist() == [index(service) for service in attained]
