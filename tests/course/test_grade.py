@@ -420,18 +420,17 @@ def test_a_fault_keeps_what_is_remembered_of_others(graded, source, monkeypatch)
     assert rows_of(graded.folder)["points"].tolist() == ["3", ""]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("students", [25, pytest.param(100, marks=pytest.mark.nightly)])
-def test_a_batch_of_many(graded, source, students):
+@pytest.mark.nightly
+def test_a_batch_of_many(graded, source):
     """Five endless loops, three crashes, two readers of hidden tests: a score for everyone."""
     reader = f"hidden = open({str(source / '1_tiny.ipynb')!r}).read()"
     odd = [LOOP] * 5 + ["import os; os.abort()"] * 3 + [reader] * 2
     handed = {
         f"student{number:03}": answered(tiny(), task_1=odd[number] if number < 10 else RIGHT)
-        for number in range(students)
+        for number in range(100)
     }
     table = graded(Limits(cell=2, wall=4, cpu=4), **handed)
-    assert len(table) == students and table["points"].notna().all()
+    assert len(table) == 100 and table["points"].notna().all()
     assert (table["points"][10:] == 3).all()
     notes = table["note"]
     assert notes[:5].str.contains("stopped after|processor time").all()

@@ -43,7 +43,7 @@ def test_examples_are_short(name):
             assert len(lines) <= 12, cell["id"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @each
 def test_it_runs_in_a_fresh_folder_without_network_and_public_traces(name, tmp_path, monkeypatch):
     """No download can succeed: connections go to a port where nobody listens."""

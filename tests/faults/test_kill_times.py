@@ -10,15 +10,14 @@ import pytest
 from batches import add_figures, check_whole, faults_of, run
 from processes import generator
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(3600)]
 
 
 @pytest.mark.parametrize(
     ("target", "times"),
     [
-        ("batch", 1),
-        pytest.param("batch", 20, marks=pytest.mark.nightly),
-        pytest.param("process", 10, marks=pytest.mark.nightly),
+        ("batch", 20),
+        ("process", 10),
     ],
 )
 def test_batch_killed_at_random_times(project, target, times, trials):

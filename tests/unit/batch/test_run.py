@@ -267,7 +267,7 @@ if "REPRO_SCHEDULER" in os.environ:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_more_notebooks_than_dask_workers_give_the_same_results(project):
     pytest.importorskip("distributed", reason="needs the extra dask")
     names = [f"tiresias/fig0{number}_x" for number in range(5)]

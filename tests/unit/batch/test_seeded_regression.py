@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-# left out by `make check`
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 ROOT = Path(__file__).resolve().parents[3]
 FIGURE = "tiresias/fig07_worked_example"

@@ -50,6 +50,7 @@ def test_what_papermill_ran_is_not_run_again(project, elsewhere):
     assert "are current" not in other.stdout
 
 
+@pytest.mark.nightly
 def test_papermill_names_a_figure_of_a_shared_notebook(project, tmp_path):
     for figure_id in ("tiresias/fig02_b", "tiresias/fig01_a"):
         project.add(figure_id, notebook="shared")
@@ -65,6 +66,7 @@ def test_a_parameter_the_notebook_does_not_have_is_refused(project, elsewhere):
     assert not (elsewhere / "own").exists()
 
 
+@pytest.mark.nightly
 def test_a_changed_copy_does_not_count_as_the_figures_own(project, elsewhere):
     path = project.root / "notebooks" / f"{FIGURE}.ipynb"
     whole = path.read_text()
@@ -120,6 +122,7 @@ def commands(project, *words, folder, **variables):
     )
 
 
+@pytest.mark.nightly
 def test_the_commands_of_the_workshop_page_count_as_the_figures_own_run(project, elsewhere):
     notebook = project.root / "notebooks" / f"{FIGURE}.ipynb"
     commands(project, "jupyter", "execute", notebook, folder=elsewhere)

@@ -83,7 +83,12 @@ def test_demand_follows_the_real_one_day_by_day(real):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("first_day", "last_day", "cluster"), [(42, 56, "60x8"), (56, 90, "50x8"), (0, 110, "90x8")]
+    ("first_day", "last_day", "cluster"),
+    [
+        (42, 56, "60x8"),
+        pytest.param(56, 90, "50x8", marks=pytest.mark.nightly),
+        pytest.param(0, 110, "90x8", marks=pytest.mark.nightly),
+    ],
 )
 def test_policies_compare_as_on_the_real_trace(real, first_day, last_day, cluster):
     def ratios(trace: pd.DataFrame) -> list[float]:

@@ -57,6 +57,7 @@ def test_a_seed_gives_the_same_points_within_box_and_budget(name):
     assert not np.array_equal(one.points, other.points)
 
 
+@pytest.mark.nightly
 def test_searches_that_learn_find_more_than_chance():
     def volume(name, seed):
         found = search_front(objectives, LOW, HIGH, method(name, 240), seed=seed)

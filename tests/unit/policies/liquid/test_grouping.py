@@ -68,7 +68,10 @@ def optimum(site, gangs, weight):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seeded", [True, False])
-@pytest.mark.parametrize("first", range(0, 200, 50))
+@pytest.mark.parametrize(
+    "first",
+    [0, *(pytest.param(first, marks=pytest.mark.nightly) for first in (50, 100, 150))],
+)
 def test_no_further_from_the_optimum_than_two_percent(first, seeded):
     for number in range(first, first + 50):
         site, gangs, weight = random_batch(number)
