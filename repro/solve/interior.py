@@ -1,8 +1,9 @@
 """Compiled interior-point method for the programmes of `repro.solve.max_min`."""
 
 # The programme. Kind k has c_k equal jobs of w_k GPUs; type j < n has G_j GPUs. All jobs of a kind
-# have the same shares x_j of their time. x_n is idle time, of value v_n = 0. The index k is left
-# out:
+# have the same shares x_j of their time. v_j is the value of all the time on type j. x_n is idle
+# time, of value v_n = 0. s and g are the scale and the floor of the level z, and t is a slack. The
+# index k is left out:
 #
 #   maximise z                                                          its dual
 #   (1) sum_j x_j = 1                    for each job                   tau
@@ -19,9 +20,9 @@
 #   (7) x y = t p = u y_u = b mu, q pi = mu    with mu = 0; b: weight in the barrier, 0 = absent
 #
 # A Newton step (d) eliminates all but d pi and d z, so that its cost is linear in the kinds. By (7)
-# d x = e (r / x - d y), with e = x / y and r the deficit of x y. pull_j has the terms of (5)
-# without d m and d tau: pull = r / x + (residual of (5)) - w d pi. Then (1), short by gap, gives
-# d tau and
+# d x = e (r / x - d y), with e = x / y and r = (target of x y) - x y. pull_j has the terms of (5)
+# without d m and d tau: pull = r / x + (residual of (5)) - w d pi. With gap = 1 - sum_j x_j, (1)
+# gives d tau and
 #
 #   (8)  d x_j = e_j gap / E + e_j (pull_j - <pull>) + f_j d m,  E = sum e, < > = mean by weights e
 #   (9)  f_j = e_j (v_j - <v>) = sum_i e_i e_j (v_j - v_i) / E   (terms: lift)
@@ -40,8 +41,8 @@
 #   (13) d m = tilt (aim + s d z) + own beta - stiff gain,   tilt = slope rate own
 #   (14) d p = give (aim + s d z) - tilt (gain + S beta),    give = rate own (1 + bend S)
 #
-# (13) goes into (8). Near the boundary the terms of pull would cancel. Written as flows between two
-# types they are small there and add up to 0:
+# (13) goes into (8). Near the boundary large terms of pull would cancel, with rounding errors. As
+# flows between two types the terms are small there, and their sum over the types is 0:
 #
 #   (15) d x_j = e_j gap / E + f_j [tilt (aim + s d z) + own beta - stiff <v> gap]
 #                + sum_i flow_ij (pull_j - pull_i),
@@ -263,7 +264,7 @@ def eliminate(problem: Any, point: Any, level_is_free: bool, terms: Any) -> None
         add += job[LEAD, k] * job[SCALE, k] * row[GIVE, k]
     matrix[n, n] = add if level_is_free else 1.0
     for j in range(n):
-        # Dependent rows have no unique duals. The small addition selects duals close to the last.
+        # Dependent rows have no unique duals. The small addition keeps the step of the duals small.
         matrix[j, j] *= 1.0 + REGULARISATION
         add = 0.0
         for k in range(size):
@@ -445,31 +446,32 @@ def follow(
     v, job, weight, gpus = problem
     n = gpus.size
     size = v.shape[1]
-    slacks = (n + 3, size)
-    types = (n + 1, size)
-    pairs = (n * (n + 1) // 2, size)
-    y = np.zeros(slacks)
-    dx = np.zeros(slacks)
-    dy = np.zeros(slacks)
-    on = np.zeros(slacks)
+    point_shape = (n + 3, size)
+    types_shape = (n + 1, size)
+    pairs_shape = (n * (n + 1) // 2, size)
+    y = np.zeros(point_shape)
+    dx = np.zeros(point_shape)
+    dy = np.zeros(point_shape)
+    on = np.zeros(point_shape)
     q = gpus.copy()
     pi = np.zeros(n)
     dq = np.zeros(n)
     dpi = np.zeros(n)
     point = Point(x, y, q, pi)
     move = Point(dx, dy, dq, dpi)
-    over_x = np.zeros(slacks)
-    over_y = np.zeros(slacks)
+    over_x = np.zeros(point_shape)
+    over_y = np.zeros(point_shape)
     terms = Elimination(
-        over_x, over_y, np.zeros(types), np.zeros(types), np.zeros(pairs), np.zeros(pairs),
-        np.zeros((15, size)), np.zeros(types), np.zeros(types), np.zeros(types),
-        np.zeros((n + 1, n + 1)),
+        over_x, over_y, np.zeros(types_shape), np.zeros(types_shape), np.zeros(pairs_shape),
+        np.zeros(pairs_shape), np.zeros((15, size)), np.zeros(types_shape), np.zeros(types_shape),
+        np.zeros(types_shape), np.zeros((n + 1, n + 1)),
     )  # fmt: skip
-    total = float(n)
+    # number of products in (7), each by its weight
+    sum_of_weights = float(n)
     level_slope = 0.0
     for k in range(size):
         for j in range(n + 3):
-            total += job[COUNT, k] * weight[j, k]
+            sum_of_weights += job[COUNT, k] * weight[j, k]
             on[j, k] = 1.0 if weight[j, k] > 0.0 else 0.0
         for j in range(n):
             q[j] -= job[LOAD, k] * x[j, k]
@@ -509,7 +511,7 @@ def follow(
                     next_x = x[j, k] + primal_step * dx[j, k]
                     next_y = y[j, k] + dual_step * dy[j, k]
                     products += job[COUNT, k] * next_x * next_y
-            ratio = products / (total * mu)
+            ratio = products / (sum_of_weights * mu)
             target_mu = max(end, mu * ratio * ratio * ratio)
             second_order = 1.0
             if last_primal_step < MIN_STEP:
@@ -553,7 +555,7 @@ def follow(
         for j in range(n):
             for k in range(size):
                 x[n + 2, k] += v[j, k] * x[j, k]
-        mu /= total
+        mu /= sum_of_weights
         if not mu < 1e30:
             return z, y, step_count, False
         if final_phase and primal_step == 1.0:

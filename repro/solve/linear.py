@@ -75,15 +75,16 @@ def best_shares(
 ) -> Floats | None:
     """Shares of highest total value, or of highest total value per total cost, (kinds, types).
 
-    ``values``, ``cost`` and ``speeds`` (T, steps/s), each of shape (kinds, types), are for all the
-    time of one job. A job of kind k gets at least f_k = ``floors`` steps/s. None: the floors cannot
-    be met.
+    ``values``, ``cost`` and ``speeds`` (T, steps/s) have the shape (kinds, types). An entry is that
+    of one job with all its time on the GPU type. A job of kind k gets at least f_k = ``floors``
+    steps/s. None: the floors cannot be met.
 
-    The variables are Y, the time of all jobs of a kind together, and s, with X = Y / (c s): time
-    sum_j Y_kj <= c_k s, GPUs sum_k width_k Y_kj <= W_j s, floors sum_j T_kj Y_kj >= c_k f_k s. W_j
-    are the ``gpus`` of type j. Without ``cost`` s is 1. With ``cost``, sum cost Y is 1, which makes
-    the ratio linear (Charnes and Cooper). A second pass among the optima then minimises s, so that
-    X = Y / (c s) is largest. A last pass maximises the least share of time z, sum_j Y_kj >= c_k z.
+    The variables are Y, the time of all jobs of a kind together, and s. The shares are
+    X = Y / (c s), with c_k the ``counts`` of kind k. Constraints: time sum_j Y_kj <= c_k s, GPUs
+    sum_k width_k Y_kj <= W_j s, floors sum_j T_kj Y_kj >= c_k f_k s. W_j are the ``gpus`` of type
+    j. Without ``cost`` s is 1. With ``cost``, sum cost Y is 1, which makes the ratio linear
+    (Charnes and Cooper). A second pass among the optima then minimises s, so that X = Y / (c s) is
+    largest. A last pass maximises the least share of time z, sum_j Y_kj >= c_k z.
     """
     from scipy.sparse import csr_array, hstack, vstack
 
@@ -100,8 +101,8 @@ def best_shares(
     ]
     if speeds is not None and floors is not None:
         with_floor = np.flatnonzero(floors > 0)
-        ends = np.arange(0, size + 1, types)
-        throughput = csr_array((-speeds.ravel(), np.arange(size), ends), shape=(kinds, size))
+        row_begins = np.arange(0, size + 1, types)
+        throughput = csr_array((-speeds.ravel(), np.arange(size), row_begins), shape=(kinds, size))
         floor_coefs = (job_counts * floors)[with_floor]
         rows.append((throughput[with_floor], floor_coefs, np.zeros(len(with_floor))))
     blocks = [

@@ -26,7 +26,7 @@ ACCURACY = 1e-10
 FLOOR_SLACK = 1e-7
 #: Gains of normalised throughput below this are rounding errors.
 MIN_GAIN = 1e-6
-#: Coefficients of z of which the largest is smaller are divided by a power of two for HiGHS.
+#: If the largest coefficient of z is smaller, HiGHS gets all of them divided by a power of two.
 MIN_SCALE = 1e-6
 #: First interval of a bisection of the makespan (s).
 BISECTION_LOW_S = 100.0
@@ -101,7 +101,8 @@ class Centre:
     shares: Floats  #: x, shares of time of one job of each kind, shape (kinds, types)
     level: float  #: largest z in v_k x_k >= scale_k z + floor_k
     slack: Floats  #: slack of each kind's constraint, relative to the kind's value
-    #: relative rise of the level per relative cut of the value that a kind must reach
+    #: (relative rise of the level) / (relative cut of the value that the kind must reach): how much
+    #: the kind bounds the level
     price: Floats
 
     @property
@@ -205,10 +206,13 @@ def _follow_path(
         h = np.where(has_floor, h, 0.0)
     barrier = np.ones((types + 3, kind_count))
     barrier[:types] = job_kinds.usable.T
-    # As a second-order cone, u q >= 1 adds log(u q - 1) / 2 to the logarithm of the slack, which is
-    # t - h (q - 1 / u). The maximum over q is 1.5 log t + 0.5 log u, up to a constant.
+    # A cone programme has a variable q in place of 1 / u, with the second-order cone u q >= 1. The
+    # slack of (3) is then t - h (q - 1 / u). Its barrier is the logarithm of this slack plus
+    # log(u q - 1) / 2. The maximum over q is 1.5 log t + 0.5 log u, up to a constant. This gives
+    # the weights 1.5 and 0.5.
     barrier[types + 1] = has_floor if curve is None else 1.5
     barrier[types + 2] = 0.0 if curve is None else 0.5
+    # Lines as in `Point.x` of repro.solve.interior: shares, idle time, t and u.
     slacks = np.empty((types + 3, kind_count))
     slacks[:types] = start.T * job_kinds.usable.T
     slacks[types] = 1.0 - start.sum(axis=1)
@@ -227,7 +231,8 @@ def _follow_path(
         return None
     shares = slacks[:types].T.copy()
     if level_is_free:
-        # A share off the optimal face only tends to 0. Its dual is then larger than the share.
+        # A share that is 0 in all optima is not exactly 0 at the end of the path. It is
+        # smaller than its dual.
         shares[shares * (1.0 + abs(z)) < duals[:types].T] = 0.0
         # Rounded, so that equal jobs have equal priorities in rounds.
         shares = np.round(shares, 12)
@@ -353,8 +358,9 @@ def _constraints(job_kinds: JobKinds, floor: Floats) -> tuple[Any, Floats, Float
     counts_with_floor = np.where(has_floor, counts, 0.0)
     values = np.where(has_floor[:, None], job_kinds.usable_value, 0.0)
     time, used = time_and_gpus(kind_count, job_kinds.widths.astype(float), types)
-    ends = np.arange(0, kind_count * types + 1, types)
-    value = csr_array((-values.ravel(), np.arange(kind_count * types), ends), shape=time.shape)
+    size = kind_count * types
+    row_begins = np.arange(0, size + 1, types)
+    value = csr_array((-values.ravel(), np.arange(size), row_begins), shape=time.shape)
     floors_of_kinds = counts_with_floor * np.where(has_floor, floor, 0.0)
     limits = np.concatenate([counts, job_kinds.gpus.astype(float), -floors_of_kinds])
     upper = np.where(job_kinds.usable, counts[:, None], 0.0).ravel()
@@ -444,8 +450,8 @@ def water_filling_shares(
     of a job per unit of level; a kind of weight 0 stays at its level. The filling ends when all
     weights are 0. "published" fixes every kind that rose, as in Gavel's published figures, where
     the search for bottlenecks failed. ``constant_weights`` says that each kind keeps its
-    weight until it is fixed. Each pass then ends with one bisection for the kinds that reach their
-    best value before another kind stops. Gavel, section 4.3.
+    weight until it is fixed. Each pass then ends with one bisection. It fixes the kinds that reach
+    their best value before any other kind stops rising. Gavel, section 4.3.
     """
     kind_count = len(job_kinds.value)
     fixed = np.zeros(kind_count, dtype=bool)
@@ -480,7 +486,7 @@ def water_filling_shares(
 def _fix_at_best_value(
     job_kinds: JobKinds, weight: Floats, shares: Floats, reached: Floats, fixed: Flags
 ) -> tuple[Floats, Floats, Flags]:
-    """Fix the kinds that reach their best value before another kind stops below its own.
+    """Fix the kinds that reach their best value before any kind stops below its best value.
 
     A job has its best value with all its time on its best GPU type. The candidates are the levels
     at which some kind reaches its best value. Bisection finds the highest candidate that all kinds

@@ -23,8 +23,8 @@ from repro.base.typing import Floats, Ints
 MAX_NODES = MAX_WORKERS = MAX_SERVERS = 8
 #: Traffic that differs by less than this part of the model size is equal.
 TIE = 1e-6
-#: Nodes or servers whose ties one solve breaks, as digits of one objective. More digits would
-#: exceed the solver's tolerance.
+#: Number of nodes or servers whose ties one solve breaks. Each is a digit of the objective. The
+#: solver's tolerance allows no more digits.
 BLOCK = 4
 
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from repro.base.typing import Floats, Ints
 
-#: Slots per GPU of a type in the first matrix, as a multiple of the jobs per GPU of the type in a
-#: greedy assignment.
+#: First number of slots per GPU in a matrix that is built in part, as a multiple of the jobs per
+#: GPU that a greedy assignment gives the GPU type.
 DEPTH_MARGIN = 1.3
 #: Largest number of entries of the matrix of all slots (80 MB); a larger one is built in part.
 MAX_ENTRIES = 10_000_000

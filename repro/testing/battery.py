@@ -59,8 +59,8 @@ def check_policy(
 ) -> None:
     """Check the rules that every policy keeps; raise on the first that it breaks, else return None.
 
-    Parameters have their values in ``policy``. The default traces are short: check a policy with a
-    threshold in seconds also with a small threshold.
+    The parameters of the policy have the values that ``policy`` gives them. The default traces are
+    short: check a policy with a threshold in seconds also with a small threshold.
 
     - capacity: jobs hold at most the GPUs of the cluster, of each GPU type and of each node
     - nodes: the GPUs of a job are on nodes of its GPU type
@@ -72,8 +72,8 @@ def check_policy(
     - ids, file order: neither job ids nor the order of rows matter, except in ties
     - alone: a job alone takes its duration
     - scaling: all times doubled give all ends doubled; ``time_fields`` are doubled, too
-    - baseline: under rules ``paper``, all jobs end as under the baseline policy if the run has none
-      of the inputs of `Policy.baseline` (changed parameters, columns, performance model)
+    - baseline: under rules ``paper``, all jobs end as under the policy of `Policy.baseline`. This
+      holds for runs without the inputs that it names (changed parameters, columns, model)
     - needs: the policy reads the fields in `needs` and no others
     - blind: without "duration" in `needs`, longer durations change no interval before the first
       completion
@@ -163,7 +163,10 @@ def _with_deadlines(trace: pd.DataFrame) -> pd.DataFrame:
 
 
 def _trace(submit: Any, duration: Any, gpus: Any) -> pd.DataFrame:
-    """Trace with users, CPU cores, memory, two models and their stages, from a value per job."""
+    """Trace with users, CPU cores, memory, two models and their stages.
+
+    ``submit``, ``duration`` and ``gpus`` have a value per job.
+    """
     rows = np.arange(len(submit))
     model = rows % 2
     return pd.DataFrame(

@@ -21,17 +21,21 @@ def columns(
 ) -> Any:
     """Names, rows, coefs, weights and blocks of a `Programme`, and rows of time and value by kind.
 
-    The names of a column are its first kind, second kind and GPU type. ``offer`` is a code of
+    The names of a column are its first kind, second kind and GPU type. The last two results have an
+    entry per kind: the row of A with its time, and the row with its value. ``offer`` is a code of
     `OFFERS`.
     """
     # Kinds are sorted by width. The rows of a width are the times of its kinds, then their values.
     order = np.argsort(widths, kind="stable")
     rank = np.argsort(order)
     by_width = widths[order]
-    begin = np.searchsorted(by_width, widths)
-    time_row = begin + rank
-    value_row = np.searchsorted(by_width, widths, side="right") + rank
-    blocks = 2 * np.append(np.unique(begin), len(widths))
+    num_narrower = np.searchsorted(by_width, widths)
+    num_up_to_width = np.searchsorted(by_width, widths, side="right")
+    # Above the time of a kind are two rows per narrower kind, and one per kind of its width that
+    # comes before it.
+    time_row = num_narrower + rank
+    value_row = num_up_to_width + rank
+    blocks = 2 * np.append(np.unique(num_narrower), len(widths))
     problem = values, paired, counts, widths, capacity, pairs_within_kind, offer
     return *_columns(problem, order, time_row, value_row), blocks, time_row, value_row
 
@@ -95,16 +99,18 @@ def _columns(problem: Any, order: Any, time_row: Any, value_row: Any) -> Any:
                 k += 1
     # If no pair can run, no pair is on offer.
     count = k if any_pair_runs else single_columns
-    lead = 0
+    filler_kind = 0
     for k in range(count):
         a = first_kind[k]
         b = second_kind[k]
         if b < 0:
-            # The rows of a missing first member have coefficients 0. One kind per width stands
-            # for it, so that the columns of single jobs form few ranges.
-            lead = a if k == 0 or widths[a] != widths[lead] else lead
+            # A single job is the second member. The coefficients of the first member are 0, so its
+            # rows do not matter. They are those of one kind per width, so that the columns of
+            # single jobs form few ranges.
+            if k == 0 or widths[a] != widths[filler_kind]:
+                filler_kind = a
             b = a
-            a = lead
+            a = filler_kind
         rows[k, 0] = time_row[a]
         rows[k, 1] = time_row[b]
         rows[k, 2] = value_row[a]
@@ -116,8 +122,9 @@ def _columns(problem: Any, order: Any, time_row: Any, value_row: Any) -> Any:
 
 @njit(allocates=True)
 def spread(jobs: Any, kinds: Any, job_shares: Any, pair_row: Any, pair_shares: Any) -> Any:
-    """Rows of members and shares.
+    """Members and shares of jobs and pairs, as in `repro.solve.pairs.programme.spread_evenly`.
 
+    ``kinds`` has the kind of each job. ``job_shares`` are the shares of a job by kind.
     ``pair_row`` has the row of two kinds in ``pair_shares``, -1 if they have no shares.
     """
     count = len(jobs)

@@ -1,6 +1,7 @@
 """Compiled interior-point method for the programmes of `repro.solve.pairs.programme`."""
 
 # The programme, with slacks s, is: maximise goal v subject to A x + f v + s = b, x >= 0, s >= 0.
+# The variable v is free, and its coefficients f are `free` in the code.
 # With duals y of the rows, slacks s_x = x and duals y_x of x >= 0, and two more unknowns tau,
 # kappa >= 0, its homogeneous self-dual embedding has no objective and always has a solution:
 #
@@ -77,9 +78,9 @@ def find_ranges(rows: Any, blocks: Any) -> Any:
     """Ranges of columns, shape (ranges, 10).
 
     The entries of a range are its first column, its length, the five rows of its first column, the
-    first row of its block, and twice the column of its GPU type in `normal_matrix`: first in the
-    rows of its block, then in the rows of the GPU types. The latter are stored without the columns
-    of the blocks.
+    first row of its block, and two positions of its GPU type. The positions are columns of
+    `normal_matrix`: one for the rows of the block, one for the rows of the GPU types. The rows of
+    the GPU types are stored without the columns of the blocks.
     """
     ranges = np.empty((rows.shape[0], 10), dtype=np.uint64)
     count = 0

@@ -13,8 +13,9 @@ slowest GPU type, needs no more time than the makespan. Otherwise it may change 
 Therefore only jobs much shorter than the longest of all are pooled, and every other job is a pool
 of its own.
 
-Jobs of a pool may share GPUs with each other only if no job has more than half of R: the job would
-share them with itself for the rest. A short job with more than half is a pool of its own, too.
+Jobs of a pool may share GPUs with each other only if no job has more than half of R. A job with
+more than half has too few partners in the pool: for part of its time it would be paired with
+itself. A short job with more than half is a pool of its own, too.
 """
 
 import numpy as np

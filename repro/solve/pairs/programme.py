@@ -243,11 +243,12 @@ def spread_evenly(
 def _overlaps(
     first_lengths: Floats, second_lengths: Floats, offset: float, span: float
 ) -> tuple[Ints, Ints, Floats]:
-    """Pieces in which two circles of length 1 overlap: arc of the first, arc of the second, length.
+    """Pieces of two circles of length 1, one over the other, that are cut into arcs.
 
-    The arcs of a circle begin at 0 and have the lengths passed. Position t of the first circle,
-    from 0 to ``span``, lies over position t + ``offset`` of the second. A piece ends where an arc
-    of either circle ends.
+    The results are, for each piece, the arc of the first circle, the arc of the second circle, and
+    the length. The arcs of a circle follow each other from position 0, with the lengths passed.
+    Position t of the first circle, from 0 to ``span``, lies over position t + ``offset`` of the
+    second. A piece ends where an arc of either circle ends.
     """
     first_ends = np.cumsum(first_lengths)[:-1]
     second_ends = np.cumsum(second_lengths)[:-1] - offset

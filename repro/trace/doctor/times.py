@@ -12,11 +12,12 @@ from repro.trace.runs import BACKWARDS, HOUR_S, ROUNDING_S, differing
 
 #: Part of the rows that may be earlier than the row above in a file sorted by submit time.
 _MOST_STEPS_BACK = 0.01
-#: A step back of the clock hides up to this much of the time between two submissions (s).
+#: Largest real time between the two submissions around a clock change (s). It makes a step back
+#: shorter than an hour, and a gap longer.
 _HIDDEN_S = 600.0
-#: The largest gap tells of a clock if all other gaps are at most this part of it.
+#: The largest gap may be a clock change if all other gaps are at most this part of it.
 _OTHER_GAPS = 0.25
-#: Least number of submissions from which a single gap tells anything.
+#: Least number of submissions for a finding on a single gap.
 _LEAST_JOBS = 20
 
 

@@ -11,7 +11,7 @@ from repro.trace.doctor.findings import Finding, counted, first_ids
 
 DAY_S = 86_400.0
 YEAR_S = 365 * DAY_S
-#: Spans of submissions and first submissions beyond this are likely in another unit (s).
+#: If the span of the submissions or the first submission exceeds this, the unit is likely not s.
 _LONGEST_SPAN_S = 20 * YEAR_S
 #: Durations are suspicious if half of them are longer than this and than the whole span (s).
 _LONG_S = 30 * DAY_S
@@ -138,9 +138,9 @@ def check_extremes(frame: pd.DataFrame) -> list[Finding]:
                 "look for a wrong date or a service that never ended",
             )
         )
-    seconds = work(frame)
-    largest = int(np.argmax(seconds))
-    share = float(seconds[largest] / seconds.sum())
+    gpu_seconds = work(frame)
+    largest = int(np.argmax(gpu_seconds))
+    share = float(gpu_seconds[largest] / gpu_seconds.sum())
     if share >= _DOMINANT and len(frame) >= _LEAST_JOBS:
         findings.append(
             Finding(

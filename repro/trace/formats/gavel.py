@@ -87,8 +87,8 @@ def read(
     widths = [line.count("\t") + 1 for line in itertools.islice(lines, _FIRST_LINES)]
     # the first line of a known width decides: a truncated line may come before it
     width = next((width for width in widths if width in _BY_WIDTH), widths[0])
-    other = _SEVEN_FIELDS if width <= len(_SEVEN_FIELDS) else _TEN_FIELDS
-    names = _BY_WIDTH.get(width, other)
+    nearest_fields = _SEVEN_FIELDS if width <= len(_SEVEN_FIELDS) else _TEN_FIELDS
+    names = _BY_WIDTH.get(width, nearest_fields)
     table = Table(document, names, text=_TEXT, delimiter="\t", headed=False)
     parsed = table.parsed(
         "priority_weight",

@@ -20,7 +20,7 @@ _TIMES = {
     "stage_network": "resource_time_2",
 }
 #: Largest plausible sum of stage times, in iteration times; public traces have at most 1.8.
-_MOST_STAGES = 2
+_MAX_STAGE_SUM = 2
 _REQUIRED = ("job_id", "num_gpu", *_TIMES.values())
 
 
@@ -77,9 +77,9 @@ def _note_contradictions(parsed: Parsed, table: Table) -> None:
                 "rows: rules paper use duration, rules muri use iterations x iteration_time"
             )
     stages = [name for name in _TIMES if name.startswith("stage_")]
-    long = frame[stages].sum(axis=1).to_numpy(float) > _MOST_STAGES * iteration_s
+    long = frame[stages].sum(axis=1).to_numpy(float) > _MAX_STAGE_SUM * iteration_s
     if wrong := int(long.sum()):
         parsed.notes.append(
-            f"stage times sum to more than {_MOST_STAGES} x iteration_time in {wrong:,} of "
+            f"stage times sum to more than {_MAX_STAGE_SUM} x iteration_time in {wrong:,} of "
             f"{len(frame):,} rows"
         )

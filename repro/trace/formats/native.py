@@ -120,14 +120,15 @@ def _check_header(document: Document, pairs: Mapping[str, str]) -> None:
 def _map_hint(document: Document, pairs: Mapping[str, str], unit: str) -> str:
     """Map of the missing columns to columns of the file, with dots for columns not recognised.
 
-    It keeps the entries of ``pairs``. A time with a unit in its name has an entry if all times of
-    the file may have this unit. The hint is empty if no column is to be mapped.
+    The map keeps the entries of ``pairs``. ``--unit`` holds for all times of the file. A column
+    with a unit in its name, such as runtime_ms, therefore has an entry only if no other time of the
+    file has another unit. The hint is empty if no column is to be mapped.
     """
     header = header_of(document)[1]
     if len(header) > MOST_COLUMNS or any(name.startswith("#") for name in header):
         return ""
     absent = [name for name in REQUIRED if name not in pairs and name not in header]
-    # a map cannot have other names, and names with hidden characters could not be copied
+    # a map cannot have names with a comma, and nobody can copy names with hidden characters
     unmapped = [
         name
         for name in header
@@ -143,7 +144,7 @@ def _map_hint(document: Document, pairs: Mapping[str, str], unit: str) -> str:
         recognised.get(name) and recognised[name][1] is None for name in times
     )
     if len(units) > 1 or (units and in_seconds):
-        # the advice in front is to convert and rename these columns
+        # the error before this hint already says how to convert and rename these columns
         absent = [name for name in absent if name not in recognised or recognised[name][1] is None]
         units = set()
     elif not units and any(name not in recognised for name in times):

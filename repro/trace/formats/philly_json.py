@@ -50,8 +50,8 @@ class _Job(NamedTuple):
 
     def times(self) -> list[float]:
         """All times of the job."""
-        ends = (time for attempt in self.attempts for time in (attempt.start, attempt.end))
-        return [self.submitted, *ends]
+        of_attempts = [time for attempt in self.attempts for time in (attempt.start, attempt.end)]
+        return [self.submitted, *of_attempts]
 
     def without(self, unset_times: Collection[float]) -> _Job:
         """Job with NaN in place of the times in ``unset_times``."""
@@ -117,9 +117,8 @@ def read(document: Document) -> Parsed:
 
     Times without an offset from UTC are read as local times of Los Angeles. A note counts them if
     other times have an offset. 1970-01-01 is a missing date where all other dates are decades
-    later. In November the local hour from one to two occurs twice. A time in it is the first of
-    the two instants. It is the second if only the second is at or after the preceding time of the
-    job.
+    later. In November the local hour from one to two occurs twice. A time in it means the first of
+    the two instants, unless only the second is at or after the preceding time of the job.
 
     Jeon et al., ATC 2019; schema in the ``philly-traces`` repository.
     """
@@ -130,18 +129,18 @@ def read(document: Document) -> Parsed:
     notes = dates.notes()
     jobs = _without_epoch(jobs, notes)
     joiner = AttemptJoiner()
-    rigid = [joiner.join(job.attempts) for job in jobs.values()]
+    joined_jobs = [joiner.join(job.attempts) for job in jobs.values()]
     rows = pd.Index(jobs)
     frame = pd.DataFrame(
         {name: [getattr(job, name) for job in jobs.values()] for name in ("job_id", "vc", "user")},
         index=rows,
     )
-    frame["num_gpus"] = [job.gpus for job in rigid]
+    frame["num_gpus"] = [job.gpus for job in joined_jobs]
     times = pd.DataFrame(
         {
             "submitted": [job.submitted for job in jobs.values()],
-            "started": [job.start for job in rigid],
-            "run": [job.run_s for job in rigid],
+            "started": [job.start for job in joined_jobs],
+            "run": [job.run_s for job in joined_jobs],
             "joined": [len(job.attempts) > 1 for job in jobs.values()],
         },
         index=rows,

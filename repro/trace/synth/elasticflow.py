@@ -20,8 +20,8 @@ def elasticflow_like(
     Jobs per GPU count, and total duration per GPU count, are those of the public trace. Gaps and
     durations follow its quantiles, in random order.
 
-    Options: ``cluster`` is 1 to 10; ``jobs`` keeps proportions and arrival rate (by default as many
-    as in the public trace).
+    Options: ``cluster`` is 1 to 10. ``jobs`` is the number of jobs, by default that of the public
+    trace. Another number keeps the proportions and the arrival rate.
 
     Measured tables ``traces/elasticflow_*.csv``.
     """

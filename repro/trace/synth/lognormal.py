@@ -23,8 +23,9 @@ def lognormal(
 
     Options: ``mean_duration`` (s) is the mean of the law, and ``sigma`` the standard deviation of
     the logarithm; the larger, the heavier the tail. A share ``wide`` (0 to 1) of the jobs asks for
-    ``width`` GPUs. ``load`` is the mean GPU-seconds of a job over ``num_gpus`` times the mean gap.
-    The same seed gives the same arrivals up to a factor, whatever the other options.
+    ``width`` GPUs. ``load`` is the mean GPU-seconds of a job, divided by the GPU-seconds that
+    ``num_gpus`` GPUs have in a mean gap. The same seed gives the same arrivals up to a factor,
+    whatever the other options.
     """
     if wide > 1:
         raise ParamError(f"wide={wide!r}: give a share from 0 to 1")

@@ -61,7 +61,11 @@ def sample(
 
 
 def _durations(rng: np.random.Generator, row: pd.Series[Any], size: int) -> Floats:
-    """Durations (whole s) of ``size`` jobs of one GPU count; the tail meets the total duration."""
+    """Durations (whole s) of ``size`` jobs of one GPU count.
+
+    The longest tenth is scaled so that the sum is near the measured total, in proportion to
+    ``size``.
+    """
     quantiles = row[QUANTILES].to_numpy(float)
     u = ranked_probabilities(rng, rng.permutation(size))
     sampled = inverse_cdf(u, np.asarray(LEVELS), quantiles)
@@ -72,6 +76,7 @@ def _submissions(rng: np.random.Generator, row: pd.Series[Any], jobs: int, share
     """Submit times (s) over ``share`` of the measured span, (jobs,)."""
     quantiles = row[QUANTILES].to_numpy(float)
     u = ranked_probabilities(rng, rng.permutation(jobs - 1))
+    # `inverse_cdf` interpolates the logarithm, and a gap may be 0 s.
     sampled = inverse_cdf(u, np.asarray(LEVELS), quantiles + 1) - 1
     gaps = _to_total(sampled, row["span_s"] * share, quantiles[-1])
     return np.concatenate([[0.0], np.cumsum(gaps)])
