@@ -207,8 +207,8 @@ class Policy:
     def on_type(self: P, gpu_type: str, gpu_types: Sequence[str | None]) -> P:
         """Policy that decides about the GPUs of ``gpu_type``, one of ``gpu_types``.
 
-        By default it is this policy for every type.
-        The engine calls it for policies that divide or share GPUs and do not name types.
+        By default it is this policy for every type. The engine calls it for policies that divide or
+        share GPUs and do not name types.
         """
         return self
 

@@ -58,8 +58,8 @@ class View:
         - ``duration(job)``: duration, as predicted [duration]
         - ``remaining(job)``, ``remaining_of(jobs)``: remaining time alone, as predicted [duration]
         - ``remaining_rate(job)``: fall of ``remaining`` per second [duration]
-        - ``work(full_speed)``: true work of all jobs (s on one GPU), from the speed-up of each on its
-          demand [duration]
+        - ``work(full_speed)``: true work of all jobs (s on one GPU), from the speed-up of each
+          on its demand [duration]
         - ``prediction_factors``: predicted over true duration of all jobs [duration]
         - ``true_remaining_of(jobs)``: true remaining time alone, for the progress of jobs
           [duration]
