@@ -1,4 +1,4 @@
-"""Base of policies whose jobs share GPUs: in groups, or as jobs with hosts."""
+"""Base of policies whose jobs share GPUs: in groups, or as jobs on the GPUs of host jobs."""
 
 from abc import abstractmethod
 from collections.abc import Callable

@@ -97,8 +97,9 @@ def _order_by(key: Callable[[View, int], Key], needs: frozenset[str]) -> type[Or
     """Class of an `Order` with this key function."""
 
     def reduce(policy: Order) -> tuple[Any, ...]:
-        # The module has the key function under this name, not the class. So pickle finds the class
-        # by its registered name. Other processes do not register what a script or notebook does.
+        # In the module, the name of the class stands for the key function. Pickle cannot find the
+        # class there, so the policy is made from its registered name. Other processes do not run a
+        # script or notebook, so its key function is pickled, too.
         if key.__module__ == "__main__":
             return _registered, (policy.name, key, needs)
         return make, (policy.name,)
@@ -151,7 +152,8 @@ class Policy:
     needs: ClassVar[frozenset[str]] = frozenset()
     #: trace columns without which a run is refused; of each tuple one column suffices
     requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    #: false: the policy needs "duration", but its decisions do not depend on how long jobs take
+    #: false: the policy needs "duration" only for deadlines or for the progress of jobs. Its
+    #: decisions use no prediction of how long a job takes.
     reads_sizes: ClassVar[bool] = True
     #: families of the policy, such as las; ``--policy las`` lists the members of this family
     families: ClassVar[tuple[str, ...]] = ()
@@ -163,7 +165,7 @@ class Policy:
     time_fields: ClassVar[tuple[str, ...]] = ()
     #: true: the policy may give a job fewer or more GPUs than its demand
     elastic: ClassVar[bool] = False
-    #: policy with the same decisions in a run that lacks certain inputs
+    #: policy that makes the same decisions in a run without certain inputs. Users are then warned.
     baseline: ClassVar[Baseline | None] = None
     #: true: decisions may name GPU types. False: the engine chooses the type of each gang.
     names_types: ClassVar[bool] = True
@@ -203,9 +205,10 @@ class Policy:
         return None
 
     def on_type(self: P, gpu_type: str, gpu_types: Sequence[str | None]) -> P:
-        """Policy on the GPUs of one of ``gpu_types``; by default the same on each.
+        """Policy that decides about the GPUs of ``gpu_type``, one of ``gpu_types``.
 
-        The engine calls it for policies that divide or share GPUs and do not name types.
+        By default it is this policy for every type. The engine calls it for policies that divide or
+        share GPUs and do not name types.
         """
         return self
 
@@ -237,9 +240,10 @@ class Policy:
 
 
 class FromSettings(Generic[T]):
-    """An attribute that is ``of_class`` in a class of policies, and computed in an instance.
+    """An attribute with one value in a class of policies, and another in each instance.
 
-    ``of_instance`` computes it from the parameters of the instance.
+    In the class it is ``of_class``. In an instance, ``of_instance`` computes it from the parameters
+    of the instance.
 
     >>> class Sized(Policy):
     ...     gangs = False
@@ -257,10 +261,10 @@ class FromSettings(Generic[T]):
 
 
 def defined_with(policy: Policy, name: str, others: Iterable[str]) -> bool:
-    """Whether the policy has ``others`` from the class that defines ``name``, or from its bases.
+    """Whether no subclass overrides one of ``others`` without ``name``.
 
-    False if a subclass overrides one of ``others`` without ``name``. The inherited ``name`` may
-    then disagree with the overridden attribute.
+    Then each of ``others`` is defined in the class that defines ``name``, or in one of its bases.
+    Otherwise the inherited ``name`` may disagree with the overridden attribute.
     """
     definer = {
         attribute: next(cls for cls in type(policy).__mro__ if attribute in vars(cls))

@@ -110,9 +110,9 @@ def check_values(owner: str, cls: type, values: Mapping[str, Any]) -> None:
         return
     accepted = _annotations(cls)
     for name, value in values.items():
-        choices = accepted.get(name, ())
-        if choices and not any(_fits(value, choice) for choice in choices):
-            words = " or ".join(dict.fromkeys(map(_words, choices)))
+        members = accepted.get(name, ())
+        if members and not any(_fits(value, member) for member in members):
+            words = " or ".join(dict.fromkeys(map(_words, members)))
             # users write lambda, a keyword of Python, without the underscore of its field
             raise ParamError(f"{owner} {name.rstrip('_')} is {_shown(value)}; give {words}")
 
@@ -137,32 +137,35 @@ def accepted(cls: type) -> dict[str, Accepted]:
     """
     values: dict[str, Accepted] = {}
     for field in dataclasses.fields(cls):
-        choices = _annotations(cls).get(field.name, ())
-        words = " or ".join(dict.fromkeys(map(_words, choices)))
+        members = _annotations(cls).get(field.name, ())
+        words = " or ".join(dict.fromkeys(map(_words, members)))
         values[field.name] = Accepted(
             words.removesuffix(" or none") + ", or none" if words.endswith(" or none") else words,
-            next((unit for choice in choices if (unit := _unit(choice))), ""),
+            next((unit for member in members if (unit := _unit(member))), ""),
         )
     return values
 
 
 def literals(cls: type, name: str) -> list[str]:
-    """Words that a field accepts, without true, false and none; empty if it accepts others, too."""
-    choices = [choice for choice in _annotations(cls).get(name, ()) if choice is not type(None)]
-    if not choices or any(typing.get_origin(choice) is not Literal for choice in choices):
+    """Words that a field accepts, without none.
+
+    Empty if the field also accepts values that are not words, such as numbers, or true and false.
+    """
+    members = [member for member in _annotations(cls).get(name, ()) if member is not type(None)]
+    if not members or any(typing.get_origin(member) is not Literal for member in members):
         return []
-    return [str(word) for choice in choices for word in typing.get_args(choice)]
+    return [str(word) for member in members for word in typing.get_args(member)]
 
 
-def _unit(choice: Any) -> str:
+def _unit(member: Any) -> str:
     """Unit of the bounds of a type, or of its elements; empty if there is none."""
-    origin = typing.get_origin(choice)
+    origin = typing.get_origin(member)
     if origin is Annotated:
-        base, *bounds = typing.get_args(choice)
+        base, *bounds = typing.get_args(member)
         units = [bound.unit for bound in bounds if isinstance(bound, Bound) and bound.unit]
         return units[0] if units else _unit(base)
     if origin in _LISTS:
-        return _unit(typing.get_args(choice)[0])
+        return _unit(typing.get_args(member)[0])
     return ""
 
 
@@ -187,20 +190,20 @@ def _members(hint: Any) -> tuple[Any, ...]:
     return (hint,)
 
 
-def _fits(value: Any, choice: Any) -> bool:
-    """Whether a value fits ``choice``: a type, bounds, a list of a type, or a choice of words."""
-    origin = typing.get_origin(choice)
+def _fits(value: Any, member: Any) -> bool:
+    """Whether a value fits ``member``: a type, bounds, a list of a type, or a choice of words."""
+    origin = typing.get_origin(member)
     if origin is Annotated:
-        base, *bounds = typing.get_args(choice)
+        base, *bounds = typing.get_args(member)
         limits = [bound for bound in bounds if isinstance(bound, Bound)]
         return _fits(value, base) and all(limit.holds(value) for limit in limits)
     if origin is Literal:
-        return isinstance(value, str | int) and value in typing.get_args(choice)
+        return isinstance(value, str | int) and value in typing.get_args(member)
     if origin in _LISTS:
         is_list = isinstance(value, tuple | list | np.ndarray)
-        element_type = typing.get_args(choice)[0]
+        element_type = typing.get_args(member)[0]
         return all(_fits(element, element_type) for element in (value if is_list else (value,)))
-    return _is_of(value, origin or choice)
+    return _is_of(value, origin or member)
 
 
 def _is_of(value: Any, accepted: Any) -> bool:
@@ -217,18 +220,18 @@ def _is_of(value: Any, accepted: Any) -> bool:
         return True
 
 
-def _words(choice: Any) -> str:
+def _words(member: Any) -> str:
     """Words for the values of a type."""
-    origin = typing.get_origin(choice)
+    origin = typing.get_origin(member)
     if origin is Annotated:
-        base, *bounds = typing.get_args(choice)
+        base, *bounds = typing.get_args(member)
         ranges = [bound.words(_words(base)) for bound in bounds if isinstance(bound, Bound)]
         return ranges[0] if ranges else _words(base)
     if origin is Literal:
-        return " or ".join(map(str, typing.get_args(choice)))
+        return " or ".join(map(str, typing.get_args(member)))
     if origin in _LISTS:
-        return f"{_words(typing.get_args(choice)[0])}, or several separated by commas"
-    return _NOUNS.get(choice, f"a {getattr(choice, '__name__', choice)} (in Python only)")
+        return f"{_words(typing.get_args(member)[0])}, or several separated by commas"
+    return _NOUNS.get(member, f"a {getattr(member, '__name__', member)} (in Python only)")
 
 
 def _shown(value: Any) -> str:

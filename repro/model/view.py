@@ -34,9 +34,9 @@ class View:
     not declared is a PolicyError. Arrays of all jobs have the shape (jobs,), in order of the trace.
     Arrays of several ``jobs`` have one entry for each of them.
 
-    A policy sees durations and remaining times as predicted, if the trace has the column
-    ``predicted_duration``: the true values times one factor per job, predicted over true duration.
-    Without the column they are the true values. Jobs always run their true durations.
+    If the trace has the column ``predicted_duration``, a policy sees predicted durations and
+    remaining times. They are the true values times a factor of the job, its predicted over its true
+    duration. Without the column they are the true values. Jobs always run their true durations.
 
     Time and events
         - ``now``: present instant
@@ -58,8 +58,8 @@ class View:
         - ``duration(job)``: duration, as predicted [duration]
         - ``remaining(job)``, ``remaining_of(jobs)``: remaining time alone, as predicted [duration]
         - ``remaining_rate(job)``: fall of ``remaining`` per second [duration]
-        - ``work(full_speed)``: true work of all jobs (s on one GPU), from their S(demand)
-          [duration]
+        - ``work(full_speed)``: true work of all jobs (s on one GPU), from the speed-up of each
+          on its demand [duration]
         - ``prediction_factors``: predicted over true duration of all jobs [duration]
         - ``true_remaining_of(jobs)``: true remaining time alone, for the progress of jobs
           [duration]
@@ -321,7 +321,8 @@ class View:
     def true_remaining_of(self, jobs: Ints) -> Floats:
         """Remaining time of ``jobs``, each alone, without prediction error (s), (jobs,).
 
-        The progress of jobs follows from it. Decisions read `remaining_of`. Input "duration".
+        It serves to compute the progress of jobs. For decisions, policies read `remaining_of`
+        instead. Input "duration".
         """
         self._require("duration")
         solo: Floats = self._table.derived("solo", lambda: np.array(self._table.solo))

@@ -26,7 +26,7 @@ class Contention:
     """Performance model of jobs side by side on the same GPUs, without locks or an order.
 
     Let t[i, r] be the time of job i on resource r alone, and d[i, r] its time in the group (s per
-    iteration). The group is the solution of d[i, r] = t[i, r] (1 + f[r] sum over the other jobs j
+    iteration). The times in the group solve d[i, r] = t[i, r] (1 + f[r] sum over the other jobs j
     of q[j, r]). Here q[j, r] = d[j, r] / sum over s of d[j, s] is the share of its time that job j
     spends on r. The rate of job i is sum of t[i] / sum of d[i].
 

@@ -1,4 +1,4 @@
-"""Time of an iteration of the models of the map, by number of GPUs."""
+"""Time of an iteration by number of GPUs, for the models of the map of names (`model_names`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def nearest_count(counts: Any, gpus: int) -> int:
 
 @cache
 def iteration_s(model: str, gpus: int) -> float | None:
-    """Seconds per iteration of a model of the map; None if only Gavel's table has it.
+    """Seconds per iteration of a model of the map; None if only Gavel's table has it itself.
 
     The first of these tables that has the model itself counts: Muri's (stage times), Tiresias'
     (60-job trace), PCS's (speed-up curves). In the first two, a number of GPUs that the table lacks

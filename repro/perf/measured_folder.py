@@ -18,7 +18,7 @@ from repro.base.errors import DataMissingError, ParamError, TraceError
 from repro.files.checks import shown
 from repro.files.table import Document, Table
 
-#: Name of the folder of the checkout.
+#: Name by which users ask for the measured folder of the checkout, ``traces/measured``.
 H100 = "h100"
 #: Ways in which two jobs share a GPU: by time slicing, or by Multi-Process Service.
 SHARING = ("timeslice", "mps")
@@ -135,8 +135,9 @@ class MeasuredFolder:
         """Batch size and times (s) of an iteration, by job type (the index).
 
         Columns ``batch_size``, ``iteration_time`` (sum of the stages), ``stage_storage``,
-        ``stage_cpu``, ``stage_gpu`` and ``stage_network``. The batch size of a job type is that of
-        ``isolated.csv``, or that of its first row where this file lacks the job type.
+        ``stage_cpu``, ``stage_gpu`` and ``stage_network``. If ``stages.csv`` has several batch
+        sizes of a job type, the row with the batch size of ``isolated.csv`` is taken. Without such
+        a row, the first row of the job type is taken.
         """
         stages = self._rows("stages.csv")
         if self.has("isolated.csv"):

@@ -45,7 +45,10 @@ class MeasuredPaces:
         return self.ratios[model, nearest]
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Speed of each member relative to running alone at the pace of the rules, (members,)."""
+        """Speed of each member relative to its unmeasured pace alone, (members,).
+
+        The unmeasured pace is that of the trace under the rule set (`JobTable.solo`).
+        """
         pairs = zip(run.jobs, self.paces(table, run, nodes), strict=True)
         return [table.solo[job] / seconds for job, seconds in pairs]
 

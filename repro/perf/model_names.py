@@ -66,13 +66,13 @@ def further_names(table: str) -> dict[str, str]:
 
 
 def with_further_names(table: str, values: Mapping[str, T]) -> dict[str, T]:
-    """Values of a table by the names of the table, and by those of the map besides."""
+    """Values of a table, by the names in the table and also by the names of the map."""
     mapped = {name: values[own] for name, own in further_names(table).items() if own in values}
     return mapped | dict(values)
 
 
 def stand_in_note(table: str, models: Iterable[str]) -> list[str]:
-    """Line on the models of the map that have the values of a relative in a table, if any has."""
+    """Note on those of ``models`` that have the values of a relative in a table; empty if none."""
     known = mapped_models()
     pairs = [
         f"{name} as {known[name].names[table]}"

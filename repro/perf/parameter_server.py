@@ -37,9 +37,9 @@ def pattern(tasks: Sequence[int], num_ps: int = 1) -> str:
 class PlanTimes:
     """Model of the run time of a placement plan. It replaces the duration in the trace.
 
-    A trace with the column ``iteration_time`` has the pace of each job, of which its duration is
-    made. The duration then is the run time with all tasks on one node, and other plans are slower
-    by the ratio of the two run times of the model.
+    In a trace with the column ``iteration_time``, the duration of a job was computed from this
+    time. The duration is then the run time with all tasks on one node. Other plans are slower by
+    the ratio of the two run times of the model.
     """
 
     #: table of the map of names
@@ -71,7 +71,11 @@ class PlanTimes:
     ) -> float: ...
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Duration over the run time of the plan, for a single job."""
+        """Rate of a single job: its duration over the run time of the plan.
+
+        In a trace with the column ``iteration_time``, it is the run time of the model with all
+        tasks on one node over the run time of the plan.
+        """
         job = run.jobs[0]
         if len(run.jobs) > 1 or not run.tasks:
             raise ParamError(

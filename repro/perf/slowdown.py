@@ -221,7 +221,7 @@ class _SlowedRenewals(Slowed):
 
     def renew(self, table: JobTable, run: Run, nodes: Nodes) -> float:
         """Time until the rates of a gang are computed again (s of progress)."""
-        # the gang reaches the work of the next rates later
+        # the time of the base model holds at its own rates, and the slowest member decides
         return float(self.base.renew(table, run, nodes)) / min(self._speeds(table, run, nodes))
 
 

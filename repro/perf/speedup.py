@@ -28,8 +28,8 @@ _VALUES = {
     "us_per_iteration": "a time per iteration is above 0 and finite",
     "speedup": "a speed-up is above 0 and finite",
 }
-_MODEL = "the name of a model"
-_COUNT = f"each model has a row for 1, 2, … GPUs without gaps, up to {MAX_GPUS_PER_JOB:,}"
+_MODEL_RULE = "the name of a model"
+_COUNT_RULE = f"each model has a row for 1, 2, … GPUs without gaps, up to {MAX_GPUS_PER_JOB:,}"
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,10 @@ def pcs_speedups(growth: float = 1.0) -> SpeedUp:
 
 
 def pcs_iteration_s(name: str, gpus: int) -> float:
-    """Seconds per iteration of a model of PCS's simulator; each further GPU adds as much."""
+    """Seconds per iteration of a model of PCS's simulator.
+
+    Beyond the end of its times, the time is inversely proportional to the number of GPUs.
+    """
     times_us = _published_times()[name]
     end = times_us.size
     if gpus > end:
@@ -268,16 +271,16 @@ def load_speedups(path: str | Path) -> SpeedUp:
         raise TraceError(f"{path}:1: give one column {accepted}, not both (found {header})")
     (value,) = present
     frame = table.frame
-    table.refuse(frame["model"].isna().to_numpy(), "model", "missing value", _MODEL)
-    refuse_strange(frame["model"], "model", table.origin({}), _MODEL)
-    gpus = table.numbers("gpus", _COUNT, low=1, high=MAX_GPUS_PER_JOB)
-    table.refuse(gpus != np.floor(gpus), "gpus", "not a whole number", _COUNT)
+    table.refuse(frame["model"].isna().to_numpy(), "model", "missing value", _MODEL_RULE)
+    refuse_strange(frame["model"], "model", table.origin({}), _MODEL_RULE)
+    gpus = table.numbers("gpus", _COUNT_RULE, low=1, high=MAX_GPUS_PER_JOB)
+    table.refuse(gpus != np.floor(gpus), "gpus", "not a whole number", _COUNT_RULE)
     values = table.numbers(value, _VALUES[value])
     table.refuse(values <= 0, value, "not positive", _VALUES[value])
     frame = frame.assign(gpus=gpus, value=values)
-    table.refuse(frame.duplicated(["model", "gpus"]).to_numpy(), "gpus", "given twice", _COUNT)
+    table.refuse(frame.duplicated(["model", "gpus"]).to_numpy(), "gpus", "given twice", _COUNT_RULE)
     ranks = frame.groupby("model")["gpus"].rank().to_numpy()
-    table.refuse(gpus != ranks, "gpus", "a smaller number of GPUs is missing", _COUNT)
+    table.refuse(gpus != ranks, "gpus", "a smaller number of GPUs is missing", _COUNT_RULE)
     on_one_gpu = frame[gpus == 1].set_index("model")["value"].loc[frame["model"]].to_numpy()
     with np.errstate(over="ignore"):
         # As in `pcs_speedups`, times are divided in seconds, which decides the last bit.

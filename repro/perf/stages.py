@@ -273,7 +273,7 @@ def _two_apart(group: tuple[Stages, ...]) -> float:
 
 
 def _slots(order: tuple[Stages, ...]) -> list[tuple[float, float]]:
-    """Data stage that ends with each slot, and the longer of its GPU and network stage (s)."""
+    """For each slot: data stage that ends with it, longer one of its GPU and network stage (s)."""
     (d0, g0, n0), (d1, g1, n1), (d2, g2, n2), (d3, g3, n3) = order
     # GPU and network stages start with their slot, the data stage one slot earlier.
     return [(d3, max(n1, g2)), (d0, max(n2, g3)), (d1, max(n3, g0)), (d2, max(n0, g1))]

@@ -24,8 +24,8 @@ Pairs = dict[tuple[str, str, int], dict[str, tuple[float, float]]]
 #: Limits (steps/s) that keep times computed from ratios of throughputs finite.
 _SLOWEST = 1e-9
 _FASTEST = 1e9
-_SPEED = f"a throughput is steps per second, 0 or more: 0, or {_SLOWEST:g} to {_FASTEST:g}"
-_NAME = "the name of a job type or GPU type"
+_SPEED_RULE = f"a throughput is steps per second, 0 or more: 0, or {_SLOWEST:g} to {_FASTEST:g}"
+_NAME_RULE = "the name of a job type or GPU type"
 _LONGEST_KEY = 1000
 _FORM = (
     '{gpu type: {"(\'<job type>\', <scale factor>)": {"null": steps per second, '
@@ -89,7 +89,7 @@ def from_csv(document: Document) -> tuple[Rows, Pairs]:
         missing = table.frame[name].isna().to_numpy()
         table.refuse(missing, name, "missing value", "each row names one")
     for name in {"job_type", "gpu_type", "job_type_b"} & set(table.header):
-        refuse_strange(table.frame[name], name, origin, _NAME)
+        refuse_strange(table.frame[name], name, origin, _NAME_RULE)
     gang_rule = f"a gang has 1 to {MAX_GPUS_PER_JOB:,} whole GPUs"
     gangs = table.numbers("scale_factor", gang_rule, low=1, high=MAX_GPUS_PER_JOB)
     table.refuse(gangs != np.floor(gangs), "scale_factor", "not whole", gang_rule)
@@ -128,14 +128,14 @@ def _other_speeds(table: Table, others: list[Any]) -> list[float]:
         raise table.origin({}).missing([name], table.header)
     values = _speeds(table, name, required=False)
     missing = np.isnan(values) & np.array([other is not None for other in others])
-    table.refuse(missing, name, "missing value", _SPEED)
+    table.refuse(missing, name, "missing value", _SPEED_RULE)
     return values.tolist()  # type: ignore[no-any-return]
 
 
 def _speeds(table: Table, name: str, *, required: bool = True) -> Floats:
     """Column of throughputs (steps/s). TraceError unless each is 0 or within the limits."""
-    values = table.numbers(name, _SPEED, low=0, high=_FASTEST, required=required)
-    table.refuse((values > 0) & (values < _SLOWEST), name, "too small", _SPEED)
+    values = table.numbers(name, _SPEED_RULE, low=0, high=_FASTEST, required=required)
+    table.refuse((values > 0) & (values < _SLOWEST), name, "too small", _SPEED_RULE)
     return values
 
 
@@ -207,7 +207,7 @@ def _speed(document: Document, where: str, value: Any) -> float:
     elif value and not _SLOWEST <= value <= _FASTEST:
         fault = "too small" if value < _SLOWEST else "too large"
     if fault:
-        raise TraceError(f"{document.name}: {where}: {fault} ({shown(repr(value))}); {_SPEED}")
+        raise TraceError(f"{document.name}: {where}: {fault} ({shown(repr(value))}); {_SPEED_RULE}")
     return float(value)
 
 

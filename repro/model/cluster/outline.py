@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 from repro.model.cluster.spec import Cluster
 from repro.model.cluster.topology import ROOT, of_kind
 
-#: Racks of a domain that are listed; of more racks, neighbours with equal nodes become one entry.
+#: Most racks of a domain that are listed one by one. In a domain with more racks, neighbours with
+#: equal nodes become one entry.
 MOST_RACKS = 16
-#: Entries that are listed under one entry; the last stands for all others.
+#: Most entries that are listed below one entry. One more entry counts the racks beyond them. Kinds
+#: of nodes beyond them are not listed.
 MOST_ENTRIES = 40
 
 

@@ -106,9 +106,10 @@ class Cluster:
 
     @cached_property
     def switches(self) -> dict[int, tuple[int, ...]]:
-        """Indices of the nodes under switches of each number, both in ascending order.
+        """Number of a switch -> indices of the nodes under the switches with this number.
 
-        Several domains may have a switch of one number. `racks` tells their racks apart.
+        Numbers and indices are in ascending order. Switches of several domains may have the same
+        number. `racks` tells their racks apart.
         """
         nodes: dict[int, tuple[int, ...]] = {}
         for members in self.racks.members:
@@ -185,12 +186,13 @@ class Cluster:
 def _is_file_name(text: str) -> bool:
     """Whether a spec is the name of a file.
 
-    A file without an ending is one whose name cannot be read as a spec.
+    A name with none of `FILE_SUFFIXES` and without a slash is that of a file if it cannot be read
+    as a spec and the file exists.
     """
     if text.lower().endswith(FILE_SUFFIXES) or "/" in text or os.sep in text:
         return True
-    is_word = "," in text or _GRID.fullmatch(text) or _TYPED.fullmatch(text)
-    return not is_word and os.path.isfile(text)
+    looks_like_spec = "," in text or _GRID.fullmatch(text) or _TYPED.fullmatch(text)
+    return not looks_like_spec and os.path.isfile(text)
 
 
 class _EqualNodes(NamedTuple):

@@ -23,7 +23,8 @@ class Racks(NamedTuple):
     rack_sizes: Floats
     #: number of nodes in the domain of each node, (nodes,)
     domain_sizes: Floats
-    #: nodes of each rack, racks by number of switch and then of domain
+    #: nodes of each rack. The racks are in order of switch and then of domain, not in the order of
+    #: the numbers in ``rack``.
     members: tuple[tuple[int, ...], ...]
 
 

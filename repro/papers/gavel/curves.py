@@ -150,7 +150,10 @@ def quantiles(
 
 
 def is_within(streams: pd.DataFrame, published: pd.DataFrame, series: str) -> bool:
-    """Whether published seed 0 lies within the range of the random streams at every x simulated."""
+    """Whether the published value of seed 0 is within the range of ours at every simulated x.
+
+    ``streams`` has a row of our values (jct_h) per x and random stream of the policy.
+    """
     by_x = streams.groupby(streams["x"].round(_X_DECIMALS))["jct_h"]
     rows = published[published["series"] == series]
     seed0 = rows.set_index(rows["x"].round(_X_DECIMALS))["seed0"].reindex(by_x.min().index)
@@ -158,7 +161,7 @@ def is_within(streams: pd.DataFrame, published: pd.DataFrame, series: str) -> bo
 
 
 def knee(mean: pd.Series[float]) -> float:
-    """Last x before a mean by x exceeds twice its lowest value."""
+    """Last x before the curve ``mean`` first exceeds twice its lowest value."""
     curve = mean.dropna()
     steep = (curve > 2.0 * curve.min()).cummax()
     return float(curve.index[~steep].max())
@@ -191,7 +194,7 @@ def jct_chart(
 
 
 def fairness_chart(table: pd.DataFrame, published: pd.DataFrame | None, **panel: Any) -> Figure:
-    """Draw the mean finish-time fairness of seed 0 (ftf_seed0), next to the published."""
+    """Draw the mean finish-time fairness of seed 0 (ftf_seed0), next to published values."""
     return line_chart(
         table.dropna(subset="ftf_seed0"),
         x="x",

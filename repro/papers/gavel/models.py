@@ -10,7 +10,8 @@ from repro.perf.synthetic_throughputs import JobType, job_types
 from repro.perf.throughput import ThroughputTable
 
 _FILE = "gavel_motivation.csv"
-#: Prefix of the columns of throughput on a P100 shared with the model named after the prefix.
+#: Prefix of columns. The name of a model follows, and the column has the throughput on a P100 that
+#: is shared with this model.
 _BESIDE = "p100_beside_"
 #: Column of the throughput of the second job if two jobs of the same model share a P100.
 _SECOND = "p100_second_of_two"

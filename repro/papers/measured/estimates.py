@@ -98,9 +98,10 @@ def feature_losses(
     regressor: str,
     repeats: int = 3,
 ) -> pd.DataFrame:
-    """R2 that is lost if a feature of the rows held out is permuted, by row, (rows, features).
+    """Part of each row in the loss of R2 if a feature is permuted, (rows, features).
 
-    The mean of a column is the loss of R2; its rows are the samples of a bootstrap.
+    A feature is permuted among the rows held out. The mean of a column is the loss of R2. The rows
+    are the samples of a bootstrap.
 
     Parameters
     ----------

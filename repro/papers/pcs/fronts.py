@@ -12,8 +12,8 @@ from repro.base.extras import needed_for
 from repro.base.typing import Flags, Floats
 
 #: Points (rows) to objectives (rows), all minimised; infinite for an impossible point. The second
-#: argument is a front or None. A point that the front dominates may get lower bounds of its
-#: objectives.
+#: argument is a front or None. For a point that the front dominates, the function may return lower
+#: bounds in place of the exact objectives.
 Evaluate = Callable[[Floats, Floats | None], Floats]
 #: Yields points and is sent their objectives.
 Proposals = Generator[Floats, Floats, None]
@@ -23,7 +23,8 @@ _CANDIDATES = 400
 _PROPOSED = 10
 #: Share of the candidates near points of the front.
 _NEAR_SHARE = 0.5
-#: S.d. of the distance of candidates near the front from a point of it, as a fraction of the box.
+#: A candidate near the front is a point of the front plus a normal step in each variable. Standard
+#: deviation of the step, as a fraction of the box.
 _NEAR_SD = 0.05
 #: Distribution index eta of crossover and mutation.
 _ETA = 20.0

@@ -24,7 +24,10 @@ def changed(
     windows: int,
     least: float = 0.2,
 ) -> dict[tuple[str, float, int], tuple[pd.DataFrame, float]]:
-    """Jobs and size error of each world, by kind, x and seed; first the world of the search.
+    """Jobs and size error of each workload (world), by kind of change, x and seed.
+
+    The first world is the workload of the search. In the others, x is the bound of the size error,
+    the load, or the number of the window.
 
     Parameters
     ----------
@@ -58,11 +61,12 @@ def changed(
 def candidates(
     stored: pd.DataFrame, objectives: list[str], work: Floats, number: int, rivals: Floats
 ) -> dict[int, Configuration]:
-    """Candidates spread evenly along the stored front, and a rival near each, by number.
+    """Configurations spread evenly along the front of ``stored``, and a rival near each of them.
 
-    ``rivals`` are the offsets of the rivals, shape (number, 4), as fractions of the searched box.
-    Rivals have the numbers after the stored configurations. A configuration that gives a class no
-    weight is left out.
+    The keys are the numbers of the configurations. Those of rivals follow those of ``stored``.
+    ``number`` is how many configurations of the front are taken. ``rivals`` are the offsets of the
+    rivals, shape (number, 4), as fractions of the searched box. A configuration that gives a class
+    no weight is left out.
     """
     front = stored[nondominated(stored[objectives].to_numpy())].sort_values(objectives[0])
     front = front.iloc[np.linspace(0, len(front) - 1, number).astype(int)]

@@ -1,9 +1,9 @@
 """Tiresias on a production trace: Figures 13 to 19, Tables 1 and 5.
 
-The paper's trace is not published. Its stand-in is the public part of the log of the same cluster
-and months (Philly). Two files have it: a flat one (``philly``), and one for each of twelve virtual
-clusters (``pcs-...``), which together have more of the jobs. The latter, on one clock, are the
-trace ``philly-vcs``.
+The paper's trace is not published. The public part of the log of the same cluster and months
+(Philly) takes its place. It has two forms: a flat file (``philly``), and a file for each of twelve
+virtual clusters (``pcs-...``). The twelve files together have more of the jobs. Joined on one clock
+they are the trace ``philly-vcs``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 DAY_S = 86_400.0
 #: Name of the trace of the twelve virtual clusters.
 CLUSTERS = "philly-vcs"
-#: Jobs of the stand-in for `CLUSTERS`. So many demand as many GPUs as the twelve files.
+#: Number of jobs of the stand-in for `CLUSTERS`. With it, the stand-in demands as many GPUs in
+#: total as the jobs of the twelve files.
 _STAND_IN_JOBS = 191_000
 #: Name of the series of all jobs.
 ALL = "all jobs"

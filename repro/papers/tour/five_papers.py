@@ -27,8 +27,10 @@ def gavel_values(
     X of ``example``, without a run.
     """
     until = example["rounds"] * example["round_s"]
-    unit = np.array([row[example["reference"]] for row in example["steps_per_s"].values()])
-    aware, agnostic = (unit * _first_rates(result) for result in ideal)
+    reference_steps_per_s = np.array(
+        [row[example["reference"]] for row in example["steps_per_s"].values()]
+    )
+    aware, agnostic = (reference_steps_per_s * _first_rates(result) for result in ideal)
     shares = np.array(example["drawn"]["shares"], float)
     received = np.array(example["drawn"]["received"], float)
     ones = [1] * len(shares)
