@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from repro.base.errors import ParamError
+from repro.base.errors import InputWarning, ParamError
 
 #: Control characters, marks that reverse text, and lone surrogates.
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -80,6 +80,8 @@ def warnings_in_lines() -> Iterator[None]:
             complain(f"warning: {message}")
 
     with warnings.catch_warnings():
+        # A note on the input is part of what a command says, whatever PYTHONWARNINGS is.
+        warnings.simplefilter("always", InputWarning)
         warnings.showwarning = show
         yield
     for text in numerical:

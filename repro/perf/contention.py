@@ -67,11 +67,12 @@ class Contention:
 
     def rates_of(self, members: Sequence[Stages]) -> tuple[float, ...]:
         """Rate of each member relative to running alone, from its stage times (s)."""
-        if any(len(stages) != len(self.factors) for stages in members):
-            raise ParamError(
-                f"contention has {len(self.factors)} factors, and the jobs have "
-                f"{len(members[0])} stages; give one factor per stage"
-            )
+        for stages in members:
+            if len(stages) != len(self.factors):
+                raise ParamError(
+                    f"contention has {len(self.factors)} factors, and a job has {len(stages)} "
+                    "stages; give one factor per stage"
+                )
         # Sorted, so that the orders of one group share a cache entry.
         order = sorted(range(len(members)), key=lambda member: members[member])
         rates = _rates(tuple(members[member] for member in order), self.factors)

@@ -114,17 +114,20 @@ class SpeedUp:
     ) -> tuple[Floats, Ints]:
         """S at 0, 1, … GPUs, shape (curves, widest demand + 2), and the row of each job.
 
-        Row 0 is linear. Beyond its end a curve stays constant. The last column lets a loop read the
-        speed-up with one GPU more than the demand. ``ids`` appear in messages only.
+        Row 0 is linear. Beyond its end a curve stays constant, unless its model is one of
+        ``names``. The last column lets a loop read the speed-up with one GPU more than the demand.
+        ``ids`` appear in messages only.
         """
         width = max(gpus, default=0) + 2
         rows = [np.arange(width, dtype=np.float64)]
         linear = tuple(rounded_linear(width).tolist()) if self.rounded else None
         row_of: dict[str | None, int] = {}
         for model, demand, job in zip(models, gpus, ids, strict=True):
-            curve = self._curve(model, demand, job)
-            curve = linear if curve is None else curve
+            # Called for its checks of the curve.
+            self._curve(model, demand, job)
             if model not in row_of:
+                curve = self._curve_up_to(model, width - 1)
+                curve = linear if curve is None else curve
                 row_of[model] = 0 if curve is None else len(rows)
                 if curve is not None:
                     values = np.array([0.0, *curve[: width - 1]])

@@ -20,6 +20,7 @@ from repro.model.rules import rules_named
 from repro.model.view import View
 from repro.placement import base as placement_base
 from repro.testing.audit import check_records
+from repro.trace.schema import TIMES
 
 if TYPE_CHECKING:
     from repro.engine.rounds.mechanism import RoundMechanism
@@ -309,7 +310,7 @@ class _Battery:
         if self.mechanism is not None:
             longer = self.mechanism.settings.stretched(factor)
             options["rounds"] = {**(options.get("rounds") or {}), **longer}
-        times = {column: trace[column] * factor for column in ("submit_time", "duration")}
+        times = {column: trace[column] * factor for column in TIMES if column in trace}
         result = self.run(trace.assign(**times), policy, **options)
         parameters = {field.name for field in dataclasses.fields(self.policy)}
         others = sorted(parameters - set(self.policy.time_fields))

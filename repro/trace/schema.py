@@ -111,6 +111,12 @@ COLUMNS: dict[str, Column] = {
     "stage_network": _STAGE,
 }
 STAGES = tuple(name for name, column in COLUMNS.items() if column is _STAGE)
+#: Columns of times (s), and of GPU seconds. Doubling all of them doubles the time of a run.
+TIMES = (
+    *("submit_time", "duration", "predicted_duration"),
+    *("iteration_time", "service", "time_limit"),
+    *STAGES,
+)
 REQUIRED = tuple(name for name, column in COLUMNS.items() if column.required)
 
 

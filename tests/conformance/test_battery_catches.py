@@ -256,6 +256,23 @@ def test_sound_policies_pass(policy):
     check_policy(policy)
 
 
+@pytest.mark.parametrize("policy", ["themis", "reservation"])
+def test_predicted_durations_are_doubled_with_all_times(policy):
+    rng = np.random.default_rng(0)
+    count = 25
+    durations = rng.integers(100, 3000, count).astype(float)
+    trace = pd.DataFrame(
+        {
+            "job_id": range(count),
+            "submit_time": np.sort(rng.integers(0, 4000, count)).astype(float),
+            "duration": durations,
+            "num_gpus": rng.choice([1, 2, 4], count),
+            "predicted_duration": durations * rng.choice([0.25, 1.0, 2.0, 4.0], count),
+        }
+    )
+    check_policy(policy, traces=[trace], cluster="2x4")
+
+
 @pytest.mark.parametrize("rounds", [{"round_s": 10.0}, {"ideal": "fluid"}])
 def test_shares_pass_in_rounds_and_in_the_limit(rounds):
     check_policy(EqualTime(), rounds=rounds)

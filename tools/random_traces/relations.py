@@ -20,7 +20,7 @@ from repro.model.share_policy import SharePolicy
 from repro.perf.overhead import CheckpointOverhead
 from repro.perf.throughput import ThroughputTable
 from repro.testing import scaled
-from repro.trace.schema import COLUMNS, RESOLUTION
+from repro.trace.schema import COLUMNS, RESOLUTION, TIMES
 from tools.random_traces.cases import DYADIC_S, MODELS, Case
 
 Run = Callable[..., Result]
@@ -155,9 +155,7 @@ def _doubled_times(case: Case) -> Change | None:
     if "failures" in options:
         words = [word.split("=") for word in options["failures"].split(",")]
         options["failures"] = ",".join(f"{name}={float(s) * FACTOR!r}" for name, s in words)
-    columns = ["submit_time", "duration", "predicted_duration", "iteration_time"]
-    columns += [name for name in case.trace if str(name).startswith("stage_")]
-    doubled = {name: case.trace[name] * FACTOR for name in columns if name in case.trace}
+    doubled = {name: case.trace[name] * FACTOR for name in TIMES if name in case.trace}
     names = dict.fromkeys([*case.settings, *policy.time_fields])
     values = {name: getattr(policy, name) for name in names}
     settings_of = {name: value for name, value in values.items() if value is not None}

@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from repro.model.cluster.spec import Cluster
@@ -12,8 +12,8 @@ from repro.model.cluster.topology import ROOT, of_kind
 #: Most racks of a domain that are listed one by one. In a domain with more racks, neighbours with
 #: equal nodes become one entry.
 MOST_RACKS = 16
-#: Most entries that are listed below one entry. One more entry counts the racks beyond them. Kinds
-#: of nodes beyond them are not listed.
+#: Most entries that are listed below one entry. One more entry counts the racks, or the nodes,
+#: beyond them.
 MOST_ENTRIES = 40
 
 
@@ -112,9 +112,11 @@ def outline_of(cluster: Cluster, *, most_nodes: int = 0, merge_single: bool = Fa
         outline.add_edge(parent, number)
         return number
 
-    def add_nodes(entry: int, nodes: Iterable[EqualNodes]) -> None:
-        for equal in nodes:
+    def add_nodes(entry: int, nodes: Sequence[EqualNodes]) -> None:
+        for equal in nodes[:MOST_ENTRIES]:
             add(entry, "node", equal.label, equal.gpu_type)
+        if hidden := sum(equal.number for equal in nodes[MOST_ENTRIES:]):
+            add(entry, "node", f"{counted(hidden, 'node')} more")
 
     one_by_one = cluster.num_nodes <= most_nodes
     domains = domains_of(cluster)
@@ -123,7 +125,7 @@ def outline_of(cluster: Cluster, *, most_nodes: int = 0, merge_single: bool = Fa
         if len(domains) > 1:
             size = counted(tree.nodes["domain", domain.number]["gpus"], "GPU")
             parent = add(ROOT, "domain", f"domain {domain.number}: {size}")
-        runs = _runs(domain.racks)
+        runs = [[rack] for rack in domain.racks] if one_by_one else _runs(domain.racks)
         for run in runs[:MOST_ENTRIES]:
             name = f"rack {run[0].switch}"
             each = ""
@@ -140,7 +142,7 @@ def outline_of(cluster: Cluster, *, most_nodes: int = 0, merge_single: bool = Fa
                 size = f", {each}".rstrip(" ,")
             entry = add(parent, "rack", f"{name}{size}")
             if not one_by_one:
-                add_nodes(entry, nodes[:MOST_ENTRIES])
+                add_nodes(entry, nodes)
                 continue
             for index in tree.successors(("rack", domain.number, run[0].switch)):
                 values = (tree.nodes[index][field] for field in EqualNodes._fields[1:])

@@ -30,8 +30,8 @@ ACCEPTED = (
     "SERVERSxTYPE (36xv100), several joined by commas, or a .csv or .yaml file"
 )
 
-_GRID = re.compile(r"([0-9]+)x([0-9]+)(?:x([0-9]+))?(?::([A-Za-z][\w.+-]*))?")
-_TYPED = re.compile(r"([0-9]+)x([A-Za-z][\w.+-]*)")
+_GRID = re.compile(r"([0-9]+)[xX×]([0-9]+)(?:[xX×]([0-9]+))?(?::([A-Za-z][\w.+-]*))?")
+_TYPED = re.compile(r"([0-9]+)[xX×]([A-Za-z][\w.+-]*)")
 
 
 @dataclass(frozen=True, repr=False)
@@ -233,16 +233,14 @@ def _parse_nodes(text: str) -> tuple[Node, ...]:
 
 def _parse_word(word: str, text: str) -> _EqualNodes:
     """Equal nodes that a word of a spec describes."""
-    # a spec has at most two separators, and the name of a GPU type may contain an X
-    clean = word.strip().replace("×", "x").replace("X", "x", 2)
-    grid = _GRID.fullmatch(clean)
+    grid = _GRID.fullmatch(word.strip())
     if grid and grid[3]:
         switches, nodes, gpus = (_count(grid[n], word, text) for n in (1, 2, 3))
         return _EqualNodes(switches, nodes, gpus, grid[4])
     if grid:
         nodes, gpus = (_count(grid[n], word, text) for n in (1, 2))
         return _EqualNodes(0, nodes, gpus, grid[4])
-    typed = _TYPED.fullmatch(clean)
+    typed = _TYPED.fullmatch(word.strip())
     if typed:
         return _EqualNodes(0, _count(typed[1], word, text), 1, typed[2])
     whole = "" if word == text else f" {_short(text)!r}"

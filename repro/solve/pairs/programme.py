@@ -129,7 +129,8 @@ def solve(
     """Values of the columns (x) and v at an optimum, or centre of all points with v >= ``level``.
 
     ``method`` "centre" (interior-point method) ends near the analytic centre of all optima. HiGHS
-    ("vertex") also replaces an interior-point method that fails. PolicyError if both fail.
+    ("vertex") also replaces an interior-point method that fails. Its answer is an optimum, whatever
+    ``level`` is. PolicyError if both fail.
     """
     answer = _central(problem, level) if method == "centre" else None
     return _vertex(problem) if answer is None else answer

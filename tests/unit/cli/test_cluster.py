@@ -5,6 +5,8 @@ import json
 import pytest
 
 from repro.cli import main
+from repro.model.cluster.outline import outline_of
+from repro.model.cluster.spec import Cluster
 
 TWO_DOMAINS = """
 nodes:
@@ -78,6 +80,22 @@ def test_many_unequal_racks_end_in_a_count(show, tmp_path):
     _, out, _ = show(tmp_path / "many.yaml")
     assert "    └── 60 racks more" in out.splitlines()
     assert len(out.splitlines()) == 1 + 41 + 4
+
+
+def test_many_unequal_nodes_end_in_a_count(show, tmp_path):
+    nodes = "\n".join(f"- {{gpus: {1 + n // 2}, switch: 0}}" for n in range(100))
+    (tmp_path / "many.yaml").write_text(f"nodes:\n{nodes}\n")
+    _, out, _ = show(tmp_path / "many.yaml")
+    assert out.splitlines()[41] == "        ├── 2 nodes x 40 GPUs"
+    assert out.splitlines()[42] == "        └── 20 nodes more"
+
+
+@pytest.mark.parametrize("spec", ["17x1x4", "20x1x8:v100"])
+def test_every_node_of_a_small_cluster_is_listed(spec):
+    cluster = Cluster.parse(spec)
+    outline = outline_of(cluster, most_nodes=24)
+    labels = [label for _, label in outline.nodes(data="label")]
+    assert sum(label.startswith("node ") for label in labels) == cluster.num_nodes
 
 
 def test_json(show, two_domains):

@@ -18,6 +18,9 @@ from repro.model.cluster import Cluster, Node
         ("2x4:v100,8xk80", 10, 16, 1, {"v100": 8, "k80": 8}),
         (" 2x4 , 1x8 ", 3, 16, 1, {}),
         ("2X4", 2, 8, 1, {}),
+        # the name of a GPU type may contain an X
+        ("2x4:RTX6000,3XRTX3090", 5, 11, 1, {"RTX6000": 8, "RTX3090": 3}),
+        ("2X2×4:GTX1080X", 4, 16, 2, {"GTX1080X": 16}),
         ("2×4", 2, 8, 1, {}),
         ("4x2,2x3x8", 10, 56, 3, {}),
     ],

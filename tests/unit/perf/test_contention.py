@@ -68,7 +68,7 @@ def test_a_run_with_merged_stages():
             {"stage_storage": 1.0, "stage_gpu": 1.0, "stage_network": 0.0},
             (1.0,) * 4,
             ParamError,
-            "4 factors, and the jobs have 3 stages",
+            "4 factors, and a job has 3 stages",
         ),
     ],
 )
@@ -76,6 +76,11 @@ def test_bad_input_is_refused_in_one_line(stages, factors, error, message):
     with pytest.raises(error, match=message) as caught:
         simulate(trace(**stages), "1x1", TOGETHER, perf=Contention(factors))
     assert "\n" not in str(caught.value)
+
+
+def test_the_job_of_another_number_of_stages_is_named():
+    with pytest.raises(ParamError, match="2 factors, and a job has 3 stages"):
+        Contention((0.0, 1.0)).rates_of([(1, 1), (1, 1, 1)])
 
 
 def test_bad_factors_are_refused():

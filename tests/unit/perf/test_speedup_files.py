@@ -179,6 +179,18 @@ def test_the_table_says_what_speed_says(models, data):
         assert speeds[place, asked + 1] == curves.speed(model, asked + 1)
 
 
+@pytest.mark.parametrize("demands", [(1, 64), (64, 1)])
+def test_the_order_of_jobs_changes_no_curve_of_the_map_of_names(demands):
+    """Such a curve goes on beyond its end, for the widest job of all."""
+    curves = pcs_speedups()
+    assert "vgg16" not in curves.curves and curves.covers("vgg16")
+    speeds, row = curves.table(["vgg16", "vgg16"], demands, "ab")
+    assert row[0] == row[1]
+    assert [speeds[row[0], gpus] for gpus in range(1, 66)] == [
+        curves.speed("vgg16", gpus) for gpus in range(1, 66)
+    ]
+
+
 def test_lists_have_no_gaps_by_their_form():
     rows = list(csv.DictReader(speedup._PUBLISHED.path.read_text().splitlines()[1:]))
     assert sum(len(row["us_per_iteration"].split()) for row in rows) == 224
