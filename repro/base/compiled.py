@@ -56,14 +56,14 @@ def njit(
     ----------
     home : str, optional
         Module whose sources decide whether cached code is stale; by default the module of the
-        function. Give the other module if the function closes over functions from there.
+        function. If the function closes over functions of another module, give that module.
     allocates : bool
         The function makes arrays or lists, or calls a compiled function that returns one. Functions
         that do not allocate are compiled without reference counts. An event loop that passes a
         tuple of ten arrays to small functions would otherwise spend most of its time on counting.
     exact : bool
-        Interpreted, the function gives the same bits. False for sums of arrays of floats, which
-        NumPy adds in another order.
+        The interpreted function gives the same bits as its machine code. Give False for sums of
+        arrays of floats, which NumPy adds in another order.
     **options
         Options of ``numba.njit``. Fast-math flags are refused: with them, the last digits would
         depend on the CPU.
@@ -82,10 +82,11 @@ def njit(
     def decorate(function: Function) -> Function:
         if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
             return function
-        # An inlined function becomes part of its callers, whose choice counts. No compiled function
-        # is called from C, so Numba need not build a C wrapper.
-        counts = allocates or "inline" in options
-        all_options = {"no_cfunc_wrapper": True, "_nrt": counts, **options}
+        # The option _nrt switches reference counts on. An inlined function becomes part of its
+        # callers, and the option of the callers decides. No compiled function is called from C, so
+        # Numba need not build a C wrapper.
+        has_reference_counts = allocates or "inline" in options
+        all_options = {"no_cfunc_wrapper": True, "_nrt": has_reference_counts, **options}
         return CompiledFunction(  # type: ignore[return-value]
             function, home or function.__module__, all_options, is_exact=exact
         )
@@ -102,7 +103,7 @@ class CompiledFunction:
         self.py_func = function
         self._home = home
         self._is_exact = is_exact
-        #: options of ``numba.njit``; where Numba looks whether to inline the function
+        #: options of ``numba.njit``; Numba reads here whether to inline the function
         self.targetoptions = options
         functools.update_wrapper(self, function)
         self.name = function.__qualname__
@@ -144,7 +145,7 @@ class CompiledFunction:
     @functools.cached_property
     def kernel(self) -> Callable[..., Any]:
         """The compiled function."""
-        with _preparing():
+        with _timed_for_watches():
             numba = _numba()
             function = self.py_func
             kernel = numba.njit(**self.targetoptions)(function)
@@ -287,7 +288,7 @@ def compile_watch(on_compile: Callable[[str], None] | None = None) -> Iterator[C
 
 
 @contextlib.contextmanager
-def _preparing() -> Iterator[None]:
+def _timed_for_watches() -> Iterator[None]:
     """Add the seconds of the ``with`` block to all watches."""
     watches = list(_watches)
     for watch in watches:
@@ -414,7 +415,7 @@ def _cache_class() -> Any:
     class TolerantCache(FunctionCache):  # type: ignore[misc,unused-ignore]
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             try:
-                with _preparing():
+                with _timed_for_watches():
                     return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call,unused-ignore]
             # Unpickling damaged bytes may raise any exception.
             except Exception:
@@ -424,7 +425,7 @@ def _cache_class() -> Any:
 
         def save_overload(self, sig: Any, data: Any) -> None:
             try:
-                with _preparing():
+                with _timed_for_watches():
                     super().save_overload(sig, data)  # type: ignore[no-untyped-call,unused-ignore]
             except OSError as error:
                 base = Path(self.cache_path).parent.parent

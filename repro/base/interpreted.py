@@ -1,10 +1,11 @@
 """Interpretation of compiled functions that have no machine code yet.
 
 Compiling an event loop takes 4 to 11 s. Interpreting it for a hundred jobs takes 0.1 s. So a
-compiled function without machine code first runs as a Python function. If it takes longer than
-`seconds_allowed`, its arrays are restored, it is compiled, and it runs again. Results are the same
-to the last bit. Functions with ``exact=False`` are never interpreted, because
-their machine code adds in another order.
+compiled function without machine code first runs as a Python function, for `seconds_allowed` in
+total. If these seconds pass during a call, the call stops where it next calls a compiled function.
+Its arrays are restored, the function is compiled, and the call runs again. Results are the same to
+the last bit. Functions with ``exact=False`` are never interpreted, because their machine code adds
+in another order.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ import numpy as np
 
 ENV_SECONDS = "REPRO_PYTHON_S"
 DEFAULT_S = 2.0
-#: Seconds of interpretation after which the note of a function is written again.
-_NOTED_EVERY_S = 0.1
+#: Seconds of interpretation after which the file of a function's seconds is written again.
+_WRITTEN_EVERY_S = 0.1
 
 
 class _Thread(threading.local):
@@ -32,7 +33,7 @@ class _Thread(threading.local):
     Attributes
     ----------
     deadline : float or None
-        Instant at which interpretation ends (s); None while there is none.
+        Instant at which the running interpretation has to end (s); None if none is running.
     is_compiled_only : bool
         Whether nothing is interpreted, see `compiled_only`.
     """
@@ -81,15 +82,15 @@ class Interpretation:
     ----------
     function : callable
         The function in Python.
-    note : Path or None
+    seconds_file : Path or None
         File of the seconds so far, beside the machine code; None: this process alone counts.
     """
 
-    def __init__(self, function: Callable[..., Any], note: Path | None) -> None:
+    def __init__(self, function: Callable[..., Any], seconds_file: Path | None) -> None:
         self._function = function
-        self._note = note
-        self._spent_s = _noted_s(note)
-        self._noted_s = self._spent_s
+        self._seconds_file = seconds_file
+        self._spent_s = _read_seconds(seconds_file)
+        self._written_s = self._spent_s
 
     def try_once(self, values: Sequence[Any], named: Mapping[str, Any]) -> tuple[bool, Any]:
         """Interpret a call. The result is whether it was completed, and its value.
@@ -102,7 +103,7 @@ class Interpretation:
         left_s = seconds_allowed() - self._spent_s
         if left_s <= 0.0:
             if self._spent_s < math.inf:
-                self._note_seconds(math.inf)
+                self._set_seconds(math.inf)
             return False, None
         arrays = list(_arrays((*values, *named.values())))
         if not all(isinstance(array, np.ndarray) for array in arrays):
@@ -126,27 +127,27 @@ class Interpretation:
                 for array, old in zip(arrays, before, strict=True):
                     if array.flags.writeable:
                         array[...] = old
-            self._note_seconds(spent_s)
+            self._set_seconds(spent_s)
         return True, result
 
-    def _note_seconds(self, spent_s: float) -> None:
+    def _set_seconds(self, spent_s: float) -> None:
         """Set the seconds so far, and write them for other processes from time to time.
 
         Infinity means that the function is compiled from now on.
         """
         self._spent_s = spent_s
-        if self._note is not None and spent_s > self._noted_s + _NOTED_EVERY_S:
-            self._noted_s = spent_s
+        if self._seconds_file is not None and spent_s > self._written_s + _WRITTEN_EVERY_S:
+            self._written_s = spent_s
             with contextlib.suppress(OSError):
-                self._note.write_text(repr(spent_s))
+                self._seconds_file.write_text(repr(spent_s))
 
 
-def _noted_s(note: Path | None) -> float:
-    """Seconds in the note of a function; 0 if the file is missing or damaged."""
-    if note is None:
+def _read_seconds(seconds_file: Path | None) -> float:
+    """Seconds in the file of a function; 0 if the file is missing or damaged."""
+    if seconds_file is None:
         return 0.0
     try:
-        return float(note.read_text())
+        return float(seconds_file.read_text())
     except (OSError, ValueError):
         return 0.0
 

@@ -24,7 +24,7 @@ def shorten_errors() -> None:
     The cell still fails. ``%tb`` shows the traceback, and ``%debug`` starts the debugger.
     """
     running = shell()
-    # A handler of the user's own stays.
+    # Keep a handler that the user has set.
     if running is not None and not running.custom_exceptions:
         running.set_custom_exc((ReproError,), _show_error)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 VERSION = "0.3.0"
 #: Time (s since 1970) at which this process imported the package.
 STARTED = time.time()
-#: Most seconds by which the clock of a file server is taken to be ahead of this machine's.
+#: The clock of a file server may be ahead of this machine's clock, by at most this many seconds.
 _AHEAD_S = 60.0
 
 
@@ -20,7 +20,8 @@ def edited_since_start(files: Iterable[Path]) -> Path | None:
     for file in files:
         changed_s = file.stat().st_ctime
         first_changed_s, looked_s = _first_look(file)
-        # A file changed in the future was changed before the clock was set back.
+        # A time of change far after the first look is from before the clock was set back. Such a
+        # change counts as made before this process began.
         if changed_s != first_changed_s or STARTED < changed_s <= looked_s + _AHEAD_S:
             return file
     return None

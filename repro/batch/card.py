@@ -26,7 +26,7 @@ _NO_PAPER = "no figure of a paper"
 _MEASURED = "measured"
 #: Folder of our own measurements.
 _MEASUREMENTS = "traces/measured/"
-#: Words in a reference of a figure that the paper does not have.
+#: Words in the reference of a figure of ours. The paper has no such figure.
 _NOT_PRINTED = re.compile(rf"no figure|{_BEYOND}")
 _DATA = {data.PUBLIC: "public", data.OWN: "own file", data.STAND_IN: "stand-in"}
 #: Size of an SVG of matplotlib, typographic points.
@@ -35,7 +35,7 @@ _SVG_SIZE = re.compile(rb'<svg [^>]*width="([\d.]+)pt" height="([\d.]+)pt"')
 _PIXELS_PER_POINT = 200 / 72
 #: Font size in an SVG of matplotlib, typographic points.
 _FONT_SIZE = re.compile(rb"font(?:-size)?: [^;\"']*?([\d.]+)px")
-#: Smallest type of a legible picture, pixels.
+#: Smallest font size of a legible picture, pixels.
 _LEGIBLE_PIXELS = 9
 #: Fields that all points of a table share.
 _COMMON = ("quantity", "unit", "certainty", "data", "rules", *FLAGS, *NOTES)
@@ -84,7 +84,7 @@ class Card:
     def short(self) -> str:
         """Short reference: ``Fig 8``, ``Section 5.2.4``.
 
-        ``On Fig 4`` is a figure of ours about Fig 4 that the paper does not have.
+        ``On Fig 4`` is a figure of ours about the paper's Fig 4. The paper does not have it.
         """
         reference = str(self.stored.result.get("reference", ""))
         part = _PAPER_PART.match(reference)
@@ -168,12 +168,12 @@ class Card:
 
     @property
     def legible_width(self) -> int | None:
-        """Width at which the picture's smallest type has 9 pixels; None without type."""
+        """Width (pixels) at which the smallest text has 9 pixels; None if there is no text."""
         size = _SVG_SIZE.search(self._svg[:1000])
-        types = [float(points) for points in _FONT_SIZE.findall(self._svg)]
-        if size is None or not types:
+        font_sizes = [float(points) for points in _FONT_SIZE.findall(self._svg)]
+        if size is None or not font_sizes:
             return None
-        return math.ceil(float(size[1]) * _LEGIBLE_PIXELS / min(types))
+        return math.ceil(float(size[1]) * _LEGIBLE_PIXELS / min(font_sizes))
 
     @cached_property
     def _svg(self) -> bytes:
@@ -211,21 +211,21 @@ def in_order(figures: Iterable[StoredFigure]) -> list[Card]:
     """Cards paper by paper, first figures, then tables; last those outside the papers' folders."""
     names = {paper.paper for paper in papers()}
 
-    def place(card: Card) -> tuple[bool, str, int]:
+    def order_key(card: Card) -> tuple[bool, str, int]:
         return card.stored.entry.paper not in names, card.stored.entry.paper, card.rank
 
-    return sorted(map(Card, figures), key=place)
+    return sorted(map(Card, figures), key=order_key)
 
 
 def lead(cards: Sequence[Card]) -> Card | None:
     """Card whose picture stands for a paper: a plot with the most published numbers."""
 
-    def numbers(card: Card) -> tuple[bool, int]:
+    def order_key(card: Card) -> tuple[bool, int]:
         is_plot = card.kinds[0] == "figure" and "diagram" not in card.kinds
         points = card.stored.result.get("points", [])
         return is_plot, sum(map(is_counted, points))
 
-    return max((card for card in cards if card.stored.result), key=numbers, default=None)
+    return max((card for card in cards if card.stored.result), key=order_key, default=None)
 
 
 def farthest(cards: Iterable[Card], max_points: int = 12) -> list[tuple[Card, dict[str, Any]]]:

@@ -37,9 +37,9 @@ _LISTED = 5
 class Change:
     """Differences of a figure's two results, a line each.
 
-    ``other`` is the obstacle to a comparison of the two results, or empty. The fields are keys of
-    ``repro check --against DIR --json``. The points of claims without a series are among the
-    points; ``moved_claims`` has claims without points.
+    ``other`` is the obstacle to a comparison of the two results, or empty. ``moved`` has points.
+    ``moved_claims`` has claims without points, and claims on measured times whose verdict changed.
+    The fields are keys of ``repro check --against DIR --json``.
     """
 
     id: str
@@ -150,8 +150,8 @@ def _compare_verdicts(
 ) -> None:
     """Note changed verdicts and missing claims.
 
-    A measured time depends on the machine. A recorded deviation says so, and then the verdict of
-    the claim may change without getting worse.
+    A measured time depends on the machine. So a changed verdict of a timed figure counts as moved,
+    not as worse or better, if the claim has a recorded deviation.
     """
     new_rows = {row["id"]: row for row in new["claims"]}
     for old_row in old["claims"]:
@@ -214,7 +214,7 @@ def _compare_points(
         moved.append((_distance(new_point["ours"], old_point["ours"]), line))
         accepts = _accepts(claims, new_point)
         is_within = _fits(accepts, new_point)
-        # a reference has no published values
+        # the old point of a reference file lacks its published value, which the new point has
         was_within = _fits(accepts, {**new_point, "ours": old_point["ours"]})
         if is_within is not None and is_within != was_within:
             word = "came into" if is_within else "left"
@@ -245,7 +245,7 @@ def _distance(new: Any, old: Any) -> float:
 
 
 def _accepts(claims: Sequence[Claim], row: Mapping[str, Any]) -> list[Accept]:
-    """Tolerances of the claims that judge a point, without lists of bounds."""
+    """Tolerances of the claims that judge a point, except tolerances with a list of bounds."""
     point = Point.model_construct(**row)
     judging = [
         claim

@@ -16,10 +16,11 @@ _MOST_ROWS = 200
 
 
 def annotation_lines(figures: Sequence[StoredFigure], changes: Sequence[Change] = ()) -> list[str]:
-    """Workflow commands, at most an error and a warning per figure, at its parameter file.
+    """Workflow commands that annotate the parameter files of figures.
 
-    An error is what lets ``repro check`` exit 1. A warning lists points and claims that moved in a
-    figure with a missed or partial claim.
+    A figure has at most one error and one warning. An error lists the faults of the figure that
+    make ``repro check`` exit 1. A warning lists points and claims that moved in a figure with a
+    missed or partial claim.
     """
     change_of = {change.id: change for change in changes}
     errors = []
@@ -44,7 +45,7 @@ def annotation_lines(figures: Sequence[StoredFigure], changes: Sequence[Change] 
 
 
 def _command(level: str, figure_id: str, lines: Sequence[str]) -> str:
-    """Workflow command with the characters escaped that end its parts.
+    """Workflow command; characters that would end one of its parts are escaped.
 
     >>> _command("error", "gavel/fig08", ["100 % off", "a, b"])
     '::error file=params/gavel/fig08.yaml,title=gavel/fig08::100 %25 off%0Aa, b'
@@ -54,7 +55,7 @@ def _command(level: str, figure_id: str, lines: Sequence[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text in which a workflow command can be read back."""
+    """Text for a workflow command, with per cent signs and line ends escaped."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
@@ -90,8 +91,8 @@ def summary(
         lines += ["", f"## Against {_cell(against)}", "", f"{totals(changes)}."]
         lines += [f"- {_cell(line)}" for line in not_compared_lines(changes)]
         for name in ("worse", "better"):
-            rows_of = [(change.id, line) for change in changes for line in getattr(change, name)]
-            lines += _table(name.capitalize(), rows_of)
+            changed = [(change.id, line) for change in changes for line in getattr(change, name)]
+            lines += _table(name.capitalize(), changed)
         moved = [
             (change.id, line)
             for change in changes

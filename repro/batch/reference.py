@@ -26,8 +26,8 @@ from repro.files.whole import read_small, write_whole
 DIGITS = 6
 #: Largest relative distance of values that count as equal; rounding moves a value by 5e-6 at most.
 RELATIVE = 1e-5
-#: Largest distance of values that count as equal. Smaller values are written as 0, because the
-#: difference of two equal numbers differs between machines.
+#: Largest distance of values that count as equal. Values closer to 0 than this are written as 0: a
+#: difference that should be 0 is another tiny number on each machine.
 ABSOLUTE = 1e-9
 _FORMAT = "repro reference 1"
 _MAX_BYTES = 16 << 20
@@ -135,7 +135,11 @@ class Reference:
         return list(self._file.figures)
 
     def like(self, figures: Sequence[StoredFigure]) -> list[StoredFigure]:
-        """Figures as the reference has them, each in the state of data of its result here."""
+        """Figures with their values in the reference.
+
+        A figure has a record for each state of its data. The record with the same ``stand_in`` as
+        the figure's result here is taken, or else the first record.
+        """
         found = []
         for figure in figures:
             records = self._file.figures.get(figure.entry.id, [])
@@ -176,8 +180,8 @@ def save(
 ) -> int:
     """Write the values of results as a reference, and return the number of figures with values.
 
-    Records that the file has already stay, except of figures that ``known`` does not have, and
-    records of a figure with the same data.
+    Records in an existing file are kept, with two exceptions. Records of figures that are not in
+    ``known`` are removed. Records that a new record of their figure replaces are removed, too.
 
     Raises
     ------
@@ -216,7 +220,10 @@ def save(
 
 
 def _stays(record: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether an earlier record of a figure stays next to a new one."""
+    """Whether an earlier record of a figure stays next to a new one.
+
+    A figure without public files has one state of its data, so it has one record.
+    """
     one_state = "no public files" in (record["data"], new["data"])
     return not one_state and record["stand_in"] != new["stand_in"]
 
@@ -243,7 +250,7 @@ def _record(figure: StoredFigure, *, is_timed: bool) -> dict[str, Any]:
     if claims:
         record["claims"] = {name: claims[name] for name in sorted(claims)}
     curves: dict[tuple[str, str, str], dict[str, Any]] = {}
-    # a point without a value says nothing that the verdict of its claim does not say
+    # points without a value are left out: the verdict of their claim says as much
     with_value = [point for point in result["points"] if point["ours"] is not None]
     for point in [] if is_timed else with_value:
         names = ("series", "quantity", "rules")

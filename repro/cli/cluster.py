@@ -52,7 +52,7 @@ def show(
 
 
 def _check_out(out: Path) -> None:
-    """Refuse another format than a picture, and a missing folder."""
+    """Refuse a file name that does not end like a picture's, and a missing folder."""
     if out.suffix.lower() not in _FORMATS:
         raise ParamError(f"--out {out}: give a name that ends in {' or '.join(_FORMATS)}")
     if not out.parent.is_dir():
@@ -75,7 +75,7 @@ def _draw(cluster: Cluster, out: Path) -> None:
 
 def _tree_lines(cluster: Cluster) -> list[str]:
     """Tree of domains, racks and equal nodes, line by line."""
-    # the tree above has networkx already
+    # networkx loads slowly, and the tree of the cluster needs it anyway
     from networkx import Graph, generate_network_text
 
     outline = Graph(outline_of(cluster, merge_single=True))

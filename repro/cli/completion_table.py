@@ -45,7 +45,7 @@ def command(name: str, path: str) -> Any:
 
 
 def rows_of(function: Callable[..., Any], built: Any) -> Iterator[Row]:
-    """Rows of the parameters of a command: of its function, as typer has built it."""
+    """Rows of the parameters of a command; ``built`` is what typer makes of its ``function``."""
     completions = {
         name: completion.__name__
         for name, parameter in inspect.signature(function, eval_str=True).parameters.items()
@@ -83,12 +83,12 @@ def current(groups: Iterable[Any]) -> dict[str, list[Row]]:
 
 def _parameter(row: Row) -> inspect.Parameter:
     """Parameter of a function that typer turns into an option or an argument."""
-    words = getattr(complete, row["words"], None) if row["words"] else None
+    completion = getattr(complete, row["words"], None) if row["words"] else None
     value_type: Any = bool if row["switch"] else list[str] if row["several"] else str
     declared: Any = (
-        typer.Option(*row["flags"].split(","), help=row["help"], autocompletion=words)
+        typer.Option(*row["flags"].split(","), help=row["help"], autocompletion=completion)
         if row["flags"]
-        else typer.Argument(help=row["help"], autocompletion=words)
+        else typer.Argument(help=row["help"], autocompletion=completion)
     )
     default: Any = False
     if not row["switch"]:

@@ -85,7 +85,7 @@ def _explain(name: str, as_json: bool) -> None:
 
 
 def _row(entry: Facts) -> dict[str, Any]:
-    """Facts of a policy that the list has, too."""
+    """Facts of a policy, for the list of policies and for the policy's own document."""
     return {
         "name": entry.name,
         "summary": entry.summary,
@@ -98,7 +98,7 @@ def _row(entry: Facts) -> dict[str, Any]:
 
 
 def _details(entry: Facts) -> dict[str, Any]:
-    """Facts of a policy that only its own document has."""
+    """Further facts of a policy, for its own document only."""
     return {
         "reference": entry.reference,
         "rule": entry.rule,

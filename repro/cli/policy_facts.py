@@ -61,7 +61,7 @@ COLUMNS = {
 }
 #: Columns that every trace has.
 BASE_COLUMNS = ("job_id", "submit_time", "duration", "num_gpus")
-#: Inputs that are no further columns.
+#: Inputs that are columns of every trace, or no columns.
 _NO_COLUMNS = {*BASE_COLUMNS, "throughput"}
 
 _AWARE = "aware: the policy chooses the GPU types of jobs by their throughputs"
@@ -84,7 +84,7 @@ _BY_ENGINE = "not aware: the engine gives each gang the fastest type with enough
 _NO_COMPILED_RULE = "refused: these rules need a policy with a compiled rule that divides GPUs"
 
 
-def _own_jobs(column: str, values: tuple[object, object], cluster: str, policy: str) -> str:
+def _two_job_example(column: str, values: tuple[object, object], cluster: str, policy: str) -> str:
     """Example with a trace of two jobs, for a column that no generator makes."""
     lines = f"job_id,submit_time,duration,num_gpus,{column}\\n"
     lines += f"a,0,100,1,{values[0]}\\nb,10,50,1,{values[1]}\\n"
@@ -92,13 +92,13 @@ def _own_jobs(column: str, values: tuple[object, object], cluster: str, policy: 
     return f"printf '{lines}' > jobs.csv && {simulate}"
 
 
-#: Policy -> example, where the inputs do not decide it.
+#: Policy -> its example, if `_example` cannot derive one from the inputs of the policy.
 _EXAMPLES = {
     "allox": "repro simulate --trace lognormal --cluster 16xv100,16xp100,32xk80 --policy allox",
-    "drf": _own_jobs("num_cpus,user", ("8,x", "4,y"), "1x4", "drf --set cpus_per_gpu=4"),
-    "edf": _own_jobs("slo", (4, 2), "1x2", "edf"),
-    "gavel-hierarchical": _own_jobs("vc", ("x", "y"), "1xv100,1xk80", "gavel-hierarchical"),
-    "gavel-min-cost-slo": _own_jobs("slo", (4, 2), "1xv100,1xk80", "gavel-min-cost-slo"),
+    "drf": _two_job_example("num_cpus,user", ("8,x", "4,y"), "1x4", "drf --set cpus_per_gpu=4"),
+    "edf": _two_job_example("slo", (4, 2), "1x2", "edf"),
+    "gavel-hierarchical": _two_job_example("vc", ("x", "y"), "1xv100,1xk80", "gavel-hierarchical"),
+    "gavel-min-cost-slo": _two_job_example("slo", (4, 2), "1xv100,1xk80", "gavel-min-cost-slo"),
     "pcs": "repro simulate --trace pcs-workload --cluster 1x64 --policy pcs --set c2=1 "
     "--set decay=0.5",
 }
@@ -189,12 +189,12 @@ def facts(name: str) -> Facts:
         needs=tuple(sorted(cls.needs)),
         requires=cls.requires,
         columns=tuple(_optional_columns(cls)),
-        knowledge=knowledge(_settled(cls), "durations"),
+        knowledge=knowledge(_with_defaults(cls), "durations"),
         aware_of_types=aware,
         gpu_types=gpu_types,
         rules={rules: _rule_set(cls, rules) for rules in RULES},
         placement=cls.placement,
-        elastic=bool(_settled(cls).elastic),
+        elastic=bool(_with_defaults(cls).elastic),
         families=cls.families,
         aliases=tuple(alias for alias, known in ALIASES.items() if known == name),
         example=_example(name, cls),
@@ -230,7 +230,7 @@ def default_of(field: dataclasses.Field[Any]) -> str:
     return "…" if field.default_factory is dataclasses.MISSING else repr(field.default_factory())
 
 
-def _settled(cls: type[Policy], rules: str = "paper") -> Policy:
+def _with_defaults(cls: type[Policy], rules: str = "paper") -> Policy:
     """Policy with the defaults of a rule set, or without its fields if some have no default."""
     has_defaults = all(default_of(field) != "…" for field in dataclasses.fields(cls))
     return cls().under(rules) if has_defaults else object.__new__(cls)
@@ -248,7 +248,7 @@ def _set_text(value: Any) -> str:
 
 
 def _bases(cls: type) -> list[type]:
-    """Class of a policy and its bases, nearest first, without those of all policies."""
+    """Class of a policy and its bases, nearest first, without the general `Policy` and `Order`."""
     return [base for base in cls.__mro__ if base not in (object, Policy, Order)]
 
 
@@ -308,7 +308,7 @@ def _gpu_types(cls: type[Policy]) -> tuple[bool, str]:
     """Whether a policy is aware of GPU types, and how the type of a job is chosen."""
     if issubclass(cls, SharePolicy):
         reads_speeds = "throughput" in cls.needs and cls.weighs_types
-        aware = reads_speeds and share_traits(_settled(cls)).tells_types
+        aware = reads_speeds and share_traits(_with_defaults(cls)).tells_types
         return aware, _AWARE if aware else _EQUAL
     if cls.names_types:
         return False, _BY_ENGINE
@@ -324,9 +324,9 @@ def _rule_set(cls: type[Policy], rules: str) -> RuleSet:
     differing = {
         name: _set_text(value) for name, value in values.items() if value != of_paper.get(name, ...)
     }
-    # only rules pcs round instants to a grid, which the compiled division rules know
+    # Only rule set pcs rounds instants to a grid. Only compiled rules that divide GPUs do the same.
     needs_compiled = RULES[rules].grid > 1
-    policy = _settled(cls, rules)
+    policy = _with_defaults(cls, rules)
     is_compiled = isinstance(policy, Elastic) and policy.rule is not None
     return RuleSet(_NO_COMPILED_RULE if needs_compiled and not is_compiled else "", differing)
 

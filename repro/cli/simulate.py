@@ -62,7 +62,7 @@ from repro.perf.throughput_files import load_throughputs, throughputs_of
 #: Columns of the file of jobs.
 COLUMNS = ("job_id", "submit_time", "start_time", "end_time", "jct", "num_gpus", "predicted_jct")
 _BOUNDS = ("predicted_jct_low", "predicted_jct_high")
-_COUNTS = ("queueing", "preemptions", "promotions")
+_DETAILS = ("queueing", "preemptions", "promotions")
 
 SetOption = typer.Option(
     "--set",
@@ -183,7 +183,7 @@ def simulate_trace(
     register_files(extra or [])
     machines = Cluster.parse(cluster)
     read_settings = parse_settings(settings or [])
-    # only settings may be options of the format, for which the file is read
+    # A setting may be an option of the format. To find the format, the file may have to be read.
     trace_format = format_of(trace, format) if format is not None or read_settings else None
     parameters, reader_options = split_format_options(policy, trace_format, read_settings)
     policy_parameters, rounds = split_round_settings(policy, parameters)
@@ -192,7 +192,7 @@ def simulate_trace(
     curves = _curves(speedups, chosen)
     reader_options |= column_options(columns, unit)
     reader_options |= {"drop_bad_rows": True} if drop_bad_rows else {}
-    # a job that divides GPUs may ask for more than the cluster has
+    # if the policy divides GPUs, a job may ask for more than the cluster has
     gpus = None if chosen.elastic else machines.num_gpus
     opened = open_jobs(trace, format, gpus, seed, speed_options, reader_options)
     opened = with_profiles(opened, profiles, seed)
@@ -200,7 +200,7 @@ def simulate_trace(
         predicted = repro.predict_durations(opened.frame, prediction_error, seed)
         opened = Opened(predicted, opened.used, seeded=True)
     if curves is not None:
-        # a policy that divides GPUs reads them, whatever the trace
+        # the policy uses the curves, so the check for unused speed options leaves them out
         del speed_options["speedups"]
     table = _performance(opened, machines, speed_options, placement_sensitive, rules)
     perf: Performance | None = table
@@ -283,7 +283,7 @@ def _print_summary(summary: dict[str, Any], as_json: bool, seeded: bool) -> None
 
 def jobs_csv(jobs: pd.DataFrame) -> str:
     """Jobs of a run as CSV with `safe_cells`; whole numbers have no decimal point."""
-    columns = [name for name in (*COLUMNS, *_BOUNDS, *_COUNTS) if name in jobs]
+    columns = [name for name in (*COLUMNS, *_BOUNDS, *_DETAILS) if name in jobs]
     cells = safe_cells(jobs.loc[:, columns])
     for name in columns:
         if cells[name].dtype.kind == "f":

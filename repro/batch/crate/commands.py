@@ -40,9 +40,9 @@ def commands(figures: Sequence[StoredFigure]) -> str:
 
 
 def options(figure: StoredFigure) -> str:
-    """Options of ``repro run`` that a result was made with: profile, and a seed of its own."""
+    """Options of ``repro run`` that make a result: its profile, and a seed that is no default."""
     seed = figure.result["seed"]
-    # a notebook without random draws has no seed
+    # a notebook without random numbers accepts no seed
     default = accepted_by(figure.entry).get("seed", seed)
     own_seed = f" -p seed {seed}" if seed != default else ""
     return f"--profile {figure.result['profile']}{own_seed}"

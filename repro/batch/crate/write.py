@@ -24,7 +24,7 @@ from repro.batch.crate.graph import Entity, Graph, references
 RO_CRATE = "1.1"
 #: Terms of the profiles that the context of RO-Crate lacks, such as ``sha256``.
 TERMS = "https://w3id.org/ro/terms/workflow-run/context"
-#: Profiles of the file with the metadata itself.
+#: Profiles that the metadata file of a crate conforms to.
 METADATA_PROFILES = (
     f"https://w3id.org/ro/crate/{RO_CRATE}",
     "https://w3id.org/workflowhub/workflow-ro-crate/1.0",
@@ -128,7 +128,7 @@ def _write(graph: Graph, root_properties: dict[str, Any], sources: Path, finishe
 
 
 def _without_lists_of_one(entity: Entity) -> Entity:
-    """Properties of an entity but its id; a list of one value becomes the value."""
+    """Properties of an entity without its id; a list of one value becomes the value."""
     return {
         name: value[0] if isinstance(value, list) and len(value) == 1 else value
         for name, value in entity.items()
