@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Most panels of the distributions; of more loads the first, the middle and the last are shown.
+#: Largest number of panels of the distributions. With more loads than this, the first, the middle
+#: and the last load are shown.
 _MAX_PANELS = 3
 #: Points of a curve; more would not be visible.
 _MAX_POINTS = 2000
@@ -59,9 +60,11 @@ def load_chart(comparison: Comparison, name: str = "avg_jct") -> Figure:
     rows = table[table["metric"] == name].copy()
     rows[["mean", "low", "high"]] *= metric.scale
     others = rows[rows["policy"] != comparison.reference].copy()
-    base = others["mean"] / metric.scale - others["difference"]
+    reference_mean = others["mean"] / metric.scale - others["difference"]
     for end in ("low", "high"):
-        others[f"percent_{end}"] = 100 * others[f"difference_{end}"] / base.where(base != 0)
+        others[f"percent_{end}"] = (
+            100 * others[f"difference_{end}"] / reference_mean.where(reference_mean != 0)
+        )
     figure, panels = new_figure(1 if others.empty else 2, columns=2, height=_PANEL_INCHES + 0.3)
     _panel(rows, ("mean", "low", "high"), metric.label, panels[0])
     if not others.empty:
@@ -105,10 +108,10 @@ def _panel(rows: pd.DataFrame, columns: tuple[str, str, str], label: str, axes: 
     )
 
 
-def _thinned(comparison: Comparison, policy: str, load: int) -> Floats:
+def _thinned(comparison: Comparison, policy: str, load_number: int) -> Floats:
     """JCTs of all samples (s), ascending, at most `_MAX_POINTS` of them at equal distances."""
     # a job without an end is NaN and comes last
-    values: Floats = np.sort(np.concatenate(comparison.jcts[policy, load]).astype(float))
+    values: Floats = np.sort(np.concatenate(comparison.jcts[policy, load_number]).astype(float))
     if len(values) <= _MAX_POINTS:
         return values
     kept: Floats = values[np.linspace(0, len(values) - 1, _MAX_POINTS).round().astype(int)]

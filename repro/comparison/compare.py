@@ -71,11 +71,12 @@ def compare(
     policies : str, sequence or mapping
         Policies or registered names; a text has names with commas. A mapping gives labels.
     loads : sequence of float, optional
-        Offered loads: GPU-seconds of all jobs over GPUs times the span of the submissions. The
-        submit times of each sample are stretched to each of them. By default as in the trace.
+        Offered loads: GPU-seconds of all jobs over GPUs times the span of the submissions. Each
+        sample runs at each load, with its submit times stretched to it. By default submit times
+        stay as in the trace.
     seeds : int or sequence of int, optional
-        Samples are seeds of the generator (and of random policies, drawn models and prediction
-        errors): a number N for 0 to N - 1, or a list.
+        Samples are seeds of the generator. Random policies, drawn models and prediction errors
+        use the same seeds. A number N means the seeds 0 to N - 1; a list names the seeds.
     windows : str, optional
         Samples are windows of the trace, such as ``"20x7d"``: 20 windows of 7 days, spread evenly.
         A window has the jobs submitted inside, and its clock starts with it. ``"20x400j"``: windows
@@ -157,7 +158,7 @@ def compare(
         failures=failures,
     )
     table = _throughputs(throughputs, spec)
-    drawn = _Samples(
+    sampled = _Samples(
         trace,
         spec,
         by_label,
@@ -169,17 +170,17 @@ def compare(
         has_speeds=table is not None,
         options=dict(options or {}),
     )
-    samples = drawn.samples
+    samples = sampled.samples
     cases = []
     for sample in samples:
-        speeds = _speeds(table, sample.trace, spec)
+        performance = _performance(table, sample.trace, spec)
         for policy in by_label.values():
             case = sweep.Case(
                 sample.trace,
                 spec,
                 policy,
                 seed=sample.seed,
-                settings=settings | speeds,
+                settings=settings | performance,
                 measure=Metrics(),
             )
             cases.append(case.resolved())
@@ -190,13 +191,13 @@ def compare(
     if not ran:
         reasons = [f"{label}: {reason}" for label, reason in refused.items()]
         raise ParamError("no policy can run on this input:", *reasons)
-    base = reference if reference in ran else next(iter(ran))
-    notes = _notes(by_label, ran, drawn, settings, base)
-    if reference is not None and base != reference:
-        notes.insert(0, f"reference {reference} cannot run; differences are to {base}")
+    used_reference = reference if reference in ran else next(iter(ran))
+    notes = _notes(by_label, ran, sampled, settings, used_reference)
+    if reference is not None and used_reference != reference:
+        notes.insert(0, f"reference {reference} cannot run; differences are to {used_reference}")
     comparison = Comparison(
-        _frame(samples, ran, drawn.kind),
-        base,
+        _frame(samples, ran, sampled.kind),
+        used_reference,
         refused,
         notes,
         {
@@ -264,8 +265,13 @@ def _throughputs(
     return load_throughputs(throughputs)
 
 
-def _speeds(table: ThroughputTable | None, trace: pd.DataFrame, cluster: Cluster) -> dict[str, Any]:
-    """Setting ``perf`` of a run on GPU types; `repro.simulate` multiplies it with the policy's."""
+def _performance(
+    table: ThroughputTable | None, trace: pd.DataFrame, cluster: Cluster
+) -> dict[str, Any]:
+    """Setting ``perf`` of a run on GPU types: a throughput table.
+
+    `repro.simulate` multiplies its rates with those of the policy's performance model.
+    """
     if not cluster.gpu_types:
         return {}
     chosen = throughputs_of(trace) if table is None else table
@@ -329,8 +335,11 @@ class _Samples:
             self.samples, self.kind, windows, overlap=overlap, empty=empty
         )
 
-    def says(self, note: str) -> bool:
-        """Whether a note of a run says something new; each window has a clock of its own."""
+    def keeps(self, note: str) -> bool:
+        """Whether a note of a run is kept in the notes of the comparison.
+
+        With windows, the note on the start of the clock is left out: each window has another start.
+        """
         return self.kind != "window" or not note.startswith("the clock starts")
 
     def _dressed(
@@ -342,7 +351,11 @@ class _Samples:
         *,
         is_first: bool,
     ) -> pd.DataFrame:
-        """Trace with models if the caller asks for them, or if policies lack their columns."""
+        """Trace, with a model for each job if the caller asks for models.
+
+        With ``dress`` None, jobs get models only if policies lack inputs that follow from models,
+        and the trace has no value in a column of `dressing.PROFILE`.
+        """
         filled = [name for name in dressing.PROFILE if name in frame and frame[name].notna().any()]
         wanted = bool(lacking) and not filled if dress is None else bool(dress)
         line = "jobs: as in the trace, no models drawn"
@@ -356,8 +369,8 @@ class _Samples:
             frame = dressing.dress(frame, models, seed)
             reason = f", because policies lack {terms.grouped(lacking)}" if dress is None else ""
             line = f"jobs: dressed from one model map{reason}"
-            drawn = [note for note in frame.attrs["notes"] if note not in before]
-            line = "; ".join([line, *drawn])
+            dressing_notes = [note for note in frame.attrs["notes"] if note not in before]
+            line = "; ".join([line, *dressing_notes])
         if is_first:
             self.notes.append(line)
         return frame
@@ -373,7 +386,7 @@ def _opened(trace: pd.DataFrame | str | Path, options: Mapping[str, Any]) -> pd.
 
 
 def _refusals(by_policy: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, str]:
-    """Reason of each policy that some sample refuses."""
+    """Reason of each policy whose run on at least one sample was refused, by label."""
     reasons: dict[str, str] = {}
     for label, runs in by_policy.items():
         refusals = [run["refused"] for run in runs if "refused" in run]
@@ -417,13 +430,13 @@ def _jcts(
 def _notes(
     policies: Mapping[str, Policy],
     ran: Mapping[str, Sequence[Mapping[str, Any]]],
-    drawn: _Samples,
+    sampled: _Samples,
     settings: Mapping[str, Any],
     reference: str,
 ) -> list[str]:
     """Terms of a comparison, a line each."""
     placements = {label: runs[0]["placement"] for label, runs in ran.items()}
-    durations = terms.durations_of(drawn.samples[0].trace)
+    durations = terms.durations_of(sampled.samples[0].trace)
     known = {label: terms.knowledge(policies[label], durations) for label in ran}
     notes = [
         f"rules: {RULES}, all policies",
@@ -431,9 +444,9 @@ def _notes(
         f"placement: {terms.grouped(placements)}",
         *(f"{name}: {settings[name]}" for name in ("slowdown", "failures") if name in settings),
         f"knowledge: {terms.grouped(known)}",
-        *drawn.notes,
+        *sampled.notes,
         terms.note_on_intervals(
-            len({sample.label for sample in drawn.samples}), drawn.kind, reference
+            len({sample.label for sample in sampled.samples}), sampled.kind, reference
         ),
         terms.RHO,
         terms.CPU,
@@ -459,13 +472,13 @@ def _notes(
     if stand_ins:
         notes.append(f"stand-ins for public data: {', '.join(stand_ins)}")
     of_runs = {
-        label: [note for run in runs for note in run["notes"] if drawn.says(note)]
+        label: [note for run in runs for note in run["notes"] if sampled.keeps(note)]
         for label, runs in ran.items()
     }
     return [
         *notes,
-        *(f"trace: {note}" for note in dict.fromkeys(drawn.source_notes)),
-        *terms.notes_of_runs(of_runs, drawn.trace_notes),
+        *(f"trace: {note}" for note in dict.fromkeys(sampled.source_notes)),
+        *terms.notes_of_runs(of_runs, sampled.trace_notes),
     ]
 
 

@@ -30,7 +30,7 @@ FILES = ("comparison.csv", "summary.csv", "result.json", "report.md", "jct.svg",
 
 
 class Metric(NamedTuple):
-    """Heading and unit of a metric, and the factor from the frame to the unit."""
+    """Heading and unit of a metric. ``scale`` times a value of the frame is in the unit."""
 
     heading: str
     unit: str
@@ -149,15 +149,16 @@ class Comparison:
         values = np.stack(blocks, axis=1).reshape(
             num_samples, len(loads), len(policies), len(metrics)
         )
-        base = policies.index(self.reference)
-        differences = values - values[:, :, base : base + 1]
+        reference_index = policies.index(self.reference)
+        differences = values - values[:, :, reference_index : reference_index + 1]
         columns = np.concatenate(
             [values.reshape(num_samples, -1), differences.reshape(num_samples, -1)], axis=1
         )
         low, high = (ends.reshape(2, -1) for ends in mean_intervals(columns, self.seed))
         mean, difference = columns.mean(axis=0).reshape(2, -1)
-        of_reference = np.broadcast_to(
-            mean.reshape(values.shape[1:])[:, base : base + 1], values.shape[1:]
+        reference_mean = np.broadcast_to(
+            mean.reshape(values.shape[1:])[:, reference_index : reference_index + 1],
+            values.shape[1:],
         )
         rows = pd.MultiIndex.from_product([range(len(loads)), policies, metrics])
         return pd.DataFrame(
@@ -172,7 +173,7 @@ class Comparison:
                 "difference": difference,
                 "difference_low": low[1],
                 "difference_high": high[1],
-                "difference_percent": _percent(difference, of_reference.ravel()),
+                "difference_percent": _percent(difference, reference_mean.ravel()),
             }
         )
 
@@ -232,14 +233,14 @@ class Comparison:
         means: dict[str, float] = metrics["mean"].to_dict()  # type: ignore[assignment]
         difference = ""
         if policy != self.reference:
-            ends = _ends(jct["difference_low"], jct["difference_high"], _signed)
+            interval = _interval(jct["difference_low"], jct["difference_high"], _signed)
             percent = _signed(jct["difference_percent"], 1)
-            difference = f"{_signed(jct['difference'])}{ends} ({percent} %)"
+            difference = f"{_signed(jct['difference'])}{interval} ({percent} %)"
         row = {
             "load": "" if math.isnan(load) else f"{load:g}",
             "policy": policy,
             METRICS["avg_jct"].label: f"{_number(jct['mean'])}"
-            f"{_ends(jct['low'], jct['high'], _number)}",
+            f"{_interval(jct['low'], jct['high'], _number)}",
             f"against {self.reference} (s)": difference,
         }
         for name, metric in METRICS.items():
@@ -341,13 +342,13 @@ def _percent(difference: Floats, base: Floats) -> Floats:
     return percent
 
 
-def _ends(low: float, high: float, written: Callable[[float], str]) -> str:
+def _interval(low: float, high: float, to_text: Callable[[float], str]) -> str:
     """Interval as text, empty without one."""
-    return "" if math.isnan(low) else f" [{written(low)}; {written(high)}]"
+    return "" if math.isnan(low) else f" [{to_text(low)}; {to_text(high)}]"
 
 
 def _signed(value: float, digits: int = 0) -> str:
-    """Difference with its sign; 0 for what rounds to it."""
+    """Difference as text with its sign; no sign if the digits are all 0."""
     text = f"{value:+,.{digits}f}"
     return text if text.strip("+-0.,") else text.lstrip("+-")
 

@@ -37,7 +37,7 @@ _MOST_COMPILING = 0.05
 
 @dataclass(frozen=True)
 class Metrics:
-    """Measure of a comparison: metrics, JCTs and remarks of a run.
+    """Function that `sweep.Case` runs for a comparison: metrics, JCTs and notes of a run.
 
     A run that the input or the policy refuses has an entry ``refused`` with the reason.
     """
@@ -67,7 +67,7 @@ def _timed(case: Case, trace: pd.DataFrame) -> tuple[Result, float, float]:
 
 
 def _outcome(result: Result, rho: Floats, cpu_s: float) -> dict[str, Any]:
-    """Metrics, JCTs and remarks of a finished run."""
+    """Metrics, JCTs and notes of a finished run."""
     summary = result.summary()
     jobs = result.jobs
     has_end = np.isfinite(rho)

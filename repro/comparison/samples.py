@@ -149,22 +149,22 @@ def at_loads(
 def dressed_windows(
     trace: pd.DataFrame, number: int, jobs: int, num_gpus: int, load: float, models: str
 ) -> dict[int, pd.DataFrame]:
-    """Windows of a trace at an offered load, whose jobs have a model each, by number.
+    """Windows of a trace at an offered load, by the number of the window. Each job has a model.
 
     Parameters
     ----------
     trace : DataFrame
         Jobs.
     number : int
-        Most windows. There are fewer, at least one, where they would share jobs.
+        Largest number of windows. If so many would share jobs, there are fewer, but at least one.
     jobs : int
-        Most jobs of a window.
+        Largest number of jobs of a window.
     num_gpus : int
         GPUs of the cluster.
     load : float
         Offered load of each window, as for `at_loads`.
     models : str
-        Tables of the models (`repro.dress`), which are drawn with the number of the window.
+        Tables of the models (`repro.dress`). The seed of a window's models is its number.
     """
     size = min(jobs, len(trace))
     windows = Windows(min(number, len(trace) // size), jobs=size)

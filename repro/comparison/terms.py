@@ -52,7 +52,9 @@ def durations_of(trace: pd.DataFrame) -> str:
 
 
 def knowledge(policy: Policy, durations: str = TRUE_DURATIONS) -> str:
-    """What a policy knows about jobs, by its ``needs``; ``durations`` are those of the trace.
+    """What a policy knows about jobs, by its ``needs``.
+
+    ``durations`` is the text of `durations_of` for the trace.
 
     >>> from repro.model.policy import make
     >>> knowledge(make("srtf")), knowledge(make("tiresias-l"))
@@ -78,7 +80,10 @@ def knowledge(policy: Policy, durations: str = TRUE_DURATIONS) -> str:
 def lacking(
     policies: Mapping[str, Policy], trace: pd.DataFrame, cluster: Cluster, *, has_speeds: bool
 ) -> dict[str, str]:
-    """Columns from models that policies read and the trace lacks, by policy, in words."""
+    """Inputs that a policy reads and the trace lacks, in words, by label of the policy.
+
+    All of them are inputs that follow from the models of the jobs.
+    """
     lacks_stages = not any(name in trace for name in STAGES)
     lacks_speeds = bool(cluster.gpu_types) and not has_speeds and throughputs_of(trace) is None
     missing: dict[str, str] = {}

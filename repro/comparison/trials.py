@@ -22,17 +22,20 @@ from repro.model.policy import Policy
 from repro.perf.throughput import ThroughputTable
 from repro.trace.doctor.findings import Finding, Level
 
-#: Jobs that run in a trial, and kinds of jobs that the engine checks before.
-_RUNNING = 24
-_MOST_KINDS = 500
+#: Largest number of jobs that run in a trial.
+_MAX_RUNNING = 24
+#: Largest number of jobs, one of each kind, that the engine checks before the first event.
+_MAX_KINDS = 500
 #: Length of a trial (s), and the arrival of jobs that do not run in it.
 _LENGTH_S = 3600.0
 _LATER_S = 1e6
-#: Columns whose values tell kinds of jobs apart. Of other columns only gaps do.
-_VALUES = ("num_gpus", "model", "gpu_type")
-_TIMES = ("job_id", "submit_time", "duration")
+#: Jobs of a kind have equal values in these columns. In each other column all or none have a value.
+_KIND_COLUMNS = ("num_gpus", "model", "gpu_type")
+#: Columns that do not tell kinds of jobs apart.
+_IGNORED_COLUMNS = ("job_id", "submit_time", "duration")
 _TYPES_ALIKE = "GPU types of the cluster"
-_CLOCK = "the clock starts"
+#: Start of the note on the start of the clock, which says nothing about a policy.
+_CLOCK_NOTE = "the clock starts"
 #: Policies are always named if they are at most this many.
 _FEW = 8
 
@@ -86,16 +89,19 @@ def trials(
 
 
 def kinds_of_jobs(frame: pd.DataFrame) -> pd.DataFrame:
-    """First job of each kind; the first of them arrive at once, all others after the trial."""
+    """First job of each kind, at most `_MAX_KINDS` jobs.
+
+    The first `_MAX_RUNNING` of these jobs arrive at 0, the others after the trial.
+    """
     marks = pd.DataFrame(
         {
-            str(name): frame[name] if name in _VALUES else frame[name].isna()
+            str(name): frame[name] if name in _KIND_COLUMNS else frame[name].isna()
             for name in frame
-            if name not in _TIMES
+            if name not in _IGNORED_COLUMNS
         }
     )
-    sample = frame[~marks.duplicated().to_numpy(bool)].head(_MOST_KINDS).reset_index(drop=True)
-    later = sample.index >= _RUNNING
+    sample = frame[~marks.duplicated().to_numpy(bool)].head(_MAX_KINDS).reset_index(drop=True)
+    later = sample.index >= _MAX_RUNNING
     return sample.assign(submit_time=[_LATER_S if is_later else 0.0 for is_later in later])
 
 
@@ -119,7 +125,7 @@ def _trial(
     notes = [
         _without_name(note, sample, policy)
         for note in result.meta["notes"]
-        if note not in of_trace and not note.startswith(_CLOCK)
+        if note not in of_trace and not note.startswith(_CLOCK_NOTE)
     ]
     return Trial(
         "",
@@ -203,15 +209,15 @@ def _columns(ran: Mapping[str, Trial], frame: pd.DataFrame) -> list[Finding]:
         if len(ran) == 1:
             text = f"{next(iter(ran))} does not read the columns {', '.join(unread)}"
         findings.append(Finding("note", "columns-unread", text, len(unread), (), advice))
-    few = _grouped(
+    columns_by_readers = _grouped(
         (", ".join(labels), name)
         for name, labels in readers.items()
         if 0 < len(labels) <= _FEW and len(labels) < len(ran)
     )
-    for labels, names in few.items():
+    for reader_names, names in columns_by_readers.items():
         noun = "column" if len(names) == 1 else "columns"
-        verb = "read" if ", " in labels else "reads"
-        text = f"{labels} alone {verb} {noun} {', '.join(names)}"
+        verb = "read" if ", " in reader_names else "reads"
+        text = f"{reader_names} alone {verb} {noun} {', '.join(names)}"
         findings.append(Finding("note", "columns-read-by-few", text, len(names)))
     return findings
 

@@ -35,8 +35,8 @@ def tuned(name: str, trace: pd.DataFrame, **settings: Any) -> Policy:
     (17.0,)
     """
     gpu_time_s = (trace["duration"] * trace["num_gpus"]).to_numpy(float)
-    of_jobs: dict[str, dict[str, Any]] = {
+    settings_from_jobs: dict[str, dict[str, Any]] = {
         "tiresias-l": {"thresholds": (float(np.median(gpu_time_s)),)},
         "gittins-2d": {"history": tuple(np.quantile(gpu_time_s, np.linspace(0, 1, _QUANTILES)))},
     }
-    return make(name, **{**of_jobs.get(name, {}), **settings})
+    return make(name, **{**settings_from_jobs.get(name, {}), **settings})

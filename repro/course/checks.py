@@ -220,7 +220,7 @@ def _answer(
     try:
         return called(*passed), _change(arguments, passed)
     except NotImplementedError as error:
-        # the empty function may be another one, which the function calls
+        # the empty function may be another function that the student's function calls
         empty_name = traceback.extract_tb(error.__traceback__)[-1].name
         raise Wrong(
             f"`{empty_name}` is still empty: write it above, then run both cells."

@@ -79,7 +79,7 @@ class Failures:
         num_nodes = engine.holdings.gang_nodes.num_nodes
         rng = np.random.default_rng([seed, num_nodes, 0xFA11])
         while True:
-            # the first of the nodes to fail
+            # time to the next failure of any node; which node fails is random
             yield engine.env.timeout(rng.exponential(self.mtbf_s / num_nodes))
             node = int(rng.integers(num_nodes))
             engine.fail(node, self.checkpoint_s, self.repair_s)

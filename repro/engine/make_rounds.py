@@ -56,9 +56,9 @@ def make_rounds(
     if isinstance(perf, Renewing):
         raise renewals_refused()
     if isinstance(perf, Slowed) and (rounds.ideal or rounds.whole_steps):
-        count = "ideal execution has no nodes" if rounds.ideal else "rounds count whole steps"
+        reason = "ideal execution has no nodes" if rounds.ideal else "rounds count whole steps"
         raise ParamError(
-            f"slowdown: {count}, the same under any placement; use rules other than gavel, and "
+            f"slowdown: {reason}, the same under any placement; use rules other than gavel, and "
             "leave out ideal and whole_steps"
         )
     interval_blocks = holdings.intervals.blocks if settings.keep_intervals else None

@@ -62,9 +62,9 @@ def simulate_many(
     """Simulate every policy on every trace at every load.
 
     The metrics of a run are those of `repro.simulate`, to the last digit, with any number of
-    workers. Orders whose keys are linear in time (such as srtf, srsf, las-2d and tiresias-l under
-    rules ``paper``) run in compiled batches, on a thread per worker. All other runs are simulated
-    one by one, in a process per worker.
+    workers. Policies that rank jobs by keys that are linear in time (such as srtf, srsf, las-2d and
+    tiresias-l under rules ``paper``) run in compiled batches, on a thread per worker. All other
+    runs are simulated one by one, in a process per worker.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def simulate_many(
     table = _Table(checked, divisors, seeds, list(by_label))
     num_workers = workers or joblib.cpu_count()
     if rules_named(rules) == Rules() and not settings:
-        for column, policy in enumerate(by_label.values()):
+        for policy_number, policy in enumerate(by_label.values()):
             order = LinearOrder.of(policy, spec, checked[0])
             if order is not None:
                 # keys that read a view need single runs, which follow below
@@ -150,7 +150,7 @@ def simulate_many(
                     for outcome in simulate_orders(
                         order, checked, divisors, num_workers, keep_jct=keep_jct
                     ):
-                        table.add_batch(column, outcome, inputs.note_on_alias(policy))
+                        table.add_batch(policy_number, outcome, inputs.note_on_alias(policy))
     _simulate_others(
         table,
         list(by_label.values()),
@@ -284,7 +284,10 @@ def named_policies(policies: Any, rules: str) -> dict[str, Policy]:
 def _simulate_others(
     table: _Table, policies: list[Policy], workers: int, options: Mapping[str, Any]
 ) -> None:
-    """Simulate the missing runs of the table one by one, in processes if there are several."""
+    """Simulate the missing runs of the table, each by a call of `simulate`.
+
+    Two or more runs are divided among ``workers`` processes.
+    """
     positions = table.missing()
     calls = (
         joblib.delayed(_simulate_one)(
@@ -314,7 +317,11 @@ def _simulate_others(
 
 
 def _simulate_one(trace: pd.DataFrame, *, keep_jct: bool, **options: Any) -> _Run | ReproError:
-    """Simulate one run. An error is returned, so that the first failed run by order is named."""
+    """Simulate one run.
+
+    An error is returned. The caller raises the error of the first failed run in the order of the
+    table, whichever process ended first.
+    """
     with warnings.catch_warnings():
         # `_warn_of_notes` warns once for all runs
         warnings.simplefilter("ignore", InputWarning)

@@ -20,7 +20,8 @@ from repro.trace.schema import COLUMNS, are_sound
 
 #: Columns of traces that are passed as arrays.
 ARRAYS = ("submit_time", "duration", "num_gpus")
-#: Most jobs that are checked together, or simulated in one compiled call. A longer trace is alone.
+#: Largest number of jobs that are checked together, or simulated in one compiled call. A trace with
+#: more jobs has a check and a call of its own.
 JOBS_PER_CALL = 65_536
 _ACCEPTED = (
     "a DataFrame, a list of them or a mapping of labels to them, or the arrays "
@@ -95,7 +96,10 @@ def workloads(traces: Any, loads: Floats) -> list[Workload]:
 
 
 def of_equal_length(traces: Sequence[Workload]) -> Iterator[list[int]]:
-    """Yield positions of traces of one length, up to `JOBS_PER_CALL` jobs or a single trace."""
+    """Yield groups of traces with equally many jobs, each as the positions of its traces.
+
+    A group has at most `JOBS_PER_CALL` jobs in all, or is a single trace.
+    """
     by_length: dict[int, list[int]] = {}
     for position, trace in enumerate(traces):
         by_length.setdefault(len(trace.submit), []).append(position)
@@ -115,11 +119,11 @@ def columns_of(traces: Sequence[Workload]) -> tuple[Floats, Floats, Floats]:
 
 def predictions_of(traces: Sequence[Workload]) -> Floats:
     """Predicted over true duration of each job, (traces, jobs); 1 without predictions."""
-    ones = (np.ones(len(trace.submit)) for trace in traces)
+    defaults = (np.ones(len(trace.submit)) for trace in traces)
     return np.array(
         [
-            one if trace.prediction is None else trace.prediction
-            for trace, one in zip(traces, ones, strict=True)
+            default if trace.prediction is None else trace.prediction
+            for trace, default in zip(traces, defaults, strict=True)
         ]
     )
 

@@ -64,7 +64,9 @@ class LinearOrder:
     """An order that compiled batches simulate, on one cluster."""
 
     policy: Order
+    #: upper limits of the priority queues (GPU-seconds), as in `LinearKey`
     limits: tuple[float, ...]
+    #: time between decisions while jobs wait (s), `Order.quantum_s`
     quantum: float
     num_gpus: int
 
@@ -142,7 +144,8 @@ def simulate_orders(
     kernel = order_batches.simulate_runs
     with ThreadPoolExecutor(workers) as pool:
         while calls and isinstance(kernel, CompiledFunction) and not kernel.is_compiled:
-            # interpretation may end between runs; see `repro.base.interpreted`
+            # Until the loop is compiled, runs are interpreted one by one. A run that takes too long
+            # has it compiled; see `repro.base.interpreted`.
             call = calls.pop(0)
             for run in range(len(call.trace)):
                 if kernel.is_compiled:

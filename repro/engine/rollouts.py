@@ -4,12 +4,14 @@ The prediction of job j is its JCT in a run of the same policy in which the jobs
 arrive (PCS, section 4). Until j arrives the two runs are equal. Each such run is simulated from the
 first arrival on. Jobs submitted together arrive in the order of the trace.
 
-The jobs of these runs have their true durations, also if the trace predicts durations. Decisions
-read the predicted ones. The error of a prediction then leaves out the errors of durations. Division
-rules predict inside the run, with predicted durations (`repro.engine.elastic`).
+If the trace has predicted durations, the decisions in these runs read them. The jobs still run for
+their true durations. The error of a predicted JCT therefore does not contain the errors of the
+predicted durations. Division rules predict inside the run, with predicted durations
+(`repro.engine.elastic`).
 
-If no job arrives between the arrival of j and its end, the JCT of the run is the prediction. A job
-may end at an arrival because of it (`ideal=artifact`), so such an arrival counts.
+If no job arrives between the arrival of j and its end, the JCT of the run is the prediction. An
+arrival at the end of j counts as an arrival before the end: with ``ideal=artifact`` a job that
+completes between two arrivals ends at the later arrival.
 """
 
 from collections.abc import Callable

@@ -104,14 +104,14 @@ class Choice(NamedTuple):
 class Round(NamedTuple):
     """A round of whole steps that has begun; its progress is not recorded yet.
 
-    ``jobs`` and ``steps`` have the first members of all rows, then the second members.
+    ``jobs``, ``steps`` and ``ends`` have the first members of all rows, then the second members.
     """
 
     rows: Ints
     columns: Ints
     jobs: Ints
     steps: Floats
-    #: instant at which the members of each row have made their steps (s), shape (rows,)
+    #: instant at which all members of the job's row have made their steps (s), shape (jobs,)
     ends: Floats
 
 
@@ -654,7 +654,7 @@ def simulate_rounds(
     orders : ndarray, shape (rounds, types)
         Order in which each round fills the types.
     previous_jobs : ndarray
-        Jobs of the previous round; finished jobs hold no type.
+        Jobs of the previous round. Finished jobs among them have type column -1 in the state.
     previous_end : float
         End of the previous round (s). The time received in the first round counts from here.
     """
