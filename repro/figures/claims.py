@@ -54,7 +54,7 @@ DATA_NOT_AVAILABLE: Reason = "data not available here"
 NOT_AT_THIS_PROFILE: Reason = "not at this profile"
 PACKAGE_NOT_INSTALLED: Reason = "package not installed"
 
-#: Largest nesting of a published list: times of jobs, on GPU types, in rounds.
+#: Largest depth of a published list, such as one of times by round, GPU type and job.
 _LEVELS = 3
 _CERTAINTY = re.compile(r"(paper|artifact|derived|calibrated)\b.*|plot ±\s*\d.*")
 
@@ -126,7 +126,7 @@ class Claim(ClaimFields):
         if accept is None or accept.exact or published is None:
             return accept
         items = [item for item in flat(published) if item is not None]
-        # low and high also judge our number for a published text
+        # If the published value is a text, low and high can still judge our number.
         has_width = accept.rel is not None or accept.abs is not None
         if has_width or not isinstance(published, str):
             for item in items:

@@ -90,7 +90,8 @@ class FigureRun:
     id, paper, profile : str
         Id of the figure, folder name of its paper, and size of the run.
     seed : int
-        Seed of all random numbers for which a call names no other seed.
+        Seed of :meth:`rng` and :meth:`trace` unless a call names another. Simulations have their
+        own parameter ``seed``, 0 by default.
     inputs : Inputs
         Inputs of the parameter file after profile and overrides.
     published : dict
@@ -144,7 +145,7 @@ class FigureRun:
         setting = variation.setting_text(self.variation)
         # Cells show the picture before it is saved.
         Chart.before_shown = partial(fade_published, setting=setting) if setting else None
-        # Charts of a figure that was opened before may wait already.
+        # Charts of a figure that this notebook opened before may be in the list already.
         if in_batch() and shell() is not None and Chart.waiting is None:
             Chart.waiting = []
             after_failed_cell(Chart.show_waiting)
@@ -157,7 +158,7 @@ class FigureRun:
     def rng(self, purpose: str, seed: int | None = None) -> np.random.Generator:
         """Random generator of a ``purpose`` of this figure; no two purposes share a stream.
 
-        Without ``seed`` it is the seed of the run.
+        ``seed`` is by default the seed of the run.
         """
         seed = self.seed if seed is None else seed
         self._seeds.add(seed)
@@ -313,12 +314,14 @@ class FigureRun:
         )
         varies = (not one_rule_set, True, not one_trace, not one_cluster)
         cases: dict[Any, Case] = {}
-        for rule_set, series, label, gpus in product(rule_sets, entries, by_label, clusters):
+        for rule_set, series, label, case_cluster in product(
+            rule_sets, entries, by_label, clusters
+        ):
             name, policy_settings = entries[series]
-            key = tuple(compress((rule_set, series, label, gpus), varies))
+            key = tuple(compress((rule_set, series, label, case_cluster), varies))
             cases[series if len(key) == 1 else key] = Case(
                 by_label[label],
-                gpus,
+                case_cluster,
                 make(name, rule_set, **policy_settings),
                 rule_set,
                 seed,
@@ -402,8 +405,9 @@ class FigureRun:
             The plotted values, written without index. Several tables are written below each other.
         values : mapping, optional
             Our value of each claim that is about no series, ``{claim id: number, bool or list}``.
-            Claims without a value are not comparable: None if nobody can compare them, absent if
-            this run is smaller than the paper's or has other data.
+            A claim with None or without an entry is not comparable. None is for a claim that nobody
+            can compare. An entry may be absent if this run is smaller than the paper's or has other
+            data.
         points : DataFrame or sequence of DataFrame, optional
             Published numbers and ours. Columns: series, x, quantity, published, ours, unit,
             certainty, and data, origin, fitted_on, unknown and rules where they differ from the
@@ -505,7 +509,7 @@ class FigureRun:
 
 
 def _rounded(costs: Mapping[str, float]) -> dict[str, float]:
-    """Costs with milliseconds."""
+    """Costs (s), rounded to milliseconds."""
     return {name: round(value, 3) for name, value in costs.items()}
 
 

@@ -110,7 +110,7 @@ def checked_own_file(text: str) -> Path:
     Raises
     ------
     ParamError
-        If the file is outside the checkout: workers would look for it there.
+        If the file is outside the checkout, because only files of the checkout are sent.
     """
     root = paths.project_root()
     # `..` may lead out of the checkout; a link in the checkout is a file of it

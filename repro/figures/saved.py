@@ -116,10 +116,10 @@ class _Result(_Saved):
     points: list[_Point]
     #: wall time (s) of the run, with simulations read from the cache
     wall_s: float | None = None
-    #: CPU time (s) of the run from nothing: simulations count where they ran first
+    #: CPU time (s) of the run without a cache: a cached simulation counts with its first run
     cpu_s: float | None = None
-    #: simulations of this CPU time that can run at the same time, see `repro.figures.costs.Round`;
-    #: None: not recorded
+    #: parts of ``cpu_s`` whose simulations can run at the same time, see
+    #: `repro.figures.costs.Round`; None: not recorded
     rounds: list[_Round] | None = None
     fingerprint: str | None = None
 
@@ -304,12 +304,12 @@ class Verdicts(pd.DataFrame):
         from pandas.io.formats.style import Styler
 
         shown = Styler(self.astype(str), uuid="verdicts", cell_ids=False).hide()
-        shown = shown.format(escape="html").map(_tone, subset=["verdict"])
+        shown = shown.format(escape="html").map(_verdict_css, subset=["verdict"])
         shown = shown.set_table_styles([{"selector": "th, td", "props": "text-align: left"}])
         return f"{sentence}\n{shown.to_html()}"
 
 
-def _tone(verdict: Any) -> str:
+def _verdict_css(verdict: Any) -> str:
     """CSS of a cell with a verdict."""
     color = _COLORS.get(str(verdict))
     return f"background-color: {color}; color: #111" if color else ""
@@ -398,8 +398,8 @@ def damaged(folder: Path, stem: str, result: Mapping[str, Any]) -> list[str]:
 def is_same(folder: Path, stem: str, result: Mapping[str, Any]) -> bool:
     """Whether a folder has this result already, undamaged and with all fields.
 
-    Versions of libraries, fingerprint and times may differ. A result without a fingerprint, of
-    cells that differ from the notebook's file, is never the same as one with a fingerprint.
+    Versions of libraries, fingerprint and times may differ. A result without a fingerprint comes
+    from cells that differ from the notebook's file. It never confirms a result with a fingerprint.
     """
     before, _ = read_result(folder)
     if not before or damaged(folder, stem, before):

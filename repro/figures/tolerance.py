@@ -20,7 +20,7 @@ from pydantic import (
 from repro.base.errors import ClaimError
 
 _CLOSE = 1e-9
-#: Almost no number could break a larger bound.
+#: Largest accepted number. Almost every number would meet a larger upper bound.
 LARGEST = 1e300
 
 
@@ -166,8 +166,8 @@ def show(value: Any) -> str:
 def within(accept: Accept, published: Any, value: Any) -> bool:
     """Whether a plain value lies within the tolerance of the published value.
 
-    Lists are compared element by element. A None in a published list fits any value. A published
-    text fits True if the tolerance is ``exact``; otherwise low and high judge our number.
+    Lists are compared element by element. A None in a published list accepts any value. For a
+    published text, ``exact`` accepts True alone, and low and high judge our number.
     """
     if isinstance(published, str):
         if accept.exact:

@@ -121,7 +121,7 @@ def encoding_of(raw: bytes) -> str | None:
 
 
 def format_of_text(text: str) -> str | None:
-    """Name of the format of a text that needs no table with commas; None for other texts.
+    """Name of the format of a text that is not a table with commas; None for other texts.
 
     >>> format_of_text("JobID|Submit|State")
     'slurm'

@@ -12,8 +12,9 @@ import yaml
 from repro.base.errors import ParamError, ReproError
 
 MAX_BYTES = 1 << 20
+#: Largest number of values after aliases are expanded.
 MAX_NODES = 100_000
-#: Largest number of values that a text may have before its aliases are expanded.
+#: Largest number of values before aliases are expanded.
 MAX_WRITTEN = 50_000
 MAX_LEVELS = 50
 

@@ -46,7 +46,7 @@ _MOST_BYTES = 2**31
 _GZIP = b"\x1f\x8b"
 _SEP_LINE = re.compile('\ufeff?"?sep=.?"?[,;]*\r?\n', re.IGNORECASE)
 MOST_COLUMNS = 1000
-#: Number of rows left out for a reason whose ids are kept.
+#: Number of left-out rows per reason whose ids are reported.
 _FIRST_IDS = 3
 DATE = re.compile(
     "[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -170,9 +170,9 @@ class Parsed:
 
     ``dropped`` has the number of rows that were left out: reason -> rows. ``unread`` are the
     columns of the file that the format does not read. ``rows`` are the labels of all rows of
-    the first ``frame``; `drop` does not shorten them. ``log`` has the times of a log for rows of
-    ``frame``, as `repro.trace.runs.set_run_times` leaves them. ``dropped_jobs`` has the ids of the
-    first rows that `drop` left out: reason -> ids.
+    the first ``frame``; `drop` does not shorten them. ``log`` has the times that the file records
+    for the rows of ``frame``, if it is a log. `repro.trace.runs.set_run_times` sets it.
+    ``dropped_jobs`` has the ids of the first rows that `drop` left out: reason -> ids.
     """
 
     frame: pd.DataFrame
@@ -205,8 +205,9 @@ class Table:
     """Columns of a delimited text file, and the line of each row.
 
     Rows are labelled by their position in the file, from 0. Blank rows are left out. Blank columns
-    without a name, which spreadsheets write, are left out as well. ``frame`` also lacks the rows of
-    the document's ``left_out``, which ``all_rows`` has if their number of fields is right.
+    without a name, which spreadsheets write, are missing in ``frame``. The rows of the document's
+    ``left_out`` are missing in ``frame``, too. ``all_rows`` has those of them that have the right
+    number of fields.
     """
 
     def __init__(

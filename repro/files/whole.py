@@ -72,16 +72,19 @@ def remove_file(path: Path) -> None:
     """Remove a file that may be missing, or raise a one-line error."""
     # A read-only file system refuses to remove a missing file, too.
     if os.path.lexists(path):
-        _with_one_line(path, "removed", lambda: path.unlink(missing_ok=True))
+        _act_or_raise(path, "removed", lambda: path.unlink(missing_ok=True))
 
 
 def touch(path: Path) -> None:
     """Set the times of a file to the present, or raise a one-line error."""
-    _with_one_line(path, "written", lambda: os.utime(path))
+    _act_or_raise(path, "written", lambda: os.utime(path))
 
 
-def _with_one_line(path: Path, done: str, act: Callable[[], None]) -> None:
-    """Act on a file; an error of the system becomes one line, that it cannot be ``done``."""
+def _act_or_raise(path: Path, done: str, act: Callable[[], None]) -> None:
+    """Act on a file, or raise a one-line error.
+
+    ``done`` names the action in the error, such as "removed".
+    """
     try:
         act()
     except OSError as error:

@@ -51,33 +51,33 @@ class Crew:
     def of(self, jobs: Sequence[JobType]) -> list[Worker]:
         """Ready workers of these jobs; two of the same job type are two workers."""
         seen: Counter[str] = Counter()
-        names: list[tuple[str, int]] = []
+        keys: list[tuple[str, int]] = []
         for job in jobs:
-            names.append((job.name, seen[job.name]))
+            keys.append((job.name, seen[job.name]))
             seen[job.name] += 1
-        for name, job in zip(names, jobs, strict=True):
-            if name in self._workers:
-                self._workers[name] = self._workers.pop(name)
+        for key, job in zip(keys, jobs, strict=True):
+            if key in self._workers:
+                self._workers[key] = self._workers.pop(key)
                 continue
-            self._make_room(names)
+            self._make_room(keys)
             worker = Worker(self._session.configuration(job), locks=self._locks)
-            self._workers[name] = worker
+            self._workers[key] = worker
             worker.start()
             worker.wait_until_ready()
-            self._memory_mb[name] = worker.ask("facts")["reserved_mb"] + _CONTEXT_MB
-        return [self._workers[name] for name in names]
+            self._memory_mb[key] = worker.ask("facts")["reserved_mb"] + _CONTEXT_MB
+        return [self._workers[key] for key in keys]
 
     def dismiss(self) -> None:
         """End all workers."""
-        for name in list(self._workers):
-            self._end(name)
+        for key in list(self._workers):
+            self._end(key)
 
     def _make_room(self, needed: Sequence[tuple[str, int]]) -> None:
-        """End the workers that were not used for longest, until a new one has room."""
-        for name in [name for name in self._workers if name not in needed]:
+        """End the least recently used workers until a new one has room."""
+        for key in [key for key in self._workers if key not in needed]:
             if self._has_room():
                 return
-            self._end(name)
+            self._end(key)
 
     def _has_room(self) -> bool:
         """Whether the device has memory for one more worker as large as the largest."""
@@ -87,7 +87,7 @@ class Crew:
         held = list(self._memory_mb.values())
         return sum(held) + max(held, default=0.0) <= _FRACTION * total_mb
 
-    def _end(self, name: tuple[str, int]) -> None:
+    def _end(self, key: tuple[str, int]) -> None:
         """End a worker."""
-        self._workers.pop(name).stop()
-        self._memory_mb.pop(name, None)
+        self._workers.pop(key).stop()
+        self._memory_mb.pop(key, None)

@@ -17,7 +17,7 @@ from repro.measure.other_networks import FRAMES, ITEMS, USERS, VOCABULARY
 
 #: JPEG files of a folder; batches read them in turn.
 _FILES = 64
-#: Side of the stored colour images (pixels), at least; they are scaled to the input size.
+#: Smallest side of the stored colour images (pixels). Decoding scales them to the input size.
 _STORED_SIDE = 256
 _CLASSES = {"cnn_mnist": 10}
 _TOKENS = 1_000_000
@@ -117,17 +117,20 @@ class Inputs:
         }[self._job.kind]
         return decode(raw)
 
-    def _slice(self, values: int, width: int, count: int) -> bytes:
-        """Bytes of ``count`` values of ``width`` bytes at a random place of the file."""
-        count = min(count, values)
-        start = int(self._rng.integers(0, values - count + 1))
+    def _slice(self, num_stored: int, width: int, count: int) -> bytes:
+        """Bytes of ``count`` values of ``width`` bytes at a random place of the file.
+
+        The file has ``num_stored`` values. If it is smaller than a batch, its bytes are repeated.
+        """
+        count = min(count, num_stored)
+        start = int(self._rng.integers(0, num_stored - count + 1))
         with (self._folder / "data").open("rb") as file:
             file.seek(start * width)
             data = file.read(count * width)
-        repeats = -(-self._wanted(count) // count)
+        repeats = -(-self._values_per_batch(count) // count)
         return data * repeats if repeats > 1 else data
 
-    def _wanted(self, count: int) -> int:
+    def _values_per_batch(self, count: int) -> int:
         """Values of a batch; more than ``count`` if the file is smaller than a batch."""
         per_sample = {"token": self._input_size + 1, "pairs": 3, "items": _ITEMS_OF_USER}
         return self._batch_size * per_sample.get(self._job.kind, count)
@@ -179,7 +182,7 @@ class Inputs:
         tokens = np.frombuffer(raw[0], np.uint16)[: self._batch_size * length].astype(np.int64)
         rows = torch.from_numpy(tokens).view(self._batch_size, length)
         if self._job.name == "bert":
-            # every position is a target; a seventh of the inputs is masked
+            # every position is a target; 15 % of the inputs are masked
             masked = torch.from_numpy(self._rng.random(rows[:, 1:].shape) < 0.15)
             return rows[:, 1:].masked_fill(masked, 103), rows[:, 1:].contiguous()
         return rows[:, :-1].contiguous(), rows[:, 1:].contiguous()

@@ -72,11 +72,14 @@ def loss(job: str, output: Any, targets: Tensor) -> Tensor:
 
 
 def _agent_loss(actions: Tensor, value: Tensor | None, returns: Tensor) -> Tensor:
-    """Loss of an agent on synthetic returns; the action of a state is its number modulo 6."""
+    """Loss of an agent on synthetic returns.
+
+    The action that is taken in state i of the batch is i modulo the number of actions.
+    """
     chosen = torch.arange(len(actions), device=actions.device) % actions.shape[1]
     if value is None:
-        best = actions.gather(1, chosen[:, None]).squeeze(1)
-        return functional.smooth_l1_loss(best.float(), returns)
+        chosen_values = actions.gather(1, chosen[:, None]).squeeze(1)
+        return functional.smooth_l1_loss(chosen_values.float(), returns)
     log_p = functional.log_softmax(actions.float(), 1)
     advantage = returns - value.detach().float()
     policy = -(log_p.gather(1, chosen[:, None]).squeeze(1) * advantage).mean()

@@ -109,7 +109,7 @@ def _together(
     crew: Crew,
     mode: str,
     jobs: Sequence[JobType],
-    alone: dict[str, float],
+    rates_alone: dict[str, float],
 ) -> dict[str, Any]:
     """Row of jobs that share the GPU, in one common window."""
     workers = crew.of(jobs)
@@ -119,7 +119,7 @@ def _together(
             worker.send("rate", seconds=session.window_s(_WINDOW_S), start_at=begin)
         measured = [worker.answer() for worker in workers]
     norms = [
-        answer["rate"] / alone[job.name] if job.name in alone else None
+        answer["rate"] / rates_alone[job.name] if job.name in rates_alone else None
         for job, answer in zip(jobs, measured, strict=True)
     ]
     row: dict[str, Any] = {
@@ -134,7 +134,7 @@ def _together(
     for letter, job, answer, norm in zip("ab", jobs, measured, norms, strict=True):
         row |= {
             f"job_{letter}": job.name,
-            f"iso_{letter}": alone.get(job.name),
+            f"iso_{letter}": rates_alone.get(job.name),
             f"rate_{letter}": answer["rate"],
             f"norm_{letter}": norm,
             f"n_{letter}": answer["n"],

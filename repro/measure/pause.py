@@ -17,8 +17,8 @@ _LAUNCH = ("spawn_s", "import_s", "cuda_init_s", "build_s", "first_iter_s")
 def measure(session: Session) -> int:
     """Append a row per job type to ``pause.csv``; number of new rows."""
     table = session.table("pause.csv")
-    names = [(job, repeat) for repeat in range(REPEATS) for job in session.jobs]
-    todo = [(job, repeat) for job, repeat in names if not table.has(job.name, repeat)]
+    runs = [(job, repeat) for repeat in range(REPEATS) for job in session.jobs]
+    todo = [(job, repeat) for job, repeat in runs if not table.has(job.name, repeat)]
     for done, (job, repeat) in enumerate(todo):
         if not session.begins(f"pause of {job.name}", done, len(todo)):
             return done

@@ -57,7 +57,10 @@ class StagedTraining:
     def _held(
         self, stage: str, locks: Locks | None, seconds: dict[str, float]
     ) -> AbstractContextManager[Any]:
-        """Lock of a stage, after the wait for it; without locks, nothing to hold."""
+        """Context that holds the lock of a stage and counts the wait for it.
+
+        Without locks, it holds nothing.
+        """
         if locks is None:
             return nullcontext()
         return _Waited(locks[stage], seconds)

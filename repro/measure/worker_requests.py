@@ -139,8 +139,8 @@ class Requests:
             count += 1
         elapsed = time.monotonic() - begin
         means = {part: value / count for part, value in totals.items()}
-        waited = {"wait": means["wait"], "n": count, "rate": count / elapsed}
-        return stage_seconds(means) | waited
+        further = {"wait": means["wait"], "n": count, "rate": count / elapsed}
+        return stage_seconds(means) | further
 
     def connect(self) -> None:
         """Start the parameter server and run an iteration by stages."""
