@@ -147,7 +147,7 @@ class Placement(ABC):
 
     @abstractmethod
     def bind(self, cluster: Cluster, rng: np.random.Generator) -> Placer:
-        """Make a placer on an empty cluster. ParamError if a setting is out of range."""
+        """Make a placer on an empty cluster."""
 
 
 placements: Registry[type[Placement]] = Registry(

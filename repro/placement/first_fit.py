@@ -82,12 +82,15 @@ class FirstFit:
 
 
 def unplaceable(cluster: Cluster) -> Callable[[int], str]:
-    """Function with the reason why a gang of some GPUs never fits the cluster, empty if it does."""
-    nodes = FirstFit(cluster)
+    """Make a function from the GPUs of a gang to the reason why it never fits the cluster.
+
+    The reason is empty if the gang fits.
+    """
+    first_fit = FirstFit(cluster)
 
     def reason(gpus: int) -> str:
-        nodes.clear()
-        if nodes.take(gpus):
+        first_fit.clear()
+        if first_fit.take(gpus):
             return ""
         return (
             f"asks for {gpus} GPUs, and the nodes under one switch of {cluster} do not take them "

@@ -43,14 +43,14 @@ class LiquidPlacer(Placer):
         idle_of_domain = np.bincount(site.domain, site.idle)
         for domain in np.flatnonzero(idle_of_domain >= gang.size).tolist():
             idle = np.where(site.domain == domain, site.idle, 0)
-            only = NodeResources(self._cluster, idle.tolist())
-            return only.best_fit(gang, self._scoring, self._drop) or only.best_fit(
+            one_domain = NodeResources(self._cluster, idle.tolist())
+            return one_domain.best_fit(gang, self._scoring, self._drop) or one_domain.best_fit(
                 gang, self._scoring
             )
         return None
 
     def _fill_domains(self, gpus: int) -> tuple[int, ...]:
-        """Idle GPUs of the domains with most of them first, nodes by index."""
+        """Node of each task: first the domains with most idle GPUs, and in a domain by index."""
         site = self._site
         idle = np.bincount(site.domain, site.idle)
         order = np.lexsort((np.arange(len(site.idle)), -idle[site.domain]))

@@ -56,13 +56,13 @@ class SpreadSlowdown:
 
 
 def tiresias_models() -> pd.DataFrame:
-    """Table of the published data of the ten models, by name in traces, in the order of the paper.
+    """Table of the published data of the ten models, in the order of the paper.
 
-    Columns: label (name in figures), size_mb, tensors, tensors_from_1mb (of at least 1 MB),
-    largest_mb, largest_ratio (largest tensor / size), pause_s (seconds to checkpoint), random_speed
-    (rate under random placement, relative to consolidated, 8 workers; read off the plot, ±0.01),
-    large_tensors_mb (sum of the tensors of at least 1 MB), source. Tiresias, NSDI 2019, Table 6 and
-    Figures 3 and 4.
+    The index is the name of the model in traces. Columns: label (name in figures), size_mb,
+    tensors, tensors_from_1mb (of at least 1 MB), largest_mb, largest_ratio (largest tensor / size),
+    pause_s (seconds to checkpoint), random_speed (rate under random placement, relative to
+    consolidated, 8 workers; read off the plot, ±0.01), large_tensors_mb (sum of the tensors of at
+    least 1 MB), source. Tiresias, NSDI 2019, Table 6 and Figures 3 and 4.
     """
     return MODELS.frame.set_index("model")
 

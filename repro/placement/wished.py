@@ -11,7 +11,7 @@ from repro.placement.base import Allocation, Placement, Placer, register
 
 
 class WishedPlacer(Placer):
-    """State of the nodes of a cluster where policies name the nodes; see `Wished`."""
+    """Idle GPUs of each node. The policy may name the nodes of a gang; see `Wished`."""
 
     takes_wishes = True
 

@@ -215,7 +215,7 @@ def _write_above(
         for name in columns
     )
     tops = value + spread
-    # A marker far above the bar leaves space for the text below it.
+    # If the marker is far above the bar, the text fits between bar and marker.
     published = np.where(published - tops > 0.12 * published.max(), 0, published)
     for bar_x, top, marker, note in zip(x, tops, published, rows[text], strict=True):
         stands_on_marker = marker and not shared and marker > 0.9 * top

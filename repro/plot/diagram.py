@@ -38,7 +38,7 @@ def diagram_chart(
     Parameters
     ----------
     boxes : DataFrame
-        One row per box. The chart's width is without the layer names. Columns:
+        One row per box. The column of layer names is not part of the chart's width. Columns:
 
         - box: key of the box.
         - row: number of the row, from 0.

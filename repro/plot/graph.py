@@ -74,7 +74,7 @@ def matching_graph(
 
 #: Height of a row of the tree of a cluster (inches).
 _ROW_INCHES = 0.24
-#: Distance of the vertical line in front of entries from these, as a part of a level.
+#: Distance between an entry and the vertical line on its left, as a fraction of a level.
 _TRUNK = 0.08
 #: Fill of the entries of such a tree that are not nodes.
 _FILLS = {"root": "#1c1c1c", "domain": "#6d6d6d", "rack": "#b4b4b4"}

@@ -42,7 +42,8 @@ def heatmap_chart(
     label : str, optional
         Label, with unit, of a colour bar; no colour bar when left out.
     limits : tuple of float, optional
-        Values of the lightest and the darkest shade; the range of the data when left out.
+        Values of the lightest and the darkest shade. When left out: the range of the data, extended
+        to contain 0 and 1.
     **panel : PanelOptions
         Labels, scales and panel: xlabel, ylabel, title, log, reference, xlim, ylim, columns (width
         in paper columns, 1 or 2), and axes (panel to draw into).

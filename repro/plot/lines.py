@@ -166,7 +166,8 @@ def cdf_chart(
 def _marker_keywords(style: Look, *, on_points: bool, in_legend: bool) -> dict[str, Any]:
     """Keywords of a line's marker: on all points, in the legend only, or none.
 
-    Where published points carry the marker of a series, our line shows it in the legend only.
+    Published points have the marker of their series. With ``in_legend``, the legend of our line
+    shows this marker even if our points have none.
     """
     marker = style.marker if on_points or in_legend else ""
     return {"marker": marker, "markevery": None if on_points else []}

@@ -91,7 +91,7 @@ def finish(axes: Axes, panel: PanelOptions) -> Figure:
 def _mark_points_outside(axes: Axes) -> None:
     """Mark points above or below the range of the vertical axis by arrows at its ends.
 
-    The first arrow of each line and end also shows the value of its point.
+    At each end, the first arrow of a line also shows the value of its point.
     """
     # On an inverted axis (lanes, rows of a matrix) no point is outside.
     if axes.yaxis_inverted() or axes.xaxis_inverted():

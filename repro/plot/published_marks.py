@@ -43,7 +43,7 @@ def published_style(marker: str = "D", *, joined: bool = False) -> dict[str, Any
 
 
 def halo(width: float) -> list[AbstractPathEffect]:
-    """White outline, ``width`` points, that sets a line off from the lines it crosses."""
+    """White outline of a line, ``width`` points, which separates it from lines that it crosses."""
     return [withStroke(linewidth=width, foreground="white")]
 
 
@@ -92,7 +92,7 @@ def name_published(
 
 
 def fade_published(figure: Figure, setting: str) -> None:
-    """Make the published values of a figure pale; its legends name the setting they hold for.
+    """Make the published values of a figure pale, and add their setting to its legends.
 
     A second call changes nothing.
     """

@@ -25,10 +25,11 @@ _CHARS_PER_INCH = 24
 #: Digits of a panel's position: far below a pixel, far above rounding errors.
 _POSITION_DIGITS = 10
 
-#: An SVG with more marks has its large series as pixels. A mark is a symbol, or five points of a
-#: line or of an area's border, which take as many bytes.
+#: Largest number of marks of an SVG without pixels. A mark is a symbol, or five points of a line or
+#: of an area's border, which take as many bytes.
 MOST_MARKS = 20_000
 _POINTS_PER_MARK = 5
+#: Number of marks above which a series becomes pixels in an SVG with more than `MOST_MARKS`.
 _LARGE_SERIES = 100
 #: Other fonts for readers without ours. Verdana has nearly the same widths.
 _FONT = re.compile(rb"font-family: 'DejaVu Sans'(?!,)")
@@ -77,7 +78,7 @@ class Chart(Figure):
     shown = False
     #: adds what needs every panel, such as a shared legend; None once it has run
     completion: Callable[[Figure], object] | None = None
-    #: changes a chart before a notebook shows it; set while a variation of a figure is open
+    #: changes a chart before a notebook shows it; None unless the user changed inputs of the figure
     before_shown: ClassVar[Callable[[Figure], None] | None] = None
     #: Charts whose cells wait for their picture. None: cells show a picture at once. A batch waits
     #: for the saved file, so that each chart is drawn once.
@@ -105,9 +106,10 @@ class Chart(Figure):
         if Chart.waiting is None:
             self.display_svg(render(self, "svg"))
             return
-        name = self._output.display_id if self._output is not None else True
+        # True: a new id
+        display_id = self._output.display_id if self._output is not None else True
         text = {"text/plain": "<picture, shown once the figure is saved>"}
-        self._output = display(text, raw=True, display_id=name)  # type: ignore[no-untyped-call]
+        self._output = display(text, raw=True, display_id=display_id)  # type: ignore[no-untyped-call]
         if self not in Chart.waiting:
             Chart.waiting.append(self)
 
@@ -213,9 +215,9 @@ def render(figure: Figure, file_format: str) -> bytes:
 
 
 def _rasterise(figure: Figure) -> None:
-    """Let an SVG with more than `MOST_MARKS` marks have its large series as pixels.
+    """Turn the large series of an SVG with more than `MOST_MARKS` marks into pixels.
 
-    Pixels of fewer marks take more bytes than the marks.
+    A small series would take more bytes as pixels.
     """
     series: list[tuple[float, Artist]] = []
     for axes in figure.axes:

@@ -227,8 +227,8 @@ class _Sheet:
             "color": font.ink,
             "parse_math": False,
         }
-        below = y + 0.36 * font.size / 72
-        self.marks.append(lambda axes: axes.text(x, below, text, ha=align, **keywords))
+        baseline = y + 0.36 * font.size / 72
+        self.marks.append(lambda axes: axes.text(x, baseline, text, ha=align, **keywords))
 
     def box(self, x: float, width: float, height: float, shade: str, edge: str = "white") -> None:
         """Shade a rectangle below the present height."""
@@ -364,8 +364,8 @@ def _levels_of(name: Any) -> tuple[str, ...]:
 def _cell(ours: Any, published: Any, form: str) -> _Cell:
     """Cell of our value and the published one."""
     if pd.isna(published):
-        words = isinstance(ours, str) or pd.isna(ours)
-        return _Cell(_written(ours, form), agreement=None if words else OURS_ONLY)
+        is_words = isinstance(ours, str) or pd.isna(ours)
+        return _Cell(_written(ours, form), agreement=None if is_words else OURS_ONLY)
     if pd.isna(ours):
         return _Cell(PUBLISHED_ONLY.sign, _written(published, form), PUBLISHED_ONLY)
     is_number = not isinstance(ours, str) and not isinstance(published, str)

@@ -164,8 +164,9 @@ class PairEstimator:
     seed : int
         Seed of the run.
     artifact_index : bool
-        Whether entry n of a row is read at position n of the row over all models, as in the
-        artifact. The measurement then belongs to another model.
+        Whether measurement n of a new job is read at position n of its row over all models instead
+        of its row over the reference models, as in the artifact. It is then the measurement of
+        another entry.
     models : sequence of str, optional
         Models from which the reference models are sampled. Default: the models of the table. The
         artifact has the models of its workload generator, in their order.

@@ -7,8 +7,9 @@ The constraints are those of single jobs, with time summed over the combinations
 sum over k in C_m and types j of X_kj <= 1, and sum_k scale_factor_k X_kj <= num_workers_j.
 
 Ties: X is near the analytic centre of the optima (``tolerance=0``), or of all allocations that
-reach the upper end of the bisection. The time of two pools of jobs is spread over as few pairs as
-possible, in order of arrival.
+reach the upper end of the bisection. The short jobs of a kind are a pool (``short``), and every
+other job is a pool of its own. The time that two pools share GPUs is spread over as few pairs of
+jobs as possible, in order of arrival.
 """
 
 from collections.abc import Callable
@@ -64,10 +65,10 @@ class GavelMakespanSS(TypedShares):
 
         def decide(view: View) -> Shares:
             jobs = view.jobs
-            numbers, counts, kind_of_job = table.present(jobs)
-            kinds = table.kinds(numbers, counts)
+            kind_numbers, counts, kind_of_job = table.present(jobs)
+            kinds = table.kinds(kind_numbers, counts)
             members, shares, _ = makespan_pairs(
-                PairableKinds(kinds.speeds, table.paired(numbers), kinds.widths, kinds.gpus),
+                PairableKinds(kinds.speeds, table.paired(kind_numbers), kinds.widths, kinds.gpus),
                 kind_of_job,
                 view.work_left(jobs),
                 tolerance=self.tolerance or 0.0,

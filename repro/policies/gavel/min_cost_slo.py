@@ -137,7 +137,8 @@ def _infeasible_job(
                 f"needs {floors[row]:.4g} steps/s from {view.now:g} s on and reaches at most "
                 f"{reachable:.4g}; raise its slo or leave strict off"
             )
-    # The floors of the first `feasible` jobs can be met, of the first `infeasible` jobs not.
+    # The GPUs can meet the floors of the first `feasible` jobs together, but not those of the first
+    # `infeasible` jobs.
     feasible = 0
     infeasible = len(floors)
     while infeasible - feasible > 1:

@@ -143,7 +143,7 @@ def hand_out(jobs: ElasticJobs, s: ElasticState, single: bool, holders_first: bo
         granted[count] = job
         count += 1
         free -= gpus
-    # From the last stopped job to the first, ties fall. The first stopped job gets the smallest.
+    # With ``holders_first``, stopped jobs keep their order: ties fall from the last to the first.
     for stopped in range(num_holders - 1, kept - 1, -1):
         job = s.holders[stopped]
         s.gpus[job] = 0.0

@@ -47,7 +47,7 @@ _RESIDUAL_GPUS = 1e-3
 _MAX_ROUNDS = 100
 #: Cap above every demand (GPUs).
 _UNCAPPED = 1 << 40
-#: Name in ``type_weights`` of the GPU type on which a copy of the policy decides.
+#: Name of the GPU type in the ``type_weights`` of a policy that `Pcs.on_type` made for one type.
 _THIS_TYPE = ""
 #: Largest number of levels of the cap.
 _MAX_LEVELS = 1_000_000
@@ -62,7 +62,7 @@ class Classes(NamedTuple):
     start: Ints
     #: (levels, curves): cap (GPUs) by level and speed-up curve; level 0 is zeta_min
     caps: Ints
-    #: time that a job would hold a pooled GPU if its fraction were 1 (s); 0: jobs hold fractions
+    #: length of a turn for a fraction of 1 GPU (s), see `_take_turns`; 0: jobs hold fractions
     turn_s: float
 
 
@@ -241,11 +241,11 @@ def _share(jobs: ElasticJobs, classes: Classes, s: ElasticState) -> None:
 def _take_turns(jobs: ElasticJobs, classes: Classes, s: ElasticState) -> None:
     """Round to whole GPUs. Fractions are pooled, and jobs take turns in getting the pooled GPUs.
 
-    A job without a fraction keeps its GPUs; a fraction below the residual of sharing is none. The
-    others form a ring in order of class and arrival.
-    The jobs with a pooled GPU are a window of the ring. After an arrival or a completion it starts
-    at the second job, and it moves on by a job when the turn of its first job ends. That turn lasts
-    the fraction of the job times ``turn_s``, as in the artifact.
+    A job without a fraction keeps its GPUs. A fraction up to `_RESIDUAL_GPUS` counts as 0. The jobs
+    with a fraction form a ring in order of class and arrival. The jobs with a pooled GPU are a
+    window of the ring. After an arrival, a completion or a change of a demand, the window starts at
+    the second job. It moves on by a job when the turn of its first job ends. That turn lasts the
+    fraction of the job times ``turn_s``, as in the artifact.
     """
     memory = memory_of(s)
     holders = s.holders[: s.tally[HOLDERS]]
@@ -303,8 +303,8 @@ class Pcs(Elastic):
     delta : float
         Step by which ``zeta_min`` is lowered, above 0.
     type_weights : tuple of str
-        Weights of the classes on a GPU type, in place of those on the other types (W_1 to W_k of
-        section 4), such as ``v100:3:1``. Only on a cluster with several GPU types.
+        Weights of the classes on a GPU type (W_1 to W_k of section 4), such as ``v100:3:1``. Other
+        types have those of ``weights`` or ``decay``. Only on a cluster with several GPU types.
     turn : float
         Jobs hold whole GPUs, and pooled fractions go from job to job. The turn of a job lasts its
         fraction times this many seconds (600 in the artifact's testbed). 0: jobs hold fractions.
@@ -516,7 +516,7 @@ def decaying_weights(classes: int, decay: float) -> Floats:
     Returns
     -------
     array
-        Weight of each class, rounded to three decimals.
+        Weight of each class, rounded to three decimals and then divided by the sum.
 
     Raises
     ------

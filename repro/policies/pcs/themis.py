@@ -125,6 +125,7 @@ def _admit(jobs: ElasticJobs, is_linear: bool, s: ElasticState, job: int) -> Non
     memory.submit[slot] = jobs.submit[job]
     memory.demand[slot] = jobs.demand[job]
     memory.first_demand[slot] = jobs.demand[job]
+    # rows of at_arrival: jobs present, events, and jobs present summed over the events
     memory.present_sum_offset[slot] = s.at_arrival[0, job] - s.at_arrival[2, job]
     memory.event_offset[slot] = 1 - s.at_arrival[1, job]
     memory.present[0] += 1
@@ -156,7 +157,10 @@ def _retire(jobs: ElasticJobs, is_linear: bool, s: ElasticState, job: int) -> No
 
 @njit()
 def _resize(jobs: ElasticJobs, is_linear: bool, s: ElasticState, job: int, demand: int) -> None:
-    """Change the demand of a job that is present; the denominator of its rho keeps the first."""
+    """Change the demand of a job that is present.
+
+    With a linear speed in rho, the denominator of its rho keeps the first demand.
+    """
     memory = memory_of(s)
     slot = 0
     while memory.job[slot] != job:
@@ -300,8 +304,8 @@ def _share(jobs: ElasticJobs, is_linear: bool, s: ElasticState) -> None:
             for slot in wide[:num_wide]:
                 if has_offer[slot] == 0 and demand[slot] > free:
                     elapsed = (s.clock[NOW] - memory.submit[slot]) / jobs.ticks_per_second
-                    offered = float(free) if is_linear else speed(jobs, memory.job[slot], free)
-                    finish = elapsed + memory.remaining_work[slot] / offered
+                    rate = float(free) if is_linear else speed(jobs, memory.job[slot], free)
+                    finish = elapsed + memory.remaining_work[slot] / rate
                     rho[slot] = finish / memory.fair_duration[slot]
                     if chosen < 0 or _precedes(rho, slot, chosen):
                         chosen = slot

@@ -313,8 +313,9 @@ class _DemotionAtEvents(_Queues):
     def __init__(self, policy: TiresiasL, view: View) -> None:
         super().__init__(policy, view)
         self._limits = np.array(self.limits, dtype=float)
-        #: running jobs in any queue but the last, as keys, and as an array while they stay the same
+        #: running jobs in any queue but the last, as keys
         self._demotable: dict[int, None] = {}
+        #: the same jobs as an array; None after a change
         self._demotable_jobs: Ints | None = None
         #: space for the jobs that one event demotes
         self._demoted = np.zeros(len(self.gpus), np.int64)

@@ -22,7 +22,8 @@ class GroupsByKind:
     """The present groups, changed as little as possible when jobs arrive and leave.
 
     Jobs of one profile are interchangeable, so the target is a number of groups per kind. Merging
-    ends when the groups fit ``gpus`` GPUs, or after ``rounds`` rounds of matching.
+    ends when the groups fit ``gpus`` GPUs, or after ``rounds`` rounds of matching. ``widths`` has
+    the demand (GPUs) of each job, the width of its bucket. ``collapse`` is as in `Matchings`.
     """
 
     def __init__(
