@@ -4,7 +4,11 @@ import time
 from itertools import pairwise
 
 import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from repro.base import paths
 from repro.base.errors import ParamError, TraceError
 from repro.files.strict_yaml import parse_value, parse_yaml
 
@@ -75,3 +79,52 @@ def test_a_bad_value_of_the_command_line(text):
     with pytest.raises(ParamError, match=r"^value '.*give a number, a word or a list") as caught:
         parse_value(text)
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 300
+
+
+def read_in_both_ways(text):
+    """Values, lines or the message: with libyaml where it is installed, and with PyYAML alone."""
+    read = []
+    for with_libyaml in (yaml.__with_libyaml__, False):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(yaml, "__with_libyaml__", with_libyaml)
+            try:
+                located = parse_yaml(text, "f.yaml", ParamError)
+                read.append((repr(located.value), dict(located.lines)))
+            except ParamError as error:
+                read.append(str(error))
+    return read
+
+
+#: Pieces of texts that are often valid.
+PIECES = [
+    "a: 1",
+    "b:",
+    "- 1e3",
+    "  - x",
+    "[1, 2",
+    "]",
+    "{c: d, ",
+    "}",
+    "'",
+    '"',
+    ": ",
+    "\n",
+    "\n  ",
+]
+PIECES += ["#", "|", ">", "&x ", "*x", "!t ", "<<: ", "~", "on", "0x1f", "\\u0041", "\t", "?", "é"]
+PIECES += ["\ufeff", "\u2028", "\x85", "---", "...", "%", "`", "@", ",", "-", "1_0", "null", "😀"]
+
+
+@settings(max_examples=400)
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_libyaml_changes_no_value_line_or_message(text):
+    with_libyaml, without = read_in_both_ways(text)
+    assert with_libyaml == without
+
+
+def test_libyaml_changes_nothing_in_the_parameter_files():
+    files = sorted(paths.params_dir().rglob("*.yaml"))
+    assert len(files) > 100
+    for file in files[::6]:
+        with_libyaml, without = read_in_both_ways(file.read_text(encoding="utf-8"))
+        assert with_libyaml == without, file
