@@ -13,7 +13,7 @@ from repro.base.errors import ParamError, ReproError, refuse_unknown
 from repro.batch.task import FAILED, SKIPPED, Outcome, Task
 from repro.figures import variation
 from repro.figures.extra import read_extra, with_extra
-from repro.figures.fingerprint import fingerprint, is_current
+from repro.figures.fingerprint import fingerprint, is_current, shared_state
 from repro.figures.notebook import FIGURE_ID, accepted_by
 from repro.figures.params import FigureEntry, FigureSpec
 from repro.figures.saved import ERROR, read_result, remove_unfinished, to_json, verdict_counts
@@ -44,6 +44,7 @@ def plan(
     tasks: list[tuple[float, Task]] = []
     skipped: list[Outcome] = []
     unreadable: list[Outcome] = []
+    shared = shared_state()
     for entry in entries:
         try:
             spec = entry.load()
@@ -55,7 +56,7 @@ def plan(
             continue
         _check_parameters(entry.id, parameters_of_notebook, user_parameters)
         _check_extra(spec, profile, user_parameters)
-        expected = fingerprint(entry, profile, user_parameters)
+        expected = fingerprint(entry, profile, user_parameters, shared)
         changed = variation.differences(spec, profile, user_parameters)
         parameters = {**user_parameters, "profile": profile, "out": str(out)}
         if FIGURE_ID in parameters_of_notebook:

@@ -20,11 +20,22 @@ BYSTANDERS = (
 )
 
 
-def fingerprint(entry: FigureEntry, profile: str, parameters: Mapping[str, Any]) -> str:
+def shared_state() -> tuple[Any, ...]:
+    """What all figures depend on: tables, code of the package, and versions of libraries."""
+    return tables_hash(), files_hash(sources()), versions()
+
+
+def fingerprint(
+    entry: FigureEntry,
+    profile: str,
+    parameters: Mapping[str, Any],
+    shared: tuple[Any, ...] | None = None,
+) -> str:
     """Hash of everything that a figure's result depends on, except public and user's files.
 
     Parameters of the notebook that have their default value do not count, nor does ``out``. The id
-    and the profile are hashed from the arguments, not from ``parameters``.
+    and the profile are hashed from the arguments, not from ``parameters``. ``shared`` is the
+    present `shared_state`, given where several figures are hashed at once.
     """
     defaults = accepted_by(entry)
     # `...` is the default of an absent parameter, and of one that the notebook computes
@@ -35,7 +46,7 @@ def fingerprint(entry: FigureEntry, profile: str, parameters: Mapping[str, Any])
         if defaults.get(name, ...) is ... or key(value) != key(defaults[name])
     }
     files = cells(entry.notebook), entry.params.read_bytes()
-    return key(entry.id, *files, tables_hash(), files_hash(sources()), versions(), profile, changed)
+    return key(entry.id, *files, *(shared or shared_state()), profile, changed)
 
 
 def is_current(folder: Path, stem: str, expected: str) -> bool:
