@@ -267,7 +267,7 @@ def test_a_notebook_page_has_the_committed_picture_and_verdicts(pages, paper):
 # Build
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_the_site_is_built_without_a_warning(tmp_path):
     """About 25 s of CPU time. The extra `docs` has what it needs."""

@@ -17,6 +17,9 @@ from tools.mutate.run import Options
 from tools.mutate.suite import Test as Case
 from tools.mutate.suite import choose
 
+# one process makes the mutants, for all tests
+pytestmark = pytest.mark.xdist_group("mutate")
+
 ROOT = Path(__file__).resolve().parents[3]
 MODULE = "repro.engine.small"
 PATH = "repro/engine/small.py"
@@ -205,7 +208,7 @@ def test_a_line_that_was_cut_off_is_run_again(checkout, outcome):
     }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_test_that_fails_without_the_mutant_finds_nothing(checkout, tmp_path):
     root = tmp_path / "checkout"
     shutil.copytree(checkout, root, ignore=shutil.ignore_patterns("build"))
