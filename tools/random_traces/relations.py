@@ -205,8 +205,9 @@ def _later_jobs(case: Case) -> Change | None:
         return None
     late = case.trace.iloc[:2].copy()
     late["job_id"] = [10_000 + number for number in range(len(late))]
-    # two guaranteed jobs of AntMan share no GPUs, which some stage times do not allow
-    late["priority"] = 0
+    if "priority" in late:
+        # two guaranteed jobs of AntMan share no GPUs, which some stage times do not allow
+        late["priority"] = 0
     # an upper bound of the end of the others: all alone, at the least speed, and starts
     late_s = 2.0**21 + 4096 * float(case.trace["duration"].sum())
     if late_s > float(COLUMNS["submit_time"].high):
