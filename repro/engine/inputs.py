@@ -1,5 +1,6 @@
 """Inputs of a simulation: validation of the trace, notes for users, stand-ins for public data."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -13,6 +14,7 @@ from repro.model.performance import reads_nodes
 from repro.model.policy import Order, Policy, policies
 from repro.model.share_policy import share_traits
 from repro.perf.model_names import stand_in_note
+from repro.perf.on_types import OnTypes
 from repro.perf.parameter_server import PlanTimes
 from repro.perf.slowdown import Slowed, note_on_models
 from repro.perf.speedup import SpeedUp
@@ -144,12 +146,8 @@ def _nodes_have_no_effect(setup: Setup) -> bool:
 def _note_on_relatives(setup: Setup) -> list[str]:
     """Notes on models of the trace whose values in the performance model are of a relative."""
     models = {name for name in setup.table.uncounted_models if isinstance(name, str)}
-    speeds = setup.speeds
-    parts = [speeds.performance]
-    if speeds.throughputs is not speeds.performance:
-        parts.append(speeds.throughputs)
     lines: list[str] = []
-    for part in parts:
+    for part in _parts_of(setup.settings.perf):
         if isinstance(part, ThroughputTable) and part.names is not None:
             # its names are of the same models
             continue
@@ -157,6 +155,16 @@ def _note_on_relatives(setup: Setup) -> list[str]:
             mapped = [name for name in models if part.own_name(name) != name]
             lines += stand_in_note(part.table_name, mapped)
     return lines
+
+
+def _parts_of(perf: object) -> Iterator[object]:
+    """Performance models of which a model is made, such as the table of one on GPU types."""
+    if isinstance(perf, Slowed):
+        yield from _parts_of(perf.base)
+    elif isinstance(perf, OnTypes):
+        yield from (perf.base, perf.throughputs)
+    else:
+        yield perf
 
 
 def note_on_clock(clock_start_s: float) -> list[str]:

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from repro import make, simulate
 from repro.base.errors import InputWarning, TraceError
+from repro.perf.on_types import OnTypes
+from repro.perf.speedup import SpeedUp
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import load_throughputs
 from repro.testing import small_trace
@@ -281,9 +283,11 @@ RELATIVE = (
 )
 
 
-def test_a_result_names_models_with_the_values_of_a_relative():
+@pytest.mark.parametrize("perf", [GAVEL, OnTypes(SpeedUp(), GAVEL)])
+@pytest.mark.parametrize("slowdown", [None, 1.2])
+def test_a_result_names_models_with_the_values_of_a_relative(perf, slowdown):
     jobs = frame(model=["vgg16", "resnet18", "resnet18"])
-    result = simulated_quietly(jobs, "srtf", "2xv100,2xk80", perf=GAVEL)
+    result = simulated_quietly(jobs, "srtf", "2xv100,2xk80", perf=perf, slowdown=slowdown)
     assert RELATIVE in result.summary()["notes"]
 
 
