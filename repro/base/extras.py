@@ -49,8 +49,18 @@ def install_command(extra: str) -> str:
 
 
 def is_installed(module: str) -> bool:
-    """Whether a module can be found; it is not imported."""
-    return sys.modules.get(module) is not None or find_spec(module) is not None
+    """Whether a module can be found; it is not imported, only the package around it.
+
+    >>> is_installed("json.decoder"), is_installed("no_such_package.module")
+    (True, False)
+    """
+    if sys.modules.get(module) is not None:
+        return True
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        # the package around the module is missing
+        return False
 
 
 def require(extra: str, purpose: str) -> None:

@@ -242,8 +242,8 @@ def farthest(cards: Iterable[Card], max_points: int = 12) -> list[tuple[Card, di
 def distance_text(published: Any, ours: Any) -> str:
     """Distance of ours from published: ``+0.3 %``.
 
-    For several values it is ``≤`` and the largest distance: ``≤ 9.6 %``. It is empty if a value is
-    no number or a published value is 0.
+    For several values it is ``≤`` and the largest distance: ``≤ 9.6 %``. It is empty without
+    values, if a value is no number, and if a published value is 0.
 
     >>> distance_text(3.46, 3.47), distance_text([2.0, 4.0], [2.0, 4.4])
     ('+0.3 %', '≤ 10.0 %')
@@ -255,10 +255,11 @@ def distance_text(published: Any, ours: Any) -> str:
     if len(published_values) == 1:
         published_values *= len(our_values)
     pairs = list(zip(published_values, our_values, strict=False))
-    if not all(
+    have_distance = [
         is_number(published_value) and is_number(our_value) and published_value
         for published_value, our_value in pairs
-    ):
+    ]
+    if not pairs or not all(have_distance):
         return ""
     distances = [our_value / published_value - 1 for published_value, our_value in pairs]
     if len(distances) == 1:

@@ -110,7 +110,7 @@ def totals(changes: Sequence[Change]) -> str:
     text = f"{moved} of {points} points moved; {worse} worse, {better} better"
     claims = sum(len(change.moved_claims) for change in compared)
     if claims:
-        text += f"; {claims} claim{'s' * (claims > 1)} without points moved"
+        text += f"; {claims} claim{'s' * (claims > 1)} moved"
     not_compared = len(changes) - len(compared)
     if not_compared:
         text += f"; {not_compared} figure{'s' * (not_compared > 1)} not compared"

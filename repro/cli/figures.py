@@ -177,7 +177,7 @@ def check_figures(
                 say(line)
             typer.echo(f"against {against}: {compare_results.totals(changes)}")
         if save is not None:
-            typer.echo(f"reference of {figures_saved} figures: {save}")
+            typer.echo(f"reference of {counted(figures_saved, 'figure')}: {save}")
     if junit is not None:
         write_junit(junit, results, changes)
     if github:

@@ -173,8 +173,10 @@ def _rule_lines(entry: Facts) -> list[str]:
 
 
 def _labelled(label: str, text: str) -> list[str]:
-    """Lines of a fact, the label in front of the first."""
+    """Lines of a fact, the label in front of the first; no line for an empty text."""
     lines = _wrapped(text, " " * _LABEL)
+    if not lines:
+        return []
     return [f"{label:<{_LABEL}}{lines[0][_LABEL:]}", *lines[1:]]
 
 

@@ -84,8 +84,8 @@ def interval_table(frame: pd.DataFrame, by: Sequence[str], value: str) -> pd.Dat
 def ratio_interval(values: Floats, reference: Floats, seed: int = 0) -> tuple[float, float, float]:
     """Ratio of two means over the same samples, and both ends of its 95 % interval.
 
-    The resamples are those of `mean_intervals`. The ends are NaN with fewer than two samples. A
-    ratio over 0 is infinite, or NaN if both means are 0.
+    The resamples are those of `mean_intervals`. A ratio over 0 is infinite, or NaN if both means
+    are 0. The ends are NaN with fewer than two samples, or without a finite ratio of the means.
 
     Parameters
     ----------
@@ -105,9 +105,13 @@ def ratio_interval(values: Floats, reference: Floats, seed: int = 0) -> tuple[fl
             return ratio, np.nan, np.nan
         means = _resampled_means(np.column_stack([values, reference]), seed)
         ratios = means[:, 0] / means[:, 1]
-    if not np.isfinite(ratio):
-        return ratio, np.nan, np.nan
-    low, high = np.quantile(ratios[~np.isnan(ratios)], _ENDS)
+        if not np.isfinite(ratio):
+            return ratio, np.nan, np.nan
+        defined = ratios[~np.isnan(ratios)]
+        interpolated = np.quantile(defined, _ENDS)
+        # interpolation towards an infinite ratio may give NaN
+        higher = np.quantile(defined, _ENDS, method="higher")
+        low, high = np.where(np.isnan(interpolated), higher, interpolated)
     return ratio, float(low), float(high)
 
 

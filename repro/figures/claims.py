@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import Any, Literal
 from pydantic import ValidationInfo, field_validator, model_validator
 
 from repro.base.errors import ClaimError
+from repro.base.extras import is_installed
 from repro.figures.points import Origin, Point, Unknown
 from repro.figures.tolerance import (
     Accept,
@@ -298,7 +298,7 @@ def judge_all(
 def absent_packages(claims: Iterable[Claim]) -> set[str]:
     """Packages that claims need and that are not installed."""
     needed = {claim.package for claim in claims if claim.package is not None}
-    return {name for name in needed if importlib.util.find_spec(name) is None}
+    return {name for name in needed if not is_installed(name)}
 
 
 def _judge_series(claim: Claim, points: Sequence[Point], reason: Reason) -> Verdict:

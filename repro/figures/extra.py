@@ -98,14 +98,22 @@ def with_extra(inputs: Mapping[str, Any], extra: list[ExtraPolicy]) -> dict[str,
         raise ParamError("extra: this figure has no list of policies (inputs policies or series)")
     entries = inputs[key]
     merged[key] = entries.copy()
+    remedy = "give a label" if _takes_labels(entries, key) else "leave it out"
     for item in extra:
         if item.label in merged[key]:
-            raise ParamError(f"extra: {item.label!r} is in the figure already; give a label")
+            raise ParamError(f"extra: {item.label!r} is in the figure already; {remedy}")
         if isinstance(entries, list):
             merged[key].append(_name_alone(item))
         else:
             merged[key][item.label] = _entry_like(entries, key, item)
     return merged
+
+
+def _takes_labels(entries: Mapping[str, Any] | list[str], key: str) -> bool:
+    """Whether the policies of a figure are shown by labels rather than by their names."""
+    if isinstance(entries, list):
+        return False
+    return key == "series" or isinstance(next(iter(entries.values()), None), list)
 
 
 def _name_alone(item: ExtraPolicy) -> str:

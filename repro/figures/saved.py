@@ -34,7 +34,7 @@ from repro.figures.params import FigureSpec, judged_rules
 from repro.figures.points import Point, within_distances
 from repro.figures.tolerance import show
 from repro.files.spreadsheet import safe_cells
-from repro.files.whole import read_small, remove_file, touch, write_whole
+from repro.files.whole import is_unfinished, read_small, remove_file, touch, write_whole
 
 RESULT = "result.json"
 #: Endings of the files that every result has beside ``result.json``.
@@ -480,7 +480,7 @@ def _read(path: Path, model: type[_Saved], remedy: str) -> tuple[dict[str, Any],
 def remove_unfinished(folder: Path) -> None:
     """Remove unfinished files of a killed `repro.files.whole.write_whole` from ``folder``."""
     for leftover in folder.glob(".*-*"):
-        if leftover.is_file():
+        if is_unfinished(leftover) and leftover.is_file():
             leftover.unlink(missing_ok=True)
 
 

@@ -14,6 +14,8 @@ from repro.base.errors import ReproError
 _MOST_TRIES = 20
 #: Path of a file that this process already has open, such as the target of ``/dev/stdout``.
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
+#: Name of a temporary file of `write_whole`.
+_UNFINISHED = re.compile(r"\..+-[0-9a-f]{16}")
 
 
 def read_small(path: Path, limit: int, error: type[ReproError], name: str | None = None) -> str:
@@ -73,6 +75,15 @@ def remove_file(path: Path) -> None:
     # A read-only file system refuses to remove a missing file, too.
     if os.path.lexists(path):
         _act_or_raise(path, "removed", lambda: path.unlink(missing_ok=True))
+
+
+def is_unfinished(path: Path) -> bool:
+    """Whether a path has the name of a temporary file of `write_whole`, which a kill may leave.
+
+    >>> is_unfinished(Path("a/.b.csv-0123456789abcdef")), is_unfinished(Path("a/.b-c.csv.swp"))
+    (True, False)
+    """
+    return _UNFINISHED.fullmatch(path.name) is not None
 
 
 def touch(path: Path) -> None:

@@ -13,18 +13,8 @@ from repro.files.guess import UNITS, foreign_format, renames_with_units, unit_wo
 from repro.files.spreadsheet import plain_cells
 from repro.files.table import MOST_COLUMNS, Document, Parsed, Table, header_of
 from repro.trace.formats import FORMATS
-from repro.trace.schema import COLUMNS, REQUIRED, STAGES
+from repro.trace.schema import COLUMNS, REQUIRED, TIMES
 
-#: Columns that ``unit`` scales.
-_TIMES = (
-    "submit_time",
-    "duration",
-    "predicted_duration",
-    "service",
-    "iteration_time",
-    "time_limit",
-    *STAGES,
-)
 #: Times that every trace has.
 _REQUIRED_TIMES = ("submit_time", "duration")
 _EXAMPLE = "submit_time=arrival,duration=runtime"
@@ -71,7 +61,7 @@ def read(
         table.frame = plain_cells(table.frame)
     parsed = table.parsed(**sources)
     if unit != "s":
-        for name in _TIMES:
+        for name in TIMES:
             if name in parsed.frame:
                 parsed.frame[name] = _seconds(table, sources[name], unit)
     return parsed

@@ -24,6 +24,12 @@ def set_clock(monkeypatch, seconds):
     monkeypatch.setattr(time, "time", lambda: real() + seconds)
 
 
+def start(monkeypatch, seconds=0.0):
+    """Let this process begin now, or some seconds ahead of the clock of the files."""
+    monkeypatch.setattr(release, "STARTED", time.time() + seconds)
+    monkeypatch.setattr(release, "_STARTED_MONOTONIC", time.monotonic())
+
+
 def change(path):
     """Change a file at a later time of the file system, whose clock ticks every few ms."""
     before = path.stat().st_ctime_ns
@@ -32,7 +38,7 @@ def change(path):
 
 
 def test_a_file_of_before_is_not_edited(source, monkeypatch):
-    monkeypatch.setattr(release, "STARTED", time.time() + 1)
+    start(monkeypatch, 1)
     assert edited_since_start([source]) is None
     assert edited_since_start([source]) is None
 
@@ -51,7 +57,13 @@ def test_a_file_of_before_the_clock_was_set_back_is_not_edited(source, monkeypat
 
 
 def test_an_edit_is_seen_though_the_clock_was_set_back_since_the_start(source, monkeypatch):
-    monkeypatch.setattr(release, "STARTED", time.time() + HOUR_S)
+    start(monkeypatch, HOUR_S)
     assert edited_since_start([source]) is None
+    change(source)
+    assert edited_since_start([source]) == source
+
+
+def test_an_edit_before_the_first_look_is_seen_though_the_clock_was_set_back(source, monkeypatch):
+    start(monkeypatch, HOUR_S)
     change(source)
     assert edited_since_start([source]) == source

@@ -362,6 +362,11 @@ def test_off_judges_each_of_ours_by_a_single_published_value():
     assert distance_text([1.0], [1.0]) == "0.0 %" and distance_text(5, None) == ""
 
 
+@pytest.mark.parametrize(("published", "ours"), [(3.0, []), ([], []), ([], 3.0)])
+def test_without_values_there_is_no_distance(published, ours):
+    assert distance_text(published, ours) == ""
+
+
 def test_the_committed_results_make_a_page_that_is_small_enough(monkeypatch):
     pages = {}
     monkeypatch.setenv("REPRO_HOME", str(ROOT))

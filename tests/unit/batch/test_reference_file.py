@@ -42,6 +42,15 @@ def test_a_reference_has_a_line_per_claim_and_rounded_values(root):
     assert (known["data"], known["seed"], known["stand_in"]) == ("public", 0, None)
 
 
+def test_the_number_of_figures_of_a_reference_is_printed(root, capsys):
+    path = root / "quick.json"
+    save_words = words(root, "--save", str(path))
+    app.main([*save_words, SERIES[0][0]])
+    assert f"reference of 1 figure: {path}\n" in capsys.readouterr().out
+    app.main(save_words)
+    assert f"reference of 2 figures: {path}\n" in capsys.readouterr().out
+
+
 def test_equal_results_pass_and_what_moved_or_got_worse_is_named(root, capsys):
     path = saved(root)
     capsys.readouterr()
@@ -102,7 +111,9 @@ def test_a_timed_figure_is_compared_by_its_verdicts(root, capsys):
     # the claim `gain` has a recorded deviation
     put(root, record(*SERIES[1], verdict="missed"))
     assert app.main(words(root, "--against", str(path))) == 0
-    assert "is missed, was reproduced; a measured time" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "is missed, was reproduced; a measured time" in told
+    assert "0 of 0 points moved; 0 worse, 0 better; 1 claim moved\n" in told
     fallen = record(*SERIES[1])
     fallen["claims"][1]["verdict"] = "partial"
     put(root, fallen)

@@ -250,6 +250,9 @@ def test_own_policies_come_last_and_need_no_docstring(capsys, monkeypatch):
         shown = run(capsys, "policies", "facts-test").out
         assert "--set bonus=\n" in shown and "uses        colour" in shown
         assert json.loads(run(capsys, "policies", "facts-test", "--json").out)["formula"] == ""
+        module.PAPER = ""
+        lines = run(capsys, "policies", "facts-test").out.splitlines()
+        assert not [line for line in lines if line.startswith("paper")]
     finally:
         del policies._items["facts-test"]
 

@@ -46,3 +46,17 @@ def test_a_ratio_over_nothing_has_no_interval():
     assert np.isnan(ratio_interval(np.zeros(2), np.zeros(2))).all()
     ratio, low, high = ratio_interval(np.array([3.0]), np.array([2.0]))
     assert ratio == 1.5 and np.isnan([low, high]).all()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_resample_over_nothing_has_an_infinite_ratio():
+    # a quarter of the resamples has only the first sample, and a quarter only the second
+    assert ratio_interval(np.array([1.0, 2.0]), np.array([0.0, 1.0])) == (3.0, 2.0, np.inf)
+    assert ratio_interval(np.array([0.0, 1.0]), np.array([1.0, 0.0])) == (1.0, 0.0, np.inf)
+
+
+def test_infinite_ratios_beyond_the_ends_leave_them_alone():
+    # 1 of 256 resamples has no sample over more than 0
+    reference = np.array([0.0, 1.0, 1.0, 1.0])
+    ratio, low, high = ratio_interval(np.array([1.0, 2.0, 3.0, 4.0]), reference)
+    assert ratio == pytest.approx(10 / 3) and 2.0 < low < ratio < high < np.inf

@@ -108,8 +108,11 @@ def test_without_extra_policies_the_inputs_stay():
     ("inputs", "extra", "line"),
     [
         ({"cluster": "1x4"}, "srtf", "this figure has no list of policies"),
-        ({"policies": {"srtf": {}}}, "srtf", "'srtf' is in the figure already; give a label"),
-        ({"policies": ["srtf"]}, "srtf", "'srtf' is in the figure already"),
+        # a label is offered only where the figure takes one
+        ({"policies": {"srtf": {}}}, "srtf", "'srtf' is in the figure already; leave it out"),
+        ({"policies": ["srtf"]}, "srtf", "'srtf' is in the figure already; leave it out"),
+        ({"policies": {"srtf": ["srtf", {}]}}, "srtf", "in the figure already; give a label"),
+        ({"series": {"srtf": {"policy": "srtf"}}}, "srtf", "in the figure already; give a label"),
         ({"policies": {"srtf": {}}}, ["las-2d", "las-2d"], "'las-2d' is in the figure already"),
         ({"policies": {"srtf": {}}}, MINE, "policies of this figure have no labels; leave out"),
         ({"policies": ["srtf"]}, {"policy": "las-2d", "label": "x"}, "have no labels; leave out"),

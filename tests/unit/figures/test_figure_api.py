@@ -246,7 +246,7 @@ def test_saved_files(fig):
 
 def test_a_second_save_replaces_the_first_and_sweeps_leftovers(fig):
     saved(fig)
-    (fig.folder / ".fig01_one.svg-abc123").write_text("half")
+    (fig.folder / ".fig01_one.svg-0123456789abcdef").write_text("half")
     _, record = saved(fig, {"jobs": 5, "big": 3.0})
     assert record["verdict"] == "missed"
     assert not list(fig.folder.glob(".*"))

@@ -143,6 +143,8 @@ def test_a_claim_without_its_package_is_not_comparable():
     assert absent_packages([needy, claim(series="LAS", accept={"rel": 0.5}, package="numpy")]) == {
         "no_such_solver"
     }
+    inner = claim(series="LAS", accept={"rel": 0.5}, package="no_such_solver.inner")
+    assert absent_packages([inner]) == {"no_such_solver.inner"}
     (verdict,) = judge_all([needy], {}, points, absent={"no_such_solver"})
     row = verdict.row()
     assert (row["verdict"], row["reason"]) == ("not comparable", "package not installed")

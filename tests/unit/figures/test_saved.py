@@ -2,7 +2,9 @@
 
 import json
 
-from repro.figures.saved import read_error, read_result
+import pytest
+
+from repro.figures.saved import read_error, read_result, remove_unfinished
 
 
 def test_a_damaged_result_is_run_again_and_the_others_go_on(project):
@@ -29,3 +31,19 @@ def test_absent_files_are_told_from_damaged_ones(tmp_path):
     assert not found and wrong.startswith("result.json: cannot be read (it is a folder)")
     (tmp_path / "error.json").write_text('{"error": "x", "more": 1}')
     assert read_error(tmp_path) == ({"error": "x", "more": 1}, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "is_unfinished"),
+    [
+        (".fig-08.svg-0123456789abcdef", True),
+        (".fig-08.svg.swp", False),
+        (".fig-08.svg-0123456789abcde", False),
+        (".fig-08.svg-0123456789abcdef~", False),
+        ("fig-08.svg-0123456789abcdef", False),
+    ],
+)
+def test_only_unfinished_files_of_the_writer_are_removed(tmp_path, name, is_unfinished):
+    (tmp_path / name).touch()
+    remove_unfinished(tmp_path)
+    assert (tmp_path / name).exists() != is_unfinished
