@@ -212,13 +212,12 @@ class FairShares:
         """Time of an iteration of each job (s), or 1 if the denominator is in seconds."""
         if not self.in_iterations:
             return np.ones(len(jobs))
-        seconds = np.array([view.iteration_s(job) for job in jobs])
-        if np.isnan(seconds).any():
+        if not view.has_column("iteration_time"):
             raise TraceError(
                 "the trace has no column 'iteration_time'; give it in seconds, or set "
                 "iterations_in_denominator to False"
             )
-        return seconds
+        return np.array(view.column("iteration_time"), dtype=float)
 
     def _fitting(self, ranked: Ints) -> list[int]:
         """Jobs that get nodes by first fit on an empty cluster, in order of rank."""

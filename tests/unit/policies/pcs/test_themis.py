@@ -198,7 +198,7 @@ def test_battery(cluster):
             "1x4",
             {"form": "shares", "iterations_in_denominator": True},
             TraceError,
-            "no column 'iteration_time'",
+            r"row 0 \(job 0\) has no iteration_time",
         ),
         (small_trace(), "1x2,2x1", {"form": "shares"}, TraceError, "4 GPUs and never fits"),
     ],
