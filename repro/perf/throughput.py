@@ -296,8 +296,11 @@ class ThroughputTable:
         """Name of a model in the table; the name itself if the table lacks the model."""
         if self.names is not None:
             return self.names.get(model, model)
-        mapped = name_in("gavel", model)
-        return mapped if mapped in self._models and model not in self._models else model
+        if model not in self._own_names:
+            mapped = name_in("gavel", model)
+            is_relative = mapped in self._models and model not in self._models
+            self._own_names[model] = mapped if is_relative else model
+        return self._own_names[model]
 
     def _measured_width(self, model: str, gpus: int) -> int | None:
         """Widest gang of the table, of at most ``gpus`` GPUs, for a model of the further names.
@@ -316,6 +319,11 @@ class ThroughputTable:
     def _models(self) -> frozenset[str]:
         """Models of the table, under their names there."""
         return frozenset(model for model, _ in self.rows)
+
+    @cached_property
+    def _own_names(self) -> dict[str, str]:
+        """Names in the table so far, by model. Finding the map of names looks for its file."""
+        return {}
 
     @cached_property
     def _mapped_rows(self) -> dict[tuple[str, int], Row | None]:
