@@ -40,7 +40,7 @@ def muri_profiles() -> pd.DataFrame:
 def start_overhead(model: str, num_gpus: int) -> float:
     """Start overhead (s) of a model, measured at the nearest GPU count (ties: the larger count).
 
-    A model of the map of names (`repro.perf.model_names`) has that of its name in the table.
+    The table may have the model under another name. `repro.perf.model_names` then maps the names.
     """
     seconds = _overheads()
     name = model.lower()

@@ -97,9 +97,9 @@ class RoundRestarts(Overhead):
     the round is over. In a round without a change no job restarts, whether jobs wait or not.
 
     A restart of a gang costs ``launch`` seconds, the start of each member, and ``warm_up``
-    iterations at the gang's pace (under rules without iterations: seconds of work). ``start`` is
-    the seconds of a start by model; a model that is not listed takes 0 s. None: the start times of
-    Muri's public simulator, by model and number of GPUs.
+    iterations at the pace of the slowest member. Under rules without iterations, ``warm_up`` is
+    seconds of work. ``start`` is the seconds of a start by model; a model that is not listed takes
+    0 s. None: the start times of Muri's public simulator, by model and number of GPUs.
 
     Muri, SIGCOMM 2022, section 5.1 (rounds of six minutes) and ``cluster_exp/run.py``.
     """

@@ -39,8 +39,9 @@ class ThroughputTable:
     A table of Gavel's job types also has the models of the map of names (`repro.perf.model_names`).
     On the reference type an iteration of such a model takes the time of
     `repro.perf.iteration_times`; the other types have the ratios of the table. A gang size that the
-    table lacks has the ratios of the widest smaller gang that can run on the reference type, and,
-    without a time of an iteration, its steps/s in proportion to the GPUs. It shares no GPUs.
+    table lacks has the ratios of the widest smaller gang that can run on the reference type. If the
+    model has no time of an iteration, this gang also gives the steps/s, in proportion to the GPUs.
+    A gang of a size that the table lacks shares no GPUs.
 
     In its methods, ``model`` (also ``model_a`` and ``model_b``) is the name of a model, ``gpus``
     (``gpus_a``, ``gpus_b``) the size of its gang, ``gpu_type`` a GPU type and ``gpu_types`` several
@@ -303,10 +304,11 @@ class ThroughputTable:
         return self._own_names[model]
 
     def _measured_width(self, model: str, gpus: int) -> int | None:
-        """Widest gang of the table, of at most ``gpus`` GPUs, for a model of the further names.
+        """Size of the gang in the table from which a gang of ``gpus`` GPUs gets its steps/s.
 
-        A gang that can run on the reference type has precedence. None: the model has no further
-        name, or the table lacks it. A table with ``names`` scales all its models.
+        It is the widest gang of at most ``gpus`` GPUs; gangs that can run on the reference type
+        have precedence. None: there is no such gang, or the model has no other name in the table.
+        In a table with ``names``, models under their own names are scaled too.
         """
         name = self.own_name(model)
         if name == model and self.names is None:

@@ -31,7 +31,8 @@ def gantt_chart(
         Columns of the lane (from the top in order of appearance), of the series that gives the
         colour (the lane when left out) and of the text in the bar.
     published : DataFrame, optional
-        Columns ``lane`` and ``end``: published ends, plotted as open markers.
+        Published ends, plotted as open markers: the column of ``lane``, with lanes of ``frame``,
+        and the column ``end`` (s).
     **panel : PanelOptions
         Labels, scales and panel: xlabel, ylabel, title, log, reference, xlim, ylim, columns (width
         in paper columns, 1 or 2), and axes (panel to draw into).

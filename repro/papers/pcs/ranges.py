@@ -230,7 +230,11 @@ def _example(policy: type[Policy]) -> str:
 
 
 def _ends(single: Range, whole: bool) -> tuple[float, float]:
-    """Ends of a range on the scale of the search; whole numbers have the same weight each."""
+    """Ends of a range on the scale of the search.
+
+    A range of whole numbers is wider by a half at both ends, so that each has the same weight. On
+    a logarithmic scale only the upper end moves, and the weights differ.
+    """
     if not whole:
         return single.ends
     widened = Range(single.low - 0.5 * (not single.log), single.high + 0.5, single.log)

@@ -324,8 +324,8 @@ def points_by_model(
 ) -> pd.DataFrame:
     """All `points` for each ``model`` of a `summary`; only trials are judged.
 
-    Average JCTs of Fig 5a are marked as fitted. Other points of the trials name them as the numbers
-    that the model was fitted on.
+    The costs of the trials are fitted on the average JCTs of Fig 5a. Points of average JCTs are
+    marked as fitted. Other points of the trials have `FITTED_ON` in the column ``fitted_on``.
     """
     frames = []
     for model in (DIVISIBLE, TRIALS):

@@ -220,7 +220,8 @@ class TrialRun:
         left_s = np.maximum(trials.training_s - self.costs.reported(trials.trained_s), 0.0)
         left_s[trials.state == ENDED] = 0.0
         work = np.bincount(trials.app, left_s)
-        # an app whose last trials are about to report has some work left: keys divide by it
+        # Trials that are about to report have no remaining work by their reports. Their app keeps a
+        # little, because priority keys of the policies divide by it.
         return np.maximum(work, _TOLERANCE_S)
 
     def use_gpus(self, app: int, gpus: int) -> None:

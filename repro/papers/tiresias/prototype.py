@@ -58,7 +58,7 @@ class Prototype:
     resume_s : float
         Seconds for which a resumed job holds its GPUs before it trains.
     work : float
-        Training time of the jobs over that of the generator ``testbed``.
+        Factor on the training times of the generator ``testbed``.
     rules : str
         Event rules.
     """
@@ -132,15 +132,15 @@ def fit(
     Prototype
         The fitted prototype.
     """
-    known = replace(start, resume_s=resume_time(measured))
+    first_guess = replace(start, resume_s=resume_time(measured))
     tried: dict[int, tuple[Prototype, float]] = {}
 
     def preemptions(step: int) -> float:
         """Mean preemptions with a period of so many steps, under the work that fits it."""
         if step not in tried:
             nearest = min(tried, key=lambda other: abs(other - step), default=None)
-            work = known.work if nearest is None else tried[nearest][0].work
-            guess = replace(known, period=step * _PERIOD_STEP_S, work=work)
+            work = first_guess.work if nearest is None else tried[nearest][0].work
+            guess = replace(first_guess, period=step * _PERIOD_STEP_S, work=work)
             tried[step] = _with_makespan(guess, measured.makespan, seeds, cluster, settings)
         return tried[step][1]
 

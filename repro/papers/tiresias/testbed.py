@@ -68,9 +68,9 @@ def points(table: pd.DataFrame, judged: str, **columns: Any) -> pd.DataFrame:
     of the prototype say what it is fitted on.
     """
     fields = {"certainty": "certainty", "unit": "", **columns, "rules": "rules"}
-    fitted_on = [FITTED_ON if rules == PROTOTYPE else None for rules in table["rules"]]
-    notes = pd.Series(fitted_on, index=table.index, dtype=object)
-    return as_points(table, **fields, aside=table["rules"] != judged, fitted_on=notes)
+    texts = [FITTED_ON if rules == PROTOTYPE else None for rules in table["rules"]]
+    fitted_on = pd.Series(texts, index=table.index, dtype=object)
+    return as_points(table, **fields, aside=table["rules"] != judged, fitted_on=fitted_on)
 
 
 def count_bins(traces: Mapping[int, pd.DataFrame], small_gpus: int, short_s: float) -> pd.DataFrame:

@@ -93,10 +93,10 @@ def fastest_idle_types(
     idle_gpus = gpus.tolist()
     columns: dict[int, int] = {}
     job = -1
-    for job, (speed, width) in enumerate(zip(speeds, widths, strict=True)):
+    for job, (job_speeds, width) in enumerate(zip(speeds, widths, strict=True)):
         if width > max(idle_gpus):
             return columns, job
-        for column in _fastest_first(tuple(speed)):
+        for column in _fastest_first(tuple(job_speeds)):
             if idle_gpus[column] >= width:
                 columns[job] = column
                 idle_gpus[column] -= width

@@ -43,9 +43,9 @@ class FifoAgnostic(FifoShares):
     Parameters
     ----------
     assign : {"drawn", "last"}, optional
-        ``drawn``: a random type that has enough idle GPUs and on which the job can run. ``last``:
-        the rule of the public simulator. Default: ``drawn`` under the paper's rules, ``last`` under
-        Gavel's.
+        ``drawn``: a random type that has enough idle GPUs and on which the job can run. A job
+        without such a type blocks all jobs behind it. ``last``: the rule of the public simulator.
+        Default: ``drawn`` under the paper's rules, ``last`` under Gavel's.
     stream : int
         Number of the random stream; other streams give other types on the same trace. 0 is the
         stream of the public simulator.
@@ -127,7 +127,7 @@ class RandomTypes:
             random_column = fitting[self._rng.randrange(len(fitting))]
             column = random_column
             if self._last:
-                # a type that fits the idle GPUs has enough GPUs, so there is one
+                # the list is not empty: a type with enough idle GPUs has enough GPUs
                 column = [number for number in columns if jobs.gpus.item(number) >= width][-1]
             if not can_run[column]:
                 continue

@@ -105,7 +105,7 @@ class IsolatedTime:
         self._state = np.ones((3, 1))
 
     def update(self, jobs: Sequence[int], steps_left: Floats, isolated_speeds: Floats) -> Floats:
-        """t^isolated of each job (s), shape (jobs,). It is 0 at the first call with a job.
+        """t^isolated of each job (s), shape (jobs,). At the first call that lists a job, it is 0.
 
         ``jobs`` are in ascending order. ``isolated_speeds`` (steps/s) hold from now on.
         """
