@@ -154,3 +154,18 @@ def test_a_table_of_the_policy_has_speeds_by_model_without_one_of_the_run():
     result = simulate(trace, "1xv100,1xk80", make("gavel-las", throughputs=own))
     types = result.intervals.groupby("job_id")["gpu_type"].unique().map(list).to_dict()
     assert types == {0: ["v100"], 1: ["k80"]}
+
+
+def test_the_map_of_names_is_looked_up_once_per_model(monkeypatch):
+    """Finding the map looks for its file, which policies that ask for every pair must not do."""
+    looked_up = []
+
+    def name_in(table, model):
+        looked_up.append(model)
+        return {"vgg16": "m"}.get(model, "")
+
+    monkeypatch.setattr("repro.perf.throughput.name_in", name_in)
+    table = ThroughputTable({("m", 1): {"v100": 2.0}}, "v100")
+    for _ in range(3):
+        assert [table.own_name(model) for model in ("m", "vgg16", "other")] == ["m", "m", "other"]
+    assert looked_up == ["m", "vgg16", "other"]
