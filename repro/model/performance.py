@@ -114,8 +114,9 @@ class Overhead:
 
     #: true: every running job pays its start again after every decision
     every_interval: bool = False
-    #: true, with ``every_interval``: an ``interval`` has a decision only after an arrival, after a
-    #: completion or at a wake-up of the policy. A job pays also in the interval in which it ends.
+    #: true, with ``every_interval``: the policy decides at the end of an ``interval`` (of
+    #: `repro.simulate`) only if a job arrived or ended in it, or at a wake-up of the policy. A job
+    #: pays also in the interval in which it ends.
     restarts_on_change: bool = False
     #: true: a job runs on if its group changes. False: all members of the group start again.
     stays: bool = False

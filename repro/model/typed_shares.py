@@ -279,7 +279,7 @@ class TypedShares(SharePolicy):
         return self._codes(view)
 
     def _codes(self, view: View) -> Ints:
-        """Numbers of the kinds whose key is that of this class, (jobs,)."""
+        """Kind of each job by the key of `TypedShares.key`, as a number, (jobs,)."""
         codes = view.kind_codes if "throughput" in self.needs else view.widths.astype(np.int64)
         if "priority_weight" in self.needs:
             weights = np.unique(view.column("priority_weight", 1.0), return_inverse=True)

@@ -20,8 +20,8 @@ Table = Mapping[str, Mapping[str, Any]]
 def entity_shares(jobs: Table, entities: Table, gpus: Mapping[str, int]) -> pd.DataFrame:
     """Allocation of the hierarchical policy, one row per job.
 
-    ``throughput`` is the job's throughput under the allocation (steps/s), ``equal_throughput`` with
-    one divides its time over all types in proportion to their GPUs.
+    ``throughput`` is the job's throughput under the allocation (steps/s). ``equal_throughput`` is
+    its throughput if its time is divided over all types in proportion to their GPUs.
     """
     types = list(gpus)
     speeds = np.array(
@@ -115,10 +115,11 @@ def job_rates(
     every: int,
     steps: int,
 ) -> pd.DataFrame:
-    """Rate `entity_shares` each job that has arrived at every ``every``-th timestep.
+    """Rate of each job that has arrived, at every ``every``-th timestep.
 
     Columns: timestep, job_id, entity, rate (in units of the job's speed on the reference type), and
-    reference_over_equal, this speed over that of one GPU's equal share of all types (section 4.3).
+    reference_over_equal. The last is the job's speed on the reference type, divided by its speed if
+    its time is split over all types in proportion to their GPUs (section 4.3).
     """
     types = list(gpus)
     counts = np.array([gpus[gpu_type] for gpu_type in types], dtype=float)

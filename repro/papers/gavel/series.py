@@ -169,7 +169,7 @@ def solvable(
 def in_reference(jobs: pd.DataFrame, reference: str) -> pd.Series[float]:
     """JCT (h) of each job in the series ``reference`` at the same x and seed, NaN without one.
 
-    Under ``isolated`` every job has 1/n of the cluster alone (section 4.2).
+    The usual reference is ``isolated``: every job has 1/n of the cluster alone (section 4.2).
     """
     keys = ["x", "seed", "job_id"]
     base = jobs[jobs["series"] == reference].set_index(keys)["jct_h"]

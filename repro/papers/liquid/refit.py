@@ -10,7 +10,8 @@ from scipy.optimize import least_squares
 from repro.base.typing import Floats
 from repro.perf.parameter_server import IterationModel
 
-#: Trained model ("*": all models, or a bandwidth, which has no model), field, largest factor.
+#: Trained model, field, largest factor. The model is "*" for a field of all models, and for a
+#: bandwidth, which belongs to no model.
 Parameter = tuple[str, str, float]
 #: Columns of a run that the model reads.
 RUN = ["model", "tasks", "batch_size", "iterations"]

@@ -140,8 +140,8 @@ class RequirementEstimator:
         Raises
         ------
         TraceError
-            A column is missing or holds no numbers, there are fewer than two rows (with
-            ``per_type``: of a model), or a label is the same in all rows.
+            A column is missing, a label holds no numbers, a feature has a missing value, there are
+            fewer than two rows (with ``per_type``: of a model), or a label is the same in all rows.
         """
         self._check(table, self.labels, _TRAINING)
         rows_of_model = self._rows_of_model(table)

@@ -36,7 +36,8 @@ def gap_parts(runs: pd.DataFrame) -> pd.DataFrame:
 
     Columns save, wait (for the report that the first job has left), launch, total, and
     ``ahead_of_end_s``: the training of the first job after the launch of the second, below 0 if
-    that came later. Of a launch ahead only what is left after the save counts.
+    the launch came later. If the second job was launched before the first had left, its launch
+    counts only from the end of the save.
 
     Examples
     --------

@@ -158,7 +158,7 @@ def guess_errors(
 
 
 def _scored(models: Sequence[str], pairs: Collection[Pair] | None) -> Flags:
-    """Which entries [model, partner] are of pairs of different models that are scored."""
+    """Mask of the scored entries [model, partner]: pairs of two different models in ``pairs``."""
     scored = ~np.eye(len(models), dtype=bool)
     if pairs is not None:
         names = {tuple(sorted(pair)) for pair in pairs}

@@ -46,7 +46,7 @@ class Power:
     pairs: Mapping[tuple[str, str], float]
 
     def of(self, jobs: Sequence[str]) -> float:
-        """Power (W) with the types of no job, one job or two."""
+        """Power (W) of a GPU with no job, one job or two; ``jobs`` has their types."""
         if not jobs:
             return self.idle
         if len(jobs) == 1:

@@ -128,13 +128,15 @@ def with_measured_type(
 ) -> ThroughputTable:
     """Throughputs of a table, and those on one more GPU type, which is the new reference.
 
+    The result has no throughputs of pairs.
+
     Parameters
     ----------
     table : ThroughputTable
         Throughputs by GPU type.
     rates : mapping of str to float
-        Steps/s of models on one GPU of the new type. Other models are left out. A gang is as much
-        faster than on the reference of ``table`` as one GPU is.
+        Steps/s of models on one GPU of the new type. Other models are left out. The ratio of the
+        new type to the reference of ``table`` is that of one GPU for gangs of every size.
     gpu_type : str
         Name of the new type.
 

@@ -74,7 +74,7 @@ def points(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def bar_points(table: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """Points of the bars: columns ratio and published_ratio of a `metric_table`.
+    """Points of the bars: a `metric_table` with the further columns ratio and published_ratio.
 
     They are not counted, because they follow from the values in seconds.
     """

@@ -75,9 +75,9 @@ def solution(row: Mapping[str, Any], jobs: pd.DataFrame | None = None) -> Policy
 
 
 def possible(rows: pd.DataFrame, jobs: pd.DataFrame) -> pd.DataFrame:
-    """Rows of a `front` that are configurations among ``jobs``.
+    """Rows of a `front` whose solutions are valid configurations for ``jobs``.
 
-    Among the jobs of a stand-in a class of a stored solution may get a weight of 0.
+    With the jobs of a stand-in, a class of a stored solution may get a weight of 0.
     """
 
     def is_possible(row: Any) -> bool:
@@ -107,7 +107,7 @@ def front_points(
     compare = not any(trace.attrs.get("synthetic") for trace in jobs.values())
     rounded = table[["trace", *_OBJECTIVES]].copy()
     for name in _OBJECTIVES:
-        # solutions that differ by rounding alone are equal, so that rounding chooses no point
+        # rounding errors must not decide which of equal solutions are counted
         rounded[name] = [float(f"{value:.9g}") for value in rounded[name]]
     ordered = rounded.sort_values(list(reversed(_OBJECTIVES)), kind="stable")
     fronts = [

@@ -43,7 +43,8 @@ def choices(values: Floats, sure: Flags) -> dict[str, int]:
 
     ``fast`` and ``sure`` take the best row for that group; ties go to the better row for the other
     group. ``majority`` takes the choice of the larger group. ``compromise`` minimises the larger of
-    the two losses, each in ranges of the objective on the front.
+    the two losses. A loss is the distance of an objective from its least value, as a fraction of
+    its range on the front.
 
     Parameters
     ----------
