@@ -141,8 +141,8 @@ class DecisionDriver:
             self._wake = math.inf
             if rounds is None:
                 return RunSet(())
-            replaced_x = rounds.begin_empty_round(now)
-            if replaced_x:
+            replaced_allocation = rounds.begin_empty_round(now)
+            if replaced_allocation:
                 self._changed = False
             return NO_CHANGE
         decision = self._ask_policy()

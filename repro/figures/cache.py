@@ -129,8 +129,8 @@ def content_hash(frame: pd.DataFrame) -> str:
 def key(*values: Any) -> str:
     """Cache key: a hash that is equal exactly for equal values, in every process.
 
-    Classes and functions of this package count by name. Functions defined in a function, and names
-    of other packages, are not cacheable.
+    Classes and functions of this package count by name. Functions that are defined inside a
+    function, and classes and functions of other packages, are not cacheable.
     """
     pieces = b"".join(piece + b"\x00" for piece in _pieces(values))
     return hashlib.sha256(pieces).hexdigest()

@@ -288,11 +288,11 @@ def _first_problem(name: str, located: Located, error: ValidationError) -> Excep
     key = ".".join(map(str, keys)) or "file"
     others = len({path for path in key_paths if path != keys[: len(path)]})
     more = f" (and {others} more)" if others else ""
-    kind = ClaimError if keys[:1] == ("claims",) else ParamError
-    return kind(f"{name}:{located.line(keys)}:{key}: {message}{more}")
+    error_class = ClaimError if keys[:1] == ("claims",) else ParamError
+    return error_class(f"{name}:{located.line(keys)}:{key}: {message}{more}")
 
 
-def _key_path(value: Any, loc: tuple[str | int, ...], kind: str) -> KeyPath:
+def _key_path(value: Any, loc: tuple[str | int, ...], problem_type: str) -> KeyPath:
     """Keys of a problem in the file; pydantic's ``loc`` also has the alternatives it tried."""
     keys: KeyPath = ()
     for part in loc:
@@ -300,7 +300,7 @@ def _key_path(value: Any, loc: tuple[str | int, ...], kind: str) -> KeyPath:
         if is_key and (isinstance(value, dict) or isinstance(part, int)):
             keys = (*keys, part)
             value = value[part]
-    return (*keys, loc[-1]) if kind == "missing" else keys
+    return (*keys, loc[-1]) if problem_type == "missing" else keys
 
 
 def discover(root: Path | None = None) -> list[FigureEntry]:

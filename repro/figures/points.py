@@ -79,7 +79,11 @@ class Point(Strict):
 
 
 def read_points(frame: pd.DataFrame, **default: str | None) -> list[Point]:
-    """Read points, one per row of a frame; ``default`` replaces absent columns and notes."""
+    """Read points, one per row of a frame.
+
+    ``default`` has the values of fields without a column. It also replaces empty cells of the
+    columns in `FLAGS` and `NOTES`.
+    """
     points = []
     rows = frame.drop(columns="distance", errors="ignore").to_dict("records")
     for number, row in enumerate(rows):

@@ -36,7 +36,8 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
             pcie_rx_kb_s energy_mj""",
     }.items()
 }
-#: File -> columns whose values name a row; an interrupted run leaves out rows that are there.
+#: File -> columns whose values name a row. A run that goes on after an interruption skips
+#: rows that the file already has.
 KEYS: Mapping[str, tuple[str, ...]] = {
     "machine.csv": ("name",),
     "profiles.csv": ("run",),

@@ -14,7 +14,8 @@ from typing import Any
 #: Words of the name of a GPU that say nothing about its type.
 _NO_TYPE = {"nvidia", "tesla", "geforce", "quadro", "graphics", "device", "gpu"}
 _VARIABLE = "CUDA_VISIBLE_DEVICES"
-_MB = 2**20
+#: Bytes of a MiB, the unit of GPU memory in all tables, although column names end in ``_mb``.
+_MIB = 2**20
 
 
 def gpu_type_of(name: str) -> str:
@@ -59,8 +60,8 @@ class Nvml:
         return _text(self._library.nvmlDeviceGetName(self._gpu))
 
     def memory_mb(self) -> float:
-        """Memory of the GPU (MB)."""
-        return float(self._library.nvmlDeviceGetMemoryInfo(self._gpu).total) / _MB
+        """Memory of the GPU (MiB)."""
+        return float(self._library.nvmlDeviceGetMemoryInfo(self._gpu).total) / _MIB
 
     def sample(self, *, with_pcie: bool = False) -> dict[str, float | None]:
         """Values of this instant; those of PCIe take 20 ms each."""
@@ -72,7 +73,7 @@ class Nvml:
         values = {
             "gpu_util": None if rates is None else float(rates.gpu),
             "mem_util": None if rates is None else float(rates.memory),
-            "mem_used_mb": None if memory is None else memory.used / _MB,
+            "mem_used_mb": None if memory is None else memory.used / _MIB,
             "power_w": None if power is None else power / 1000,
             "sm_mhz": self._value(
                 lambda: library.nvmlDeviceGetClockInfo(gpu, library.NVML_CLOCK_SM)
@@ -116,7 +117,7 @@ def nvml() -> Nvml | None:
 
 
 class GpuSamples:
-    """Samples of the GPU from the begin to the end of a ``with`` block.
+    """Samples of the GPU from the start to the end of a ``with`` block.
 
     Parameters
     ----------
@@ -125,7 +126,7 @@ class GpuSamples:
     period_s : float
         Seconds between two samples.
     with_pcie : bool
-        Whether the first of ten samples has the traffic on PCIe.
+        Whether every tenth sample, from the first on, has the traffic on PCIe.
     """
 
     def __init__(

@@ -240,7 +240,11 @@ class InceptionV3(nn.Module):
 
 
 class _Shuffle(nn.Module):
-    """Unit of ShuffleNet v2: half of the channels, or all with stride 2, pass a branch."""
+    """Unit of ShuffleNet v2.
+
+    With stride 1, half of the channels go through the branch and the others stay as they are. With
+    stride 2, all channels go through the branch and through a shortcut of convolutions.
+    """
 
     def __init__(self, channels: int, width: int, stride: int) -> None:
         super().__init__()

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 #: Vocabulary of each text network.
 VOCABULARY = {"bert": 30522, "gpt2": 50257, "lstm": 33278, "transformer": 9521}
-#: Users and items of MovieLens-20M, whose shape neumf and recoder have.
+#: Users and items of MovieLens-20M, for the embeddings and inputs of neumf.
 USERS = 138_493
 ITEMS = 26_744
 #: Frames that an agent sees at once, and its actions.
@@ -68,7 +68,7 @@ class LstmLM(nn.Module):
 
 
 class Translation(nn.Module):
-    """Transformer of six and six layers, base size (Vaswani et al., NeurIPS 2017)."""
+    """Transformer of 6 encoder and 6 decoder layers, base size (Vaswani et al., NeurIPS 2017)."""
 
     def __init__(self, vocabulary: int, width: int = 512) -> None:
         super().__init__()
@@ -125,7 +125,7 @@ def recoder(items: int = 20_108) -> nn.Module:
 
 
 class Agent(nn.Module):
-    """Network of frames (Mnih et al., Nature 2015), with a value beside the actions for A2C."""
+    """Network of frames (Mnih et al., Nature 2015), with a value next to the actions for A2C."""
 
     def __init__(self, *, with_value: bool) -> None:
         super().__init__()

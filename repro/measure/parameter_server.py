@@ -19,7 +19,10 @@ Values = npt.NDArray[np.float32]
 
 
 def _serve(port_end: Connection, num_values: int) -> None:
-    """Add gradients to parameters and send these back, until the client closes the connection."""
+    """Take a step of SGD for each gradient received, and send the new parameters back.
+
+    The process ends when the client closes the connection.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parameters = np.zeros(num_values, np.float32)
     gradients = np.empty(num_values, np.float32)

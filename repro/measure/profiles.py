@@ -25,7 +25,8 @@ def measure(session: Session) -> int:
     """Append a row per configuration to ``profiles.csv``; number of new rows."""
     table = session.table("profiles.csv")
     per_job = _TINY_PER_JOB if session.tiny else PER_JOB
-    # a round has one configuration of each job type, so that a spent budget leaves all with some
+    # one configuration of every job type, then the next of every job type, so that all job types
+    # have about as many rows when the budget is spent
     names = [(number, job) for number in range(per_job) for job in session.jobs]
     todo = [(number, job) for number, job in names if not table.has(f"{job.name}-{number}")]
     for done, (number, job) in enumerate(todo):

@@ -47,7 +47,7 @@ def measure(session: Session) -> int:
 
 
 def _iterations(session: Session, job: JobType) -> int:
-    """Iterations of a job in its seconds of training, from its rate alone."""
+    """Iterations that take a job about `_TRAIN_S` seconds while it has the GPU to itself."""
     if session.tiny:
         return _TINY_ITERATIONS
     with Worker(session.configuration(job)) as worker:
@@ -124,7 +124,7 @@ def _scenario(
 
 
 class _Clock:
-    """Seconds since its creation, and its creation in the time of the machine."""
+    """Seconds since its creation, and the time of its creation (s since 1970)."""
 
     def __init__(self) -> None:
         self.begin = time.monotonic()

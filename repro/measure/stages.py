@@ -18,6 +18,7 @@ from repro.measure.worker import Worker, WorkerError
 #: Longest time for the iterations of a row of stages.csv (s), and window of a group (s).
 _STAGES_S = 3.0
 _WINDOW_S = 3.0
+#: Time until the window of a group begins (s), in which all its workers receive their requests.
 _LEAD_S = 0.1
 #: Factors of the batch size.
 _FACTORS = (1.0, 0.25, 0.5)

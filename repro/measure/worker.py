@@ -131,9 +131,9 @@ def _work(
     with ExitStack() as stack:
         try:
             # the import of PyTorch is a part of the launch that is measured
-            jobs = importlib.import_module("repro.measure.worker_requests")
+            module = importlib.import_module("repro.measure.worker_requests")
             imported = time.monotonic()
-            requests = jobs.Requests(configuration, checkpoint, locks, stack)
+            requests = module.Requests(configuration, checkpoint, locks, stack)
         except Exception as error:
             connection.send((False, _line(error)))
             return

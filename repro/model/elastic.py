@@ -30,8 +30,9 @@ HOLDERS, PRESENT, EVENTS, PRESENT_SUM = range(4)
 #: - present instant (ticks, see `ElasticJobs.ticks_per_second`),
 #: - end of the lease (ticks),
 #: - GPU-seconds held so far,
-#: - busy GPUs, which HELD_GPU_S counts up to the GPUs of the cluster: the total demand of the jobs
-#:   present. A rule that leaves GPUs idle writes the GPUs held instead.
+#: - busy GPUs: the total demand of the jobs present, which may exceed the cluster. HELD_GPU_S
+#:   counts at most the GPUs of the cluster. A rule that leaves GPUs idle writes the GPUs held
+#:   instead.
 #: - instant (ticks) at which the rule wants to divide GPUs again.
 NOW, LEASE_ENDS, HELD_GPU_S, BUSY, WAKE = range(5)
 
@@ -45,8 +46,8 @@ class ElasticJobs(NamedTuple):
     work: Floats
     #: work of the whole job as the trace predicts it (s on one GPU); ``work`` without predictions
     predicted_work: Floats
-    #: factor of the remaining work: the scheduler assumes ``work * error``. It has the predicted
-    #: durations of the trace and `Elastic.size_error`.
+    #: remaining work that the scheduler assumes, over the true remaining work. This factor combines
+    #: the predicted durations of the trace and `Elastic.size_error`.
     error: Floats
     #: demand (GPUs)
     demand: Ints
@@ -162,7 +163,8 @@ def mean_jobs(s: ElasticState, job: int) -> float:
 
 # This heap orders jobs by key and tie. `engine/rounds/kernel.py` and Themis have heaps with other
 # orders. One heap that is passed its order would serve all three, but Numba would not cache its
-# callers, and runs would take up to 1.6 times as long (docs/architecture.md).
+# callers, and runs would take up to 1.6 times as long
+# (docs/architecture-measured.md).
 @njit()
 def push(heap: Ints, key: Floats, tie: Ints, start: int, size: int, job: int) -> None:
     """Add a job to the binary heap of ``size`` jobs from ``start`` on.

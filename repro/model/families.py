@@ -4,9 +4,9 @@ import re
 import sys
 from collections.abc import Mapping
 
-#: Names of the field that mean one policy -> the policy. A registered policy of the name comes
-#: first. A word that several policies of this package could mean, such as ``las``, is no alias:
-#: `explain` lists them.
+#: Common name that means one policy -> that policy. A policy that is registered under such a name
+#: comes first. A word that several policies of this package could mean, such as ``las``, is no
+#: alias: `explain` lists them.
 ALIASES = {
     "dominant-resource-fairness": "drf",
     "earliest-deadline-first": "edf",
@@ -19,7 +19,7 @@ ALIASES = {
     "srpt": "srtf",
 }
 
-#: Synonyms of the field -> name of the family.
+#: Common name -> name of the family that it means.
 _FAMILY_OF_SYNONYM = {
     "earliest-deadline-first": "edf",
     "fairness": "max-min",

@@ -139,8 +139,8 @@ def _csv_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
     first_use: dict[str, str] = {}
     left_out = 0
     total = 0
-    for where, value in _cells(path, lines, rows, header):
-        name = value[layout.id]
+    for where, cells in _cells(path, lines, rows, header):
+        name = cells[layout.id]
         if name in first_use:
             raise TraceError(
                 f"{where}: column {layout.id} is {name[:40]!r}, as at {first_use[name]}; keep one "
@@ -149,7 +149,7 @@ def _csv_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
         if name:
             first_use[name] = where
         total += 1
-        node = _NODE_OF_ROW[layout](value, where)
+        node = _NODE_OF_ROW[layout](cells, where)
         if node is None:
             left_out += 1
         else:
@@ -178,9 +178,9 @@ def _tiresias_nodes(
 ) -> Iterator[tuple[str, int, Node]]:
     """Yield line, number and description of the equal nodes under each switch."""
     next_switch = 0
-    for where, value in rows:
+    for where, cells in rows:
         switches, nodes, gpus = (
-            _integer(_digits(value[key]), f"{where}: column {key}") for key in TIRESIAS.required
+            _integer(_digits(cells[key]), f"{where}: column {key}") for key in TIRESIAS.required
         )
         if switches * nodes > MAX_NODES:
             raise TraceError(f"{where}: {switches * nodes} nodes; at most {MAX_NODES} are accepted")
@@ -189,31 +189,31 @@ def _tiresias_nodes(
         next_switch += switches
 
 
-def _openb_node(value: dict[str, str], where: str) -> Node | None:
+def _openb_node(cells: dict[str, str], where: str) -> Node | None:
     """Node of a row of openb's list; None without a GPU."""
-    gpus = _integer(_digits(value["gpu"]), f"{where}: column gpu", least=0)
+    gpus = _integer(_digits(cells["gpu"]), f"{where}: column gpu", least=0)
     if not gpus:
         return None
-    model = value["model"]
+    model = cells["model"]
     gpu_type = _type(model, f"{where}: column model") if model else None
-    cpus = _openb_number(value, "cpu_milli", where) / 1000.0
-    memory_mib = _openb_number(value, "memory_mib", where)
+    cpus = _openb_number(cells, "cpu_milli", where) / 1000.0
+    memory_mib = _openb_number(cells, "memory_mib", where)
     return Node(gpus, gpu_type, cpus=cpus, memory_mib=memory_mib)
 
 
-def _openb_number(value: dict[str, str], name: str, where: str) -> float:
+def _openb_number(cells: dict[str, str], name: str, where: str) -> float:
     """Number in an optional column of an openb list; infinity without a value."""
-    text = value.get(name, "")
+    text = cells.get(name, "")
     return float(_integer(_digits(text), f"{where}: column {name}")) if text else math.inf
 
 
-def _philly_node(value: dict[str, str], where: str) -> Node | None:
+def _philly_node(cells: dict[str, str], where: str) -> Node | None:
     """Node of a row of Philly's list, of no GPU type; None without a GPU."""
     column = "number of GPUs"
-    gpus = _integer(_digits(value[column]), f"{where}: column {column}", least=0)
+    gpus = _integer(_digits(cells[column]), f"{where}: column {column}", least=0)
     if not gpus:
         return None
-    text = value.get("single GPU mem", "")
+    text = cells.get("single GPU mem", "")
     if not text:
         return Node(gpus)
     match = _WHOLE_GB.fullmatch(text)
@@ -224,13 +224,13 @@ def _philly_node(value: dict[str, str], where: str) -> Node | None:
     return Node(gpus, gpu_mem_mb=float(MB_PER_GB * int(match[1])))
 
 
-def _pai_node(value: dict[str, str], where: str) -> Node | None:
+def _pai_node(cells: dict[str, str], where: str) -> Node | None:
     """Node of a row of PAI's list; None without a GPU."""
-    gpus = _integer(_digits(value["cap_gpu"]), f"{where}: column cap_gpu", least=0)
-    cpus, memory_gb = (_decimal(value, name, where) for name in ("cap_cpu", "cap_mem"))
+    gpus = _integer(_digits(cells["cap_gpu"]), f"{where}: column cap_gpu", least=0)
+    cpus, memory_gb = (_decimal(cells, name, where) for name in ("cap_cpu", "cap_mem"))
     if not gpus:
         return None
-    gpu_type = value["gpu_type"]
+    gpu_type = cells["gpu_type"]
     if gpu_type == _PAI_NO_GPU:
         raise TraceError(
             f"{where}: column gpu_type is {_PAI_NO_GPU!r}, a machine without a GPU, but cap_gpu is "
@@ -249,9 +249,9 @@ def _is_pai_row(cells: list[str]) -> bool:
     )
 
 
-def _decimal(value: dict[str, str], name: str, where: str) -> float:
+def _decimal(cells: dict[str, str], name: str, where: str) -> float:
     """Number above 0 in a column; infinity without a value."""
-    text = value[name]
+    text = cells[name]
     if not text:
         return math.inf
     if not _DECIMAL.fullmatch(text) or float(text) == 0:
