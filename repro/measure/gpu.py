@@ -14,7 +14,7 @@ from typing import Any
 #: Words of the name of a GPU that say nothing about its type.
 _NO_TYPE = {"nvidia", "tesla", "geforce", "quadro", "graphics", "device", "gpu"}
 _VARIABLE = "CUDA_VISIBLE_DEVICES"
-_MB = 2**20
+_MIB = 2**20
 
 
 def gpu_type_of(name: str) -> str:
@@ -59,11 +59,11 @@ class Nvml:
         return _text(self._library.nvmlDeviceGetName(self._gpu))
 
     def memory_mb(self) -> float:
-        """Memory of the GPU (MB)."""
-        return float(self._library.nvmlDeviceGetMemoryInfo(self._gpu).total) / _MB
+        """Memory of the GPU (MiB)."""
+        return float(self._library.nvmlDeviceGetMemoryInfo(self._gpu).total) / _MIB
 
     def sample(self, *, with_pcie: bool = False) -> dict[str, float | None]:
-        """Values of this instant; those of PCIe take 20 ms each."""
+        """Values of this instant, memory in MiB; those of PCIe take 20 ms each."""
         library = self._library
         gpu = self._gpu
         rates = self._value(lambda: library.nvmlDeviceGetUtilizationRates(gpu))
@@ -72,7 +72,7 @@ class Nvml:
         values = {
             "gpu_util": None if rates is None else float(rates.gpu),
             "mem_util": None if rates is None else float(rates.memory),
-            "mem_used_mb": None if memory is None else memory.used / _MB,
+            "mem_used_mb": None if memory is None else memory.used / _MIB,
             "power_w": None if power is None else power / 1000,
             "sm_mhz": self._value(
                 lambda: library.nvmlDeviceGetClockInfo(gpu, library.NVML_CLOCK_SM)

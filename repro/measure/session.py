@@ -34,7 +34,7 @@ class Machine(NamedTuple):
     gpu: str
     driver: str
     torch: str
-    #: memory of the GPU (MB); None for the CPU
+    #: memory of the GPU (MiB); None for the CPU
     memory_mb: float | None
 
 

@@ -179,7 +179,10 @@ class Training:
         return seconds
 
     def offload(self) -> dict[str, float]:
-        """Move the state out of the GPU and back; seconds, and GPU memory (MB) before and after."""
+        """Move the state out of the GPU and back.
+
+        Seconds, and GPU memory (MiB) before and after.
+        """
         seconds: dict[str, float] = {"offload_held_mb": self.reserved_mb()}
         state = timed(seconds, "offload_s", lambda: self._out())
         seconds["offload_left_mb"] = self.reserved_mb()
@@ -188,7 +191,7 @@ class Training:
         return seconds
 
     def reserved_mb(self) -> float:
-        """GPU memory that the allocator holds (MB)."""
+        """GPU memory that the allocator holds (MiB)."""
         return torch.cuda.memory_reserved() / 2**20 if self.device.type == "cuda" else 0.0
 
     def _out(self) -> dict[str, Any]:
