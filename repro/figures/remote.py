@@ -126,16 +126,16 @@ def archive(own_files: Iterable[Path] = ()) -> bytes:
     Parameters
     ----------
     own_files : iterable of Path
-        User's files inside the checkout.
+        User's files inside the checkout, also those in hidden folders.
     """
     root = paths.checkout()
     members: dict[str, Path] = {}
     if root is not None:
         found = [path for name in _FOLDERS for path in (root / name).rglob("*")]
-        for path in [*found, *(root / name for name in _FILES), *own_files]:
-            inside = path.relative_to(root)
-            if path.is_file() and not any(part.startswith(".") for part in inside.parts):
-                members[f"{paths.SENT_PROJECT}/{inside.as_posix()}"] = path
+        visible = [path for path in found if not _is_hidden(path.relative_to(root))]
+        for path in [*visible, *(root / name for name in _FILES), *own_files]:
+            if path.is_file():
+                members[f"{paths.SENT_PROJECT}/{path.relative_to(root).as_posix()}"] = path
     for name, file in public.entries().items():
         if public.available(name):
             member = f"{paths.SENT_MIRROR}/{file.relative_path.as_posix()}"
@@ -145,6 +145,11 @@ def archive(own_files: Iterable[Path] = ()) -> bytes:
         status = members[member].stat()
         files.append((member, members[member], status.st_mtime_ns, status.st_size))
     return _packed(tuple(files))
+
+
+def _is_hidden(inside: Path) -> bool:
+    """Whether a part of a path inside the checkout begins with a dot."""
+    return any(part.startswith(".") for part in inside.parts)
 
 
 @functools.lru_cache(1)

@@ -106,14 +106,22 @@ def entry(name: str) -> PublicFile:
 
 
 def available(name: str) -> bool:
-    """Whether a public file is in mirror or cache with the right checksum."""
+    """Whether `fetch` has a public file without a download.
+
+    The file is in the mirror or the cache with the right checksum, or a member of such an archive.
+    """
     file = entry(name)
     mirrored = _in_mirror(file)
-    if mirrored is None and paths.sent_inputs() is not None:
+    if mirrored is not None:
+        return _fault(mirrored, file) is None
+    if paths.sent_inputs() is not None:
         return False
-    if _fault(mirrored or _in_cache(file), file) is None:
+    cached = _in_cache(file)
+    if _fault(cached, file) is None:
         return True
-    return bool(file.member) and available(_archive_of(file).name)
+    if cached.is_dir() or not file.member:
+        return False
+    return available(_archive_of(file).name)
 
 
 def fetch(name: str) -> Path:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-#: File -> columns.
+#: File -> columns. GPU memory (gpu_mem_…_mb, reserved_mb, mem_used_mb, offload_…_mb) is in MiB
+#: (2^20 bytes). Other columns in _mb and _mb_s are in MB (10^6 bytes).
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     name: tuple(text.split())
     for name, text in {

@@ -13,7 +13,7 @@ from repro.measure.worker import CONTEXT, Worker
 
 #: Fraction of the memory of the GPU that workers may hold.
 _FRACTION = 0.6
-#: Memory of a CUDA context (MB), which the allocator does not count.
+#: Memory of a CUDA context (MiB), which the allocator does not count.
 _CONTEXT_MB = 600.0
 #: Workers on a device without a known size of memory.
 _MOST_WITHOUT_MEMORY = 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -57,6 +58,8 @@ class Inputs:
         self._batch_size = batch_size
         self._input_size = input_size
         self._rng = np.random.default_rng([seed, zlib.crc32(job.name.encode())])
+        # threads that read ahead share the counts
+        self._lock = threading.Lock()
         self._next = 0
         #: bytes that `read` has read
         self.bytes_read = 0
@@ -89,9 +92,10 @@ class Inputs:
         """Read the bytes of a batch from the disk; an environment reads none."""
         kind = self._job.kind
         if kind == "image":
-            first = self._next
-            self._next += self._batch_size
-            numbers = (number % _FILES for number in range(first, self._next))
+            with self._lock:
+                first = self._next
+                self._next += self._batch_size
+            numbers = (number % _FILES for number in range(first, first + self._batch_size))
             raw = [(self._folder / f"{number}.jpg").read_bytes() for number in numbers]
         elif kind == "token":
             raw = [self._slice(_TOKENS, 2, self._batch_size * (self._input_size + 1))]
@@ -103,7 +107,8 @@ class Inputs:
             ]
         else:
             raw = []
-        self.bytes_read += sum(map(len, raw))
+        with self._lock:
+            self.bytes_read += sum(map(len, raw))
         return raw
 
     def decode(self, raw: Raw) -> Batch:

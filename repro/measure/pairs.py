@@ -32,7 +32,7 @@ def measure(session: Session) -> int:
 
 
 def _measure_mode(session: Session, mode: str) -> int:
-    """Job types alone, all pairs, and job types alone again."""
+    """Measure job types alone, all pairs, and job types alone again; number of new rows."""
     alone = session.table("isolated.csv")
     together = session.table("colocated.csv")
     tasks = [
@@ -45,21 +45,23 @@ def _measure_mode(session: Session, mode: str) -> int:
         for when, jobs in tasks
         if not (alone.has(mode, jobs[0].name, when) if when else together.has(mode, _label(jobs)))
     ]
+    added = 0
     with Crew(session) as crew:
         for done, (when, jobs) in enumerate(todo):
             if not session.begins(f"{_label(jobs)} by {mode}", done, len(todo)):
-                return done
+                break
             try:
                 if when:
                     alone.add(_alone(session, crew, mode, when, jobs[0]))
                 else:
                     rates = _rates_alone(alone.rows, mode)
                     together.add(_together(session, crew, mode, jobs, rates))
+                added += 1
             except WorkerError as error:
                 # a pair without a row is tried again by the next run
                 session.report(f"{_label(jobs)} by {mode}: left out, {error}")
                 crew.dismiss()
-    return len(todo)
+    return added
 
 
 def _pairs(jobs: Sequence[JobType]) -> Iterator[tuple[JobType, ...]]:

@@ -27,9 +27,10 @@ def measure(session: Session) -> int:
     samples_table = session.table("sequence_gpu.csv")
     names = [(job, scenario) for job in session.jobs for scenario in SCENARIOS]
     todo = [(job, scenario) for job, scenario in names if not table.has(scenario, job.name, 0)]
+    added = 0
     for done, (job, scenario) in enumerate(todo):
         if not session.begins(f"two of {job.name}, {scenario}", done, len(todo)):
-            return done
+            break
         earlier = [int(row["iters"]) for row in table.rows if row["model"] == job.name]
         try:
             iterations = earlier[0] if earlier else _iterations(session, job)
@@ -43,7 +44,8 @@ def measure(session: Session) -> int:
             for sample in samples.samples
         )
         table.extend(rows)
-    return len(todo)
+        added += 1
+    return added
 
 
 def _iterations(session: Session, job: JobType) -> int:

@@ -36,7 +36,7 @@ def measure(session: Session) -> int:
 
 
 def _measure_stages(session: Session) -> int:
-    """Stages of each job type at three batch sizes."""
+    """Measure the stages of each job type at three batch sizes; number of new rows."""
     table = session.table("stages.csv")
     sizes = {
         job: list(
@@ -46,14 +46,16 @@ def _measure_stages(session: Session) -> int:
     }
     names = [(job, size) for job in session.jobs for size in sizes[job]]
     todo = [(job, size) for job, size in names if not table.has(job.name, size)]
+    added = 0
     for done, (job, size) in enumerate(todo):
         if not session.begins(f"stages of {job.name}, batch size {size}", done, len(todo)):
-            return done
+            break
         try:
             table.add(_stages(session, job, size))
+            added += 1
         except WorkerError as error:
             session.report(f"stages of {job.name}: left out, {error}")
-    return len(todo)
+    return added
 
 
 def _stages(session: Session, job: JobType, batch_size: int) -> dict[str, Any]:
@@ -97,7 +99,10 @@ def _groups(session: Session) -> list[tuple[JobType, ...]]:
 
 
 def _measure_groups(session: Session) -> int:
-    """Each job type alone, then each group free and with locks."""
+    """Measure each job type alone, then each group free and with locks.
+
+    Number of new measurements.
+    """
     table = session.table("interleave.csv")
     groups = _groups(session)
     members = dict.fromkeys(job for group in groups for job in group)
@@ -105,18 +110,20 @@ def _measure_groups(session: Session) -> int:
     for group in groups:
         tasks += [("+".join(job.name for job in group), mode, group) for mode in _MODES]
     todo = [task for task in tasks if not table.has(task[0], task[1], task[2][0].name)]
+    added = 0
     with Crew(session) as crew:
         for done, (name, mode, group) in enumerate(todo):
             label = group[0].name if name == ALONE else name
             if not session.begins(f"group {label}, {mode}", done, len(todo)):
-                return done
+                break
             alone = {row["job"]: float(row["rate"]) for row in table.rows if row["group"] == ALONE}
             try:
                 table.extend(_group(session, crew, name, mode, group, alone))
+                added += 1
             except WorkerError as error:
                 session.report(f"group {label}, {mode}: left out, {error}")
                 crew.dismiss()
-    return len(todo)
+    return added
 
 
 def _group(

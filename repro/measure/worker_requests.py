@@ -76,7 +76,7 @@ class Requests:
         timed(seconds, "first_iter_s", lambda: self._training.iterate(0))
 
     def facts(self) -> dict[str, float]:
-        """Parameters (million), and GPU memory that the allocator holds (MB)."""
+        """Parameters (million), and GPU memory that the allocator holds (MiB)."""
         training = self._training
         return {"params_m": training.params_m, "reserved_mb": training.reserved_mb()}
 
@@ -109,7 +109,7 @@ class Requests:
         return self._training.save(path)
 
     def offload(self) -> dict[str, float]:
-        """Move the state out of the GPU and back; seconds, and GPU memory (MB)."""
+        """Move the state out of the GPU and back; seconds, and GPU memory (MiB)."""
         return self._training.offload()
 
     def stages(self, seconds: float, least: int = 2, most: int = 12) -> dict[str, float]:
@@ -207,7 +207,7 @@ class Requests:
         }
 
     def _memory(self) -> dict[str, float | None]:
-        """Parameters (million), and memory of the host and of the GPU (MB)."""
+        """Parameters (million), memory of the host (MB) and of the GPU (MiB)."""
         training = self._training
         values = {
             "params_m": training.params_m,
@@ -239,6 +239,8 @@ class Requests:
         training.forward(training.to_device(batch)).backward()
         sync_s = 0.0
         if with_server:
+            # the copy of the gradients would wait for forward and backward
+            training.synchronize()
             at = time.perf_counter()
             gradients = training.gradients()
             self._server.exchange(gradients.numpy())

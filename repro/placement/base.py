@@ -1,7 +1,7 @@
 """Base classes of a placement rule with its settings (`Placement`) and on a cluster (`Placer`)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -48,6 +48,8 @@ class Placer(ABC):
     def __init__(self, cluster: Cluster) -> None:
         #: GPUs of the cluster.
         self.num_gpus = cluster.num_gpus
+        #: Number of each node in messages. It differs from the index on the nodes of one GPU type.
+        self.node_numbers: Sequence[int] = range(cluster.num_nodes)
         #: Idle GPUs.
         self.free = cluster.num_gpus
         #: GPUs and allocation of each job.
@@ -90,8 +92,8 @@ class Placer(ABC):
     def _wished(self, job: int, tasks: tuple[int, ...]) -> Allocation:
         """Mark one GPU per task as allocated, on the nodes that the policy names."""
         raise PolicyError(
-            f"job {job} names nodes {tasks} but {type(self).__name__} chooses nodes itself; "
-            f"use placement 'wished'"
+            f"job {job} names nodes but {type(self).__name__} chooses nodes itself; use "
+            f"placement 'wished'"
         )
 
     def give_back(self, job: int) -> None:

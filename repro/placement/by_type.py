@@ -18,6 +18,7 @@ class TypePlacer(Placer):
         type_cluster = Cluster(nodes_of_type, f"{cluster}:{gpu_type}")
         super().__init__(type_cluster)
         self._inner = placement.bind(type_cluster, rng)
+        self._inner.node_numbers = self._nodes
         self._gpu_type = gpu_type
         self.reads_model = self._inner.reads_model
 

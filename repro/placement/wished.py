@@ -22,12 +22,16 @@ class WishedPlacer(Placer):
     def _wished(self, job: int, tasks: tuple[int, ...]) -> Allocation:
         named = sorted(Counter(tasks).items())
         for node, gpus in named:
-            idle = self.idle[node] if 0 <= node < len(self.idle) else None
-            if idle is None or gpus > idle:
-                state = "does not exist" if idle is None else f"has {idle} idle"
+            if not 0 <= node < len(self.idle):
                 raise PolicyError(
-                    f"job {job} names {gpus} GPUs of node {node}, which {state}; "
-                    f"name idle GPUs of nodes 0 to {len(self.idle) - 1}"
+                    f"job {job} names node {node}, which does not exist; name nodes from 0 to "
+                    f"{len(self.idle) - 1}"
+                )
+            idle = self.idle[node]
+            if gpus > idle:
+                raise PolicyError(
+                    f"job {job} names {gpus} GPUs of node {self.node_numbers[node]}, which has "
+                    f"{idle} idle; name only idle GPUs"
                 )
         if job in self._allocated:
             raise self._refusal(job, len(tasks))

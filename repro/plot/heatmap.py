@@ -1,6 +1,7 @@
 """Heat maps: a cell per pair, shaded by a number, with a text in it."""
 
 from typing import Unpack
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -9,11 +10,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from repro.base.errors import ParamError
 from repro.plot.panel import PanelOptions, finish, panel_axes, turn_long_labels
 from repro.plot.style import styled
 
 # Ever darker, so that the order survives in greyscale.
 _COLORS = "YlGnBu"
+#: Rows and columns of the chart in each panel. Tick labels are no list of them, because seaborn
+#: leaves some out on long axes.
+_cells_of: WeakKeyDictionary[Axes, tuple[list[str], list[str]]] = WeakKeyDictionary()
 
 
 @styled
@@ -43,7 +48,8 @@ def heatmap_chart(
         Label, with unit, of a colour bar; no colour bar when left out.
     limits : tuple of float, optional
         Values of the lightest and the darkest shade. When left out: the range of the data, extended
-        to contain 0 and 1.
+        to contain 0 and 1, so that panels of shares of time have the same shades. Give limits for
+        data far from this range.
     **panel : PanelOptions
         Labels, scales and panel: xlabel, ylabel, title, log, reference, xlim, ylim, columns (width
         in paper columns, 1 or 2), and axes (panel to draw into).
@@ -92,6 +98,7 @@ def heatmap_chart(
         cbar_kws={"label": label},
         ax=axes,
     )
+    _cells_of[axes] = list(rows), list(columns)
     turn_long_labels(axes, list(columns))
     axes.grid(False)
     axes.tick_params(length=0)
@@ -111,6 +118,11 @@ def frame_cells(axes: Axes, frame: pd.DataFrame, *, row: str, column: str) -> No
     row, column : str
         Columns of the cell's row and column, as in the chart.
 
+    Raises
+    ------
+    ParamError
+        If the panel is not one of `heatmap_chart`, or its chart lacks a cell.
+
     Examples
     --------
     >>> cells = pd.DataFrame({"job": ["A", "B"], "type": ["k80", "k80"], "share": [0.2, 0.8]})
@@ -119,8 +131,11 @@ def frame_cells(axes: Axes, frame: pd.DataFrame, *, row: str, column: str) -> No
     >>> len(chart.axes[0].patches)
     1
     """
-    columns = [label.get_text() for label in axes.get_xticklabels()]
-    rows = [label.get_text() for label in axes.get_yticklabels()]
+    if axes not in _cells_of:
+        raise ParamError("frame_cells draws into a panel of heatmap_chart; draw the chart first")
+    rows, columns = _cells_of[axes]
     for x, y in zip(frame[column].astype(str), frame[row].astype(str), strict=True):
+        if x not in columns or y not in rows:
+            raise ParamError(f"frame_cells: the chart has no cell in row {y!r}, column {x!r}")
         corner = columns.index(x) + 0.05, rows.index(y) + 0.05
         axes.add_patch(Rectangle(corner, 0.9, 0.9, fill=False, edgecolor="#d62718", linewidth=1.6))

@@ -91,6 +91,16 @@ def test_a_users_file_travels_if_it_lies_in_the_checkout(client, tmp_path):
         own_files([task(client, trace="../jobs.csv")])
 
 
+def test_a_users_file_below_a_hidden_folder_travels_and_other_hidden_files_do_not(client):
+    for folder in (client.root / ".data", client.root / "params" / ".hidden"):
+        folder.mkdir()
+        (folder / "jobs.csv").write_text(JOBS)
+    (file,) = own_files([task(client, trace=".data/jobs.csv", profile="quick")])
+    folder = sent(remote.archive([file]))
+    assert (folder / "project" / ".data" / "jobs.csv").read_text() == JOBS
+    assert not (folder / "project" / "params" / ".hidden").exists()
+
+
 def test_a_worker_with_other_libraries_or_code_is_named():
     here = remote.release()
     assert remote.release_fault(here, here) == ""

@@ -316,6 +316,26 @@ def test_a_member_comes_from_an_archive_in_the_mirror(archived, offline, tmp_pat
     assert offline.calls == 0
 
 
+def test_a_damaged_member_in_the_mirror_is_not_available(archived, offline, tmp_path, monkeypatch):
+    public.fetch("all")
+    member = tmp_path / "mirror" / "o+r" / "d" / "a.tar.gz.members" / "one.csv"
+    member.parent.mkdir(parents=True)
+    member.write_bytes(archived[:3])
+    assert public.available("one")
+    monkeypatch.setenv("REPRO_TRACE_MIRROR", str(tmp_path / "mirror"))
+    assert not public.available("one")
+    with pytest.raises(DataMissingError, match="truncated: 3 of 9 bytes; repair the mirror"):
+        public.fetch("one")
+
+
+def test_a_folder_in_place_of_a_cached_member_is_not_available(archived, tmp_path):
+    archive = public.fetch("all")
+    (archive.parent / "a.tar.gz.members" / "one.csv").mkdir(parents=True)
+    assert not public.available("one")
+    with pytest.raises(DataMissingError, match="a folder where 'one' should be cached"):
+        public.fetch("one")
+
+
 @pytest.mark.parametrize(
     ("name", "error", "message"),
     [

@@ -170,7 +170,8 @@ def test_workers_stay_as_far_as_the_memory_goes(opened, worker):
 def test_a_job_that_fails_leaves_its_pairs_out(opened, worker, tmp_path):
     worker.failing = "bert"
     made, lines = opened(["a2c", "bert"])
-    pairs.measure(made)
+    # a2c before and after its pair
+    assert pairs.measure(made) == 3
     assert {row["job"] for row in rows(tmp_path, "isolated.csv")} == {"a2c"}
     assert [row["jobs"] for row in rows(tmp_path, "colocated.csv")] == ["a2c+a2c"]
     assert any("left out, bert: out of memory" in line for line in lines)
@@ -233,7 +234,8 @@ def test_random_groups_are_the_same_each_time(opened):
 def test_a_group_needs_the_rates_of_its_members(opened, worker, tmp_path):
     worker.failing = "bert"
     made, lines = opened(["a2c", "bert"])
-    stages.measure(made)
+    # stages of a2c, and a2c alone before its groups
+    assert stages.measure(made) == 2
     assert [row["job"] for row in rows(tmp_path, "interleave.csv")] == ["a2c"]
     assert any("left out" in line for line in lines)
 
@@ -261,6 +263,13 @@ def test_sequences_have_four_scenarios(opened, tmp_path):
     assert float(event["spawn_at"]) >= float(measured[0]["gone_at"])
     assert (tmp_path / "sequence_gpu.csv").exists()
     assert sequence.measure(made) == 0
+
+
+def test_sequences_that_are_left_out_are_not_counted(opened, worker):
+    worker.failing = "bert"
+    made, lines = opened(["a2c", "bert"])
+    assert sequence.measure(made) == 4
+    assert sum("left out" in line for line in lines) == 4
 
 
 def test_profiles_are_random_and_repeatable(opened, worker, tmp_path):

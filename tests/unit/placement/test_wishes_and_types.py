@@ -71,5 +71,13 @@ def test_wishes_name_nodes_of_the_cluster():
         placers["v100"].claim(1, (1,))
 
 
+def test_refused_wishes_name_nodes_of_the_cluster():
+    wished_v100 = by_type(make("wished"), MIXED, RNG)["v100"]
+    with pytest.raises(PolicyError, match="5 GPUs of node 3, which has 4 idle; name only"):
+        wished_v100.claim(0, (3,) * 5)
+    with pytest.raises(PolicyError, match="names nodes but YarnPlacer chooses"):
+        by_type(make("yarn"), MIXED, RNG)["v100"].claim(0, (3, 0))
+
+
 def test_a_cluster_without_types_has_none():
     assert by_type(make("yarn"), Cluster.parse("2x2"), RNG) == {}

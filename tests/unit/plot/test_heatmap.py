@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
-from repro.plot import heatmap_chart, new_figure
+from repro.base.errors import ParamError
+from repro.plot import frame_cells, heatmap_chart, new_figure
 from repro.plot.style import render
 
 CELLS = pd.DataFrame(
@@ -77,3 +78,27 @@ def test_draws_into_a_given_panel():
 @pytest.mark.parametrize("kind", ["png", "svg"])
 def test_the_same_cells_are_the_same_bytes(kind):
     assert render(draw(label="x"), kind) == render(draw(label="x"), kind)
+
+
+def corners(chart):
+    return [(frame.get_x(), frame.get_y()) for frame in chart.axes[0].patches]
+
+
+@pytest.mark.parametrize("size", [3, 40])
+def test_frames_are_around_the_chosen_cells_however_many_labels_are_shown(size):
+    names = [f"job {number}" for number in range(size)]
+    cells = pd.DataFrame({"one": names, "other": names, "total": 1.0})
+    chart = draw(cells)
+    num_labels = len(chart.axes[0].get_yticklabels())
+    assert (num_labels < size) == (size == 40)
+    frame_cells(chart.axes[0], cells.iloc[[1, size - 1]], row="one", column="other")
+    expected = [(1.05, 1.05), (size - 0.95, size - 0.95)]
+    assert corners(chart) == [pytest.approx(corner) for corner in expected]
+
+
+def test_cells_that_are_not_in_the_chart_have_no_frame():
+    axes = draw().axes[0]
+    with pytest.raises(ParamError, match="no cell in row 'C', column 'A'"):
+        frame_cells(axes, CELLS.assign(one="C"), row="one", column="other")
+    with pytest.raises(ParamError, match="a panel of heatmap_chart"):
+        frame_cells(new_figure()[1][0], CELLS, row="one", column="other")
