@@ -288,7 +288,7 @@ def compiled_rule(
 
 @njit()
 def _tie_factor(jobs: ElasticJobs) -> float:
-    """Factor f: a completion at up to f * now counts as now. It is 1 for whole ticks."""
+    """Factor f: a completion at up to f * now counts as now. It is 1 if instants are rounded."""
     return SAME_INSTANT if jobs.ticks_per_second == 1.0 else 1.0
 
 
@@ -352,7 +352,7 @@ def _advance(jobs: ElasticJobs, state: ElasticState, now: float) -> None:
                 begin = max(clock[NOW], state.progress_from[job])
                 state.work_left[job] -= state.rate[job] * ((now - begin) / jobs.ticks_per_second)
         # Jobs hold all GPUs that they demand, up to the cluster. A rule that leaves GPUs idle sets
-        # DEMAND to the GPUs held.
+        # BUSY to the GPUs held.
         clock[HELD_GPU_S] += min(clock[BUSY], jobs.gpus) * seconds
         clock[NOW] = now
     count_event(state)

@@ -223,8 +223,8 @@ class Holdings:
                     until = now + pauses[job]
                     self.overhead_s += until - now
                 else:
-                    # A job without progress has nothing to checkpoint, and stops loading. Its start
-                    # was charged in full, so the overhead falls by the loading that is left out.
+                    # A job without progress has nothing to checkpoint, and stops loading. The
+                    # overhead already has the whole start. The rest of it is subtracted.
                     until = max(now, table.free_from[job])
                     self.overhead_s += until - since[job]
                 self.draining.add(runs[job].charged / len(runs[job].jobs), until)
@@ -310,7 +310,7 @@ class Holdings:
         checkpoint_s : float
             Seconds between checkpoints, counted from each start of progress.
         restart_s : float
-            Seconds until the jobs progress again.
+            Seconds of the restart. A job that still loads or restarts does so first.
         """
         table = self.table
         for job in jobs:

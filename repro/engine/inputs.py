@@ -144,16 +144,16 @@ def _nodes_have_no_effect(setup: Setup) -> bool:
 
 
 def _note_on_relatives(setup: Setup) -> list[str]:
-    """Notes on models of the trace whose values in the performance model are of a relative."""
+    """Notes on models for which the performance model has only the values of a related model."""
     models = {name for name in setup.table.uncounted_models if isinstance(name, str)}
     lines: list[str] = []
-    for part in _parts_of(setup.settings.perf):
-        if isinstance(part, ThroughputTable) and part.names is not None:
-            # its names are of the same models
+    for source in _parts_of(setup.settings.perf):
+        if isinstance(source, ThroughputTable) and source.names is not None:
+            # `names` has other names of the same models, and no related models
             continue
-        if isinstance(part, ThroughputTable | SpeedUp | PlanTimes):
-            mapped = [name for name in models if part.own_name(name) != name]
-            lines += stand_in_note(part.table_name, mapped)
+        if isinstance(source, ThroughputTable | SpeedUp | PlanTimes):
+            mapped = [name for name in models if source.own_name(name) != name]
+            lines += stand_in_note(source.table_name, mapped)
     return lines
 
 
@@ -211,7 +211,8 @@ def _note_on_zero_durations(trace: pd.DataFrame, rules: str) -> list[str]:
 
 def _has_model(setup: Setup) -> bool:
     """Whether the performance model covers some job, or some pair under a policy of pairs."""
-    # a policy that names nodes itself also decides under a slow-down; to others it is unknown
+    # A policy that names nodes itself knows the slow-down. Other policies know the performance
+    # model without it.
     perf: object = setup.settings.perf
     if setup.policy.placement != "wished":
         perf = setup.speeds.performance

@@ -207,7 +207,7 @@ class Engine:
         checkpoint_s : float
             Seconds between checkpoints, counted from each start or restart.
         restart_s : float
-            Seconds until the jobs progress again.
+            Seconds of the restart. A job that still loads or restarts does so first.
 
         Returns
         -------

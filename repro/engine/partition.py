@@ -5,9 +5,8 @@ of its own. Job i joins the type j with the greatest speed, divided by the load 
 
     argmax over j of  s_ij / max(1, (g_i + sum of g_k over the unfinished jobs k on type j) / G_j)
 
-with s_ij the speed of job i on type j, g_i its demand and G_j the GPUs of type j. Left out are
-types too small for the job, types that it does not ask for, and types where the policy never runs
-it.
+with s_ij the speed of job i on type j, g_i its demand and G_j the GPUs of type j. A job joins only
+types that have enough GPUs for it, that it asks for, and on which the policy can run it.
 
 Ties: the first type in alphabetical order.
 """

@@ -73,7 +73,7 @@ class Setup:
         self.speeds = Speeds(self.table, base_of(settings.perf), gpus_by_type(cluster))
         #: GPU types of the jobs, if the engine chooses among several
         self.type_choice: TypeChoice | None = None
-        #: the same for gangs without a type of a policy that names types, where speeds are known
+        #: GPU types of gangs to which a policy that names types gives none, if speeds are known
         self._default_types: TypeChoice | None = None
         if self.uses_types and len(cluster.gpu_types) > 1:
             choice = TypeChoice(

@@ -84,12 +84,13 @@ def simulate(
         Rule set: the event rules of the paper, or of the public simulator of a paper.
     perf : Performance, optional
         Performance model. By default the model of the policy, under rules ``pcs`` PCS's speed-up
-        curves, else nominal speed. On a cluster with GPU types, the throughputs of the trace
-        multiply its rates (`repro.perf.OnTypes`); so does a ThroughputTable passed here.
+        curves, else nominal speed. On a cluster with GPU types, the rates of the default are
+        multiplied by the throughputs of the trace or of a ThroughputTable passed here
+        (`repro.perf.OnTypes`).
     slowdown : float, str or Slowdown, optional
-        A gang on more nodes than it needs takes so many times as long, on top of ``perf``. Text as
-        for ``--slowdown``: ``node=1.2,rack=1.5``, or ``tiresias``. The placement is then ``yarn``
-        by default, if that of the policy only counts GPUs.
+        Factor of the time of a gang on more nodes than it needs, on top of ``perf``. Text is as for
+        ``--slowdown``: ``node=1.2,rack=1.5``, or ``tiresias``. The placement is then ``yarn`` by
+        default, if that of the policy only counts GPUs.
     overhead : Overhead, str or float, optional
         Costs of starts and preemptions: ``"none"``, ``"tiresias"``, ``"h100"``, a measured folder,
         seconds that a resumed job loses (`repro.engine.overheads`), or a model. By default those of

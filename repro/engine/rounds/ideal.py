@@ -41,7 +41,7 @@ class Ideal(RoundMechanism):
             return super().next_boundary(now)
         if self.may_compute(now):
             return math.inf
-        # arrivals and completions since then had to leave X as it is
+        # X was too young to be computed anew at the arrivals and completions since then
         return self._computed_s + self.settings.min_realloc_interval_s
 
     def record_round(self, now: float) -> bool:

@@ -172,7 +172,7 @@ class RoundMechanism(ABC):
         #: whether completions are predicted in `ends`; otherwise the engine predicts them
         self.predicts_ends = writes_holds
         has_fixed_order = settings.ideal is not None or self.traits.tells_types
-        #: whether the seed matters
+        #: whether the seed decides the order of GPU types
         self.shuffles = settings.shuffle_types and not has_fixed_order
         # the seed of this stream in Gavel's public simulator
         self._shuffler = random.Random(seed + 5)
@@ -295,7 +295,8 @@ class RoundMechanism(ABC):
         Raises
         ------
         PolicyError
-            If X is infeasible. The message names the constraint, the job or GPU type, and X.
+            If X is infeasible. The message names the constraint, the job or GPU type, and the
+            share or sum that breaks it.
         """
         x = shares.fractions
         members = shares.jobs if isinstance(shares.jobs, np.ndarray) else shares.members
@@ -511,9 +512,9 @@ def filling_order(speeds: Speeds) -> list[int]:
     if not speeds.has_throughputs or GAVEL_TYPES.issuperset(speeds.gpu_types):
         return usual
     # kinds without throughputs are refused later
-    known = np.nan_to_num(speeds.single)
-    fastest = known.max(axis=1, keepdims=True)
-    relative = np.divide(known, fastest, out=np.zeros_like(known), where=fastest > 0)
+    single = np.nan_to_num(speeds.single)
+    fastest = single.max(axis=1, keepdims=True)
+    relative = np.divide(single, fastest, out=np.zeros_like(single), where=fastest > 0)
     totals = relative.sum(axis=0)
     return sorted(usual, key=lambda column: -totals[column])
 

@@ -36,7 +36,7 @@ class RoundSettings:
 
     #: length of a round (s); six minutes in Gavel
     round_s: Annotated[float, Above(0, "seconds", finite=True)] = 360.0
-    #: smallest age of X (s) at which an arrival or a completion has X computed again
+    #: smallest age of X (s) at which the policy computes X again after an arrival or a completion
     min_realloc_interval_s: Seconds = 0.0
     #: once all jobs of the trace have arrived, X may be computed right after an empty round,
     #: whatever its age

@@ -39,7 +39,7 @@ class JobHeaps:
         #: slope -> number of running jobs; slope of each running job
         self._num_running: dict[float, int] = {}
         self._slope_of: dict[int, float] = {}
-        #: heaps of running jobs without jobs, and number of such heaps used so far
+        #: empty heaps for running jobs, and number of heaps for running jobs used so far
         self._free_heaps: list[int] = []
         self._num_running_heaps = 0
         #: the heaps, their buffers, and memory views of their keys and slopes; made with the first
@@ -96,7 +96,7 @@ class JobHeaps:
         return idle, choices
 
     def _empty_heap(self) -> int:
-        """Heap of running jobs without jobs."""
+        """Empty heap for running jobs."""
         if self._free_heaps:
             return self._free_heaps.pop()
         heap = self._num_waiting_heaps + self._num_running_heaps
@@ -108,7 +108,7 @@ class JobHeaps:
         return heap
 
     def _leave(self, job: int) -> None:
-        """Free the heap of running jobs that a job is the last to leave."""
+        """Forget the slope of a job that leaves its heap, and keep an empty heap for reuse."""
         slope = self._slope_of.pop(job, None)
         if slope is None:
             return

@@ -31,12 +31,12 @@ class _AgeingKeys:
         self._ordering = ordering
         self._view = view
         has_linear_key = defined_with(policy, "linear_key", _REPLACED_METHODS)
-        self._is_unknown = type(ordering) is Ordering and not has_linear_key
+        self._may_age = type(ordering) is Ordering and not has_linear_key
         self.jobs: dict[int, None] = {}
 
     def arrive(self, job: int, now: float) -> None:
         """Compare the key of a job at its arrival with its keys at later instants."""
-        if self._is_unknown and self._ages(job, now):
+        if self._may_age and self._ages(job, now):
             self.jobs[job] = None
 
     def finish(self, job: int) -> None:

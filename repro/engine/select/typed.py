@@ -141,33 +141,34 @@ class TypedSelection:
     def _chosen(self, now: float) -> dict[int, int]:
         """Column of the GPU type of each job that runs from now on, in the order of choice."""
         gpus = self._gpus
-        # GPUs that the jobs taken so far leave, and GPUs that also no running job holds
+        # `left`: GPUs that the jobs chosen so far do not hold. `idle`: the same without the GPUs of
+        # running jobs that are not tried yet.
         left = self._capacity.copy()
         idle = self._capacity.copy()
-        for job, column in self._column_of.items():
-            idle[column] -= gpus[job]
+        for job, held_on in self._column_of.items():
+            idle[held_on] -= gpus[job]
         chosen: dict[int, int] = {}
         refused: set[tuple[int, tuple[int, ...]]] = set()
-        present = sorted((self._key(job, now), job) for job in self._column_of)
-        for _, job in merge(present, self._waiting):
+        running = sorted((self._key(job, now), job) for job in self._column_of)
+        for _, job in merge(running, self._waiting):
             if not any(left):
                 break
             demand = gpus[job]
-            held = self._column_of.get(job)
-            if held is not None:
-                idle[held] += demand
-            taken = held
-            if held is None or left[held] < demand:
+            held_column = self._column_of.get(job)
+            if held_column is not None:
+                idle[held_column] += demand
+            column = held_column
+            if held_column is None or left[held_column] < demand:
                 columns = self._choice.fastest(job)
                 if (demand, columns) in refused:
                     continue
-                taken = _first_with(demand, columns, idle, left)
-            if taken is None:
+                column = _first_with(demand, columns, idle, left)
+            if column is None:
                 refused.add((demand, columns))
                 continue
-            chosen[job] = taken
-            left[taken] -= demand
-            idle[taken] -= demand
+            chosen[job] = column
+            left[column] -= demand
+            idle[column] -= demand
         return chosen
 
     def _key(self, job: int, now: float) -> Key:
@@ -189,7 +190,7 @@ def _first_with(
     """First type with enough idle GPUs; else the first where other running jobs hold enough."""
     for gpus in (idle, left):
         for column in columns:
-            # jobs taken before may hold more than is idle
+            # `idle` is below 0 where chosen jobs take GPUs that other running jobs still hold
             if min(gpus[column], left[column]) >= demand:
                 return column
     return None
