@@ -58,7 +58,11 @@ def load_of(figure_id: str, result: Mapping[str, Any]) -> Load:
 def recorded_loads(
     entries: Sequence[FigureEntry], profile: str, folders: Sequence[Path]
 ) -> tuple[list[Load], list[str]]:
-    """Work of figures by their results in the first folder that has one; ids without a result."""
+    """Work of the figures that have a result of the profile, and the ids of the other figures.
+
+    The result comes from the first folder that has one. A result with the record of rounds in a
+    later folder comes before a result without it.
+    """
     loads = []
     unknown = []
     for entry in entries:

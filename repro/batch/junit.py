@@ -25,8 +25,9 @@ def write_junit(
     """Write the verdicts of results as JUnit XML.
 
     Each figure has a case ``run``, a case for each claim, and a case ``against`` if it was compared
-    with other results. A case fails where ``repro check`` exits 1. A claim that is not comparable,
-    or missed with a recorded deviation, is skipped with the reason.
+    with other results. A claim that is not comparable, or missed with a recorded deviation, is
+    skipped with the reason. If a case fails or has an error, ``repro check`` exits 1. It also exits
+    1, without a case, if a parameter file cannot be read or no figure could be compared.
     """
     change_of = {change.id: change for change in changes if change.is_compared}
     root = ElementTree.Element("testsuites", name="repro check")

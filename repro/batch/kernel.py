@@ -64,7 +64,11 @@ _PICTURE = re.compile(r"^!\[.*\]\(.*figures/.*\)\n*", re.MULTILINE)
 
 
 def execute(task: Task) -> Outcome:
-    """Run a notebook; write its executed copy and its result or traceback. Never raises."""
+    """Run a notebook; write its executed copy and its result or traceback.
+
+    A failure of the notebook or its kernel is an outcome, not an error. A file that cannot be
+    written raises ReproError.
+    """
     started = time.perf_counter()
     papermill_log.setLevel(logging.ERROR)
     folder = task.folder

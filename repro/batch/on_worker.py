@@ -24,7 +24,8 @@ from repro.figures.params import FigureEntry
 from repro.figures.progress import ENV_SCHEDULER
 from repro.files.whole import remove_file, write_whole
 
-#: Variables of dask with the TLS files of a client, and the worker's setting of the same.
+#: Environment variable with a TLS setting of a dask client -> attribute of the worker's security
+#: object with the same setting.
 _TLS_VARIABLES = {
     "DASK_DISTRIBUTED__COMM__TLS__CA_FILE": "tls_ca_file",
     "DASK_DISTRIBUTED__COMM__TLS__CIPHERS": "tls_ciphers",

@@ -48,7 +48,7 @@ def available() -> bool:
 
 
 class ForkedProvisioner(LocalProvisioner):
-    """Provisioner that starts a kernel by forking, and is otherwise that of local kernels."""
+    """Provisioner of local kernels that starts a kernel by forking."""
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
         """Fork a kernel; its arguments are those of ``cmd`` after the name of the module."""

@@ -242,7 +242,7 @@ def _dress(models: str | None) -> bool | str | None:
 
 
 def _numbers(text: str) -> list[float]:
-    """Numbers with commas."""
+    """Numbers of a text, separated by commas."""
     try:
         return [float(word) for word in text.split(",") if word.strip()]
     except ValueError:

@@ -52,7 +52,10 @@ _TABLES = ("muri", "gavel", "pcs", "liquid", "tiresias")
 
 
 def _fixed(name: str, words: Mapping[str, str]) -> Completion:
-    """Completion by fixed words with their explanations; ``name`` is its name in this module."""
+    """Completion by fixed words with explanations.
+
+    ``name`` is the name of the completion in this module.
+    """
 
     def complete(ctx: typer.Context, incomplete: str) -> list[Word]:
         return _fitting(words.items(), incomplete)
@@ -337,7 +340,7 @@ def _field_words(node: ast.ClassDef) -> Iterator[Word]:
 def _words_of(name: str, annotation: ast.expr | None, default: ast.expr | None) -> list[Word]:
     """``K=`` of a parameter, and ``K=V`` for its default and the values its annotation lists.
 
-    With two or more of them a shell stops behind the ``=``.
+    If two or more words are possible, a shell completes only their common part, up to the ``=``.
     """
     values: list[str] = []
     if isinstance(default, ast.Constant):
@@ -427,12 +430,12 @@ def _figure_ids() -> list[str]:
 def _files(incomplete: str) -> list[Word]:
     """Files and folders whose path begins with a text; folders end in a slash."""
     folder, slash, start = incomplete.rpartition("/")
-    place = Path(f"{folder}{slash}" or ".").expanduser()
+    parent = Path(f"{folder}{slash}" or ".").expanduser()
     try:
-        found = sorted(place.iterdir())
+        entries = sorted(parent.iterdir())
     except OSError:
         return []
-    names = [file for file in found if file.name.startswith(start)]
+    names = [file for file in entries if file.name.startswith(start)]
     hidden = start.startswith(".")
     return [
         (f"{folder}{slash}{file.name}{'/' if file.is_dir() else ''}", "")

@@ -34,8 +34,8 @@ def crate(
     if not figures or (ids and missing):
         raise ReproError(f"no result of {', '.join(missing)} in {source}; `repro run` makes it")
     summary = write_crate(folder.expanduser(), figures, paths.project_root())
-    number = "1 figure" if summary.figures == 1 else f"{summary.figures} figures"
-    say(f"{number} of {source}: {check.tally_line(figures)}")
+    figure_count = "1 figure" if summary.figures == 1 else f"{summary.figures} figures"
+    say(f"{figure_count} of {source}: {check.tally_line(figures)}")
     if missing:
         say(f"left out, without a result: {', '.join(missing)}")
     megabytes = summary.size / 1e6

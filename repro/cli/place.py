@@ -241,8 +241,8 @@ class _TraceJobs(_Jobs):
         self.notes = list(frame.attrs.get("notes", ()))
         self.dropped = dict(frame.attrs.get("dropped", {}))
         self.ids = frame["job_id"].tolist()
-        needs = self._column("gpu_mem_mb", DEFAULT_GPU_MEM_MB)
-        traffic = self._column("bandwidth_mb_s", DEFAULT_BANDWIDTH_MB_S)
+        memory_mb = self._column("gpu_mem_mb", DEFAULT_GPU_MEM_MB)
+        bandwidth_mb_s = self._column("bandwidth_mb_s", DEFAULT_BANDWIDTH_MB_S)
         widths = frame["num_gpus"].tolist()
         servers = [num_servers(width) for width in widths]
         if "num_ps" in frame:
@@ -253,7 +253,7 @@ class _TraceJobs(_Jobs):
                     f"{self.where(row, 'num_ps')}: job {self.ids[row]!r} has {num_ps} parameter "
                     f"servers, but asks for {width} GPUs; give at most one per GPU"
                 )
-            self.gangs.append(Gang(num_ps, width - num_ps, needs[row], traffic[row]))
+            self.gangs.append(Gang(num_ps, width - num_ps, memory_mb[row], bandwidth_mb_s[row]))
         self._read = {"job_id", "submit_time", "num_gpus", "num_ps", "gpu_mem_mb", "bandwidth_mb_s"}
         if model is None:
             return

@@ -128,6 +128,7 @@ def open_jobs(
 ) -> Opened:
     """Read or generate a trace.
 
+    A job of a file that demands more than ``gpus`` is refused; with None no demand is refused.
     ``speed_options`` are --throughputs, --reference-gpu and --speedups. Each is passed only to a
     reader or generator that takes it.
     """

@@ -1,4 +1,4 @@
-"""`diagnose`: what a trace holds for a cluster, and what each policy makes of it."""
+"""`diagnose`: properties and problems of a trace on a cluster, and a trial of each policy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from repro.trace.doctor.findings import LEVELS, Finding
 from repro.trace.doctor.queue import Queue, queue_of
 from repro.trace.load import Loaded, describe, load_with_rows
 
-#: Findings that repeat what another of the same trace says better.
+#: Code of a finding -> codes of the findings that it makes redundant.
 _COVERED = {"unit-too-small": {"longer-than-a-year"}, "unit-of-submit-times": {"long-gap"}}
 
 
@@ -73,7 +73,8 @@ def diagnose(
 ) -> Diagnosis:
     """Examine a trace for a cluster before it is simulated.
 
-    Rows that break a rule of the schema are left out and reported.
+    Rows of a file that break a rule of the schema are left out and reported. In a frame they raise
+    TraceError.
 
     Parameters
     ----------
@@ -88,7 +89,8 @@ def diagnose(
     throughputs : ThroughputTable, str or Path, optional
         Throughputs by GPU type of the runs. By default those of the trace.
     drop_bad_rows : bool
-        The caller knows of bad rows: they are warnings instead of errors.
+        The caller knows of bad rows of the file: they are warnings instead of errors. This has no
+        effect on a frame.
     options : mapping, optional
         Options of the format.
 
@@ -187,8 +189,8 @@ def _on_file(facts: Mapping[str, Any]) -> list[Finding]:
 
 
 def _ordered(findings: list[Finding]) -> list[Finding]:
-    """Findings from the worst to the mildest, without those that another covers."""
+    """Findings from the worst to the mildest, without the redundant findings of `_COVERED`."""
     codes = {finding.code for finding in findings}
-    covered = {code for by, more in _COVERED.items() if by in codes for code in more}
+    covered = {code for better in codes for code in _COVERED.get(better, ())}
     kept = [finding for finding in findings if finding.code not in covered]
     return sorted(kept, key=lambda finding: LEVELS.index(finding.level))

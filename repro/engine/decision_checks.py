@@ -127,6 +127,7 @@ def with_gpu_type(
         fitting = next((name for name in by_speed if free[name] >= run.charged), None)
         if fitting is not None:
             return replace(run, gpu_type=fitting)
-        # a gang without a common type is refused with the rate 0 that it has
+        # If no type suits all members, any type gives one of them the rate 0. The engine then
+        # refuses the gang.
         names = list(by_speed) or names
     return replace(run, gpu_type=max(names, key=lambda name: (free[name], str(name))))

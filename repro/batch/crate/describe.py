@@ -53,9 +53,9 @@ def describe(
     runs = [_figure(graph, figure, root, dates, works) for figure in figures]
     main_run = _main_run(graph, figures, dates, runs)
     shown_names = ", ".join(map(paper_name, names))
-    number = "1 figure" if len(figures) == 1 else f"{len(figures)} figures"
+    figure_count = "1 figure" if len(figures) == 1 else f"{len(figures)} figures"
     return {
-        "name": f"Results of repro {VERSION}: {number} ({shown_names})",
+        "name": f"Results of repro {VERSION}: {figure_count} ({shown_names})",
         "description": (
             f"Figures and tables on GPU cluster scheduling, regenerated and compared with their "
             f"published numbers: {tally_line(figures)}. Dates are those of {dates.source}."
