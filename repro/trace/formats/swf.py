@@ -66,7 +66,7 @@ _STATUS = {0: "failed", 1: "completed", 5: "cancelled", -1: "unknown"}
 _PARTIAL = (2, 3, 4)
 _PART = "part of a job that was swapped out (status 2 to 4)"
 _QUEUE = re.compile(r"Queue:\s*(\d+)[\s,]+(\S+)", re.IGNORECASE)
-#: Header lines that a written file has afresh.
+#: Header lines that are not copied, because a written file gets its own.
 _COUNTED = re.compile(r"(Queue|MaxJobs|MaxRecords)\s*:", re.IGNORECASE)
 _NUMBER = "a field is a number, -1 if unknown"
 #: Header lines that the notes show.
