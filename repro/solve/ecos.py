@@ -138,12 +138,10 @@ def simulator_values(speeds: Floats, widths: Floats, weights: Floats, gpus: Floa
 
 
 def _shares(job_kinds: Any, kind_of: Ints) -> tuple[Floats, Floats, Floats]:
-    """Matrix entries of each share, (shares, 3), limits of the rows of `_rows`, and values.
+    """Matrix entries of the shares, limits of the rows, and values.
 
-    Values are (types, jobs).
-
-    The three entries of a share stand in the rows that `_rows` names. ``kind_of`` has the row of
-    each job in ``job_kinds``.
+    Entries are (shares, 3): a share has one in each of the three rows that `_rows` names. Limits
+    are (rows,), values are (types, jobs). ``kind_of`` has the row of each job in ``job_kinds``.
     """
     jobs = len(kind_of)
     types = job_kinds.value.shape[1]
@@ -178,7 +176,10 @@ def _level_matrix(jobs: int, types: int, floors: bool) -> Any:
 
 
 def _matrix(columns: list[Ints]) -> Any:
-    """Sparse matrix of ones. Each array of ``columns`` has a line of row indices per unknown."""
+    """Sparse matrix of ones with a column per unknown.
+
+    Each array of ``columns`` is (unknowns, entries): the rows of the entries of each unknown.
+    """
     from scipy.sparse import csc_matrix
 
     sizes = np.repeat([block.shape[1] for block in columns], [len(block) for block in columns])

@@ -91,7 +91,7 @@ def best_pairs(weights: Floats) -> list[tuple[int, int]]:
 
 
 def counted_pairs(weights: Floats, counts: Counts) -> PairCounts:
-    """Compute `KindMatcher.pairs` by `best_pairs`, node by node."""
+    """Pairs as of `KindMatcher.pairs`, but matched node by node by `best_pairs`."""
     kind_of_node = np.repeat(np.arange(len(counts)), counts)
     pairs = best_pairs(weights[np.ix_(kind_of_node, kind_of_node)])
     numbers = Counter((int(kind_of_node[a]), int(kind_of_node[b])) for a, b in pairs)

@@ -48,10 +48,11 @@ def dress(
     """Sample a model for every job of a trace, and add the columns that follow from it.
 
     The models of the jobs are independent (Muri, SIGCOMM 2022, section 6.1). Submit time, duration
-    and GPUs of a job stay as they are. Columns ``model`` (a name of ``params/model_names.csv``; a
-    table that has the model or a relative accepts it), ``batch_size``, ``iteration_time`` and
-    ``iterations`` (whole iterations in the duration, at least 1) are new, and with table muri
-    ``stage_storage`` (with the CPU's part), ``stage_gpu`` and ``stage_network``.
+    and GPUs of a job stay as they are. New columns are ``model``, ``batch_size``,
+    ``iteration_time`` and ``iterations`` (whole iterations in the duration, at least 1). Table muri
+    adds ``stage_storage`` (with the CPU's part), ``stage_gpu`` and ``stage_network``. A model is a
+    name of ``params/model_names.csv``. All tables that have the model or a relative accept the
+    name.
 
     The profiles of a job agree: all tables refer to one iteration time
     (`repro.perf.iteration_times.iteration_s`, or the throughput on the reference type where only

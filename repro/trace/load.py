@@ -36,7 +36,7 @@ DROP_HINT = "--drop-bad-rows (drop_bad_rows=True) leaves such rows out and count
 
 
 class Loaded(NamedTuple):
-    """A trace with what its file said besides."""
+    """A validated trace, and what else was read from its file."""
 
     frame: pd.DataFrame
     #: rows before validation, in file order, with the times of a log
@@ -115,7 +115,7 @@ def load_with_rows(
     drop_bad_rows: bool = False,
     **options: Any,
 ) -> Loaded:
-    """Read a trace as `load`, and keep the rows of the file for whoever examines them."""
+    """Read a trace as `load` does, and return also the rows before validation."""
     name = Path(path).name
     # os.path instead of Path: a name may be too long for the file system
     if not os.path.isfile(path):

@@ -1,4 +1,4 @@
-"""Notes on what of a trace a written file does not hold, for all formats that are written."""
+"""Notes on the parts of a trace that are lost when it is written, for all formats to write."""
 
 from collections.abc import Collection
 

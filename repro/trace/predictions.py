@@ -22,8 +22,8 @@ def predict_durations(trace: pd.DataFrame, error: float, seed: int = 0) -> pd.Da
     """Predict the duration of every job of a trace, with a log-normal error.
 
     The new column ``predicted_duration`` is duration x exp(error x z), with a standard normal z per
-    job. Policies then know durations and remaining times as predicted: both are the true times, a
-    factor per job. Jobs run their true durations.
+    job. Policies then know predicted durations and remaining times. Both are the true times
+    multiplied by the factor of the job. Jobs run their true durations.
 
     Parameters
     ----------

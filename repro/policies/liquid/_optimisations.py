@@ -97,7 +97,10 @@ class OptimisedContainers(Containers):
         return model
 
     def overhead(self) -> Overhead | None:
-        """Phases of length 0: a job runs on if its group changes, and trains after its hosts."""
+        """Phases of length 0.
+
+        With them a job runs on when its group changes, and trains once its hosts have ended.
+        """
         return None if self.share is None and self.ahead_s is None else Phases({}, {})
 
     def chooser(self, view: View) -> Chooser:

@@ -46,10 +46,13 @@ class _Hull(NamedTuple):
     values: Floats
     #: (n + 1,): C_0, ..., C_n
     sums: Floats
-    #: (points,): sample, X and rank of each point, and next vertex of the hull of the points after
+    #: (points,): sample of each point; equal samples make one point
     unique: Floats
+    #: (points,): X of each point
     x: Floats
+    #: (points,): rank of the sample of each point
     y: Ints
+    #: (points,): next vertex after each point, on the hull of this point and all points after it
     next_vertex: Ints
 
 

@@ -25,7 +25,8 @@ class QueueState(NamedTuple):
     since: Floats
     #: executed time t_J (s) until the present start, or until now if the job waits
     executed: Floats
-    #: waiting time (s) before the present wait; before the last wait if the job runs
+    #: sum of the waits (s) that have ended, after the first run and since the last promotion; 0 if
+    #: waits are not added up
     waited: Floats
     #: first start (s); infinity: not started yet
     first_start: Floats
@@ -80,8 +81,8 @@ def demote(
     now : float
         Present time (s).
     rounds_up : bool
-        Whether the wake-up for a demotion is when t_J reaches limit / W_J, rounded up to a whole
-        second. Executed times are then summed event by event.
+        Whether limit / W_J is rounded up to whole seconds. A demotion has its wake-up when t_J
+        reaches this time. Executed times are then summed event by event.
     skip_queues : bool
         Whether a job moves past all queues whose limits it has reached.
     demoted : array of int

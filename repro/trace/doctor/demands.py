@@ -112,13 +112,16 @@ def check_sizes(frame: pd.DataFrame) -> list[Finding]:
 
 
 def _finding(
-    frame: pd.DataFrame, flags: Flags, level: Level, code: str, than: str, advice: str
+    frame: pd.DataFrame, flags: Flags, level: Level, code: str, excess: str, advice: str
 ) -> Finding:
-    """Finding on jobs that demand too many GPUs, with their share of the GPU-seconds."""
+    """Finding on jobs that demand too many GPUs, with their share of the GPU-seconds.
+
+    ``excess`` is the object of "demands", such as ``more GPUs than the cluster has``.
+    """
     number = int(flags.sum())
     seconds = work(frame)
     share = float(seconds[flags].sum() / seconds.sum())
-    what = f"{counted(number, 'job', 'demands', 'demand')} {than}, {share:.1%} of the GPU-seconds"
+    what = f"{counted(number, 'job', 'demands', 'demand')} {excess}, {share:.1%} of the GPU-seconds"
     return Finding(level, code, what, number, first_ids(frame, flags), advice)
 
 

@@ -15,7 +15,7 @@ from repro.trace.doctor.queue import waiting_share
 from repro.trace.doctor.values import DAY_S
 from repro.trace.load import ANY_TYPE
 
-#: Periods of a trace that is shorter than as many days.
+#: Least number of periods. A longer trace has a period per day.
 _LEAST_PERIODS = 10
 #: Part of the span in which jobs wait in an overload.
 _MOSTLY = 0.5
@@ -26,8 +26,9 @@ ALL = "all GPUs"
 def loads_over_time(frame: pd.DataFrame, cluster: Cluster) -> dict[str, dict[str, Any]]:
     """Offered load of each GPU type that jobs ask for, and of the cluster, over equal periods.
 
-    Keys by name: mean, highest, highest_from_s (begin of the period), period_s (about a day, or a
-    tenth of the span if that is shorter), gpus and loads (one per period). A job counts in the
+    The result maps a GPU type, a choice of types, or `ALL` to these keys: mean, highest,
+    highest_from_s (begin of the period of the highest load), period_s, gpus, and loads (one per
+    period). A period is about a day, or a tenth of the span if that is shorter. A job counts in the
     period of its submission. Without a span there are no loads.
     """
     submit = frame["submit_time"].to_numpy(float)

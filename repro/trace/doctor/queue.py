@@ -78,7 +78,7 @@ class Queue:
     #: lowest load at which the queue is never empty in the second half of the span; None if there
     #: is none
     never_empties_from: float | None
-    #: jobs that the cluster holds, and that the queue has
+    #: number of jobs that fit the cluster; others are not in the queue
     jobs: int
 
     def to_dict(self) -> dict[str, Any]:

@@ -28,8 +28,9 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
     (+08:00), or none throughout the file. Submit times count from the earliest job kept. ``type``
     (Pretrain, SFT, Evaluation, Debug, Other) is not used.
 
-    Kept, dropped and counted are the same jobs as in format ``helios``: jobs of every state that
-    ran, not those that have no GPU, never ran, still run, end before they start, or ran for 0 s.
+    The same jobs are kept as in format ``helios``: jobs of every state that ran. Dropped and
+    counted: jobs that have no GPU or submit time, never ran, still run, end before they start, or
+    ran for 0 s.
 
     Options: ``attempts`` as in format ``helios``.
 

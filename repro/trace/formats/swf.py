@@ -63,10 +63,10 @@ _COLUMNS = {
 }
 UNKNOWN = -1.0
 _STATUS = {0: "failed", 1: "completed", 5: "cancelled", -1: "unknown"}
-_PARTIAL = (2, 3, 4)
+_PART_STATUSES = (2, 3, 4)
 _PART = "part of a job that was swapped out (status 2 to 4)"
 _QUEUE = re.compile(r"Queue:\s*(\d+)[\s,]+(\S+)", re.IGNORECASE)
-#: Header lines that a written file has afresh.
+#: Header lines that are not copied, because a written file gets its own.
 _COUNTED = re.compile(r"(Queue|MaxJobs|MaxRecords)\s*:", re.IGNORECASE)
 _NUMBER = "a field is a number, -1 if unknown"
 #: Header lines that the notes show.
@@ -105,7 +105,7 @@ def read(document: Document) -> Parsed:
     refuse(fields["wait"] > MAX_TIME_S, frame["wait"], "wait", origin, "too large", hint)
     status = fields["status"]
     hint = "a status is -1 to 5"
-    known = np.isin(status, [*_STATUS, *_PARTIAL])
+    known = np.isin(status, [*_STATUS, *_PART_STATUSES])
     refuse(~known, frame["status"], "status", origin, "unknown status", hint)
     values = {name: np.where(column == UNKNOWN, np.nan, column) for name, column in fields.items()}
     gpus = np.where(values["processors"] > 0, values["processors"], values["allocated"])
@@ -122,7 +122,7 @@ def read(document: Document) -> Parsed:
         },
         parsed.rows,
     )
-    parts = np.isin(status, _PARTIAL)
+    parts = np.isin(status, _PART_STATUSES)
     set_run_times(parsed, times, {_PART: parts, NO_GPU: ~(gpus > 0)})
     parsed.frame.attrs["header"] = header
     _name_queues(parsed, header)

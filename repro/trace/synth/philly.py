@@ -28,7 +28,7 @@ _BURST_GAP_S = 25.0
 _PROBES_PER_HOUR = HOUR_S // PROBE_PERIOD_S
 #: Share of probes that come a second late, which gives the measured gaps of 599, 600 and 601 s.
 _LATE_PROBES = 0.25
-#: Usual time (s) of the probe after the full ten minutes.
+#: A probe is usually submitted this long (s) after a full ten minutes.
 _PROBE_PHASE_S = 90.0
 #: Inside a run, noise orders the durations. It is smoothed over this number of successive jobs, so
 #: that about so many have similar durations. Without smoothing, jobs of a node end at
