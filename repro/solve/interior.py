@@ -2,8 +2,8 @@
 
 # The programme. Kind k has c_k equal jobs of w_k GPUs; type j < n has G_j GPUs. All jobs of a kind
 # have the same shares x_j of their time. v_j is the value of all the time on type j. x_n is idle
-# time, of value v_n = 0. s and g are the scale and the floor of the level z, and t is a slack. The
-# index k is left out:
+# time, of value v_n = 0. A job must reach its floor g plus its scale s times the level z.
+# t is the slack. The index k is left out:
 #
 #   maximise z                                                          its dual
 #   (1) sum_j x_j = 1                    for each job                   tau
@@ -41,8 +41,9 @@
 #   (13) d m = tilt (aim + s d z) + own beta - stiff gain,   tilt = slope rate own
 #   (14) d p = give (aim + s d z) - tilt (gain + S beta),    give = rate own (1 + bend S)
 #
-# (13) goes into (8). Near the boundary large terms of pull would cancel, with rounding errors. As
-# flows between two types the terms are small there, and their sum over the types is 0:
+# (13) goes into (8). Near the boundary large terms of pull would cancel, with rounding errors.
+# Therefore (15) writes them as flows between two types. The flows are small near the boundary. What
+# one type gains the other loses, so that the flows change no sum over the types:
 #
 #   (15) d x_j = e_j gap / E + f_j [tilt (aim + s d z) + own beta - stiff <v> gap]
 #                + sum_i flow_ij (pull_j - pull_i),

@@ -101,8 +101,8 @@ class Centre:
     shares: Floats  #: x, shares of time of one job of each kind, shape (kinds, types)
     level: float  #: largest z in v_k x_k >= scale_k z + floor_k
     slack: Floats  #: slack of each kind's constraint, relative to the kind's value
-    #: (relative rise of the level) / (relative cut of the value that the kind must reach): how much
-    #: the kind bounds the level
+    #: How much each kind bounds the level. It is the relative rise of the level if the value that
+    #: the kind must reach is cut, divided by the relative cut.
     price: Floats
 
     @property
@@ -115,7 +115,8 @@ def central_level(job_kinds: JobKinds, scale: Floats, floor: Floats | None = Non
     """Centre of the shares x that maximise z in v_k x_k >= scale_k z + floor_k, with v the values.
 
     A kind of scale 0 has only its floor; a kind of floor -inf has no constraint. None: the method
-    did not converge, as for floors that cannot be met (Gavel, OSDI 2020, section 4.1).
+    did not converge, as for floors that cannot be met. The programme is that of Gavel, OSDI 2020,
+    section 4.1.
     """
     SOLVED["LP"] += 1
     floor = np.zeros(len(job_kinds.value)) if floor is None else floor
@@ -213,23 +214,23 @@ def _follow_path(
     barrier[types + 1] = has_floor if curve is None else 1.5
     barrier[types + 2] = 0.0 if curve is None else 0.5
     # Lines as in `Point.x` of repro.solve.interior: shares, idle time, t and u.
-    slacks = np.empty((types + 3, kind_count))
-    slacks[:types] = start.T * job_kinds.usable.T
-    slacks[types] = 1.0 - start.sum(axis=1)
-    u = (v[:types] * slacks[:types]).sum(axis=0)
-    slacks[types + 2] = u
+    point = np.empty((types + 3, kind_count))
+    point[:types] = start.T * job_kinds.usable.T
+    point[types] = 1.0 - start.sum(axis=1)
+    u = (v[:types] * point[:types]).sum(axis=0)
+    point[types + 2] = u
     slack = linear * u - h / u - s * level - g
     least_slack = 1e-3 * (1e-3 + np.abs(g))
-    slacks[types + 1] = np.where(has_floor, np.maximum(slack, least_slack), 0.0)
+    point[types + 1] = np.where(has_floor, np.maximum(slack, least_slack), 0.0)
     total = float(barrier.sum(axis=0) @ counts) + types
     # In the order of COUNT to INVERSE in repro.solve.interior.
     job = np.array([counts, counts * widths, counts * s, widths, s, g, linear, h])
     problem = LevelProblem(v, job, barrier, job_kinds.gpus.astype(float))
     end = ACCURACY / total if level_is_free else 1.0
-    z, duals, _, converged = follow(problem, slacks, level, level_is_free, end)
+    z, duals, _, converged = follow(problem, point, level, level_is_free, end)
     if not converged:
         return None
-    shares = slacks[:types].T.copy()
+    shares = point[:types].T.copy()
     if level_is_free:
         # A share that is 0 in all optima is not exactly 0 at the end of the path. It is
         # smaller than its dual.
@@ -239,11 +240,11 @@ def _follow_path(
         if curve is not None:
             # Zeroing and rounding would leave a job of tiny shares without time. Such a job keeps
             # its unrounded shares.
-            lost_value = (v[:types].T * shares).sum(axis=1) < (1.0 - 1e-6) * slacks[types + 2]
-            shares[lost_value] = slacks[:types].T[lost_value]
-    u = slacks[types + 2]
+            lost_value = (v[:types].T * shares).sum(axis=1) < (1.0 - 1e-6) * point[types + 2]
+            shares[lost_value] = point[:types].T[lost_value]
+    u = point[types + 2]
     price = duals[types + 1] * u / (1.0 + abs(z))
-    relative_slack = np.where(has_floor, slacks[types + 1], 1.0) / u
+    relative_slack = np.where(has_floor, point[types + 1], 1.0) / u
     return Centre(shares, float(z) * unit, relative_slack, price)
 
 

@@ -78,9 +78,9 @@ def find_ranges(rows: Any, blocks: Any) -> Any:
     """Ranges of columns, shape (ranges, 10).
 
     The entries of a range are its first column, its length, the five rows of its first column, the
-    first row of its block, and two positions of its GPU type. The positions are columns of
-    `normal_matrix`: one for the rows of the block, one for the rows of the GPU types. The rows of
-    the GPU types are stored without the columns of the blocks.
+    first row of its block, and two columns of the matrix of `normal_matrix`. Both are the column of
+    its GPU type: the first in the rows of the block, the second in the rows of the GPU types. They
+    differ because the rows of the GPU types are stored without the columns of the blocks.
     """
     ranges = np.empty((rows.shape[0], 10), dtype=np.uint64)
     count = 0
@@ -342,10 +342,11 @@ def complete_steps(
 def balance(rows: Any, coefs: Any, free: Any, same_kind: Any) -> Any:
     """Two scales that bring all entries near 1 (Ruiz, 3 passes).
 
-    Rows of A are divided by the first scale. Columns are multiplied by the second, the scale of the
-    rows x >= 0.
+    Rows of A are divided by the first scale. The rows x >= 0 are divided by the second, so that the
+    columns of A are multiplied by it.
 
-    ``free`` has the coefficients of v. ``same_kind`` marks columns of two jobs of one kind.
+    ``free`` has the coefficients of v, each divided by the number of jobs of its row. ``same_kind``
+    marks columns of two jobs of one kind.
     """
     count = rows.shape[0]
     size = len(free)

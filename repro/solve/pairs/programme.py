@@ -244,12 +244,12 @@ def spread_evenly(
 def _overlaps(
     first_lengths: Floats, second_lengths: Floats, offset: float, span: float
 ) -> tuple[Ints, Ints, Floats]:
-    """Pieces of two circles of length 1, one over the other, that are cut into arcs.
+    """Overlaps of the arcs of two circles of length 1, one circle over the other.
 
-    The results are, for each piece, the arc of the first circle, the arc of the second circle, and
-    the length. The arcs of a circle follow each other from position 0, with the lengths passed.
+    The results are, for each overlap, the arc of the first circle, the arc of the second circle,
+    and the length. The arcs of a circle follow each other from position 0, with the lengths passed.
     Position t of the first circle, from 0 to ``span``, lies over position t + ``offset`` of the
-    second. A piece ends where an arc of either circle ends.
+    second. An overlap ends where an arc of either circle ends.
     """
     first_ends = np.cumsum(first_lengths)[:-1]
     second_ends = np.cumsum(second_lengths)[:-1] - offset
@@ -275,15 +275,15 @@ def spread_over_few_pairs(
     paired with itself no fraction exceeds 1/2.
     """
     order = np.argsort(kind_of, kind="stable")
-    ends = np.searchsorted(kind_of[order], np.arange(len(kind_shares.alone) + 1))
+    begins = np.searchsorted(kind_of[order], np.arange(len(kind_shares.alone) + 1))
     members = [np.stack([jobs, np.full(len(jobs), -1)], axis=1)]
     row_shares = [kind_shares.alone[kind_of] * fractions[:, None]]
     pairs = zip(kind_shares.first_kind, kind_shares.second_kind, kind_shares.together, strict=True)
     for a, b, together in pairs:
         if together.max() < MIN_SHARE:
             continue
-        first_jobs = order[ends[a] : ends[a + 1]]
-        second_jobs = order[ends[b] : ends[b + 1]]
+        first_jobs = order[begins[a] : begins[a + 1]]
+        second_jobs = order[begins[b] : begins[b + 1]]
         if a == b:
             i, j, length = _overlaps(fractions[first_jobs], fractions[first_jobs], 0.5, 0.5)
             length = 2 * length
