@@ -69,7 +69,8 @@ def compare(
     cluster : Cluster or str
         Cluster, or spec such as ``"8x8"``.
     policies : str, sequence or mapping
-        Policies or registered names; a text has names with commas. A mapping gives labels.
+        Policies or registered names. A text is a list of names, separated by commas. A mapping
+        gives labels.
     loads : sequence of float, optional
         Offered loads: GPU-seconds of all jobs over GPUs times the span of the submissions. Each
         sample runs at each load, with its submit times stretched to it. By default submit times
@@ -311,23 +312,23 @@ class _Samples:
             )
         num_windows = 0
         overlap = False
-        for number in seeds:
+        for seed in seeds:
             frame = opened
             if frame is None:
-                frame = data.open_trace(str(trace), number, **options)[0]
+                frame = data.open_trace(str(trace), seed, **options)[0]
             self.source_notes += frame.attrs.get("notes", ())
             lacking = terms.lacking(policies, frame, cluster, has_speeds=has_speeds)
-            frame = self._dressed(frame, lacking, dress, number, is_first=number == seeds[0])
+            frame = self._dressed(frame, lacking, dress, seed, is_first=seed == seeds[0])
             if prediction_error is not None:
-                frame = predictions.predict_durations(frame, prediction_error, number)
+                frame = predictions.predict_durations(frame, prediction_error, seed)
             self.trace_notes += frame.attrs.get("notes", ())
-            parts = [(number, frame)]
+            parts = [(seed, frame)]
             if windows is not None:
                 parts = list(cut(frame, windows, stretched=bool(loads)))
                 num_windows = len(parts)
                 overlap = windows.overlap(len(frame), float(np.ptp(frame["submit_time"])))
             for label, jobs in parts:
-                self.samples += at_loads(label, jobs, number, cluster.num_gpus, loads)
+                self.samples += at_loads(label, jobs, seed, cluster.num_gpus, loads)
         # by load first, so that the rows of a load are together
         self.samples.sort(key=lambda sample: list(loads).index(sample.load) if loads else 0)
         empty = 0 if windows is None else windows.number - num_windows

@@ -20,7 +20,8 @@ def isolated_jcts(submit: Floats, duration: Floats, gpus: Floats, num_gpus: floa
     Parameters
     ----------
     submit, duration : array of float
-        Submit time and duration on the demand of each job (s), in order of submission.
+        Submit time of each job, and its duration on as many GPUs as it demands (s). The jobs are
+        in order of submission.
     gpus : array of float
         Demand of each job (GPUs).
     num_gpus : float

@@ -140,10 +140,10 @@ class Comparison:
         policies = self.policies
         metrics = list(METRICS)
         num_samples = self.frame[self.sample].nunique()
-        ordered = self.frame.set_index(["policy", self.sample])
+        indexed = self.frame.set_index(["policy", self.sample])
         blocks = []
         for load in loads:
-            at_load = ordered[_is_load(ordered["load"], load)]
+            at_load = indexed[_is_load(indexed["load"], load)]
             blocks += [at_load.loc[policy, metrics].to_numpy(float) for policy in policies]
         # (samples, loads, policies, metrics)
         values = np.stack(blocks, axis=1).reshape(
