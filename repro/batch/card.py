@@ -159,7 +159,7 @@ class Card:
 
     @property
     def size(self) -> tuple[int, int] | None:
-        """Width and height of the picture, pixels; their ratio keeps room for it on a page."""
+        """Width and height of the picture (pixels), by which a page reserves room for it."""
         found = _SVG_SIZE.search(self._svg[:1000])
         if found is None:
             return None

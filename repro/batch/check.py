@@ -135,7 +135,7 @@ ORIGIN_WORDS = {
     "example": "worked examples",
     "text": "stated in the paper or its files",
 }
-#: Inputs that nobody outside can know, in words.
+#: Inputs that nobody outside the authors' group can know, in words.
 UNKNOWN_WORDS = {
     "workload": "workload not published",
     "sample": "random sample without a seed",
@@ -147,12 +147,12 @@ UNKNOWN_WORDS = {
 def headline(figures: Sequence[StoredFigure]) -> dict[str, Any]:
     """Distances of counted points, and counts of verdicts by kind of claim.
 
-    Each group of points has its number of counted points (key ``judged``), and their part within
-    each distance. Points are grouped by paper, by data, and by how their published numbers came to
-    be (origin). The groups ``available`` leave out points on stand-ins and points on data from a
-    model. The groups ``knowable`` leave out points with an input that nobody outside can know;
-    ``by_unknown`` has these. ``predicted`` has points of testbeds that a model predicts; the model
-    was fitted to other published numbers.
+    Each group of points has its number of counted points (key ``judged``), and the fraction of them
+    within each distance. Points are grouped by paper, by data, and by how their published numbers
+    came to be (origin). The groups ``available`` leave out points on stand-ins and points on data
+    from a model. The groups ``knowable`` leave out points with an input that nobody outside the
+    authors' group can know; ``by_unknown`` has these. ``predicted`` has points of testbeds that a
+    model predicts; the model was fitted to other published numbers.
     """
     rows = _rows(figures)
     # results of earlier versions have no origin

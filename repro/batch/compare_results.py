@@ -29,7 +29,8 @@ class Same:
         return _distance(new, old) <= self.relative
 
 
-#: Number of moved points that have a line of their own, the farthest first.
+#: Number of moved points that have a line of their own, the farthest first. Also the number of
+#: moved claims with a line, and of figures named per reason.
 _LISTED = 5
 
 
@@ -38,8 +39,9 @@ class Change:
     """Differences of a figure's two results, a line each.
 
     ``other`` is the obstacle to a comparison of the two results, or empty. ``moved`` has points.
-    ``moved_claims`` has claims without points, and claims on measured times whose verdict changed.
-    The fields are keys of ``repro check --against DIR --json``.
+    ``moved_claims`` has claims without points whose values moved. It also has claims on measured
+    times whose verdict changed, if they have a recorded deviation. The fields are keys of
+    ``repro check --against DIR --json``.
     """
 
     id: str

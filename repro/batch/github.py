@@ -50,8 +50,8 @@ def _command(level: str, figure_id: str, lines: Sequence[str]) -> str:
     >>> _command("error", "gavel/fig08", ["100 % off", "a, b"])
     '::error file=params/gavel/fig08.yaml,title=gavel/fig08::100 %25 off%0Aa, b'
     """
-    title = _escaped(figure_id).replace(":", "%3A").replace(",", "%2C")
-    return f"::{level} file=params/{title}.yaml,title={title}::{_escaped(chr(10).join(lines))}"
+    name = _escaped(figure_id).replace(":", "%3A").replace(",", "%2C")
+    return f"::{level} file=params/{name}.yaml,title={name}::{_escaped(chr(10).join(lines))}"
 
 
 def _escaped(text: str) -> str:
@@ -113,7 +113,7 @@ def _table(title: str, rows: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _cell(text: str) -> str:
-    """Text of a cell: one line, without marks of Markdown and HTML.
+    """Text on one line, for a table: characters of HTML and the column separator are escaped.
 
     >>> _cell("a <b> & c")
     'a &lt;b&gt; &amp; c'

@@ -19,8 +19,8 @@ class Grouped(Policy):
 
     A group is a `Run` of several jobs on the same GPUs. A job with hosts is a `Run` that names its
     ``hosts``, whose GPUs it also uses. The performance model (`performance`) has the speed of each
-    member. ``finished`` and ``fresh`` of the `View` are the changes since the last decision. In
-    ``session``, ``view`` is the `View` of the run.
+    member. ``fresh`` and ``finished`` of the `View` are the jobs that arrived, and that finished,
+    since the last decision. In ``session``, ``view`` is the `View` of the run.
 
     References
     ----------

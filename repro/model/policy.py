@@ -97,9 +97,9 @@ def _order_by(key: Callable[[View, int], Key], needs: frozenset[str]) -> type[Or
     """Class of an `Order` with this key function."""
 
     def reduce(policy: Order) -> tuple[Any, ...]:
-        # In the module, the name of the class stands for the key function. Pickle cannot find the
-        # class there, so the policy is made from its registered name. Other processes do not run a
-        # script or notebook, so its key function is pickled, too.
+        # Class and key function have the same name. Pickle looks this name up in the module and
+        # finds the key function, not the class. So the policy is made from its registered name.
+        # Other processes do not run a script or notebook, so its key function is pickled, too.
         if key.__module__ == "__main__":
             return _registered, (policy.name, key, needs)
         return make, (policy.name,)
@@ -261,10 +261,10 @@ class FromSettings(Generic[T]):
 
 
 def defined_with(policy: Policy, name: str, others: Iterable[str]) -> bool:
-    """Whether no subclass overrides one of ``others`` without ``name``.
+    """Whether the definitions of ``others`` are in the class that defines ``name`` or in its bases.
 
-    Then each of ``others`` is defined in the class that defines ``name``, or in one of its bases.
-    Otherwise the inherited ``name`` may disagree with the overridden attribute.
+    The definitions are those that ``policy`` uses. If the answer is no, a subclass overrides one of
+    ``others`` and inherits ``name``. The inherited ``name`` may then disagree with the override.
     """
     definer = {
         attribute: next(cls for cls in type(policy).__mro__ if attribute in vars(cls))

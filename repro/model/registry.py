@@ -13,7 +13,8 @@ from typing import Generic, NamedTuple, TypeVar
 from repro.base.errors import BrokenFileWarning, ParamError, ReproError, near
 
 T = TypeVar("T")
-#: Beginnings of the file names of frames that import modules. Messages leave these frames out.
+#: Beginnings of the file names of Python's import system and of this module. Messages on an error
+#: leave out the stack frames in these files.
 _MACHINERY = ("<frozen importlib", str(Path(importlib.__file__).parent), __file__)
 
 
@@ -117,7 +118,10 @@ class Registry(Generic[T]):
                 faults.setdefault(_error_line(error, module.name), []).extend(names)
 
     def _load(self, point: metadata.EntryPoint, faults: dict[str, list[str]]) -> None:
-        """Import an entry point. ``faults`` collects its name if it cannot be imported."""
+        """Import an entry point.
+
+        ``faults`` collects its name if it cannot be imported or does not register its name.
+        """
         owner = f"{point.dist.name} {point.dist.version}" if point.dist else "an installed package"
         try:
             point.load()

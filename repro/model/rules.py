@@ -76,7 +76,8 @@ class Completions(NamedTuple):
     #: period (s), counted from the last decision, at which completions are noticed. 0: at once.
     #: Infinity: at decisions only.
     poll_s: float = 0.0
-    #: whether the policy decides at every poll while more jobs wait than run
+    #: whether the policy may decide at every poll. The engine then refuses jobs whose start lasts a
+    #: poll or longer, if they pay a start after every decision.
     decides: bool = False
 
 

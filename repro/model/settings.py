@@ -108,9 +108,9 @@ def check_values(owner: str, cls: type, values: Mapping[str, Any]) -> None:
     """
     if not values:
         return
-    accepted = _annotations(cls)
+    types_by_field = _annotations(cls)
     for name, value in values.items():
-        members = accepted.get(name, ())
+        members = types_by_field.get(name, ())
         if members and not any(_fits(value, member) for member in members):
             words = " or ".join(dict.fromkeys(map(_words, members)))
             # users write lambda, a keyword of Python, without the underscore of its field
@@ -206,16 +206,16 @@ def _fits(value: Any, member: Any) -> bool:
     return _is_of(value, origin or member)
 
 
-def _is_of(value: Any, accepted: Any) -> bool:
+def _is_of(value: Any, value_type: Any) -> bool:
     """Whether a value is of a type; types that `isinstance` cannot check accept every value."""
-    if accepted is float:
+    if value_type is float:
         return isinstance(value, numbers.Real) and not isinstance(value, bool) and value == value
-    if accepted is int:
+    if value_type is int:
         return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if accepted is bool:
+    if value_type is bool:
         return isinstance(value, bool | np.bool_)
     try:
-        return isinstance(value, accepted)
+        return isinstance(value, value_type)
     except TypeError:
         return True
 

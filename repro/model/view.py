@@ -221,8 +221,9 @@ class View:
     def work(self, full_speed: Floats) -> Floats:
         """True work of each job (s on one GPU), (jobs,); input "duration".
 
-        Work is duration times ``full_speed``, the speed-up S(demand) of each job. The column
-        ``service`` of the trace, if there is one, is the same product before rounding.
+        Work is duration times ``full_speed``, the speed-up S(demand) of each job. A value of the
+        trace column ``service`` within a relative 1e-9 of this product is taken instead, because it
+        is the product before rounding.
         """
         self._require("duration")
         table = self._table

@@ -98,7 +98,8 @@ def outline_of(cluster: Cluster, *, most_nodes: int = 0, merge_single: bool = Fa
     -------
     networkx.DiGraph
         The root is `ROOT`, other entries are numbers. Attributes: ``label``, ``kind`` (root,
-        domain, rack, node) and ``gpu_type`` of nodes. Domains are left out if there is one.
+        domain, rack, node) and ``gpu_type`` of nodes. A cluster with only one domain has no entry
+        for it.
     """
     tree = cluster.topology
     outline = tree.__class__()
@@ -154,7 +155,11 @@ def outline_of(cluster: Cluster, *, most_nodes: int = 0, merge_single: bool = Fa
 
 
 def _runs(racks: Sequence[Rack]) -> list[list[Rack]]:
-    """Racks one by one, or runs of neighbours with equal nodes and successive switches if many."""
+    """Racks in runs, (runs, racks of the run).
+
+    If there are at most `MOST_RACKS`, each rack is a run of its own. Otherwise a run has
+    neighbours with equal nodes and successive switches.
+    """
     if len(racks) <= MOST_RACKS:
         return [[rack] for rack in racks]
     runs: list[list[Rack]] = []

@@ -186,8 +186,8 @@ class Cluster:
 def _is_file_name(text: str) -> bool:
     """Whether a spec is the name of a file.
 
-    A name with none of `FILE_SUFFIXES` and without a slash is that of a file if it cannot be read
-    as a spec and the file exists.
+    A text with a slash or with one of `FILE_SUFFIXES` is a file name. Any other text is a file name
+    if it does not look like a spec and a file of this name exists.
     """
     if text.lower().endswith(FILE_SUFFIXES) or "/" in text or os.sep in text:
         return True
