@@ -35,6 +35,17 @@ def awaited_jobs(table: JobTable, until: Iterable[object] | None) -> set[int] | 
         raise ParamError(f"until names job {error}, which is not in the trace") from None
 
 
+def check_types(cluster: Cluster) -> None:
+    """Raise ParamError if some nodes have a GPU type and others have none."""
+    untyped = [number for number, node in enumerate(cluster.nodes) if node.gpu_type is None]
+    if untyped and cluster.gpu_types:
+        raise ParamError(
+            f"{cluster}: {len(untyped):,} of {cluster.num_nodes:,} nodes, the first of which is "
+            f"node {untyped[0]}, have no GPU type, and this run tells GPU types apart; name the "
+            f"type of every node, e.g. 4x8:v100,2x8:k80"
+        )
+
+
 def check_demands(
     table: JobTable, cluster: Cluster, policy: Policy, placers: Sequence[Placer]
 ) -> None:

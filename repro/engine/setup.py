@@ -62,6 +62,8 @@ class Setup:
             or isinstance(base_of(settings.perf), ByType)
             or settings.types == "wished"
         )
+        if self.uses_types:
+            checks.check_types(cluster)
         type_names = list(cluster.gpu_types)
         cluster = cluster if self.uses_types else cluster.without_types()
         self.cluster = cluster

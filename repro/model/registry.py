@@ -64,12 +64,12 @@ class Registry(Generic[T]):
         """Register the decorated object under ``name``."""
 
         def keep(item: T) -> T:
+            if not str(getattr(item, "__module__", "")).startswith(f"{self._home}."):
+                # an item of the package with this name comes first, even if nobody used it yet
+                self._import_module_of(name)
             earlier = self._items.get(name)
             # a definition that runs again, as in a notebook cell, replaces the earlier item
-            is_same = getattr(earlier, "__qualname__", earlier) == getattr(
-                item, "__qualname__", item
-            )
-            if earlier is not None and not is_same:
+            if earlier is not None and _place_of(earlier) != _place_of(item):
                 raise self.error(f"{self.kind} {name!r} is registered twice")
             self._items[name] = item
             return item
@@ -176,6 +176,11 @@ class Registry(Generic[T]):
         if name not in self._items:
             self._fill()
         return name in self._items
+
+
+def _place_of(item: object) -> tuple[object, object]:
+    """Module and name of the definition of an item."""
+    return getattr(item, "__module__", None), getattr(item, "__qualname__", item)
 
 
 def names_in_sources(folder: Path) -> dict[str, Path]:

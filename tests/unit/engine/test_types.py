@@ -269,3 +269,16 @@ def test_the_model_of_a_policy_and_the_speeds_of_types_multiply():
     jobs = trace((0, 9, 1), (0, 9, 1), stage_cpu=2.0, stage_gpu=1.0)
     # period 4 s for 3 s alone, at half speed on the K80: rate 3/4 * 1/2
     assert ends(jobs, "1xk80", Pair()) == pytest.approx([24.0, 24.0])
+
+
+@pytest.mark.parametrize("policy", ["srtf", "max-min", "gavel-las", "muri-s"])
+def test_nodes_without_a_type_beside_others_are_refused(policy):
+    jobs = trace((0, 10, 1), (1, 3, 4))
+    message = r"1x4,2x4:k80: 1 of 3 nodes, .* node 0, have no GPU type.*name the type of every node"
+    with pytest.raises(ParamError, match=message):
+        run(jobs, "1x4,2x4:k80", policy)
+
+
+def test_types_that_play_no_role_may_be_missing():
+    jobs = trace((0, 10, 1), (1, 3, 4))
+    assert ends(jobs, "1x4,1x4:k80", "srtf", perf=None) == [10.0, 4.0]

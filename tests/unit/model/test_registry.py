@@ -195,3 +195,23 @@ def test_a_broken_installed_package_is_named_and_the_rest_goes_on(
     assert animals["lion"].__name__ == "Lion"
     with pytest.raises(ParamError, match=r"animal .seal. cannot be read: seal-for-zoo 0\.1: "):
         animals["seal"]
+
+
+def test_a_name_of_the_package_is_taken_before_anybody_used_it(package):
+    animals = importlib.import_module("zoo_for_tests.cage").animals
+    with pytest.raises(ParamError, match="animal 'lion' is registered twice"):
+
+        @animals.register("lion")
+        class Lion:
+            pass
+
+    assert list(animals) == ["lion"]
+    assert animals["lion"].__module__.startswith("zoo_for_tests.")
+
+
+def test_two_things_of_one_name_in_two_modules_are_two():
+    shapes = filled()
+    first, second = (type("Square", (), {"__module__": name}) for name in ("a", "b"))
+    shapes.register("square")(first)
+    with pytest.raises(ParamError, match="registered twice"):
+        shapes.register("square")(second)
