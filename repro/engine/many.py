@@ -145,7 +145,8 @@ def simulate_many(
         for policy_number, policy in enumerate(by_label.values()):
             order = LinearOrder.of(policy, spec, checked[0])
             if order is not None:
-                # keys that read a view need single runs, which follow below
+                # keys that read more of a view than demands cannot run in a batch;
+                # `_simulate_others` simulates their runs
                 with contextlib.suppress(ReadsView):
                     for outcome in simulate_orders(
                         order, checked, divisors, num_workers, keep_jct=keep_jct

@@ -67,7 +67,7 @@ def naming(run: str) -> Iterator[None]:
 
 
 def workloads(traces: Any, loads: Floats) -> list[Workload]:
-    """Validated traces. An error names the trace and column that break a rule first.
+    """Validated traces. An error names a trace and a column that break a rule.
 
     Parameters
     ----------

@@ -144,8 +144,8 @@ def simulate_orders(
     kernel = order_batches.simulate_runs
     with ThreadPoolExecutor(workers) as pool:
         while calls and isinstance(kernel, CompiledFunction) and not kernel.is_compiled:
-            # Until the loop is compiled, runs are interpreted one by one. A run that takes too long
-            # has it compiled; see `repro.base.interpreted`.
+            # Until the loop is compiled, runs are interpreted one by one. When interpretation has
+            # taken too long, the loop is compiled; see `repro.base.interpreted`.
             call = calls.pop(0)
             for run in range(len(call.trace)):
                 if kernel.is_compiled:

@@ -53,7 +53,7 @@ class Costs:
 
     @contextlib.contextmanager
     def round(self) -> Iterator[None]:
-        """Note that the results used meanwhile can be computed at the same time."""
+        """Record the results used in the block, which can be computed at the same time."""
         first = len(self.used)
         yield
         if len(self.used) > first:

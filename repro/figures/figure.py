@@ -81,7 +81,8 @@ class FigureRun:
     out : Path
         Folder of results.
     overrides : mapping
-        Inputs that replace those of the parameter file; ``extra`` and ``format`` as of `figure`.
+        Inputs that replace those of the parameter file. `figure` explains ``extra`` and
+        ``format``.
     kernel : Kernel
         Parameters of the notebook that runs.
 
@@ -411,9 +412,10 @@ class FigureRun:
         points : DataFrame or sequence of DataFrame, optional
             Published numbers and ours. Columns: series, x, quantity, published, ours, unit,
             certainty, and data, origin, fitted_on, unknown and rules where they differ from the
-            figure's. Column aside is true for points that are not judged, uncounted for points that
-            only claims judge, fitted for published numbers that a model was fitted to. Claims with
-            published numbers add their own points.
+            figure's. Three optional columns are true or false. ``aside``: the point is not judged.
+            ``uncounted``: claims judge the point, but it does not count as a published number.
+            ``fitted``: a model was fitted to the published number. Claims with published numbers
+            add their own points.
 
         Returns
         -------

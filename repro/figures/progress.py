@@ -41,7 +41,7 @@ def progress_file_name() -> str:
 
 
 def read_progress() -> str:
-    """Progress of this notebook in the batch, ``3`` or ``3/231``; empty before the first."""
+    """Progress of this notebook in the batch, ``3`` or ``3/231``; empty if none is written yet."""
     try:
         return Path(os.environ.get(ENV_PROGRESS, "")).read_text()
     except OSError:

@@ -276,7 +276,10 @@ def _forget_other_tables(digest: str) -> None:
 
 
 def moved(value: Any, root: str) -> Any:
-    """Path of a user's file below the client's checkout, as a path below the sent one."""
+    """A path below the client's checkout ``root`` as the path below this worker's copy of it.
+
+    Other values are returned unchanged.
+    """
     here = paths.checkout()
     if here is not None and isinstance(value, str) and value.startswith(f"{root}{os.sep}"):
         return str(here / Path(value).relative_to(root))

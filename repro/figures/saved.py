@@ -437,14 +437,17 @@ def write_files(
 
 
 def confirm(folder: Path, fingerprint: str) -> None:
-    """Note that a run with this fingerprint gave the result that the folder has already."""
+    """Record that a run with this fingerprint gave the result that the folder has already."""
     if read_json(folder / RESULT).get("fingerprint") != fingerprint:
         note = {"result": checksum((folder / RESULT).read_bytes()), "fingerprint": fingerprint}
         write_whole(folder / CONFIRMED, to_json(note))
 
 
 def fingerprints(folder: Path, result: Mapping[str, Any]) -> list[Any]:
-    """Fingerprints of the runs that gave a folder's result: the one that wrote it, the last one."""
+    """Fingerprints of the run that wrote a folder's result and of the last run that confirmed it.
+
+    The second is left out if no run has confirmed the result.
+    """
     found = [result.get("fingerprint")]
     note = read_json(folder / CONFIRMED)
     with contextlib.suppress(OSError):

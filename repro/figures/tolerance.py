@@ -20,7 +20,7 @@ from pydantic import (
 from repro.base.errors import ClaimError
 
 _CLOSE = 1e-9
-#: Largest accepted number. Almost every number would meet a larger upper bound.
+#: Largest accepted number. A larger upper bound would test nothing: almost every number meets it.
 LARGEST = 1e300
 
 

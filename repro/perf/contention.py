@@ -97,7 +97,10 @@ def _stages(table: JobTable) -> list[Stages]:
 
 @lru_cache(maxsize=200_000)
 def _rates(members: tuple[Stages, ...], factors: tuple[float, ...]) -> tuple[float, ...]:
-    """Rates of the members of a group, by damped steps from the times alone."""
+    """Rates of the members of a group, by damped steps to the fixed point.
+
+    The steps begin at the times of jobs that run alone.
+    """
     alone = np.array(members, dtype=float)
     together = alone
     for _ in range(_STEPS):

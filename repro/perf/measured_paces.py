@@ -45,9 +45,9 @@ class MeasuredPaces:
         return self.ratios[model, nearest]
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Speed of each member relative to its unmeasured pace alone, (members,).
+        """Rate of each member: `JobTable.solo` over its pace in this model, (members,).
 
-        The unmeasured pace is that of the trace under the rule set (`JobTable.solo`).
+        `JobTable.solo` is the pace of a job alone by the trace, under the rule set.
         """
         pairs = zip(run.jobs, self.paces(table, run, nodes), strict=True)
         return [table.solo[job] / seconds for job, seconds in pairs]

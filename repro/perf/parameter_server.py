@@ -38,8 +38,8 @@ class PlanTimes:
     """Model of the run time of a placement plan. It replaces the duration in the trace.
 
     In a trace with the column ``iteration_time``, the duration of a job was computed from this
-    time. The duration is then the run time with all tasks on one node. Other plans are slower by
-    the ratio of the two run times of the model.
+    time. The duration is then the run time with all tasks on one node. Another plan multiplies
+    it by a ratio: run time of the plan over run time on one node, both of this model.
     """
 
     #: table of the map of names
@@ -265,7 +265,7 @@ def named(name: str, *, relatives: bool = False) -> PlanTimes:
     return _named(name, _PLANS.path, _MODELS.path, relatives)
 
 
-# Cached, since the generator of a batch and its policy ask for a model in every run of a sweep.
+# Cached, as each run of a sweep asks for models when jobs are generated and in its policy.
 @lru_cache(maxsize=16)
 def _named(name: str, plans: Path, models: Path, relatives: bool) -> PlanTimes:
     """Performance model from the tables ``plans`` and ``models``; callers must not change it."""
@@ -275,8 +275,8 @@ def _named(name: str, plans: Path, models: Path, relatives: bool) -> PlanTimes:
         rows = _PLANS.frame.dropna(subset="plan").astype({"duration_s": float})
         return MeasuredPlans(
             {
-                str(model): dict(plan[["mode", "duration_s"]].to_numpy())
-                for model, plan in rows.groupby("model")
+                str(model): dict(model_rows[["mode", "duration_s"]].to_numpy())
+                for model, model_rows in rows.groupby("model")
             },
             names,
         )

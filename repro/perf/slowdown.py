@@ -148,7 +148,7 @@ class Slowed:
         #: number of starts with a fraction of a GPU, which have no nodes and are not slowed down
         self.starts_without_nodes = 0
         self._rack = cluster.racks.rack.tolist()
-        self._by_type: dict[str | None, tuple[Ints, Ints]] = {}
+        self._capacities_by_type: dict[str | None, tuple[Ints, Ints]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return slowed, (self.base, self.slowdown, self.cluster)
@@ -172,9 +172,9 @@ class Slowed:
 
     def needed(self, gpus: float, gpu_type: str | None) -> tuple[int, int]:
         """Fewest nodes and fewest racks of the empty cluster that hold a gang."""
-        if gpu_type not in self._by_type:
-            self._by_type[gpu_type] = self._capacities(gpu_type)
-        by_nodes, by_racks = self._by_type[gpu_type]
+        if gpu_type not in self._capacities_by_type:
+            self._capacities_by_type[gpu_type] = self._capacities(gpu_type)
+        by_nodes, by_racks = self._capacities_by_type[gpu_type]
         return (
             1 + int(np.searchsorted(by_nodes, gpus)),
             1 + int(np.searchsorted(by_racks, gpus)),
@@ -221,7 +221,8 @@ class _SlowedRenewals(Slowed):
 
     def renew(self, table: JobTable, run: Run, nodes: Nodes) -> float:
         """Time until the rates of a gang are computed again (s of progress)."""
-        # the time of the base model holds at its own rates, and the slowest member decides
+        # The base model gives the time at its own rates. At the slowed rates the slowest member
+        # takes longest, so the time is divided by its relative rate.
         return float(self.base.renew(table, run, nodes)) / min(self._speeds(table, run, nodes))
 
 

@@ -166,7 +166,12 @@ def _add_pair(
 
 
 def _refuse_incomplete(rows: Rows, pairs: Pairs, name: str) -> None:
-    """Raise for a job type without a throughput, or a missing pair of a GPU type with pairs."""
+    """Raise for a file with gaps.
+
+    A job type needs a throughput alone on each GPU type, `UNCONSOLIDATED` ones excepted. If a GPU
+    type has a pair of gangs of one size, it needs all pairs of its job types of this size. Both
+    jobs of a pair need a throughput alone.
+    """
     gpu_types = sorted({gpu_type for row in rows.values() for gpu_type in row})
     for (model, gang), row in rows.items():
         for gpu_type in gpu_types:
