@@ -71,8 +71,9 @@ def njit(
     Raises
     ------
     TypeError
-        On the first call, if a function without ``allocates`` returns an array or receives one from
-        another compiled function. Numba itself refuses a function that makes an array.
+        On the first call that is not interpreted, if a function without ``allocates`` returns an
+        array or receives one from another compiled function. Numba itself refuses a function that
+        makes an array.
     ValueError
         If the options have fast-math flags.
     """
@@ -139,8 +140,8 @@ class CompiledFunction:
     @functools.cached_property
     def _folder(self) -> Path | None:
         """Folder of the machine code; None: it is not cached."""
-        in_file = Path(self.py_func.__code__.co_filename).is_file()
-        return _code_folder(self._home) if in_file else None
+        has_source_file = Path(self.py_func.__code__.co_filename).is_file()
+        return _code_folder(self._home) if has_source_file else None
 
     @functools.cached_property
     def kernel(self) -> Callable[..., Any]:
@@ -170,7 +171,11 @@ def _numba() -> Any:
 
 
 def _refuse_owned_arrays(kernel: Any, name: str) -> None:
-    """Let a function compiled without reference counts refuse arrays that it would own."""
+    """Make the compilation of ``kernel`` fail if the function would own an array.
+
+    A function owns an array that it returns, or that it receives from another compiled function.
+    ``kernel`` is compiled without reference counts, which such an array needs.
+    """
     compiler = kernel._compiler
     compile_core = compiler._compile_core
 
@@ -355,13 +360,13 @@ def _imports(module: str, path: Path) -> Iterator[str]:
     """Yield the modules that a file imports, except below ``if TYPE_CHECKING``."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     code = _TYPE_CHECKING.sub("", path.read_text(encoding="utf-8"))
-    for imported, source, names in _IMPORT.findall(code):
+    for imported, from_module, names in _IMPORT.findall(code):
         yield from (name.split()[0] for name in imported.split(",") if name)
-        if source:
-            source = importlib.util.resolve_name(source, package)
+        if from_module:
+            from_module = importlib.util.resolve_name(from_module, package)
             for name in re.findall(r"(\w+)(?: +as +\w+)?", names):
-                inner = f"{source}.{name}"
-                yield inner if _module_file(inner) else source
+                submodule = f"{from_module}.{name}"
+                yield submodule if _module_file(submodule) else from_module
 
 
 @functools.cache

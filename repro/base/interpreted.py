@@ -23,7 +23,8 @@ import numpy as np
 
 ENV_SECONDS = "REPRO_PYTHON_S"
 DEFAULT_S = 2.0
-#: Seconds of interpretation after which the file of a function's seconds is written again.
+#: A function has a file with its total seconds of interpretation. The file is written again after
+#: so many further seconds.
 _WRITTEN_EVERY_S = 0.1
 
 

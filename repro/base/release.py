@@ -15,24 +15,27 @@ _AHEAD_S = 60.0
 
 
 def edited_since_start(files: Iterable[Path]) -> Path | None:
-    """First file whose content may differ from the code that this process runs; None without one.
+    """First file whose content may differ from the code that this process runs, or None.
 
-    The clock may have been set back, before or after this process began.
+    The answer holds even if the clock was set back, before or after this process began.
     """
     for file in files:
         changed_s = file.stat().st_ctime
-        first_changed_s, looked_s, elapsed_s = _first_look(file)
+        first_seen_change_s, first_look_s, elapsed_s = _first_look(file)
         # If the clock was set back since the start, an edit may have a time before `STARTED`.
-        started_s = min(STARTED, looked_s - elapsed_s)
-        # A time of change far after the first look is from before the clock was set back. Such a
-        # change counts as made before this process began.
-        if changed_s != first_changed_s or started_s < changed_s <= looked_s + _AHEAD_S:
+        started_s = min(STARTED, first_look_s - elapsed_s)
+        # A file may have had a time of change far in the future at its first look. The clock was
+        # then set back after the change, which counts as made before this process began.
+        if changed_s != first_seen_change_s or started_s < changed_s <= first_look_s + _AHEAD_S:
             return file
     return None
 
 
 @functools.cache
 def _first_look(file: Path) -> tuple[float, float, float]:
-    """Last change of a file at its first look (s), time of this look (s), and s since the start."""
+    """Last change of a file, the time now, and the time since the start of the process (s).
+
+    The cache keeps the values of the first call for each file.
+    """
     elapsed_s = time.monotonic() - _STARTED_MONOTONIC
     return file.stat().st_ctime, time.time(), elapsed_s

@@ -65,7 +65,7 @@ def _draw(cluster: Cluster, out: Path) -> None:
         graph = importlib.import_module("repro.plot.graph")
         style = importlib.import_module("repro.plot.style")
     outline = outline_of(cluster, most_nodes=_MOST_NODES)
-    # the title has the name of the cluster, which may be long
+    # the title has the name of the cluster, so the root shows the number of GPUs instead
     outline.nodes[ROOT]["label"] = counted(cluster.num_gpus, "GPU")
     name = str(cluster)
     title = name if len(name) <= _MOST_LETTERS else f"{name[: _MOST_LETTERS - 1]}…"
@@ -75,7 +75,7 @@ def _draw(cluster: Cluster, out: Path) -> None:
 
 def _tree_lines(cluster: Cluster) -> list[str]:
     """Tree of domains, racks and equal nodes, line by line."""
-    # networkx loads slowly, and the tree of the cluster needs it anyway
+    # networkx loads slowly, so it is imported here; the tree of the cluster needs it, too
     from networkx import Graph, generate_network_text
 
     outline = Graph(outline_of(cluster, merge_single=True))

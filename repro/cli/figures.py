@@ -254,11 +254,11 @@ def _changes(
         raise ParamError(
             f"--against {against}: this is the folder of the results themselves; give another one"
         )
-    same = compare_results.Same()
+    tolerance = compare_results.Same()
     if against.is_file():
         values = reference.Reference(against)
         earlier = values.like(results)
-        same = compare_results.Same(values.relative, values.absolute)
+        tolerance = compare_results.Same(values.relative, values.absolute)
     else:
         earlier = check.stored(entries, against)
     if not any(stored.result for stored in earlier):
@@ -266,4 +266,4 @@ def _changes(
             f"--against {against}: no results there; give a folder with results, or a reference "
             "of these figures"
         )
-    return compare_results.compare(results, earlier, params.loaded(entries)[0], same)
+    return compare_results.compare(results, earlier, params.loaded(entries)[0], tolerance)

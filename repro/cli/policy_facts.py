@@ -64,6 +64,7 @@ BASE_COLUMNS = ("job_id", "submit_time", "duration", "num_gpus")
 #: Inputs that are columns of every trace, or no columns.
 _NO_COLUMNS = {*BASE_COLUMNS, "throughput"}
 
+#: How the GPU type of a job is chosen, in words: the texts of `_gpu_types`.
 _AWARE = "aware: the policy chooses the GPU types of jobs by their throughputs"
 _EQUAL = (
     "not aware: the policy gives jobs time on the GPU types, and treats all types as equally fast"
@@ -231,7 +232,11 @@ def default_of(field: dataclasses.Field[Any]) -> str:
 
 
 def _with_defaults(cls: type[Policy], rules: str = "paper") -> Policy:
-    """Policy with the defaults of a rule set, or without its fields if some have no default."""
+    """Policy with the defaults of a rule set.
+
+    If a field has no default, no policy can be made. The object then has no fields, only the
+    attributes of the class.
+    """
     has_defaults = all(default_of(field) != "…" for field in dataclasses.fields(cls))
     return cls().under(rules) if has_defaults else object.__new__(cls)
 
@@ -324,7 +329,8 @@ def _rule_set(cls: type[Policy], rules: str) -> RuleSet:
     differing = {
         name: _set_text(value) for name, value in values.items() if value != of_paper.get(name, ...)
     }
-    # Only rule set pcs rounds instants to a grid. Only compiled rules that divide GPUs do the same.
+    # Only rule set pcs rounds instants to a grid. A policy needs a compiled rule that divides GPUs
+    # to run on this grid.
     needs_compiled = RULES[rules].grid > 1
     policy = _with_defaults(cls, rules)
     is_compiled = isinstance(policy, Elastic) and policy.rule is not None

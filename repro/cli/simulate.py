@@ -182,10 +182,10 @@ def simulate_trace(
     # --policy may name a policy of a file
     register_files(extra or [])
     machines = Cluster.parse(cluster)
-    read_settings = parse_settings(settings or [])
+    parsed_settings = parse_settings(settings or [])
     # A setting may be an option of the format. To find the format, the file may have to be read.
-    trace_format = format_of(trace, format) if format is not None or read_settings else None
-    parameters, reader_options = split_format_options(policy, trace_format, read_settings)
+    trace_format = format_of(trace, format) if format is not None or parsed_settings else None
+    parameters, reader_options = split_format_options(policy, trace_format, parsed_settings)
     policy_parameters, rounds = split_round_settings(policy, parameters)
     chosen = make(policy, rules, **policy_parameters)
     speed_options = present(throughputs=throughputs, reference_gpu=reference_gpu, speedups=speedups)

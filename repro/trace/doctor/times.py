@@ -10,11 +10,11 @@ from repro.files.table import Parsed
 from repro.trace.doctor.findings import Finding, counted, first_ids
 from repro.trace.runs import BACKWARDS, HOUR_S, ROUNDING_S, differing
 
-#: Part of the rows that may be earlier than the row above in a file sorted by submit time.
+#: Largest part of rows earlier than the row above, in a file that counts as sorted by submit time.
 _MOST_STEPS_BACK = 0.01
-#: Largest real time between the two submissions around a clock change (s). It makes a step back
-#: shorter than an hour, and a gap longer.
-_HIDDEN_S = 600.0
+#: Largest real time between the two submissions around a clock change (s). The real time makes
+#: a step back shorter than an hour, and a gap longer than an hour.
+_MOST_REAL_TIME_S = 600.0
 #: The largest gap may be a clock change if all other gaps are at most this part of it.
 _OTHER_GAPS = 0.25
 #: Least number of submissions for a finding on a single gap.
@@ -115,15 +115,15 @@ def _contradicting_durations(jobs: pd.DataFrame, log: pd.DataFrame) -> list[Find
 
 def _above_capacity(jobs: pd.DataFrame, log: pd.DataFrame, num_gpus: int) -> list[Finding]:
     """Finding on times at which the log runs more GPUs at once than the cluster has."""
-    single = np.ones(len(log), np.bool_)
+    has_one_attempt = np.ones(len(log), np.bool_)
     if "joined" in log:
         # the times between the attempts of a job are not known here
-        single = ~log["joined"].to_numpy(bool)
-    started = log["started"].to_numpy(float)[single]
-    run = log["run"].to_numpy(float)[single]
-    gpus = jobs["num_gpus"].to_numpy(float)[single]
+        has_one_attempt = ~log["joined"].to_numpy(bool)
+    started = log["started"].to_numpy(float)[has_one_attempt]
+    run = log["run"].to_numpy(float)[has_one_attempt]
+    gpus = jobs["num_gpus"].to_numpy(float)[has_one_attempt]
     if "gpu_share" in jobs:
-        gpus = gpus * jobs["gpu_share"].fillna(1.0).to_numpy(float)[single]
+        gpus = gpus * jobs["gpu_share"].fillna(1.0).to_numpy(float)[has_one_attempt]
     if not len(started):
         return []
     times, held = gpus_over_time(started, started + run, gpus)
@@ -135,7 +135,7 @@ def _above_capacity(jobs: pd.DataFrame, log: pd.DataFrame, num_gpus: int) -> lis
     lengths = np.diff(times, append=times[-1])
     origin = float((log["submitted"] - jobs["submit_time"]).iloc[0])
     running = np.zeros(len(log), np.bool_)
-    running[single] = (started <= times[peak]) & (times[peak] < started + run)
+    running[has_one_attempt] = (started <= times[peak]) & (times[peak] < started + run)
     number = int(running.sum())
     return [
         Finding(
@@ -195,7 +195,7 @@ def check_order(jobs: pd.DataFrame) -> list[Finding]:
 def _steps_back(jobs: pd.DataFrame, steps: Floats, back: Flags) -> list[Finding]:
     """Findings on the few rows that are earlier than the row above."""
     sizes = np.concatenate([[0.0], -steps])
-    hour = back & (sizes <= HOUR_S + ROUNDING_S) & (sizes >= HOUR_S - _HIDDEN_S)
+    hour = back & (sizes <= HOUR_S + ROUNDING_S) & (sizes >= HOUR_S - _MOST_REAL_TIME_S)
     findings = []
     for flags, code, reason, advice in (
         (
@@ -229,7 +229,7 @@ def _gap_of_an_hour(submit: Floats) -> list[Finding]:
     if len(submit) < _LEAST_JOBS:
         return []
     second, largest = np.partition(gaps, -2)[-2:].tolist()
-    is_hour = HOUR_S - ROUNDING_S <= largest <= HOUR_S + _HIDDEN_S
+    is_hour = HOUR_S - ROUNDING_S <= largest <= HOUR_S + _MOST_REAL_TIME_S
     if not is_hour or second > _OTHER_GAPS * largest:
         return []
     at_s = float(np.sort(submit)[int(np.argmax(gaps))])

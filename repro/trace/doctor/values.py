@@ -17,9 +17,9 @@ _LONGEST_SPAN_S = 20 * YEAR_S
 _LONG_S = 30 * DAY_S
 #: Least number of jobs for findings on all durations.
 _LEAST_JOBS = 20
-#: Part of all GPU-seconds from which a single job decides averages.
+#: A finding names a job with at least this part of all GPU-seconds, because it decides averages.
 _DOMINANT = 0.25
-#: Part of the span from which a gap between submissions is named.
+#: A finding counts the gaps between submissions that are longer than this part of the span.
 _LONG_GAP = 0.1
 
 
@@ -81,10 +81,10 @@ def check_units(frame: pd.DataFrame) -> list[Finding]:
                 "rules tiresias and muri start their clock at 0; subtract it from all submit times",
             )
         )
-    return findings + _grid(frame)
+    return findings + _whole_hours_or_minutes(frame)
 
 
-def _grid(frame: pd.DataFrame) -> list[Finding]:
+def _whole_hours_or_minutes(frame: pd.DataFrame) -> list[Finding]:
     """Finding on durations that are all whole minutes or hours."""
     duration = frame["duration"].to_numpy(float)
     if len(frame) < _LEAST_JOBS or len(np.unique(duration)) < 2:

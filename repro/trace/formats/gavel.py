@@ -52,7 +52,7 @@ _TWELVE_FIELDS = (
 #: Number of fields -> their names.
 _BY_WIDTH = {len(names): names for names in (_SEVEN_FIELDS, _TEN_FIELDS, _TWELVE_FIELDS)}
 _TEXT = ("job_type", "command", "working_dir", "steps_arg", "mode")
-#: Largest relative difference of a recorded duration that a note does not mention.
+#: A note counts the recorded durations that differ from steps / throughput by more than this part.
 _SAME_DURATION = 0.01
 _FIRST_LINES = 100
 _STEPS = f"a job has 1 to {MAX_EXACT:,} steps"

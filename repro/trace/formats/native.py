@@ -130,10 +130,10 @@ def _map_hint(document: Document, pairs: Mapping[str, str], unit: str) -> str:
     recognised = renames_with_units(absent, unmapped)
     units = {unit for _, unit in recognised.values() if unit is not None}
     times = [name for name in _REQUIRED_TIMES if name in absent]
-    in_seconds = len(times) < len(_REQUIRED_TIMES) or any(
+    has_time_in_seconds = len(times) < len(_REQUIRED_TIMES) or any(
         recognised.get(name) and recognised[name][1] is None for name in times
     )
-    if len(units) > 1 or (units and in_seconds):
+    if len(units) > 1 or (units and has_time_in_seconds):
         # the error before this hint already says how to convert and rename these columns
         absent = [name for name in absent if name not in recognised or recognised[name][1] is None]
         units = set()
@@ -148,8 +148,8 @@ def _map_hint(document: Document, pairs: Mapping[str, str], unit: str) -> str:
     entries |= pairs
     in_order = [name for name in COLUMNS if name in entries]
     mapped = ",".join(f"{name}={entries[name]}" for name in in_order)
-    filled_in = mapped.replace("…", "")
-    if shlex.quote(filled_in) != filled_in:
+    without_dots = mapped.replace("…", "")
+    if shlex.quote(without_dots) != without_dots:
         mapped = shlex.quote(mapped)
     if unit == "s" and len(units) == 1:
         (unit,) = units
@@ -157,7 +157,7 @@ def _map_hint(document: Document, pairs: Mapping[str, str], unit: str) -> str:
 
 
 def _seconds(table: Table, column: str, unit: str) -> Floats:
-    """Column of times in a unit as seconds; NaN for gaps."""
+    """Column of times in a unit as seconds; NaN for empty cells."""
     name, _, length = UNITS[unit]
     accepted = f"a time of the file is a number of {name}"
     values = table.numbers(column, accepted, required=False)

@@ -192,7 +192,7 @@ def _unread(entries: dict[int, dict[str, Any]]) -> list[str]:
     is_read |= {
         f"attempts.detail.{key}": key in _DETAIL_KEYS for detail in details for key in detail
     }
-    return [shown(key) for key, read_key in is_read.items() if not read_key]
+    return [shown(key) for key in is_read if not is_read[key]]
 
 
 def _jobs(entries: dict[int, dict[str, Any]], origin: Origin, dates: _Dates) -> dict[int, _Job]:
@@ -233,31 +233,32 @@ def _job(entry: dict[str, Any], row: int, origin: Origin, dates: _Dates) -> _Job
     submitted = dates.read(entry["submitted_time"], row, "submit_time")
     submitted_s = _seconds(submitted, math.nan)
     attempts = []
-    before = submitted_s
+    preceding_s = submitted_s
     for attempt in entry["attempts"]:
         gpus = _gpus(attempt)
         if gpus is None:
             hint = 'an attempt is {start_time, end_time, detail: [{ip, gpus: ["gpu0", …]}]}'
             raise origin.error(row, "duration", "not an attempt", attempt, hint)
-        start = _seconds(dates.read(attempt.get("start_time"), row, "duration"), before)
-        before = before if math.isnan(start) else start
-        end = _seconds(dates.read(attempt.get("end_time"), row, "duration"), before)
-        before = before if math.isnan(end) else end
+        start = _seconds(dates.read(attempt.get("start_time"), row, "duration"), preceding_s)
+        preceding_s = preceding_s if math.isnan(start) else start
+        end = _seconds(dates.read(attempt.get("end_time"), row, "duration"), preceding_s)
+        preceding_s = preceding_s if math.isnan(end) else end
         attempts.append(Attempt(start, end, gpus))
     return _Job(name, entry.get("vc"), entry.get("user"), submitted_s, attempts)
 
 
-def _seconds(date: datetime | None, before: float) -> float:
+def _seconds(date: datetime | None, preceding_s: float) -> float:
     """Seconds since 1970.
 
-    Of two instants of a local time the second counts if only it is at or after ``before``.
+    A local time in the repeated hour of November means two instants. The second is taken if it is
+    at or after ``preceding_s`` and the first is not. Otherwise the first is taken.
     """
     if date is None:
         return math.nan
     if date.tzinfo is not None:
         return date.timestamp()
     earlier, later = (date.replace(tzinfo=_ZONE, fold=fold).timestamp() for fold in (0, 1))
-    return later if earlier < before <= later else earlier
+    return later if earlier < preceding_s <= later else earlier
 
 
 def _gpus(attempt: Any) -> set[tuple[Any, str]] | None:

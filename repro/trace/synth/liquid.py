@@ -37,10 +37,10 @@ def liquid_batch_jobs(
         columns=["model", "batch_size", "iterations"],
     )
     frame["iterations"] = frame["iterations"].astype(float) + WARM_UP
-    model = named(times)
+    time_model = named(times)
     durations = [
-        model.run_s(name, (0, 0, 0), batch, iterations)
-        for name, batch, iterations in frame.itertuples(index=False, name=None)
+        time_model.run_s(model, (0, 0, 0), batch, iterations)
+        for model, batch, iterations in frame.itertuples(index=False, name=None)
     ]
     gaps = rng.exponential(gap_s, len(frame)) if gap_s else np.zeros(len(frame))
     submit = np.cumsum(gaps) - gaps[0]

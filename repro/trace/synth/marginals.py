@@ -47,7 +47,8 @@ def sample(
     gaps : Series
         Span of the submissions ``span_s``, and quantiles of the gaps between them (s).
     jobs : int, optional
-        Number of jobs, at the proportions and the arrival rate of the table. By default as many.
+        Number of jobs, at the proportions and the arrival rate of the table. By default the number
+        of jobs of the table.
     """
     published_jobs = int(table["jobs"].sum())
     total = published_jobs if jobs is None else int(jobs)
@@ -63,8 +64,8 @@ def sample(
 def _durations(rng: np.random.Generator, row: pd.Series[Any], size: int) -> Floats:
     """Durations (whole s) of ``size`` jobs of one GPU count.
 
-    The longest tenth is scaled so that the sum is near the measured total, in proportion to
-    ``size``.
+    The measured total is scaled by ``size`` over the measured number of jobs. The longest tenth of
+    the durations is then scaled so that their sum is near this total.
     """
     quantiles = row[QUANTILES].to_numpy(float)
     u = ranked_probabilities(rng, rng.permutation(size))
