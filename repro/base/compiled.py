@@ -364,7 +364,11 @@ def _imports(module: str, path: Path) -> Iterator[str]:
         yield from (name.split()[0] for name in imported.split(",") if name)
         if from_module:
             from_module = importlib.util.resolve_name(from_module, package)
-            for name in re.findall(r"(\w+)(?: +as +\w+)?", names):
+            found = re.findall(r"(\w+)(?: +as +\w+)?", names)
+            if not found:
+                # all names of the module, or names on another line
+                yield from_module
+            for name in found:
                 submodule = f"{from_module}.{name}"
                 yield submodule if _module_file(submodule) else from_module
 

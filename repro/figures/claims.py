@@ -310,6 +310,12 @@ def _judge_series(claim: Claim, points: Sequence[Point], reason: Reason) -> Verd
         names = ", ".join(sorted({point.series for point in points})) or "none"
         series = ", ".join(_listed(claim.series))
         raise ClaimError(f"claim {claim.id}: no point of series {series!r} (series: {names})")
+    bound_count = None if claim.accept is None else claim.accept.bound_count()
+    if bound_count not in (None, len(chosen)):
+        raise ClaimError(
+            f"claim {claim.id}: {bound_count} bounds for {len(chosen)} points of its series; give "
+            "one bound for all points, or a list with a bound for each"
+        )
     if all(point.ours is None for point in chosen):
         return Verdict(claim, None, NOT_COMPARABLE, reason)
     published = [point.published for point in chosen]

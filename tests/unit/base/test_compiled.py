@@ -347,6 +347,13 @@ def test_import_statements_are_found_without_a_parser():
     assert checked > 1000
 
 
+@pytest.mark.parametrize("names", ["*", "\\\n    answer"])
+def test_a_module_whose_names_are_not_told_is_imported_too(tmp_path, names):
+    path = tmp_path / "policy.py"
+    path.write_text(f"import numpy\nfrom mine.helper import {names}\n")
+    assert set(compiled._imports("mine.policy", path)) == {"numpy", "mine.helper"}
+
+
 def test_the_simulation_cache_is_keyed_by_all_that_a_simulation_imports():
     ahead = ["repro.engine.simulate", "repro.figures.sweep"]
     for package in ("repro.policies", "repro.placement", "repro.trace.formats"):

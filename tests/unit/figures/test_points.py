@@ -86,6 +86,15 @@ def test_beside_points_derived_claims_are_no_further_numbers():
     assert points_of([verdict], given, **facts) == []
 
 
+def test_listed_bounds_of_a_series_are_as_many_as_its_points():
+    points = read_points(curve(10.4, 20.9), rules="gavel", **FACTS)
+    two = claim(series="LAS", accept={"low": [10.0, 20.0]})
+    assert judge_all([two], {}, points)[0].outcome == "reproduced"
+    three = claim(series="LAS", accept={"low": [10.0, 20.0, 30.0]})
+    with pytest.raises(ClaimError, match="claim las: 3 bounds for 2 points of its series"):
+        judge_all([three], {}, points)
+
+
 def test_the_largest_distance_of_a_series_decides():
     near = claim(series="LAS", accept={"rel": 0.05})
     for ours, outcome in (((10.4, 20.9), "reproduced"), ((10.0, 21.1), "missed")):
