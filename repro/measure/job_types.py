@@ -80,7 +80,7 @@ JOB_TYPES: Mapping[str, JobType] = {
         JobType("dqn", "env", 32, 84, "fp32", "adam", (84,)),
     )
 }
-#: Job types that groups of Muri are made of: the papers' eight.
+#: Job types that groups of Muri are made of: the eight models of Muri's paper.
 MURI_TYPES = ("vgg16", "vgg19", "resnet18", "shufflenet", "bert", "gpt2", "a2c", "dqn")
 
 

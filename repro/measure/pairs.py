@@ -65,7 +65,7 @@ def _measure_mode(session: Session, mode: str) -> int:
 
 
 def _pairs(jobs: Sequence[JobType]) -> Iterator[tuple[JobType, ...]]:
-    """All pairs, with those of one job type."""
+    """All pairs of job types, also of each job type with itself."""
     return itertools.combinations_with_replacement(jobs, 2)
 
 

@@ -239,7 +239,8 @@ class Requests:
         training.forward(training.to_device(batch)).backward()
         sync_s = 0.0
         if with_server:
-            # the copy of the gradients would wait for forward and backward
+            # Without this wait, the copy of the gradients would wait for forward and backward, and
+            # their time would count as synchronisation.
             training.synchronize()
             at = time.perf_counter()
             gradients = training.gradients()

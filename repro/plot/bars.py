@@ -49,8 +49,9 @@ def bar_chart(
         Column of the series inside a group. If it is ``group``, each group is one bar with a look
         of its own.
     published, spread : str, optional
-        Columns of the published value (NaN without one) and of half the length of an error bar. A
-        published value that all bars of a group share is plotted once, as a line over the group.
+        Columns of the published value (NaN without one) and of half the length of an error bar. If
+        in every group all bars have the same published value, it is plotted once for each group, as
+        a line over the bars.
     ends : (str, str), optional
         Columns of the lower and the upper end of an error bar (NaN without one), instead of
         ``spread``.

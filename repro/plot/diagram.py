@@ -96,7 +96,8 @@ def diagram_chart(
 
 def _broken_at_dots(names: str, letters: int) -> list[str]:
     """Lines of about ``letters`` letters, one per name; long names are broken at their dots."""
-    # each dot adds a blank that is removed afterwards; two blanks are allowed for
+    # A line may break at the blank before a dot. These blanks are removed afterwards, so the limit
+    # allows for two of them in a line.
     spaced = [textwrap.wrap(name.replace(".", " ."), letters + 2) for name in names.split()]
     return [line.replace(" .", ".") for lines in spaced for line in lines]
 

@@ -161,8 +161,8 @@ def table_chart(
     form : str or mapping, optional
         Format of numbers, for all columns or by column.
     **panel : PanelOptions
-        Labels, scales and panel: xlabel, ylabel, title, log, reference, xlim, ylim, columns (width
-        in paper columns, 1 or 2), and axes (panel to draw into).
+        Title and panel: title, columns (width in paper columns, 1 or 2), and axes (panel to draw
+        into). The other options have no effect on a table.
 
     Returns
     -------

@@ -17,7 +17,7 @@ from repro.papers.liquid import figure_data
 if TYPE_CHECKING:
     from repro.figures.figure import FigureRun
 
-#: Variants of one policy that figures compare.
+#: Series of a figure -> name and settings of its policy. Any other series is the name of a policy.
 _VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "liquid-printed": ("liquid", {"score": "paper"}),
     "liquid-artifact": ("liquid", {"score": "artifact"}),

@@ -98,10 +98,10 @@ def feature_losses(
     regressor: str,
     repeats: int = 3,
 ) -> pd.DataFrame:
-    """Part of each row in the loss of R2 if a feature is permuted, (rows, features).
+    """Loss of R2 when a feature is permuted, split among the rows, (rows, features).
 
-    A feature is permuted among the rows held out. The mean of a column is the loss of R2. The rows
-    are the samples of a bootstrap.
+    A feature is permuted among the rows of the fold that is held out. The mean of a column is the
+    loss of R2 by its feature. A bootstrap of this mean samples the rows.
 
     Parameters
     ----------

@@ -143,7 +143,7 @@ def search_front(
     while True:
         batch = batch[: method.budget - len(evaluated.points)]
         is_last = len(evaluated.points) + len(batch) == method.budget
-        # lower bounds do as long as no later point depends on them
+        # lower bounds suffice if no later point depends on the objectives of this batch
         bounds_suffice = bool(len(evaluated.points)) and (is_last or not method.learns)
         front = evaluated.values[nondominated(evaluated.values)] if bounds_suffice else None
         values = np.asarray(evaluate(batch, front), float)

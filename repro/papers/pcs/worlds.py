@@ -85,7 +85,8 @@ def front_quality(values: Floats, chosen: Flags, near: float) -> dict[str, float
     configurations that is nondominated among them. ``near``: share of the chosen configurations
     within the relative distance ``near`` of a point of the front, in every objective. ``lost``:
     share of the hypervolume of all configurations that the chosen configurations do not cover.
-    Hypervolumes are in ranges of the front, up to a tenth of a range beyond its worst values.
+    For hypervolumes, each objective is divided by its range on the front. Their reference point is
+    a tenth of the range beyond the worst value of the front in each objective.
 
     Parameters
     ----------

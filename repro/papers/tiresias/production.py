@@ -40,8 +40,8 @@ _PERCENTS = (1, 5, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90, 95, 99)
 def open_trace(fig: FigureRun, name: str) -> pd.DataFrame:
     """Trace of a figure: a named one, a user's file, or `CLUSTERS`.
 
-    If a file of a virtual cluster is missing, a trace like the flat file stands in for all of them.
-    The stand-ins of single files do not do, since their arrivals have no bursts in common.
+    If a file of a virtual cluster is missing, one stand-in that is like the flat file replaces all
+    twelve. Twelve stand-ins, one for each file, would have no bursts of arrivals in common.
     """
     if name != CLUSTERS:
         return fig.trace(name)
@@ -68,9 +68,10 @@ def on_one_clock(files: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def pick_jobs(
     trace: pd.DataFrame, *, min_duration_s: float, days: Sequence[float] | None = None
 ) -> pd.DataFrame:
-    """Jobs of at least ``min_duration_s`` on days [first, last); the first is submitted at 0.
+    """Jobs of at least ``min_duration_s`` that are submitted on ``days``, [first, last).
 
-    A user's own trace keeps all its jobs.
+    Submission times are shifted so that the first of these jobs is submitted at 0. A user's own
+    trace keeps all its jobs.
     """
     is_own = "sha256" in trace.attrs and not public.is_known(str(trace.attrs["name"]))
     kept = trace if is_own else trace[trace["duration"] >= min_duration_s]

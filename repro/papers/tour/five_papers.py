@@ -20,7 +20,7 @@ def schedule(results: Mapping[str, Result]) -> pd.DataFrame:
 def gavel_values(
     rounds: Result, ideal: Sequence[Result], example: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Values of LAS by id of Gavel's claims.
+    """Our values for the tour's claims about Gavel's LAS, by id of the claim.
 
     ``rounds`` is a run of heterogeneity-aware LAS in rounds. ``ideal`` has runs of aware and of
     agnostic LAS in ideal execution. The values of the next round and of ten rounds follow from the
@@ -33,9 +33,10 @@ def gavel_values(
     aware, agnostic = (reference_steps_per_s * _first_rates(result) for result in ideal)
     shares = np.array(example["drawn"]["shares"], float)
     received = np.array(example["drawn"]["received"], float)
-    ones = [1] * len(shares)
-    next_round = realised(shares, received, ones, ones)
-    ten_rounds = realised(shares, np.zeros_like(shares), ones, ones, more=10)
+    # every job asks for one GPU, and the cluster has one GPU of each type
+    one_gpu = [1] * len(shares)
+    next_round = realised(shares, received, one_gpu, one_gpu)
+    ten_rounds = realised(shares, np.zeros_like(shares), one_gpu, one_gpu, more=10)
     return {
         "gavel_rounds": (time_by_type(rounds, until) / example["round_s"]).to_numpy().tolist(),
         "gavel_aware": aware.tolist(),

@@ -164,9 +164,9 @@ class PairEstimator:
     seed : int
         Seed of the run.
     artifact_index : bool
-        Whether measurement n of a new job is read at position n of its row over all models instead
-        of its row over the reference models, as in the artifact. It is then the measurement of
-        another entry.
+        False: measurement n of a new job is entry n of its row over the reference models. True, as
+        in the artifact: it is entry n of its row over all models, which in general belongs to
+        another GPU type or partner.
     models : sequence of str, optional
         Models from which the reference models are sampled. Default: the models of the table. The
         artifact has the models of its workload generator, in their order.

@@ -143,7 +143,8 @@ def hand_out(jobs: ElasticJobs, s: ElasticState, single: bool, holders_first: bo
         granted[count] = job
         count += 1
         free -= gpus
-    # With ``holders_first``, stopped jobs keep their order: ties fall from the last to the first.
+    # The loop goes from the last stopped job to the first. With ``holders_first``, the tie of each
+    # is smaller than the tie of the job before it in this loop, so stopped jobs keep their order.
     for stopped in range(num_holders - 1, kept - 1, -1):
         job = s.holders[stopped]
         s.gpus[job] = 0.0

@@ -47,7 +47,8 @@ _RESIDUAL_GPUS = 1e-3
 _MAX_ROUNDS = 100
 #: Cap above every demand (GPUs).
 _UNCAPPED = 1 << 40
-#: Name of the GPU type in the ``type_weights`` of a policy that `Pcs.on_type` made for one type.
+#: `Pcs.on_type` makes a policy for one GPU type. In the ``type_weights`` of this policy, this text
+#: stands in place of the name of the type.
 _THIS_TYPE = ""
 #: Largest number of levels of the cap.
 _MAX_LEVELS = 1_000_000
