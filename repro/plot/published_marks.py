@@ -16,6 +16,8 @@ _DARK = "#262626"
 #: Label of published artists; the leading underscore keeps it out of matplotlib's own legend.
 _LABEL = "_published"
 _WHISKERS = "_published, ±1 s.d."
+#: Label of texts, and of lines that a text names, so that the legend has no key for them.
+_NAMED = "_published, named"
 #: Opacity of published values that belong to another setting.
 _PALE = 0.3
 #: Number of markers, about, on a curve of many points.
@@ -86,9 +88,10 @@ def name_published(
     The text begins there if ``right`` is positive, else it ends there.
     """
     side = "left" if right > 0 else "right"
-    axes.annotate(
+    name = axes.annotate(
         text, point, (right, up), textcoords="offset points", ha=side, fontsize=5.5, color=_DARK
     )
+    name.set_label(_NAMED)
 
 
 def fade_published(figure: Figure, setting: str) -> None:
@@ -98,7 +101,7 @@ def fade_published(figure: Figure, setting: str) -> None:
     """
     for axes in figure.axes:
         for artist in [*axes.lines, *axes.collections, *axes.texts]:
-            if artist.get_label() in (_LABEL, _WHISKERS) or artist.get_gid() == _LABEL:
+            if artist.get_label() in (_LABEL, _WHISKERS, _NAMED):
                 artist.set_alpha(_PALE)
     legends = [*figure.legends, *(axes.get_legend() for axes in figure.axes)]
     for legend in filter(None, legends):
@@ -130,7 +133,9 @@ def published_fact(
     'largest: 7.5 GB'
     """
     if y is None:
-        axes.axvline(x, color=_DARK, linestyle=(0, (3.2, 2.2)), linewidth=0.8, zorder=4)
+        axes.axvline(
+            x, color=_DARK, linestyle=(0, (3.2, 2.2)), linewidth=0.8, zorder=4, label=_NAMED
+        )
     else:
         axes.plot([x], [y], clip_on=False, **published_style())
     point = (x, 0.02 if y is None else y)
@@ -142,7 +147,7 @@ def published_fact(
         vertical = "top"
         if not left:
             horizontal = "center"
-    axes.annotate(
+    fact = axes.annotate(
         text,
         point,
         offset,
@@ -153,6 +158,7 @@ def published_fact(
         ha=horizontal,
         va=vertical,
     )
+    fact.set_label(_NAMED)
 
 
 def legend_keys(panels: Iterable[Axes]) -> Iterator[tuple[tuple[Line2D, ...], str]]:

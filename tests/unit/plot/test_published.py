@@ -16,7 +16,7 @@ from repro.plot import (
     shared_legend,
     tick_bars,
 )
-from repro.plot.published_marks import published_style
+from repro.plot.published_marks import fade_published, name_published, published_style
 
 RATES = [1.0, 2.0, 3.0]
 
@@ -168,3 +168,16 @@ def test_a_single_published_number_is_a_marker_or_a_line_with_its_text():
     assert (marker.get_marker(), list(marker.get_ydata())) == ("D", [1])
     assert list(line.get_xdata()) == [2, 2]
     assert [text.get_text() for text in axes.texts] == ["largest", "most below"]
+
+
+def test_all_that_is_published_is_faded():
+    figure, (axes,) = new_figure()
+    axes.plot([0, 1], [0, 1])
+    published_fact(axes, "largest", 3, 1)
+    published_fact(axes, "most below", 2)
+    name_published(axes, (1, 1), "paper", 3, 3)
+    fade_published(figure, "the paper's cluster")
+    ours, *published = [*axes.lines, *axes.texts]
+    assert ours.get_alpha() is None
+    assert len(published) == 5
+    assert {artist.get_alpha() for artist in published} == {0.3}
