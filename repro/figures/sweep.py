@@ -206,6 +206,10 @@ def digests(cases: Iterable[Case]) -> list[str | None]:
             # Generators may use the public throughput table without an option that names it.
             texts += [case.trace, throughput_files.PUBLIC]
         files = [(text, state(text)) for text in texts if isinstance(text, str)]
+        overhead = case.settings.get("overhead")
+        # costs that are no measured folder have no contents beside their name
+        if isinstance(overhead, str) and (contents := state(overhead)) is not None:
+            files.append((overhead, contents))
         trace_name = getattr(case.trace, "attrs", {}).get("name")
         code = sources(case.measure.__module__)
         # the notes of the result name the alias, which is no field of the policy
@@ -218,13 +222,19 @@ def digests(cases: Iterable[Case]) -> list[str | None]:
 
 
 def _state(text: str) -> str | bool | None:
-    """State of the file that a text may name, for the cache key.
+    """State of the file or folder that a text may name, for the cache key.
 
-    The state is the availability of a public file, the checksum of a user's file, or None.
+    The state is the availability of a public file, the checksum of a user's file, the hash of the
+    tables of a measured folder, or None.
     """
     if public.is_known(text):
         return public.available(text)
-    return data.own_file(text).sha256 if data.is_own(text) else None
+    if data.is_own(text):
+        return data.own_file(text).sha256
+    measured = throughput_files.measured_source(text)
+    if measured is None:
+        return None
+    return cache.files_hash([file for folder in measured[0] for file in folder.files()])
 
 
 def _sources(module: str) -> tuple[str | None, str]:

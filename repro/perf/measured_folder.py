@@ -154,6 +154,10 @@ class MeasuredFolder:
         resume_s = float(rows.groupby("job")["resume_total_s"].median().mean())
         return {str(job): float(seconds) for job, seconds in pause_s.items()}, resume_s
 
+    def files(self) -> list[Path]:
+        """Files of the folder that this class reads."""
+        return [path for file in (MACHINE, *COLUMNS) if (path := self.path / file).is_file()]
+
     def has(self, file: str) -> bool:
         """Whether the folder has a file of `COLUMNS`."""
         return (self.path / file).is_file()

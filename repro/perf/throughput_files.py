@@ -102,7 +102,7 @@ def load_throughputs(source: Source = PUBLIC, reference: str | None = None) -> T
     """
     if isinstance(source, ThroughputTable):
         return source
-    if isinstance(source, str | Path) and (measured := _measured_source(str(source))):
+    if isinstance(source, str | Path) and (measured := measured_source(str(source))):
         return _measured(*measured, reference)
     reference = reference or _REFERENCE
     if not isinstance(source, str | Path):
@@ -140,11 +140,45 @@ def throughputs_of(trace: pd.DataFrame) -> ThroughputTable | None:
     return load_throughputs(source, reference)
 
 
+def measured_source(source: str) -> tuple[tuple[MeasuredFolder, ...], str] | None:
+    """Measured folders that a text names, and how pairs share the GPU.
+
+    Parameters
+    ----------
+    source : str
+        A measured folder, a folder of measured folders, or ``h100``; ``:mps`` or ``:timeslice``
+        may follow.
+
+    Returns
+    -------
+    tuple of (tuple of MeasuredFolder, str), or None
+        The folders and one of `SHARING`. None if the text names no measured folder.
+
+    Examples
+    --------
+    >>> measured_source("h100:mps")[1]
+    'mps'
+    >>> measured_source("gavel-throughputs") is None
+    True
+    """
+    name, colon, sharing = source.rpartition(":")
+    if not colon or sharing not in SHARING:
+        name = source
+        sharing = SHARING[0]
+    path = Path(os.path.expanduser(name))
+    if os.path.isdir(path):
+        parts = [path] if is_measured(path) else sorted(filter(is_measured, path.iterdir()))
+        return (tuple(map(measured_folder, parts)), sharing) if parts else None
+    if name == H100 and not os.path.exists(path):
+        return (measured_folder(name),), sharing
+    return None
+
+
 def is_stand_in(source: Source) -> bool:
     """Whether ``source`` is the stand-in, or a name without an available public file."""
     if not isinstance(source, str | Path) or os.path.isfile(Path(source).expanduser()):
         return False
-    if _measured_source(str(source)):
+    if measured_source(str(source)):
         return False
     if str(source) in (STAND_IN, EARLY):
         return str(source) == STAND_IN
@@ -182,21 +216,6 @@ def _fetched(name: str, mirror: Path | None, cache: Path) -> Path | str:
         return public.fetch(name)
     except DataMissingError as error:
         return str(error)
-
-
-def _measured_source(source: str) -> tuple[tuple[MeasuredFolder, ...], str] | None:
-    """Measured folders that a text names, and how pairs share the GPU; None for other sources."""
-    name, colon, sharing = source.rpartition(":")
-    if not colon or sharing not in SHARING:
-        name = source
-        sharing = SHARING[0]
-    path = Path(os.path.expanduser(name))
-    if os.path.isdir(path):
-        parts = [path] if is_measured(path) else sorted(filter(is_measured, path.iterdir()))
-        return (tuple(map(measured_folder, parts)), sharing) if parts else None
-    if name == H100 and not os.path.exists(path):
-        return (measured_folder(name),), sharing
-    return None
 
 
 def _measured(

@@ -1,0 +1,50 @@
+"""Sweeps: what the key of a case counts, and the jobs that are measured."""
+
+import shutil
+
+import pytest
+
+from repro.base import paths
+from repro.figures import sweep
+from repro.testing import small_trace
+
+#: Tables of the checkout, taken before a test replaces their folder.
+MEASURED = paths.traces_dir() / "measured"
+
+
+def digest(**settings):
+    """Cache key of a small run."""
+    return sweep.digests([sweep.Case(small_trace(), "1x4", "srtf", settings=settings).resolved()])
+
+
+def slower_pauses(folder):
+    """Multiply the seconds of pause.csv's first row by 10."""
+    table = folder / "pause.csv"
+    header, first, *rows = table.read_text().splitlines()
+    column = header.split(",").index("exit_s")
+    values = first.split(",")
+    values[column] = str(10 * float(values[column]))
+    table.write_text("\n".join([header, ",".join(values), *rows]) + "\n")
+
+
+@pytest.mark.parametrize("setting", ["overhead", "perf"])
+@pytest.mark.parametrize("name", ["folder", "h100"])
+def test_the_contents_of_a_measured_folder_count(tmp_path, monkeypatch, setting, name):
+    folder = tmp_path / "traces" / "measured"
+    shutil.copytree(MEASURED, folder)
+    shutil.copy(MEASURED.parent / "registry.csv", folder.parent)
+    monkeypatch.setattr(paths, "traces_dir", lambda: folder.parent)
+    source = str(folder) if name == "folder" else name
+    before = digest(**{setting: source})
+    plain = digest(), digest(overhead="tiresias"), digest(overhead=30.0)
+    assert digest(**{setting: source}) == before
+    slower_pauses(folder)
+    assert digest(**{setting: source}) != before
+    assert (digest(), digest(overhead="tiresias"), digest(overhead=30.0)) == plain
+
+
+def test_folders_of_several_gpu_types_count_too(tmp_path):
+    shutil.copytree(MEASURED, tmp_path / "h100")
+    before = digest(perf=f"{tmp_path}:mps")
+    slower_pauses(tmp_path / "h100")
+    assert digest(perf=f"{tmp_path}:mps") != before
