@@ -26,7 +26,7 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from repro.base import paths
-from repro.base.errors import InputWarning, ReproError, refuse_unknown
+from repro.base.errors import InputWarning, ParamError, ReproError, refuse_unknown
 from repro.base.extras import needed_for
 from repro.engine.simulate import simulate
 from repro.figures import cache, data, remote
@@ -85,14 +85,25 @@ def whole(case: Case) -> Result:
     return simulated(case, opened(case))
 
 
+def _rate(case: Case) -> float:
+    """Jobs per hour that a case's trace option ``rate`` gives; ParamError without one."""
+    if "rate" not in case.options:
+        raise ParamError(
+            "MeasuredJobs(last=...) needs the trace option rate (jobs per hour), so that jobs go on "
+            "to arrive; give options={'rate': ...}, or leave last out"
+        )
+    return float(case.options["rate"])
+
+
 @dataclass(frozen=True)
 class MeasuredJobs:
-    """Measure of the jobs ``first`` to ``last`` (from 0): their records and columns of the trace.
+    """Measure of the jobs ``first`` to ``last``: their records and columns of the trace.
 
-    With a last job, the simulation ends when all measured jobs have finished. Jobs go on to arrive
-    for ``horizon_h`` hours, at the trace's ``rate`` per hour, so that the last measured jobs still
-    compete for GPUs. If measured jobs are then unfinished, the simulation runs again with four
-    times the horizon. Jobs unfinished after that have no end.
+    Jobs are numbered from 0 in the order of the trace. With a last job, the simulation ends when
+    all measured jobs have finished. Jobs go on to arrive for ``horizon_h`` hours, at the trace's
+    ``rate`` per hour, so that the last measured jobs still compete for GPUs. If measured jobs are
+    then unfinished, the simulation runs again with four times the horizon. Jobs unfinished after
+    that have no end.
     """
 
     first: int = 0
@@ -102,24 +113,25 @@ class MeasuredJobs:
     def __call__(self, case: Case) -> Result:
         """Simulate a case; keep the records of the measured jobs, without intervals."""
         end = None if self.last is None else self.last + 1
+        measured = slice(self.first, end)
         for horizon_h in (self.horizon_h, 4 * self.horizon_h):
             options = dict(case.options)
             stop_settings = {}
             if end is not None:
-                options["jobs"] = end + math.ceil(options["rate"] * horizon_h)
+                options["jobs"] = end + math.ceil(_rate(case) * horizon_h)
             trace = opened(replace(case, options=options))
-            measured = trace.index[self.first : end]
             if end is not None:
                 stop_settings = {
-                    "until": trace.loc[measured, "job_id"],
+                    "until": trace["job_id"].iloc[measured],
                     "stop_time": trace["submit_time"].max(),
                 }
             result = simulated(case, trace, keep_intervals=False, **stop_settings)
-            jobs = result.jobs.loc[measured]
+            jobs = result.jobs.iloc[measured]
             if jobs["end_time"].notna().all():
                 break
         new_columns = [name for name in trace.columns if name not in jobs.columns]
-        records = jobs.join(trace.loc[measured, new_columns]).reset_index(drop=True)
+        columns = trace[new_columns].iloc[measured].reset_index(drop=True)
+        records = jobs.reset_index(drop=True).join(columns)
         return Result(records, result.intervals.iloc[:0], result.meta)
 
 

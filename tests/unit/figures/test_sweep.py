@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from repro.base import paths
+from repro.base.errors import ParamError
 from repro.figures import sweep
 from repro.testing import small_trace
 
@@ -48,3 +49,22 @@ def test_folders_of_several_gpu_types_count_too(tmp_path):
     before = digest(perf=f"{tmp_path}:mps")
     slower_pauses(tmp_path / "h100")
     assert digest(perf=f"{tmp_path}:mps") != before
+
+
+@pytest.mark.parametrize("first_label", [0, 10])
+def test_measured_jobs_are_counted_in_the_order_of_the_trace(first_label):
+    trace = small_trace().iloc[::-1].assign(mark=lambda frame: frame["job_id"] * 10)
+    trace.index = [first_label + label for label in trace.index]
+    case = sweep.Case(trace, "1x4", "srtf", measure=sweep.MeasuredJobs(2))
+    jobs = sweep.outcome(case.resolved()).jobs
+    assert jobs["job_id"].tolist() == [3, 2, 1, 0]
+    assert jobs["mark"].tolist() == [30, 20, 10, 0]
+    assert jobs.index.tolist() == [0, 1, 2, 3]
+    every = sweep.whole(case).jobs.set_index("job_id")
+    assert jobs["end_time"].tolist() == every.loc[[3, 2, 1, 0], "end_time"].tolist()
+
+
+def test_a_last_measured_job_asks_for_the_rate_of_arrivals():
+    case = sweep.Case(small_trace(), "1x4", "srtf", measure=sweep.MeasuredJobs(0, 3))
+    with pytest.raises(ParamError, match="MeasuredJobs.*option rate"):
+        sweep.outcome(case.resolved())
