@@ -89,8 +89,8 @@ def _rate(case: Case) -> float:
     """Jobs per hour that a case's trace option ``rate`` gives; ParamError without one."""
     if "rate" not in case.options:
         raise ParamError(
-            "MeasuredJobs(last=...) needs the trace option rate (jobs per hour), so that jobs go on "
-            "to arrive; give options={'rate': ...}, or leave last out"
+            "MeasuredJobs(last=...) needs the trace option rate (jobs per hour), so that jobs keep "
+            "arriving; give options={'rate': ...}, or leave last out"
         )
     return float(case.options["rate"])
 
