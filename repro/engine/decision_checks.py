@@ -1,13 +1,14 @@
 """Checks of decisions: demands are met, hosts run, GPUs suffice. Errors name time and job."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from numbers import Real
+from numbers import Integral, Real
+from typing import get_args
 
 from repro.base.errors import PolicyError
 from repro.engine.type_choice import TypeChoice
-from repro.model.decision import Run
+from repro.model.decision import Fill, Run
 from repro.model.jobs import JobTable
 from repro.model.policy import Policy
 
@@ -33,6 +34,8 @@ class DecisionChecks:
         A gang with `Run.waits` may get fewer GPUs. An elastic policy may give any number above 0.
         ``chosen`` has the gangs that the decision names before this gang.
         """
+        if not run.jobs:
+            raise self.no_jobs(now)
         for job in run.jobs:
             if job not in self._table.active or job in chosen:
                 mistake = "names a job that is neither waiting nor running"
@@ -53,17 +56,23 @@ class DecisionChecks:
                     f"give all or none, or declare `elastic = True` in the policy",
                 )
 
-    def check_hosts(self, run: Run, chosen: Mapping[int, Run], now: float) -> None:
-        """Check that the decision names the hosts of a gang first, and that their GPUs suffice."""
-        absent = [job for job in run.hosts if job not in chosen]
+    def check_hosts(
+        self,
+        run: Run,
+        holding: Mapping[int, Run],
+        now: float,
+        absence: str = "which the decision does not name before it",
+    ) -> None:
+        """Check that the hosts of a gang hold GPUs, and that these suffice.
+
+        ``holding`` has the gangs of jobs that can be hosts. ``absence`` says of another job why it
+        cannot be a host.
+        """
+        absent = [job for job in run.hosts if job not in holding]
         if absent:
             host = self._table.ids[self.checked_row(absent[0])]
-            raise self.error(
-                now,
-                run.jobs[0],
-                f"shares GPUs with job {host!r}, which the decision does not name before it",
-            )
-        host_gpus = sum({id(chosen[job]): chosen[job].gpus for job in run.hosts}.values())
+            raise self.error(now, run.jobs[0], f"shares GPUs with job {host!r}, {absence}")
+        host_gpus = sum({id(holding[job]): holding[job].gpus for job in run.hosts}.values())
         if not 0 <= run.shared <= min(run.gpus, host_gpus):
             raise self.error(
                 now,
@@ -71,9 +80,24 @@ class DecisionChecks:
                 f"shares {run.shared:g} of its {run.gpus:g} GPUs with jobs that hold {host_gpus:g}",
             )
 
+    def checked_order(
+        self, order: Iterable[int], holders: Iterable[int], now: float
+    ) -> dict[int, None]:
+        """Jobs of `RunSet.order`, each once; PolicyError unless they include all ``holders``."""
+        ordered = dict.fromkeys(map(self.checked_row, order))
+        for job in holders:
+            if job not in ordered:
+                raise self.error(
+                    now,
+                    job,
+                    "holds GPUs, but RunSet.order does not name it; name all jobs that hold GPUs, "
+                    "or leave order out",
+                )
+        return ordered
+
     def checked_row(self, job: int) -> int:
         """``job``, after a check that it is a row number of the trace."""
-        if not 0 <= job < self._table.count:
+        if not isinstance(job, Integral) or not 0 <= job < self._table.count:
             raise PolicyError(f"policy {self._policy.name!r} names unknown row number {job!r}")
         return job
 
@@ -81,10 +105,17 @@ class DecisionChecks:
         """Error of a gang that gets more GPUs than are free."""
         return self.error(now, job, f"gives it {gpus:g} GPUs, but only {free:g} are free")
 
+    def no_jobs(self, now: float) -> PolicyError:
+        """Error of a gang without jobs."""
+        return PolicyError(
+            f"policy {self._policy.name!r}, time {now:g} s: a Run without jobs; name at least one"
+        )
+
     def error(self, now: float, job: int, mistake: str) -> PolicyError:
         """Error of a decision, with policy, time and job."""
+        job_id = self._table.ids[self.checked_row(job)]
         return PolicyError(
-            f"policy {self._policy.name!r}, time {now:g} s, job {self._table.ids[job]!r}: {mistake}"
+            f"policy {self._policy.name!r}, time {now:g} s, job {job_id!r}: {mistake}"
         )
 
 
@@ -102,6 +133,20 @@ def checked_wake(policy_name: str, wake: object) -> float:
         f"policy {policy_name!r} returned RunSet(wake={wake!r}); give the instant (s) of the next "
         "decision, or leave wake out to decide at events only"
     )
+
+
+def check_fill(policy_name: str, fill: object) -> None:
+    """Check the treatment of gangs that do not fit, which a policy returned.
+
+    Raises
+    ------
+    PolicyError
+        If it is none of `Fill`.
+    """
+    if fill not in get_args(Fill):
+        raise PolicyError(
+            f"policy {policy_name!r} returned RunSet(fill={fill!r}); give skip, block or exact"
+        )
 
 
 def with_gpu_type(

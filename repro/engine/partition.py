@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from repro.base.errors import PolicyError
-from repro.engine.decision_checks import checked_wake
+from repro.engine.decision_checks import check_fill, checked_wake
 from repro.engine.type_choice import TypeChoice
 from repro.model.cluster.spec import Cluster
 from repro.model.decision import Run, RunSet
@@ -112,6 +112,8 @@ class _Part:
     wake: float = math.inf
     #: gangs of its last decision that named all gangs, in order
     runs: list[Run] | None = None
+    #: `RunSet.order` of its last decision
+    order: Sequence[int] = ()
     #: gang of each job that the decisions name by its row number
     bare_runs: dict[int, Run] = field(default_factory=dict)
 
@@ -185,23 +187,37 @@ class Partition:
         wake = min(part.wake for part in self._parts)
         asked = [decision for decision in decisions if decision is not None]
         runs: list[Run] = []
-        order: list[int] = []
         if all(decision.keep for decision in asked):
             stop: list[int] = []
             for part, decision in zip(self._parts, decisions, strict=True):
                 if decision is not None:
                     runs += self._typed(part, decision)
                     stop += decision.stop
-                    order += decision.order
-            return RunSet(runs, wake=wake, order=order, keep=True, stop=stop)
+            return RunSet(runs, wake=wake, order=self._joined_order(), keep=True, stop=stop)
         exact = True
         for part, decision in zip(self._parts, decisions, strict=True):
             of_type = list(self._all_runs(part, decision))
             runs += of_type
             if decision is not None:
                 exact = exact and (decision.keep or decision.fill == "exact")
-                order += decision.order
-        return RunSet(runs, "exact" if exact else "skip", wake, order)
+        return RunSet(runs, "exact" if exact else "skip", wake, self._joined_order())
+
+    def _joined_order(self) -> list[int]:
+        """Orders of the types, one after the other; empty if no type has one.
+
+        Beside types with an order, a type without one has its gangs in order.
+        """
+        if not any(len(part.order) for part in self._parts):
+            return []
+        joined: list[int] = []
+        for part in self._parts:
+            if len(part.order):
+                joined += part.order
+            elif part.runs is not None:
+                joined += [job for run in part.runs for job in run.jobs]
+            else:
+                joined += part.view.members
+        return joined
 
     def _join(self, job: int) -> _Part:
         """Add a job that arrived to the type on which it would run fastest."""
@@ -249,6 +265,8 @@ class Partition:
                 f"cluster of one type"
             )
         part.wake = checked_wake(self._name, decision.wake)
+        check_fill(self._name, decision.fill)
+        part.order = decision.order
         return decision
 
     def _typed(self, part: _Part, decision: RunSet) -> Iterator[Run]:

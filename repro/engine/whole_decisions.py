@@ -6,11 +6,17 @@ A decision names all gangs, or only the changes to the last decision.
 from __future__ import annotations
 
 import math
+from collections import ChainMap
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from repro.base.errors import PolicyError
-from repro.engine.decision_checks import DecisionChecks, checked_wake, with_gpu_type
+from repro.engine.decision_checks import (
+    DecisionChecks,
+    check_fill,
+    checked_wake,
+    with_gpu_type,
+)
 from repro.engine.draining import GPU_ROUNDING
 from repro.engine.holdings import Holdings
 from repro.engine.type_choice import TypeChoice
@@ -21,6 +27,10 @@ from repro.model.view import View
 
 if TYPE_CHECKING:
     from repro.engine.rounds.mechanism import RoundMechanism
+
+
+#: Why a job cannot be the host of a gang if the decision names only changes.
+_HOLDS_NOTHING = "which holds no GPUs after this decision"
 
 
 class DecisionDriver:
@@ -69,6 +79,8 @@ class DecisionDriver:
         self._bare_runs: dict[int, Run] = {}
         #: jobs of the last decision, in its order; some may have ended
         self._order: Iterable[int] = ()
+        #: jobs that the decisions let use GPUs of hosts; some may have stopped
+        self._guests: set[int] = set()
         #: whether jobs arrived or finished since the last decision
         self._changed = True
         #: jobs that had arrived at the last decision
@@ -105,6 +117,7 @@ class DecisionDriver:
         """React to a completion."""
         self.view.finished.append(job)
         self._bare_runs.pop(job, None)
+        self._guests.discard(job)
         self._changed = True
         if self.rounds:
             self.rounds.finish(job, now)
@@ -148,6 +161,7 @@ class DecisionDriver:
         decision = self._ask_policy()
         if isinstance(decision, RunSet):
             self._wake = checked_wake(self.policy.name, decision.wake)
+            check_fill(self.policy.name, decision.fill)
             return decision
         if not isinstance(decision, Shares):
             raise PolicyError(
@@ -196,7 +210,9 @@ class DecisionDriver:
                 stops.update(
                     (member, None) for member in run.jobs if present_runs.get(member) == run
                 )
-        self._order = decision.order or chosen
+        self._order = chosen
+        if len(decision.order):
+            self._order = self._checks.checked_order(decision.order, chosen, now)
         return list(stops), starts
 
     def _named_changes(self, decision: RunSet, now: float) -> tuple[list[int], list[Run]]:
@@ -215,17 +231,30 @@ class DecisionDriver:
             remaining = [job for job in run.jobs if present_runs.get(job) is run]
             if all(job in stops for job in remaining):
                 free[run.gpu_type] += run.charged
+        self._guests.difference_update(stops)
+        guests = [present_runs[job] for job in self._guests if job in present_runs]
+        kept: dict[int, Run] = {}
+        if len(decision.order) or guests or any(run.hosts or run.shared for run in runs):
+            kept = {job: run for job, run in present_runs.items() if job not in stops}
         chosen: dict[int, Run] = {}
+        holding = ChainMap(chosen, kept)
         starts: list[Run] = []
         for run in runs:
             checks.check_members(run, chosen, now)
+            if run.hosts or run.shared:
+                checks.check_hosts(run, holding, now, _HOLDS_NOTHING)
+                self._guests.update(run.jobs)
             run = with_gpu_type(run, free, None, self._choice)
             if run.charged > free.get(run.gpu_type, -1.0):
                 raise checks.too_few_gpus(now, run.jobs[0], run.gpus, free.get(run.gpu_type, 0.0))
             free[run.gpu_type] -= run.charged
             chosen.update(dict.fromkeys(run.jobs, run))
             starts.append(run)
-        self._order = decision.order or present_runs
+        for run in guests:
+            checks.check_hosts(run, holding, now, _HOLDS_NOTHING)
+        self._order = present_runs
+        if len(decision.order):
+            self._order = checks.checked_order(decision.order, holding, now)
         return list(stops), starts
 
     def _admitted(self, decision: RunSet, now: float) -> dict[int, Run]:
@@ -239,6 +268,8 @@ class DecisionDriver:
         elastic = self.policy.elastic
         for entry in decision.runs:
             run = entry if isinstance(entry, Run) else self._bare_run(entry)
+            if not run.jobs:
+                raise checks.no_jobs(now)
             job = run.jobs[0]
             # Fast check, which almost every gang passes: it holds its GPUs already, or is one job
             # whose demand fits the free GPUs of its type. Other gangs take the full check below.
@@ -260,6 +291,7 @@ class DecisionDriver:
             run = with_gpu_type(run, free, present_runs.get(job), self._choice)
             if run.hosts or run.shared:
                 checks.check_hosts(run, chosen, now)
+                self._guests.update(run.jobs)
             gpu_type = run.gpu_type
             charged = run.charged
             if gpu_type not in free:

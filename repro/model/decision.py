@@ -30,7 +30,9 @@ class Run:
         Node of each task, parameter servers first. Every task, also a parameter server, holds one
         GPU. Only some placement rules accept nodes. Empty: the placement rule chooses the nodes.
     hosts : tuple of int
-        Running jobs, earlier in the decision, whose GPUs the gang uses as well.
+        Jobs whose GPUs the gang uses as well. The decision names them earlier, or with
+        `RunSet.keep` they hold GPUs already. When a host has ended or stopped, the decision names
+        the gang anew or stops it.
     shared : float
         Number of GPUs among ``gpus`` that belong to ``hosts``. They do not count against the
         cluster.
@@ -74,9 +76,10 @@ class RunSet:
     wake : float
         Instant (s) of the next decision, if no event comes earlier.
     order : sequence of int
-        Jobs that hold GPUs, in the order in which the policy keeps them. Empty: the order of
-        ``runs``, or with ``keep`` the order of starts. Under rules ``muri``, nearly simultaneous
-        completions happen at the instant of the first such job in this order.
+        All jobs that hold GPUs, in the order in which the policy keeps them; other jobs in it play
+        no role. Empty: the order of ``runs``, or with ``keep`` the order of starts. Under rules
+        ``muri``, nearly simultaneous completions happen at the instant of the first such job in
+        this order.
     keep : bool
         All jobs that are neither in ``runs`` nor in ``stop`` keep their GPUs, so a decision names
         only changes. If a group changes, the decision names all its remaining members.

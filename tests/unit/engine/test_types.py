@@ -5,7 +5,7 @@ the V100, so that a job on a K80 takes twice its duration.
 """
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 import pytest
@@ -282,3 +282,40 @@ def test_nodes_without_a_type_beside_others_are_refused(policy):
 def test_types_that_play_no_role_may_be_missing():
     jobs = trace((0, 10, 1), (1, 3, 4))
     assert ends(jobs, "1x4,1x4:k80", "srtf", perf=None) == [10.0, 4.0]
+
+
+@dataclass(frozen=True)
+class InTurn(Policy):
+    """Starts jobs of one GPU in order of arrival; it names the order of the types in ``orders``."""
+
+    names_types = False
+
+    orders: tuple[str, ...] = ()
+    keep: bool = True
+    fill: str = "skip"
+    gpu_type: str = ""
+
+    def on_type(self, gpu_type, gpu_types):
+        return replace(self, gpu_type=gpu_type)
+
+    def decide(self, view):
+        jobs = view.jobs[: view.cluster.num_gpus]
+        if self.keep:
+            jobs = [job for job in jobs if not view.is_running(job)]
+        order = view.jobs if self.gpu_type in self.orders else ()
+        return RunSet(jobs, self.fill, keep=self.keep, order=order)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("orders", [("v100",), ("v100", "k80")])
+def test_a_type_without_an_event_keeps_its_order(orders, keep):
+    # At 5 s only the V100 has an event. The job on the K80 holds its GPU, too.
+    jobs = trace((0, 10, 1), (0, 10, 1), (5, 10, 1))
+    cluster = "1xv100,1xk80"
+    expected = ends(jobs, cluster, InTurn(keep=keep))
+    assert ends(jobs, cluster, InTurn(orders, keep)) == expected
+
+
+def test_an_unknown_fill_is_refused_on_a_type():
+    with pytest.raises(PolicyError, match=r"returned RunSet\(fill='blok'\); give skip, block or"):
+        run(trace((0, 10, 1)), "1xv100,1xk80", InTurn(fill="blok"))

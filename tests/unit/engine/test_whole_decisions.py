@@ -1,7 +1,8 @@
 """Decisions that name only what changes: the same checks, the same GPUs."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -46,6 +47,10 @@ class Wrong(Policy):
             return RunSet(view.jobs, keep=True)
         if self.mistake == "stops a waiting job":
             return RunSet((), keep=True, stop=view.jobs[:1])
+        if self.mistake == "stops an unknown job":
+            return RunSet((), keep=True, stop=[7])
+        if self.mistake == "names an unknown job":
+            return RunSet([Run((7,), 2)], keep=True)
         if self.mistake == "twice":
             return RunSet([view.jobs[0], view.jobs[0]], keep=True)
         return RunSet([Run((view.jobs[0],), 2)], keep=True)
@@ -87,6 +92,8 @@ def test_it_is_the_same_schedule_as_naming_everything():
     [
         ("too many", "but only 0 are free"),
         ("stops a waiting job", "it holds no GPUs"),
+        ("stops an unknown job", "'unnamed' names unknown row number 7"),
+        ("names an unknown job", "'unnamed' names unknown row number 7"),
         ("twice", "holds no GPUs|names the job twice"),
         ("half a gang", "all or none"),
     ],
@@ -143,3 +150,126 @@ class WakesAt(Policy):
 def test_an_instant_of_waking_that_is_no_number_is_refused(wake, cluster):
     with pytest.raises(PolicyError, match="leave wake out to decide at events only"):
         simulate(trace((0, 10, 1)), cluster, WakesAt(wake))
+
+
+@dataclass(frozen=True)
+class NewestFirst(Policy):
+    """Runs the newest jobs; ``order`` makes the order of the decision from the jobs that fit."""
+
+    order: object = tuple
+
+    def decide(self, view):
+        free = view.cluster.num_gpus
+        runs = []
+        for job in reversed(view.jobs):
+            if view.gpus(job) <= free:
+                free -= view.gpus(job)
+                runs.append(job)
+        return RunSet(runs, order=self.order(runs))
+
+
+@dataclass(frozen=True)
+class Keeps(FirstComeFirstServed):
+    """Names only starts, with the order that ``order`` makes from all jobs."""
+
+    order: object = tuple
+
+    def decide(self, view):
+        return replace(super().decide(view), order=self.order(view.jobs))
+
+
+@pytest.mark.parametrize("policy", [NewestFirst, Keeps])
+@pytest.mark.parametrize(
+    ("order", "message"),
+    [
+        (lambda jobs: jobs[:1], "'unnamed', time . s, job .: holds GPUs, but RunSet.order"),
+        (lambda jobs: [99], "'unnamed' names unknown row number 99"),
+        (lambda jobs: [*jobs, "0"], "'unnamed' names unknown row number '0'"),
+        (lambda jobs: [*jobs, 1.5], r"'unnamed' names unknown row number 1\.5"),
+        (lambda jobs: [*jobs, None], "'unnamed' names unknown row number None"),
+    ],
+)
+def test_an_order_names_all_jobs_that_hold_gpus(policy, order, message):
+    rows = trace((0, 10, 1), (1, 10, 3), (2, 10, 3))
+    with pytest.raises(PolicyError, match=message) as caught:
+        simulate(rows, "1x4", policy(order))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("policy", [NewestFirst, Keeps])
+@pytest.mark.parametrize("order", [list, np.array, lambda jobs: [*jobs, *jobs, 0]])
+def test_an_order_may_be_an_array_and_name_further_jobs(policy, order):
+    rows = trace((0, 10, 1), (1, 10, 3), (2, 10, 3))
+    result = simulate(rows, "1x4", policy(order))
+    assert result.jobs.equals(simulate(rows, "1x4", policy()).jobs)
+
+
+@dataclass(frozen=True)
+class Guest(Policy):
+    """Starts job 0, and job 1 as its guest; ``alone`` is the instant of the next decision on it."""
+
+    hosts: tuple = (0,)
+    shared: float = 4
+    keep: bool = True
+    alone: bool = False
+
+    def decide(self, view):
+        waiting = [job for job in view.jobs if not view.is_running(job)]
+        runs = []
+        guest = Run((1,), 4, hosts=self.hosts, shared=self.shared)
+        if self.alone and 1 in view.jobs and view.run(1) is not None and 0 not in view.jobs:
+            return RunSet([1], keep=True) if view.run(1).hosts else RunSet((), keep=True)
+        for job in waiting:
+            runs.append(guest if job == 1 else job)
+        return RunSet(runs, keep=self.keep)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize(
+    ("hosts", "shared", "message"),
+    [
+        ((), 4, "job 1: shares 4 of its 4 GPUs with jobs that hold 0"),
+        ((0,), 5, "job 1: shares 5 of its 4 GPUs with jobs that hold 4"),
+        ((2,), 4, "job 1: shares GPUs with job 2"),
+        ((9,), 4, "unknown row number 9"),
+    ],
+)
+def test_hosts_are_checked(keep, hosts, shared, message):
+    rows = trace((0, 10, 4), (0, 10, 4), (50, 10, 4))
+    with pytest.raises(PolicyError, match=message):
+        simulate(rows, "1x4", Guest(hosts, shared, keep), perf=Alike())
+
+
+def test_a_guest_does_not_outlive_its_host():
+    rows = trace((0, 10, 4), (0, 20, 4), (10, 10, 4))
+    with pytest.raises(PolicyError, match="time 10 s, job 1: shares GPUs with job 0, which holds"):
+        simulate(rows, "1x4", Guest(), perf=Alike())
+
+
+def test_a_guest_that_is_named_anew_keeps_its_gpus_alone():
+    rows = trace((0, 10, 4), (0, 20, 4), (30, 10, 4))
+    result = simulate(rows, "1x4", Guest(alone=True), perf=Alike())
+    assert result.jobs["end_time"].tolist() == [10, 20, 40]
+    assert result.intervals["gpus"].tolist() == [4, 0, 4, 4]
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_run_without_jobs_is_refused(keep):
+    @dataclass(frozen=True)
+    class Empty(Policy):
+        def decide(self, view):
+            return RunSet([Run((), 1)], keep=keep)
+
+    with pytest.raises(PolicyError, match="'unnamed', time 0 s: a Run without jobs"):
+        simulate(trace((0, 10, 1)), "1x4", Empty())
+
+
+@pytest.mark.parametrize("cluster", ["1x4", "1x4:v100,1x4:k80"])
+def test_an_unknown_fill_is_refused(cluster):
+    @dataclass(frozen=True)
+    class Misspelt(Policy):
+        def decide(self, view):
+            return RunSet(view.jobs, fill="blok")
+
+    with pytest.raises(PolicyError, match=r"returned RunSet\(fill='blok'\); give skip"):
+        simulate(trace((0, 10, 1)), cluster, Misspelt())
