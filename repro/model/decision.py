@@ -7,9 +7,12 @@ from typing import Literal
 
 import numpy as np
 
+from repro.base.errors import PolicyError
 from repro.base.typing import Floats, Ints
 
 Fill = Literal["skip", "block", "exact"]
+#: Types of a row number of the trace.
+_ROW_NUMBER = (int, np.integer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,21 +136,35 @@ class Shares:
 
     @property
     def members(self) -> Ints:
-        """Jobs of each row, (rows, 2); -1 in place of a second job."""
-        if isinstance(self.jobs, np.ndarray) and self.jobs.ndim == 2:
-            return self.jobs
+        """Jobs of each row, (rows, 2); -1 in place of a second job.
+
+        Raises
+        ------
+        PolicyError
+            If a row is not one job or two.
+        """
         rows = np.full((len(self.jobs), 2), -1, dtype=np.int64)
-        try:
+        if isinstance(self.jobs, np.ndarray):
+            are_numbers = self.jobs.dtype.kind in "iu"
+            if are_numbers and self.jobs.ndim == 1:
+                rows[:, 0] = self.jobs
+                return rows
+            if are_numbers and self.jobs.shape[1:] == (2,):
+                return self.jobs
+            raise PolicyError(
+                f"Shares.jobs has shape {self.jobs.shape} and type {self.jobs.dtype}; give row "
+                "numbers of shape (rows,), or (rows, 2) with -1 in place of a second job"
+            )
+        if set(map(type, self.jobs)) == {int}:
             rows[:, 0] = self.jobs
             return rows
-        except (TypeError, ValueError):
-            # some rows are pairs
-            rows[:] = -1
         for row, entry in enumerate(self.jobs):
-            if isinstance(entry, tuple):
-                rows[row, : len(entry)] = entry
-            else:
-                rows[row, 0] = entry
+            jobs = entry if isinstance(entry, tuple) else (entry,)
+            if len(jobs) not in (1, 2) or not all(isinstance(job, _ROW_NUMBER) for job in jobs):
+                raise PolicyError(
+                    f"Shares.jobs[{row}] is {entry!r}; give a row number, or a tuple of two"
+                )
+            rows[row, : len(jobs)] = jobs
         return rows
 
 

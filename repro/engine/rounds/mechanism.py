@@ -299,12 +299,12 @@ class RoundMechanism(ABC):
             share or sum that breaks it.
         """
         x = shares.fractions
-        members = shares.jobs if isinstance(shares.jobs, np.ndarray) else shares.members
-        only_single_jobs = members.ndim == 1
-        if only_single_jobs:
-            single_rows = np.full((len(members), 2), -1)
-            single_rows[:, 0] = members
-            members = single_rows
+        only_single_jobs = isinstance(shares.jobs, np.ndarray) and shares.jobs.ndim == 1
+        try:
+            members = shares.members
+        except PolicyError as error:
+            raise PolicyError(f"policy {self.policy.name!r}: {error}") from None
+        self._check_jobs(members)
         x = self._by_cluster_type(x, shares.gpu_types, len(members))
         demands = self.constants.demands
         gpus = self.speeds.gpu_counts
@@ -324,6 +324,30 @@ class RoundMechanism(ABC):
         self._replace_x(members, trimmed, now)
         self._rowless.clear()
         self.has_allocation = True
+
+    def _check_jobs(self, members: Ints) -> None:
+        """Check that jobs with a share are present, each once in a row of `Shares.members`."""
+        present = self.table.active.keys()
+        firsts = set(members[:, 0].tolist())
+        seconds = set(members[:, 1].tolist())
+        seconds.discard(-1)
+        absent = (firsts | seconds) - present
+        ids = self.table.ids
+        if absent:
+            job = min(absent)
+            mistake = f"unknown row number {job}"
+            if 0 <= job < self.table.count:
+                mistake = f"job {ids[job]!r}, which is neither waiting nor running"
+            raise PolicyError(
+                f"policy {self.policy.name!r}: Shares.jobs names {mistake}; give jobs of view.jobs"
+            )
+        is_twice = members[:, 0] == members[:, 1]
+        if is_twice.any():
+            job = members[is_twice.argmax(), 0]
+            raise PolicyError(
+                f"policy {self.policy.name!r}: Shares.jobs pairs job {ids[job]!r} with itself; "
+                "give two jobs, or one alone"
+            )
 
     def begin_empty_round(self, now: float) -> bool:
         """Begin a round without jobs; True if an empty X replaces X.

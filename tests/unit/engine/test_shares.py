@@ -216,3 +216,38 @@ def test_time_by_type_counts_up_to_an_instant():
     early = time_by_type(result, until=500)
     assert early.to_numpy().sum() == 1000
     assert time_by_type(result).sum(axis=1).tolist() == [720, 720]
+
+
+@dataclass(frozen=True)
+class Rows(Policy):
+    """Equal shares of one GPU type for given rows of jobs."""
+
+    rows: object = ()
+
+    def decide(self, view):
+        return Shares(self.rows, view.gpu_types, np.full((len(self.rows), 1), 0.1))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([(0, 1, 2)], r"Shares.jobs\[0\] is \(0, 1, 2\)"),
+        ([0, (0, 1, 2)], r"Shares.jobs\[1\] is \(0, 1, 2\)"),
+        ([0, ()], r"Shares.jobs\[1\] is \(\)"),
+        ([0, 99], "Shares.jobs names unknown row number 99"),
+        ([0, (1, 99)], "Shares.jobs names unknown row number 99"),
+        ([0, -1], "Shares.jobs names unknown row number -1"),
+        ([0, (1, -2)], "Shares.jobs names unknown row number -2"),
+        ([0, 2], "Shares.jobs names job 2, which is neither waiting nor running"),
+        ([0, (1, 1)], "Shares.jobs pairs job 1 with itself"),
+        ([0, "1"], r"Shares.jobs\[1\] is '1'"),
+        ([0, (1, None)], r"Shares.jobs\[1\] is \(1, None\)"),
+        ([0, 1.5], r"Shares.jobs\[1\] is 1.5"),
+        (np.array([[0, 1, 2]]), r"Shares.jobs has shape \(1, 3\)"),
+        (np.array([0.0, 1.5]), "Shares.jobs has shape .* float64"),
+    ],
+)
+def test_a_row_of_shares_is_one_job_or_two(rows, message):
+    with pytest.raises(PolicyError, match=f"'unnamed': {message}.*give ") as caught:
+        simulate(jobs([0, 0, 5000], 100), "1x4", Rows(rows))
+    assert "\n" not in str(caught.value)
