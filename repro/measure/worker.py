@@ -97,8 +97,11 @@ class Worker:
         return self.answer()
 
     def send(self, request: str, **arguments: Any) -> None:
-        """Send a request, whose answer comes later."""
-        self._connection.send((request, arguments))
+        """Send a request, whose answer comes later; WorkerError if the process has ended."""
+        try:
+            self._connection.send((request, arguments))
+        except ConnectionError:
+            raise self._ended() from None
 
     def answer(self, wait_s: float = _ANSWER_S) -> Any:
         """Answer to the request that was sent; WorkerError if it failed."""
@@ -108,13 +111,16 @@ class Worker:
                 raise WorkerError(f"{name}: no answer within {wait_s:g} s")
             is_right, result = self._connection.recv()
         except (EOFError, ConnectionError):
-            self._process.join(1)
-            raise WorkerError(
-                f"{name}: its process ended (exit code {self._process.exitcode})"
-            ) from None
+            raise self._ended() from None
         if not is_right:
             raise WorkerError(f"{name}: {result}")
         return result
+
+    def _ended(self) -> WorkerError:
+        """Error of a process that has ended by itself."""
+        self._process.join(1)
+        name = self.configuration.job.name
+        return WorkerError(f"{name}: its process ended (exit code {self._process.exitcode})")
 
 
 def _work(
