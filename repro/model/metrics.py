@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from repro.base.errors import ParamError
 from repro.base.typing import Array
 from repro.model.records import Result, durations, makespan
 
@@ -75,12 +76,18 @@ def unfairness(result: Result, fair: Result) -> pd.Series[float]:
     Parameters
     ----------
     result, fair : Result
-        Records under the policy, and under a fair policy (``max-min`` for PCS Figure 1b).
+        Records under the policy, and under a fair policy (``max-min`` for PCS Figure 1b). Jobs are
+        compared by ``job_id``.
 
     Returns
     -------
     Series of float
-        Percent, a value per job in order of the trace; NaN for a job without an end.
+        Percent, a value per job in order of ``result.jobs``; NaN for a job without an end.
+
+    Raises
+    ------
+    ParamError
+        If the fair run lacks a job of the run.
 
     Examples
     --------
@@ -90,7 +97,21 @@ def unfairness(result: Result, fair: Result) -> pd.Series[float]:
     >>> float(unfairness(fair, fair).max())
     0.0
     """
-    return (100 * (result.jobs["jct"] / fair.jobs["jct"] - 1)).clip(lower=0)
+    ids = result.jobs["job_id"]
+    fair_jct = fair.jobs.set_index("job_id")["jct"]
+    is_absent = ~ids.isin(fair_jct.index)
+    if is_absent.any():
+        absent = ids[is_absent].iloc[0]
+        raise ParamError(f"the fair run lacks job {absent}; run both on the same trace")
+    increase: pd.Series[float] = result.jobs["jct"] / fair_jct.loc[ids].to_numpy() - 1
+    return (100 * increase).clip(lower=0)
+
+
+def _intervals(result: Result) -> pd.DataFrame:
+    """Intervals of a run; ParamError if jobs held GPUs and the run kept no intervals."""
+    if result.intervals.empty and result.jobs["start_time"].notna().any():
+        raise ParamError("the run kept no intervals; simulate with keep_intervals=True")
+    return result.intervals
 
 
 def time_by_type(result: Result, until: float = np.inf) -> pd.DataFrame:
@@ -108,6 +129,11 @@ def time_by_type(result: Result, until: float = np.inf) -> pd.DataFrame:
     DataFrame
         Seconds, with the job ids as index. The columns are the GPU types that jobs held.
 
+    Raises
+    ------
+    ParamError
+        If the run kept no intervals.
+
     Examples
     --------
     >>> from repro import simulate
@@ -116,7 +142,7 @@ def time_by_type(result: Result, until: float = np.inf) -> pd.DataFrame:
     >>> time_by_type(result, until=360.0).shape
     (6, 2)
     """
-    spans = result.intervals[["job_id", "gpu_type"]].copy()
+    spans = _intervals(result)[["job_id", "gpu_type"]].copy()
     limit = (until - result.intervals["start"]).clip(lower=0)
     spans["seconds"] = durations(result).clip(upper=limit)
     table = spans.pivot_table("seconds", "job_id", "gpu_type", aggfunc="sum", fill_value=0.0)
@@ -154,9 +180,9 @@ def bins(jobs: pd.DataFrame, small_gpus: int, short_s: float) -> pd.Series[str]:
 
 
 def busy_gpus(result: Result, step: float) -> pd.Series[float]:
-    """Average number of GPUs held in each time step up to the last completion.
+    """Average number of GPUs held in each time step, from first submission to last completion.
 
-    A result in which no job held GPUs has no time steps.
+    Time steps begin at multiples of their length. A result in which no job held GPUs has none.
 
     Parameters
     ----------
@@ -170,6 +196,11 @@ def busy_gpus(result: Result, step: float) -> pd.Series[float]:
     Series of float
         GPUs, indexed by the start of each step (s).
 
+    Raises
+    ------
+    ParamError
+        If the run kept no intervals.
+
     Examples
     --------
     >>> from repro import simulate
@@ -177,10 +208,13 @@ def busy_gpus(result: Result, step: float) -> pd.Series[float]:
     >>> busy_gpus(simulate(small_trace(), "1x4", "srtf"), step=10.0).round(1).tolist()
     [2.9, 2.8, 4.0, 4.0, 2.4]
     """
-    spans = result.intervals
+    spans = _intervals(result)
     if spans.empty:
         return pd.Series(dtype=float, index=pd.Index([], dtype=float, name="time_s"))
-    edges = np.arange(0.0, float(spans["end"].max()) + step, step)
+    # rules of whole seconds start a job in the second of its submission
+    begin = min(float(result.jobs["submit_time"].min()), float(spans["start"].min()))
+    first_edge = begin // step * step
+    edges = np.arange(first_edge, float(spans["end"].max()) + step, step)
     times = np.concatenate([spans["start"].to_numpy(), spans["end"].to_numpy()])
     change = np.concatenate([spans["gpus"].to_numpy(), -spans["gpus"].to_numpy()])
     order = np.argsort(times, kind="stable")

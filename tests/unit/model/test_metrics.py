@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from repro import simulate
+from repro.base.errors import ParamError
 from repro.model.metrics import (
     bins,
     busy_gpus,
@@ -153,6 +154,20 @@ def test_no_gpu_is_busy_if_the_run_stops_before_the_first_submission():
     assert busy.empty and busy.dtype == float and busy.index.name == "time_s"
 
 
+def test_busy_gpus_begin_with_the_first_submission():
+    """One GPU from 1,600,015 to 1,600,035 s."""
+    busy = busy_gpus(simulate(trace((1_600_015, 20, 1)), "1x2", "yarn-cs"), 10.0)
+    assert busy.tolist() == [0.5, 1, 0.5]
+    assert busy.index.tolist() == [1_600_010, 1_600_020, 1_600_030]
+
+
+@pytest.mark.parametrize("metric", [time_by_type, lambda result: busy_gpus(result, 10.0)])
+def test_metrics_of_held_gpus_need_intervals(metric):
+    result = simulate(trace((10, 15, 1)), "1x2", "yarn-cs", keep_intervals=False)
+    with pytest.raises(ParamError, match="the run kept no intervals; simulate with keep_intervals"):
+        metric(result)
+
+
 def test_busy_gpus_add_up_to_the_work():
     result = simulate(small_trace(), "1x4", "srtf")
     work = float((small_trace()["duration"] * small_trace()["num_gpus"]).sum())
@@ -203,6 +218,22 @@ def test_a_job_that_ends_before_its_fair_run_has_no_unfairness():
     srtf = simulate(frame, "1x1", "srtf")
     fifo = simulate(frame, "1x1", "yarn-cs")
     assert unfairness(srtf, fifo).tolist() == pytest.approx([20.0, 0.0])
+
+
+def test_unfairness_compares_each_job_with_itself():
+    frame = small_trace()
+    result = simulate(frame, "1x4", "srtf")
+    fair = simulate(frame.iloc[::-1], "1x4", "srtf")
+    assert fair.jobs["job_id"].tolist() == frame["job_id"].tolist()[::-1]
+    assert unfairness(result, fair).tolist() == [0.0] * 6
+    assert unfairness(result, fair).index.equals(result.jobs.index)
+
+
+def test_unfairness_needs_a_fair_run_of_every_job():
+    frame = small_trace()
+    result = simulate(frame, "1x4", "srtf")
+    with pytest.raises(ParamError, match="fair run lacks job 5; run both on the same trace"):
+        unfairness(result, simulate(frame.head(5), "1x4", "srtf"))
 
 
 def test_names_of_gpu_types_are_objects_under_any_version_of_pandas():
