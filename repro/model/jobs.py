@@ -135,6 +135,11 @@ class JobTable:
         self._require(trace, "iterations", "give the training steps")
         steps = list(map(float, self.column("iterations")))
         if not self.has("iteration_time"):
+            if 0.0 in steps:
+                raise TraceError(
+                    f"{self.source}: job {self.ids[steps.index(0.0)]!r} has 0 iterations and a "
+                    f"duration; give its training steps, or a column iteration_time (s)"
+                )
             durations = self.duration
             return steps, [total / count for total, count in zip(durations, steps, strict=True)]
         # the time of a step is exact, whereas durations are rounded
