@@ -8,6 +8,7 @@ import importlib.metadata
 import pickle
 import platform
 import threading
+import types
 import warnings
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -129,8 +130,9 @@ def content_hash(frame: pd.DataFrame) -> str:
 def key(*values: Any) -> str:
     """Cache key: a hash that is equal exactly for equal values, in every process.
 
-    Classes and functions of this package count by name. Functions that are defined inside a
-    function, and classes and functions of other packages, are not cacheable.
+    Classes and functions of this package count by name, bound methods also by the value of their
+    object. Functions that are defined inside a function, and classes and functions of other
+    packages, are not cacheable.
     """
     pieces = b"".join(piece + b"\x00" for piece in _pieces(values))
     return hashlib.sha256(pieces).hexdigest()
@@ -164,6 +166,8 @@ def _pieces(value: Any) -> Iterable[bytes]:
         yield content_hash(value.to_frame("values")).encode()
     elif isinstance(value, type) or hasattr(value, "__qualname__"):
         yield _qualified_name(value)
+        if isinstance(value, types.MethodType):
+            yield from _pieces(value.__self__)
     elif dataclasses.is_dataclass(value):
         yield _qualified_name(type(value))
         for field in dataclasses.fields(value):
@@ -177,7 +181,7 @@ def _qualified_name(named: Any) -> bytes:
     """Full name of a class or function of this package; others raise NotCacheable."""
     name = f"{named.__module__}.{named.__qualname__}"
     inner = getattr(named, "__closure__", None) is not None or "<" in named.__qualname__
-    if inner or not named.__module__.startswith("repro."):
+    if inner or not str(named.__module__).startswith("repro."):
         raise NotCacheable(f"{name} may change without the cache noticing")
     return name.encode()
 

@@ -137,8 +137,8 @@ class JobTable:
         if not self.has("iteration_time"):
             if 0.0 in steps:
                 raise TraceError(
-                    f"{self.source}: job {self.ids[steps.index(0.0)]!r} has 0 iterations and a "
-                    f"duration; give its training steps, or a column iteration_time (s)"
+                    f"{self.source}: {self.row(steps.index(0.0))} has 0 iterations and a duration; "
+                    f"give its training steps, or a column iteration_time (s)"
                 )
             durations = self.duration
             return steps, [total / count for total, count in zip(durations, steps, strict=True)]

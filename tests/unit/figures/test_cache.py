@@ -159,9 +159,35 @@ def test_keys_tell_values_apart():
     keys = [cache.key(value) for value in values]
     assert len(set(keys)) == len(values)
     assert keys == [cache.key(value) for value in values]
-    for unclear in (object(), lambda: 1, iter([]), np.array([object()])):
+    for unclear in (object(), lambda: 1, iter([]), [].append, np.array([object()])):
         with pytest.raises(cache.NotCacheable):
             cache.key(unclear)
+
+
+def test_a_bound_method_counts_with_its_object():
+    methods = [
+        sweep.MeasuredJobs(0).__call__,
+        sweep.MeasuredJobs(5).__call__,
+        make("tiresias-l").session,
+        make("tiresias-l", thresholds=(5.0,)).session,
+        Cluster.parse,
+        sweep.whole,
+    ]
+    keys = [cache.key(method) for method in methods]
+    assert len(set(keys)) == len(methods)
+    assert cache.key(sweep.MeasuredJobs(5).__call__) == keys[1]
+
+    class Mine:
+        __module__ = "repro.mine"
+        __qualname__ = "Mine"
+
+        def measure(self, case):
+            pass
+
+    Mine.measure.__qualname__ = "Mine.measure"
+    Mine.measure.__module__ = "repro.mine"
+    with pytest.raises(cache.NotCacheable, match="a Mine has no content"):
+        cache.key(Mine().measure)
 
 
 def test_large_arrays_count_in_full():

@@ -18,7 +18,7 @@ def test_a_job_of_no_steps_has_no_time_of_a_step():
         }
     )
     with pytest.raises(
-        TraceError, match="job 'b' has 0 iterations and a duration; give its training"
+        TraceError, match=r"row 1 \(job b\) has 0 iterations and a duration"
     ):
         simulate(jobs, "1x4", "srtf", rules="gavel")
     timed = jobs.assign(iteration_time=2.0)
