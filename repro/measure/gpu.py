@@ -6,6 +6,8 @@ import importlib
 import os
 import re
 import statistics
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -13,7 +15,14 @@ from typing import Any
 
 #: Words of the name of a GPU that say nothing about its type.
 _NO_TYPE = {"nvidia", "tesla", "geforce", "quadro", "graphics", "device", "gpu"}
+#: Words after the number of a GPU that make it another type.
+_VARIANTS = {"ti", "super", "ada", "laptop", "max", "q", "d", "sff"}
 _VARIABLE = "CUDA_VISIBLE_DEVICES"
+_ORDER = "CUDA_DEVICE_ORDER"
+#: Program that prints the identifier of the GPU that PyTorch counts first.
+_PRINT_UUID = "import torch; print(torch.cuda.get_device_properties(0).uuid)"
+#: Longest wait for this program, most of which is the import of PyTorch (s).
+_PRINT_S = 120.0
 #: Bytes of a MiB, the unit of GPU memory in all tables, although column names end in ``_mb``.
 _MIB = 2**20
 
@@ -23,13 +32,16 @@ def gpu_type_of(name: str) -> str:
 
     >>> [gpu_type_of(name) for name in ("NVIDIA H100 80GB HBM3", "Tesla V100-SXM2-16GB")]
     ['h100', 'v100']
-    >>> gpu_type_of("NVIDIA GeForce RTX 3090")
-    'rtx3090'
+    >>> [gpu_type_of(f"NVIDIA GeForce RTX 2080{suffix}") for suffix in ("", " Ti")]
+    ['rtx2080', 'rtx2080ti']
     """
     words = [word for word in re.findall("[a-z0-9]+", name.lower()) if word not in _NO_TYPE]
     for number, word in enumerate(words):
-        if any(letter.isdigit() for letter in word):
-            return "".join(words[number - 1 : number + 1]) if word.isdigit() and number else word
+        if not any(letter.isdigit() for letter in word):
+            continue
+        series = words[number - 1] if word.isdigit() and number else ""
+        variant = [later for later in words[number + 1 :] if later in _VARIANTS]
+        return "".join([series, word, *variant])
     return "".join(words) or "gpu"
 
 
@@ -46,10 +58,16 @@ class Nvml:
         self._library = library
         library.nvmlInit()
         visible = os.environ.get(_VARIABLE, "0").split(",")[0].strip()
-        if visible.isdigit() or not visible:
-            self._gpu = library.nvmlDeviceGetHandleByIndex(int(visible or 0))
+        number = int(visible or 0) if visible.isdigit() or not visible else None
+        uuid = visible if number is None else None
+        # CUDA counts the fastest GPU first, unless told to count by PCI bus as NVML does
+        is_order_unlike = os.environ.get(_ORDER) != "PCI_BUS_ID"
+        if number is not None and is_order_unlike and library.nvmlDeviceGetCount() > 1:
+            uuid = _uuid_of_first()
+        if uuid is not None:
+            self._gpu = library.nvmlDeviceGetHandleByUUID(uuid)
         else:
-            self._gpu = library.nvmlDeviceGetHandleByUUID(visible)
+            self._gpu = library.nvmlDeviceGetHandleByIndex(number or 0)
 
     def driver(self) -> str:
         """Version of the driver."""
@@ -97,6 +115,22 @@ class Nvml:
             return read()
         except self._library.NVMLError:
             return None
+
+
+def _uuid_of_first() -> str | None:
+    """Identifier of the GPU that PyTorch counts first; None if PyTorch is too old to say."""
+    # a process of its own, because PyTorch would keep a CUDA context in this one
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _PRINT_UUID],
+            capture_output=True,
+            text=True,
+            timeout=_PRINT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    return f"GPU-{done.stdout.strip()}" if done.returncode == 0 else None
 
 
 def _text(value: Any) -> str:

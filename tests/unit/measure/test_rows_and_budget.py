@@ -115,7 +115,16 @@ def test_a_budget_is_spent_after_its_minutes():
         ("NVIDIA A100-SXM4-40GB", "a100"),
         ("Tesla K80", "k80"),
         ("Tesla P100-PCIE-16GB", "p100"),
-        ("NVIDIA GeForce GTX 1080 Ti", "gtx1080"),
+        ("NVIDIA GeForce GTX 1080", "gtx1080"),
+        ("NVIDIA GeForce GTX 1080 Ti", "gtx1080ti"),
+        ("NVIDIA GeForce RTX 2080", "rtx2080"),
+        ("NVIDIA GeForce RTX 2080 Ti", "rtx2080ti"),
+        ("NVIDIA GeForce RTX 2080 SUPER", "rtx2080super"),
+        ("NVIDIA GeForce RTX 4070 Ti SUPER", "rtx4070tisuper"),
+        ("NVIDIA GeForce RTX 4090 Laptop GPU", "rtx4090laptop"),
+        ("Quadro RTX 6000", "rtx6000"),
+        ("NVIDIA RTX 6000 Ada Generation", "rtx6000ada"),
+        ("NVIDIA RTX A6000", "a6000"),
         ("NVIDIA L4", "l4"),
         ("NVIDIA Graphics Device", "gpu"),
     ],
@@ -131,6 +140,8 @@ class FakeLibrary:
     NVML_PCIE_UTIL_TX_BYTES = 0
     NVML_PCIE_UTIL_RX_BYTES = 1
 
+    count = 1
+
     class NVMLError(Exception):
         pass
 
@@ -142,6 +153,9 @@ class FakeLibrary:
 
     def nvmlInit(self):
         pass
+
+    def nvmlDeviceGetCount(self):
+        return self.count
 
     def nvmlDeviceGetHandleByIndex(self, index):
         return index
@@ -211,6 +225,46 @@ def test_samples_of_the_gpu(monkeypatch):
     assert samples.mean("energy_mj") is None
     assert samples.std("mem_util") == 0
     assert samples.values("pcie_rx_kb_s")[0] == 8
+
+
+class TwoGpus(FakeLibrary):
+    count = 2
+
+
+@pytest.mark.parametrize(
+    ("environment", "gpu"),
+    [
+        ({}, "GPU-fast"),
+        ({"CUDA_VISIBLE_DEVICES": "1"}, "GPU-slow"),
+        ({"CUDA_VISIBLE_DEVICES": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, 1),
+        ({"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, 0),
+        ({"CUDA_VISIBLE_DEVICES": "GPU-abc"}, "GPU-abc"),
+    ],
+)
+def test_the_gpu_of_the_samples_is_that_of_pytorch(monkeypatch, tmp_path, environment, gpu):
+    # CUDA counts the fastest GPU first, NVML counts by PCI bus
+    (tmp_path / "torch.py").write_text(
+        "import os\n"
+        "from types import SimpleNamespace\n"
+        "names = ['fast', 'slow']\n"
+        "first = int(os.environ.get('CUDA_VISIBLE_DEVICES', '0'))\n"
+        "gpu = SimpleNamespace(uuid=names[first])\n"
+        "cuda = SimpleNamespace(get_device_properties=lambda number: gpu)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert Nvml(TwoGpus())._gpu == gpu
+
+
+def test_an_old_pytorch_without_identifiers_of_gpus_leaves_the_number(monkeypatch, tmp_path):
+    (tmp_path / "torch.py").write_text("cuda = None\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    monkeypatch.delenv("CUDA_DEVICE_ORDER", raising=False)
+    assert Nvml(TwoGpus())._gpu == 1
 
 
 def test_without_a_reader_there_are_no_samples():
