@@ -125,13 +125,10 @@ def _csv_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
     fitting = (layout for layout in LAYOUTS if set(layout.required) <= set(header))
     layout = next(fitting, None)
     if layout is None:
-        hint = _rename_hint(header)
-        accepted = (
-            f"no node list{hint}"
-            if hint
-            else f"neither {_accepted()}, separated by commas ({_PAGE})"
+        advice = _rename_hint(header) or f"; give {_accepted()}, separated by commas ({_PAGE})"
+        raise TraceError(
+            f"{where}: columns {','.join(header)[:30]!r} are those of no node list{advice}"
         )
-        raise TraceError(f"{where}: columns {','.join(header)[:30]!r} are those of {accepted}")
     _check_header(header, layout, where)
     if layout is TIRESIAS:
         yield from _tiresias_nodes(_cells(path, lines, rows, header))
@@ -266,7 +263,7 @@ _NODE_OF_ROW = {OPENB: _openb_node, PHILLY: _philly_node, PAI: _pai_node}
 def _accepted() -> str:
     """Layouts, for messages."""
     titles = [layout.title for layout in LAYOUTS]
-    return f"{', '.join(titles[:-1])} nor {titles[-1]}"
+    return f"{', '.join(titles[:-1])} or {titles[-1]}"
 
 
 def _check_header(header: list[str], layout: Layout, where: str) -> None:

@@ -17,9 +17,7 @@ def test_a_job_of_no_steps_has_no_time_of_a_step():
             "iterations": [50.0, 0.0],
         }
     )
-    with pytest.raises(
-        TraceError, match=r"row 1 \(job b\) has 0 iterations and a duration"
-    ):
+    with pytest.raises(TraceError, match=r"row 1 \(job b\) has 0 iterations and a duration"):
         simulate(jobs, "1x4", "srtf", rules="gavel")
     timed = jobs.assign(iteration_time=2.0)
     assert simulate(timed, "1x4", "srtf", rules="gavel").jobs["end_time"].tolist() == [100, 0]

@@ -112,7 +112,7 @@ def test_nodes_without_a_gpu_are_counted_for_openb_too(tmp_path):
         (PAI + "f6,CPU,96,512,2\n", ":6: column gpu_type is 'CPU', a machine without a GPU, but"),
         (PAI + "a1,T4,96,512,2\n", ":6: column machine is 'a1', as at "),
         ("a1,CPU,96,512,0\n", "no node with a GPU that jobs can get"),
-        ("a1,4,96,512,2\n", "are those of neither a Tiresias cluster"),
+        ("a1,4,96,512,2\n", "are those of no node list; give a Tiresias cluster, an openb"),
         ("node,gpus\na,2\n", "of no node list; to make it an openb node list: rename node to sn"),
     ],
 )
