@@ -155,8 +155,9 @@ class Holdings:
         charged = run.charged
         # instant at which earlier jobs have left the GPUs
         free_from = now
-        if self.draining.checkpoints:
-            free_from = now + self.draining.delay(charged, self.free, now)
+        if self.draining.checkpoints.get(run.gpu_type):
+            free = self.free[run.gpu_type]
+            free_from = now + self.draining.delay(charged, free, now, run.gpu_type)
         self.free[run.gpu_type] -= charged
         # `interval_starts` charges starts and predicts completions itself
         predicts = self.interval_starts is None
@@ -227,7 +228,8 @@ class Holdings:
                     # overhead already has the whole start. The rest of it is subtracted.
                     until = max(now, table.free_from[job])
                     self.overhead_s += until - since[job]
-                self.draining.add(runs[job].charged / len(runs[job].jobs), until)
+                run = runs[job]
+                self.draining.add(run.charged / len(run.jobs), until, run.gpu_type)
         for run, members in groupby(jobs, runs.__getitem__):
             self._give_back(run, tuple(members), now)
 
