@@ -19,17 +19,19 @@ class Failures:
 
     Every node fails after exponentially distributed times of mean ``mtbf_s``, each node by itself.
     The jobs on a node that fails lose the work since their last checkpoint. They keep their GPUs
-    unless the policy stops them, and progress again after ``repair_s``. The node stays available.
-    Policies that divide GPUs are refused, and so are predictions.
+    unless the policy stops them, and progress again after a restart of ``repair_s``. A job that
+    still loads or restarts does so first. The node stays available. Policies that divide GPUs are
+    refused, and so are predictions.
 
     Parameters
     ----------
     mtbf_s : float
         Mean time between failures of one node (s).
     repair_s : float
-        Time from a failure until the jobs of the node progress again (s).
+        Time of the restart of a job after a failure of its node (s).
     checkpoint_s : float
-        Time between checkpoints (s), counted from each start or restart of a job.
+        Time between checkpoints (s), counted from the instant at which a job begins to progress
+        after a start or restart, or from a later change of its rate.
 
     Examples
     --------
@@ -83,3 +85,11 @@ class Failures:
             yield engine.env.timeout(rng.exponential(self.mtbf_s / num_nodes))
             node = int(rng.integers(num_nodes))
             engine.fail(node, self.checkpoint_s, self.repair_s)
+
+
+def failures_refused() -> ParamError:
+    """Error of failures in a simulation that cannot set single jobs back."""
+    return ParamError(
+        "nodes can fail only if the engine predicts completions job by job: use a placement that "
+        "chooses nodes, such as 'yarn', rules other than muri and gavel, and no ideal execution"
+    )

@@ -310,7 +310,7 @@ class Holdings:
         now : float
             Present time (s).
         checkpoint_s : float
-            Seconds between checkpoints, counted from each start of progress.
+            Seconds between checkpoints, counted from the last start of progress or change of rate.
         restart_s : float
             Seconds of the restart. A job that still loads or restarts does so first.
         """

@@ -139,7 +139,7 @@ def _nodes_have_no_effect(setup: Setup) -> bool:
         and type(placer).fits is not Placer.fits
     )
     costs_by_node = settings.overhead is not None and settings.overhead.stays
-    reads = reads_nodes(settings.perf) or setup.view.nodes_read or bool(settings.processes)
+    reads = reads_nodes(settings.perf) or setup.view.nodes_read or bool(settings.all_processes)
     return not (decides_starts or costs_by_node or reads)
 
 

@@ -10,6 +10,7 @@ import simpy
 
 from repro.base.errors import ParamError
 from repro.engine.event_times import EventTimes
+from repro.engine.failures import failures_refused
 from repro.engine.run_errors import naming_the_policy, never_ends
 from repro.engine.setup import Setup
 
@@ -39,12 +40,12 @@ class Engine:
         #: whether a decision restarts all jobs, so that no decision is made without a reason
         self._restarts_on_change = overhead is not None and overhead.restarts_on_change
         #: event of `poke`, for added processes
-        self._poked = self.env.event() if self.settings.processes else None
+        self._poked = self.env.event() if self.settings.all_processes else None
 
     def run(self) -> None:
         """Simulate until all awaited jobs have finished, or until the stop time."""
         scheduler = self.env.process(self._scheduler())
-        for process in self.settings.processes:
+        for process in self.settings.all_processes:
             self.env.process(process(self))
         try:
             with naming_the_policy(self.policy, self.view, self.table):
@@ -80,7 +81,8 @@ class Engine:
             is_inside = event < next_decision < math.inf and next_decision <= stop_time
             is_late = may_be_late and is_inside
             instant = next_decision if is_late else min(event, next_decision)
-            if instant == math.inf and self._poked is None:
+            # a failure wakes no policy that runs no job, but a process of the caller may
+            if instant == math.inf and not self.settings.processes:
                 raise self._never_ends()
             if instant > stop_time:
                 return
@@ -203,9 +205,10 @@ class Engine:
         Parameters
         ----------
         node : int
-            Number of the node.
+            Number of the node, from 0.
         checkpoint_s : float
-            Seconds between checkpoints, counted from each start or restart.
+            Seconds between checkpoints, counted from the instant at which a job begins to progress
+            after a start or restart, or from a later change of its rate.
         restart_s : float
             Seconds of the restart. A job that still loads or restarts does so first.
 
@@ -217,18 +220,16 @@ class Engine:
         Raises
         ------
         ParamError
-            If the placement only counts GPUs, or completions are not predicted job by job.
+            If the node does not exist, or a time is out of range. If the placement only counts
+            GPUs, or completions are not predicted job by job.
         """
         now = self.view.now = self.env.now
         holdings = self.holdings
         rounds = self.driver.rounds
         predicts_ends = rounds is not None and rounds.predicts_ends
         if not holdings.gang_nodes.placer.tracks_nodes or holdings.interval_starts or predicts_ends:
-            raise ParamError(
-                "nodes can fail only if the engine predicts completions job by job: use a "
-                "placement that chooses nodes, such as 'yarn', rules other than muri, and a policy "
-                "that returns no shares"
-            )
+            raise failures_refused()
+        _check_failure(node, holdings.gang_nodes.num_nodes, checkpoint_s, restart_s)
         jobs = [job for job in holdings.runs if node in dict(holdings.nodes(job))]
         # a job that waits for the rest of its GPUs has no progress to lose
         progressing = [job for job in jobs if not holdings.runs[job].waits]
@@ -237,3 +238,13 @@ class Engine:
             self.driver.rate_changed(job, now)
         self.poke()
         return [self.table.ids[job] for job in jobs]
+
+
+def _check_failure(node: int, num_nodes: int, checkpoint_s: float, restart_s: float) -> None:
+    """Raise ParamError if a node does not exist, or a time of a failure is out of range."""
+    if node not in range(num_nodes):
+        raise ParamError(f"node is {node!r}; give a whole number from 0 to {num_nodes - 1}")
+    if not checkpoint_s > 0:
+        raise ParamError(f"checkpoint_s is {checkpoint_s!r}; give seconds above 0")
+    if not 0 <= restart_s < math.inf:
+        raise ParamError(f"restart_s is {restart_s!r}; give finite seconds of 0 or more")

@@ -49,7 +49,7 @@ def named_overhead(name: str | float) -> Overhead | None:
         return _measured(name)
     try:
         seconds = float(name)
-    except ValueError:
+    except (ValueError, OverflowError):
         seconds = math.nan
     if not 0 <= seconds < math.inf:
         raise ParamError(f"overhead {shown(repr(name))}: give {ACCEPTED}")

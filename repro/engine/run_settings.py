@@ -3,8 +3,10 @@
 import math
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
+from repro.engine.failures import Failures
 from repro.engine.rounds.settings import RoundSettings
 from repro.model.performance import Overhead, Performance
 from repro.model.rules import Rules
@@ -37,11 +39,21 @@ class RunSettings:
     keep_intervals: bool = True
     #: number of jobs whose completion is predicted at their arrival; None: all jobs
     predict: int | None = 0
+    #: processes of the caller
     processes: Sequence[Process] = ()
+    #: random failures of nodes
+    failures: Failures | None = None
     #: number of jobs that arrive, the first ones; the others never do. None: all jobs
     arrivals: int | None = None
     #: choice of GPU types for gangs whose policy names none
     types: TypeRule = "fastest"
+
+    @property
+    def all_processes(self) -> Sequence[Process]:
+        """Processes next to the scheduler: those of the caller, and that of the failures."""
+        if self.failures is None:
+            return self.processes
+        return (*self.processes, partial(self.failures.process, seed=self.seed))
 
     @property
     def ends_early(self) -> bool:

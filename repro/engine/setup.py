@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from repro.engine import checks
+from repro.engine.failures import failures_refused
 from repro.engine.holdings import Holdings
 from repro.engine.make_rounds import make_rounds
 from repro.engine.partition import Partition
@@ -99,6 +100,8 @@ class Setup:
             type_names,
         )
         self.view.holdings = self.holdings
+        if self.settings.failures is not None and self.holdings.interval_starts is not None:
+            raise failures_refused()
         with naming_the_policy(policy, self.view, self.table):
             self.driver = self._driver(placer_by_type)
         #: jobs that the simulation waits for; None: all jobs
@@ -145,10 +148,11 @@ class Setup:
 
     @property
     def used_seed(self) -> bool:
-        """Whether placement, policy, rounds or sampled predictions have read the seed so far."""
+        """Whether placement, policy, rounds, predictions or processes may have read the seed."""
         rounds = self.driver.rounds
         return (
             self._rng.bit_generator.state != self._initial_rng_state
+            or bool(self.settings.all_processes)
             or self.view.seed_read
             or 0 < (self.settings.predict or 0) < self.table.count
             or (rounds is not None and rounds.shuffles)

@@ -5,7 +5,6 @@ import math
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -183,7 +182,6 @@ def simulate(
         )
     if failures is not None:
         failures = Failures.parse(failures) if isinstance(failures, str) else failures
-        processes = (*processes, partial(failures.process, seed=seed))
         _refuse_failures(policy)
     needs_nodes = "slowdown" if slowdown is not None else "failures" if failures else ""
     rule = _placement(placement, policy, needs_nodes)
@@ -206,6 +204,7 @@ def simulate(
         keep_intervals=not is_pcs if keep_intervals is None else keep_intervals,
         predict=num_predicted,
         processes=processes,
+        failures=failures,
         types=types,
     )
     started = time.perf_counter()
@@ -216,7 +215,7 @@ def simulate(
         reason = why_not_compiled(setup) if is_pcs or asks_for_predictions else ""
         if reason and is_pcs:
             raise ParamError(f"rules {rules}: {reason}; use rules other than pcs")
-        if reason and processes and num_predicted:
+        if reason and settings.all_processes and num_predicted:
             option = _option_of_predictions(predict, predict_interval)
             raise ParamError(
                 f"{option}: failures and added processes are not foreseen; leave them out"

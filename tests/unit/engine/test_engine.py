@@ -163,7 +163,7 @@ def test_a_failure_costs_all_progress_without_checkpoints_and_may_cost_the_place
 
     jobs = trace((0, 100, 4), (12, 90, 4))
     options = {"placement": "yarn", "processes": [failures]}
-    result = simulate(jobs, "1x4", "srtf", **options)
+    result = simulate(jobs, "1x4,1x1", "srtf", **options)
     assert result.jobs["end_time"].tolist() == [205, 105]
     assert spans(result, 0) == [(0, 15), (105, 205)]
 

@@ -2,11 +2,14 @@
 
 import pandas as pd
 import pytest
+from hand_traces import trace as hand_trace
 
 from repro import simulate
-from repro.base.errors import ParamError
+from repro.base.errors import ParamError, PolicyError
 from repro.engine.failures import Failures
 from repro.engine.overheads import named_overhead
+from repro.model.decision import RunSet
+from repro.model.policy import Policy
 from repro.testing import small_trace
 
 
@@ -40,6 +43,66 @@ def test_a_failure_takes_nothing_from_a_job_that_waits_for_gpus():
     for result in runs:
         assert result.jobs["end_time"].notna().all()
         assert result.meta["overhead_s"] > 0
+
+
+class Idle(Policy):
+    """Runs no job."""
+
+    def decide(self, view):
+        return RunSet([])
+
+
+@pytest.mark.parametrize("failures", [None, "mtbf=10"])
+def test_a_policy_that_runs_no_job_is_an_error_also_if_nodes_fail(failures):
+    with pytest.raises(PolicyError, match="leaves 6 jobs waiting for ever"):
+        simulate(small_trace(), "1x4", Idle(), failures=failures)
+
+
+@pytest.mark.parametrize(
+    ("policy", "options"),
+    [("gavel-las", {"rounds": {"ideal": "fluid"}}), ("gavel-las", {"rules": "gavel"})],
+)
+def test_failures_without_predicted_completions_are_refused_before_the_first(policy, options):
+    jobs = small_trace().assign(iterations=100.0)
+    with pytest.raises(ParamError, match="nodes can fail only if the engine predicts completions"):
+        simulate(jobs, "1x4", policy, failures="mtbf=1e12", **options)
+
+
+def test_failures_with_a_start_in_every_interval_are_refused_before_the_first():
+    jobs = small_trace().assign(iterations=100.0, iteration_time=0.1)
+    with pytest.raises(ParamError, match="nodes can fail only if the engine predicts completions"):
+        simulate(jobs, "1x4", "srtf", failures="mtbf=1e12", rules="muri")
+
+
+@pytest.mark.parametrize(
+    ("node", "checkpoint_s", "restart_s", "message"),
+    [
+        (7, 10.0, 0.0, "node is 7; give a whole number from 0 to 0"),
+        (-1, 10.0, 0.0, "node is -1; give a whole number from 0 to 0"),
+        (0, 0.0, 0.0, "checkpoint_s is 0.0; give seconds above 0"),
+        (0, float("nan"), 0.0, "checkpoint_s is nan; give seconds above 0"),
+        (0, 10.0, -50.0, "restart_s is -50.0; give finite seconds of 0 or more"),
+    ],
+)
+def test_a_failure_that_cannot_be_is_one_line(node, checkpoint_s, restart_s, message):
+    def process(engine):
+        yield engine.env.timeout(1)
+        engine.fail(node, checkpoint_s, restart_s)
+
+    with pytest.raises(ParamError, match=message):
+        simulate(hand_trace((0, 10, 1)), "1x1", "srtf", placement="yarn", processes=[process])
+
+
+def test_a_failure_during_a_restart_begins_another_after_it():
+    def process(engine):
+        for _ in range(2):
+            yield engine.env.timeout(10 if engine.env.now == 0 else 50)
+            engine.fail(0, checkpoint_s=1.0, restart_s=100.0)
+
+    jobs = hand_trace((0, 30, 1))
+    result = simulate(jobs, "1x1", "srtf", placement="yarn", processes=[process])
+    # failures at 10 s and 60 s: progress from 210 s on, with 20 s left
+    assert result.jobs["end_time"].tolist() == [230.0]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +155,7 @@ def test_none_takes_the_costs_of_the_rules_away():
     assert free.meta["overhead_s"] == 0
 
 
-@pytest.mark.parametrize("name", ["cheap", "-1", "inf", ""])
+@pytest.mark.parametrize("name", ["cheap", "-1", "inf", "", pytest.param(10**400, id="huge")])
 def test_unknown_overheads_are_one_line(name):
     with pytest.raises(ParamError, match="give none, tiresias, h100, or seconds"):
         simulate(small_trace(), "1x4", "srtf", overhead=name)

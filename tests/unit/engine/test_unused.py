@@ -251,6 +251,26 @@ def test_options_without_effect_are_named(words, named, tmp_path, run_cli):
     assert done.json["ignored"].get("options", []) == named
 
 
+def _sleep(engine):
+    yield engine.env.timeout(1.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({}, ["seed"]),
+        ({"placement": "yarn"}, ["seed"]),
+        # the seed decides which nodes fail, and when
+        ({"failures": "mtbf=10,repair=1"}, []),
+        # an added process may read the seed
+        ({"processes": [_sleep]}, []),
+    ],
+)
+def test_a_seed_is_named_only_if_nothing_may_have_used_it(options, named):
+    result = repro.simulate(small_trace(), "2x4", "srtf", seed=3, **options)
+    assert result.meta["ignored"].get("options", []) == named
+
+
 def test_an_interval_beside_shares_is_refused_in_python_too():
     with pytest.raises(ParamError, match="set round_s=77"):
         repro.simulate(contended(), "1x4", "gavel-las", interval=77.0)
@@ -310,10 +330,6 @@ def test_names_of_columns_cannot_steer_a_terminal(tmp_path, run_cli):
 # a placement without effect ----------------------------------------------------------------------
 
 NO_EFFECT = "changes no speed and no start in this run"
-
-
-def _sleep(engine):
-    yield engine.env.timeout(1.0)
 
 
 def notes_under(policy, *, cluster="2x4", **options):
