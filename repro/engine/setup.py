@@ -86,6 +86,7 @@ class Setup:
                 divides=policy.elastic,
             )
             if not policy.names_types:
+                choice.check_wishes()
                 self.type_choice = choice
             elif self.speeds.has_throughputs:
                 self._default_types = choice

@@ -186,6 +186,10 @@ def simulate(
     needs_nodes = "slowdown" if slowdown is not None else "failures" if failures else ""
     rule = _placement(placement, policy, needs_nodes)
     perf = base if slowdown is None else slowed(base, Slowdown.of(slowdown), cluster)
+    # an overhead of the caller, or of the rules, replaces that of the rounds
+    takes_rounds_overhead = (
+        overhead is None and not rule_set.start_overhead and not round_settings.whole_steps
+    )
     if overhead is None:
         overhead = _overhead(rule_set, round_settings) or policy.overhead()
     elif not isinstance(overhead, Overhead):
@@ -239,6 +243,7 @@ def simulate(
             setup,
             trace,
             rounds or (),
+            takes_rounds_overhead=takes_rounds_overhead,
             placement_given=placement is not None,
             has_types=bool(cluster.gpu_types),
         ),
@@ -374,6 +379,7 @@ def _unused(
     trace: pd.DataFrame,
     rounds: Iterable[str],
     *,
+    takes_rounds_overhead: bool,
     placement_given: bool,
     has_types: bool,
 ) -> dict[str, Any]:
@@ -387,6 +393,8 @@ def _unused(
         The validated trace.
     rounds : iterable of str
         Names of the round settings that the caller passed.
+    takes_rounds_overhead : bool
+        Whether the round setting ``preemption_overhead_s`` is the overhead of the simulation.
     placement_given : bool
         Whether the caller passed a placement.
     has_types : bool
@@ -394,8 +402,14 @@ def _unused(
     """
     mechanism = setup.driver.rounds
     unused_settings = set(rounds)
+    overhead_setting = unused_settings & {"preemption_overhead_s"}
     if mechanism is not None:
         unused_settings &= mechanism.settings.unused(mechanism.traits.tells_types)
+    if takes_rounds_overhead:
+        unused_settings -= overhead_setting
+    elif mechanism is None or not mechanism.settings.whole_steps:
+        # rounds of whole steps charge it themselves
+        unused_settings |= overhead_setting
     options = sorted(unused_settings)
     if placement_given and not setup.holdings.gang_nodes.placement_used:
         options.insert(0, "placement")

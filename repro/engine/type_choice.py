@@ -1,6 +1,7 @@
 """Choice of a GPU type for gangs whose policy does not name types."""
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -37,12 +38,7 @@ class TypeChoice:
         self._table = table
         self._speeds = speeds
         self._divides = divides
-        self._wish_of: Sequence[str | None] | None = None
-        if follows_wishes and table.has(WISH):
-            self._wish_of = [
-                wish if isinstance(wish, str) else None for wish in table.column(WISH, gaps=True)
-            ]
-            self._refuse_unknown_wishes()
+        self._follows_wishes = follows_wishes
         self._fastest: dict[int, tuple[int, ...]] = {}
 
     def fastest(self, job: int) -> tuple[int, ...]:
@@ -78,7 +74,18 @@ class TypeChoice:
             )
         return wished
 
-    def _refuse_unknown_wishes(self) -> None:
+    @cached_property
+    def _wish_of(self) -> Sequence[str | None] | None:
+        """GPU type that each job asks for; None: wishes have no effect.
+
+        The column is read with the first choice, because a column that is read counts as used.
+        """
+        if not self._follows_wishes or not self._table.has(WISH):
+            return None
+        column = self._table.column(WISH, gaps=True)
+        return [wish if isinstance(wish, str) else None for wish in column]
+
+    def check_wishes(self) -> None:
         """Raise TraceError for the first job that asks for a type which the cluster lacks."""
         for job, wish in enumerate(self._wish_of or ()):
             if wish is not None and wish not in self.gpu_types:

@@ -271,6 +271,49 @@ def test_a_seed_is_named_only_if_nothing_may_have_used_it(options, named):
     assert result.meta["ignored"].get("options", []) == named
 
 
+@pytest.mark.parametrize(
+    ("policy", "options", "used"),
+    [
+        ("srtf", {}, True),
+        ("srtf", {"overhead": 5}, False),
+        ("srtf", {"overhead": "none"}, False),
+        # rules gavel count the overhead in rounds, and srtf has none
+        ("srtf", {"rules": "gavel"}, False),
+        ("max-min", {}, True),
+        ("las-agnostic", {}, True),
+        ("las-agnostic", {"overhead": 5}, False),
+        ("las-agnostic", {"overhead": "none"}, False),
+        ("las-agnostic", {"rules": "gavel"}, True),
+        ("las-agnostic", {"rules": "gavel", "overhead": "none"}, True),
+    ],
+)
+def test_an_overhead_of_rounds_is_named_only_where_it_costs_nothing(policy, options, used):
+    jobs = pd.DataFrame(
+        {
+            "job_id": [0, 1, 2],
+            "submit_time": [0.0, 1.0, 2.0],
+            "duration": [900.0, 700.0, 500.0],
+            "num_gpus": 1,
+            "iterations": [900.0, 700.0, 500.0],
+        }
+    )
+    with_overhead = {"preemption_overhead_s": 60.0}
+    free = repro.simulate(jobs, "1x1", policy, **options)
+    costly = repro.simulate(jobs, "1x1", policy, rounds=with_overhead, **options)
+    assert free.jobs["end_time"].equals(costly.jobs["end_time"]) != used
+    named = costly.meta["ignored"].get("options", [])
+    assert ("preemption_overhead_s" in named) != used
+
+
+def test_wishes_without_effect_are_named_where_the_policy_names_the_types():
+    jobs = contended().assign(gpu_type="k80")
+    options = {"perf": SPEEDS, "types": "wished"}
+    result = repro.simulate(jobs, "2x2:v100,3x2:k80", "las-agnostic", **options)
+    assert set(result.intervals["gpu_type"]) == {"v100", "k80"}
+    assert "gpu_type" in result.meta["ignored"]["columns"]
+    assert "types" in result.meta["ignored"]["options"]
+
+
 def test_an_interval_beside_shares_is_refused_in_python_too():
     with pytest.raises(ParamError, match="set round_s=77"):
         repro.simulate(contended(), "1x4", "gavel-las", interval=77.0)
