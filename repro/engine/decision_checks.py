@@ -36,12 +36,11 @@ class DecisionChecks:
         """
         if not run.jobs:
             raise self.no_jobs(now)
-        for job in run.jobs:
-            if job not in self._table.active or job in chosen:
-                mistake = "names a job that is neither waiting nor running"
-                if job in chosen:
-                    mistake = "names the job twice"
-                raise self.error(now, job, mistake)
+        for number, job in enumerate(run.jobs):
+            if job in chosen or job in run.jobs[:number]:
+                raise self.error(now, job, "names the job twice")
+            if job not in self._table.active:
+                raise self.error(now, job, "names a job that is neither waiting nor running")
         if not run.gpus > 0:
             raise self.error(now, run.jobs[0], f"gives it {run.gpus:g} GPUs; give more than 0")
         if self._policy.elastic:

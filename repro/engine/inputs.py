@@ -180,7 +180,8 @@ def note_on_clock(clock_start_s: float) -> list[str]:
 def _note_on_history(policy: Policy, trace: pd.DataFrame) -> list[str]:
     """Note on a policy whose history of job sizes comes from another trace, that of Tiresias."""
     source = getattr(policy, "history", None)
-    if source != PUBLIC_SAMPLE or trace.attrs.get("synthetic"):
+    is_public_sample = isinstance(source, str) and source == PUBLIC_SAMPLE
+    if not is_public_sample or trace.attrs.get("synthetic"):
         return []
     name = str(trace.attrs.get("name", ""))
     if public.is_known(name) and public.entry(name).format in HISTORY_FORMATS:

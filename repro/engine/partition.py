@@ -110,7 +110,7 @@ class _Part:
     changed: bool = True
     #: instant (s) at which it wants to decide even without an event
     wake: float = math.inf
-    #: gangs of its last decision that named all gangs, in order
+    #: gangs of its last decision, in order; None if it named only changes
     runs: list[Run] | None = None
     #: `RunSet.order` of its last decision
     order: Sequence[int] = ()
@@ -191,6 +191,7 @@ class Partition:
             stop: list[int] = []
             for part, decision in zip(self._parts, decisions, strict=True):
                 if decision is not None:
+                    part.runs = None
                     runs += self._typed(part, decision)
                     stop += decision.stop
             return RunSet(runs, wake=wake, order=self._joined_order(), keep=True, stop=stop)

@@ -32,7 +32,7 @@ from repro.model.rules import Rules, rules_named
 from repro.model.speeds import ByType
 from repro.perf.on_types import OnTypes
 from repro.perf.overhead import CheckpointOverhead, StartOverhead
-from repro.perf.slowdown import Slowdown, slowed
+from repro.perf.slowdown import Slowdown, Slowed, slowed
 from repro.perf.speedup import pcs_speedups
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import throughputs_of
@@ -186,6 +186,9 @@ def simulate(
     needs_nodes = "slowdown" if slowdown is not None else "failures" if failures else ""
     rule = _placement(placement, policy, needs_nodes)
     perf = base if slowdown is None else slowed(base, Slowdown.of(slowdown), cluster)
+    if isinstance(perf, Slowed):
+        # a model of the caller may have counted the starts of an earlier run
+        perf.starts_without_nodes = 0
     # an overhead of the caller, or of the rules, replaces that of the rounds
     takes_rounds_overhead = (
         overhead is None and not rule_set.start_overhead and not round_settings.whole_steps
@@ -230,10 +233,12 @@ def simulate(
         added = simulate_compiled(setup)
         if added is None:
             Engine(setup).run()
+        # rollouts use the same performance model, which counts their starts, too
+        notes_on_nodes = inputs.notes_on_nodes(setup, placement_given=placement is not None)
         if reason:
             added = _with_rollouts(setup, added, trace, cluster, policy, settings)
             notes += inputs.note_on_rollouts(trace) if num_predicted else []
-    notes += inputs.notes_on_nodes(setup, placement_given=placement is not None)
+    notes += notes_on_nodes
     wall_s = time.perf_counter() - started - watch.seconds
     result = records_of(
         setup,

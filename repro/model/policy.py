@@ -328,6 +328,11 @@ class Order(Policy):
     In its methods, ``view`` is the `View` of the run, ``job`` the row number of a job, and ``jobs``
     an array of row numbers.
 
+    Raises
+    ------
+    PolicyError
+        If ``blocking`` and ``preemptive`` are both true.
+
     Examples
     --------
     >>> @dataclass(frozen=True)
@@ -344,8 +349,16 @@ class Order(Policy):
     pools_types: ClassVar[bool] = True
     #: a running job may be stopped for a job with a smaller key
     preemptive: ClassVar[bool] = True
-    #: the first job that does not fit blocks all jobs after it
+    #: the first job that does not fit blocks all jobs after it; only if not ``preemptive``
     blocking: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.blocking and self.preemptive:
+            raise PolicyError(
+                f"policy {self.name!r}: blocking needs preemptive = False, because an order that "
+                f"stops jobs starts every gang that fits"
+            )
 
     def key(self, view: View, job: int) -> Key:
         """Key of ``job`` at the present instant, a number or tuple; the smallest key runs first."""

@@ -142,6 +142,8 @@ class JobHeaps:
                 numbers = (*numbers[:-1], numbers[-1] - slope * now)
             for column, value in enumerate(numbers):
                 self._keys[job, column] = value
+                if value != value:
+                    raise bad_key(self._policy, self._table.ids[job], key)
         except (TypeError, ValueError, IndexError):
             numbers = ()
         is_valid = bool(numbers) and len(numbers) == self._key_length

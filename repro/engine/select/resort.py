@@ -165,6 +165,8 @@ class Resort:
         try:
             for column, value in enumerate(numbers):
                 self._keys[job, column] = value
+                if value != value:
+                    raise bad_key(self.ordering.policy.name, self.table.ids[job], key)
         except (TypeError, ValueError, IndexError):
             numbers = ()
         if not numbers or len(numbers) != self._key_length:

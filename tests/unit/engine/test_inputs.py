@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from repro import make, simulate
 from repro.base.errors import InputWarning, TraceError
+from repro.model.cluster.spec import Cluster
 from repro.perf.on_types import OnTypes
+from repro.perf.slowdown import Slowdown, slowed
 from repro.perf.speedup import SpeedUp
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import load_throughputs
@@ -265,6 +267,28 @@ def test_job_sizes_of_the_papers_own_trace_go_without_saying(attributes):
         simulate(jobs, "1x4", "tiresias-g")
     with pytest.warns(InputWarning, match="history of job sizes: tiresias-history-1000, not this"):
         simulate(small_trace(), "1x4", "tiresias-g")
+
+
+@pytest.mark.parametrize("policy", ["gittins-2d", "tiresias-g"])
+def test_a_history_may_be_an_array(policy):
+    ends = [
+        simulated_quietly(small_trace(), make(policy, history=history)).jobs["end_time"]
+        for history in (np.array([1.0, 5.0, 9.0]), (1.0, 5.0, 9.0))
+    ]
+    assert ends[0].equals(ends[1])
+
+
+def test_starts_without_nodes_are_those_of_the_run_itself():
+    # of two jobs on three GPUs, each gets 1.5: when there are two first, and at last
+    jobs = frame(submit_time=[0.0, 1.0, 2.0], duration=[10.0, 10.0, 10.0], num_gpus=2)
+    model = slowed(None, Slowdown(node=1.3), Cluster.parse("1x3"))
+    noted = [
+        simulated_quietly(jobs, "max-min", "1x3", placement="yarn", **options).meta["notes"]
+        for options in ({"slowdown": 1.3}, {"slowdown": 1.3, "predict": 3}, *[{"perf": model}] * 2)
+    ]
+    lines = [[line for line in notes if "have no nodes" in line] for notes in noted]
+    assert lines[0][0].startswith("slowdown: 4 starts of jobs with a fraction of a GPU")
+    assert lines[1:] == lines[:1] * 3
 
 
 def test_a_table_with_pairs_is_all_that_space_sharing_needs():

@@ -257,6 +257,35 @@ def test_a_gang_that_does_not_fit_its_type_blocks_those_behind_it():
     assert ends(jobs, "1x2:v100,1xk80", Blocking(), types="wished") == [10.0, 20.0, 30.0]
 
 
+@dataclass(frozen=True)
+class Mixed(Grouped):
+    """All gangs at the first decision on a type, changes at the second, and all gangs after it."""
+
+    def session(self, view):
+        count = 0
+
+        def decide(view):
+            nonlocal count
+            count += 1
+            if count == 2:
+                return RunSet([job for job in view.jobs if not view.is_running(job)], keep=True)
+            return RunSet(view.jobs)
+
+        return decide
+
+
+def test_a_type_without_an_event_keeps_what_a_decision_of_changes_started():
+    # On the V100s B starts by a decision that names only changes. Later events on the K80 end in
+    # decisions that name all gangs.
+    jobs = trace(
+        (0, 50, 1), (1, 50, 1), (2, 5, 1), (4, 5, 1), gpu_type=["v100", "v100", "k80", "k80"]
+    )
+    jobs = jobs.assign(job_id=list("abcd"))
+    result = run(jobs, "1x2:v100,1x2:k80", Mixed(), types="wished")
+    assert result.jobs["end_time"].tolist() == [50.0, 51.0, 12.0, 14.0]
+    assert result.jobs["preemptions"].tolist() == [0, 0, 0, 0]
+
+
 def test_the_model_of_a_policy_and_the_speeds_of_types_multiply():
     @dataclass(frozen=True)
     class Pair(Grouped):

@@ -43,6 +43,8 @@ class Returns(Policy):
     [
         (RunSet([0, 1], "exact"), "job 1: gives it 4 GPUs, but only 0 are free"),
         (RunSet([0, 0]), "job 0: names the job twice"),
+        (RunSet([Run((0, 0), 4)]), "job 0: names the job twice"),
+        (RunSet([Run((0, 0), 4)], keep=True), "job 0: names the job twice"),
         (RunSet([2]), "job 2: names a job that is neither waiting nor running"),
         (RunSet([17]), "17"),
         (RunSet([Run((0,), 0)]), "job 0: gives it 0 GPUs"),
@@ -87,6 +89,26 @@ def test_neither_decide_nor_key():
         simulate(small_trace(), "1x4", Policy())
     with pytest.raises(PolicyError, match="no `key`"):
         simulate(small_trace(), "1x4", Order())
+
+
+def test_an_order_that_stops_jobs_cannot_block():
+    @dataclass(frozen=True)
+    class Blocking(Order):
+        blocking = True
+
+        def key(self, view, job):
+            return view.submit(job)
+
+    @dataclass(frozen=True)
+    class WithoutPreemption(Blocking):
+        preemptive = False
+
+    with pytest.raises(PolicyError, match="blocking needs preemptive = False") as caught:
+        Blocking()
+    assert "\n" not in str(caught.value)
+    jobs = trace((0, 10, 1), (0, 10, 2), (0, 10, 1))
+    starts = simulate(jobs, "1x2", WithoutPreemption()).jobs["start_time"]
+    assert starts.tolist() == [0, 10, 20]
 
 
 # groups, fractions, types ----------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from unittest.mock import patch
 
@@ -116,7 +117,13 @@ def test_a_key_of_ones_own_is_not_overlooked():
 
 @pytest.mark.parametrize(
     ("key", "shown"),
-    [(lambda job: "a", "'a'"), (lambda job: (1,) * (job + 1), "(1, 1)"), (lambda job: (), "()")],
+    [
+        (lambda job: "a", "'a'"),
+        (lambda job: (1,) * (job + 1), "(1, 1)"),
+        (lambda job: (), "()"),
+        (lambda job: math.nan if job == 2 else job, "nan"),
+        (lambda job: (math.nan, job), "(nan, 0)"),
+    ],
 )
 def test_keys_are_numbers(key, shown):
     @dataclass(frozen=True)
