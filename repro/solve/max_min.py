@@ -132,8 +132,8 @@ def central_level(job_kinds: JobKinds, scale: Floats, floor: Floats | None = Non
 def central_point(job_kinds: JobKinds, floor: Floats, best: Centre) -> Floats:
     """Centre of all shares that give every kind at least its floor, which is positive.
 
-    ``best`` is the answer of `central_level` for ``scale=floor``. If its level does not exceed 1, no
-    shares lie inside the floors, and the best shares are the answer.
+    ``best`` is the answer of `central_level` for ``scale=floor``. If its level does not exceed 1,
+    no shares lie inside the floors, and the best shares are the answer.
     """
     if best.level <= 1.0:
         return best.shares
