@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from repro.base.errors import ParamError, PolicyError, TraceError
+from repro.engine.overhead_costs import start_costs
 from repro.engine.run_settings import RunSettings
 from repro.model.cluster.spec import Cluster, gpus_by_type
 from repro.model.jobs import JobTable
@@ -122,7 +123,7 @@ def check_starts(table: JobTable, policy: Policy, settings: RunSettings) -> None
     step_s = completions.poll_s
     if overhead is None or not overhead.every_interval or not completions.decides or not step_s:
         return
-    costs_s = [overhead.start_s(table, job) for job in range(table.count)]
+    costs_s = start_costs(overhead, table)
     job = int(np.argmax(costs_s))
     if costs_s[job] >= step_s:
         raise ParamError(

@@ -72,6 +72,13 @@ def test_rates_are_medians_of_one_mode(folder):
     assert measured.rates_alone("mps") == {"a": 11.0}
 
 
+def test_a_pair_measured_several_times_has_its_medians(tmp_path):
+    again = "timeslice,2,a,b,0.05,0.7\ntimeslice,2,a,b,0.35,0.6\n"
+    path = write(tmp_path / "mine", FILES | {"colocated.csv": COLOCATED + again})
+    # a: 0.25, 0.05 and 0.35 of 12; b: 0.5, 0.7 and 0.6 of 2
+    assert measured_folder(path).pair_rates() == {("a", "b"): pytest.approx((3.0, 1.2))}
+
+
 def test_pairs_have_their_normalised_rates_in_the_order_of_names(folder):
     measured = measured_folder(folder)
     assert measured.pair_rates() == {("a", "b"): (3.0, 1.0)}
