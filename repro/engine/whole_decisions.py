@@ -162,6 +162,7 @@ class DecisionDriver:
         if isinstance(decision, RunSet):
             self._wake = checked_wake(self.policy.name, decision.wake)
             check_fill(self.policy.name, decision.fill)
+            self._checks.check_progress(self._wake, now)
             return decision
         if not isinstance(decision, Shares):
             raise PolicyError(
