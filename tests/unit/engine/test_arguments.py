@@ -44,7 +44,7 @@ def refusal(trace=None, cluster="1x4", policy="srtf", **more):
         ("seed", 1.5, "seed is 1.5; give a whole number of 0 or more"),
         ("seed", True, "seed is True; give a whole number"),
         ("until", 3, "until is 3; give a list of job ids"),
-        ("until", [[0]], "until names job"),
+        ("until", [[0]], "until names job [0], which is not in the trace"),
         ("stop_time", -1, "stop_time is -1; give a time in the trace (s), 0 or more"),
         ("stop_time", math.nan, "stop_time is nan; give a time in the trace"),
         ("keep_intervals", 1, "keep_intervals is 1; give True or False"),
