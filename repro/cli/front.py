@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +16,15 @@ import typer
 from repro.base.errors import ParamError
 from repro.cli import complete
 from repro.cli.extra_files import ExtraFileOption, register_files
-from repro.cli.settings import DropOption, MapOption, UnitOption, column_options, parse_settings
+from repro.cli.run_options import is_generator
+from repro.cli.settings import (
+    READER_OPTIONS,
+    DropOption,
+    MapOption,
+    UnitOption,
+    column_options,
+    parse_settings,
+)
 from repro.figures.data import open_trace
 from repro.figures.saved import to_json
 from repro.files import public
@@ -159,7 +168,7 @@ def search_front(
         )
     objectives = parse([_objective(text) for text in prefer])
     search = Method(method, budget, population)
-    fixed, reader_options = _split(policy, parse_settings(settings or [], with_option=()))
+    fixed, reader_options = _split(policy, parse_settings(settings or [], READER_OPTIONS))
     parameters = parse_ranges(ranges or []) if ranges else None
     if twice := set(fixed) & set(parameters or CONFIGURATION):
         name = min(twice)
@@ -235,7 +244,7 @@ def _open_jobs(
     reader_options: dict[str, Any],
 ) -> pd.DataFrame:
     """Open a file, a public trace or a generator; ``reader_options`` are for the reader."""
-    if Path(name).exists():
+    if os.path.exists(name) and not is_generator(name):
         options = {} if speedups is None else {"speedups": speedups}
         return load(name, trace_format, **(reader_options | options))
     if trace_format is not None:

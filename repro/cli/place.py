@@ -117,7 +117,7 @@ def place_jobs(
         rows = _TableJobs(jobs, run_times)
     else:
         rows = _TraceJobs(jobs, trace_format, seed or 0, run_times, reader_options)
-    parameters = parse_settings(settings or [], (*WITH_OPTION, "times"))
+    parameters = parse_settings(settings or [], WITH_OPTION | {"times": "--times"})
     is_random = False
     if policy == GIVEN:
         refuse_unknown("policy 'given' has no parameter", parameters, ("lambda", "score"))

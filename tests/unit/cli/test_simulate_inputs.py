@@ -291,6 +291,13 @@ def test_options_of_a_format_that_the_file_tells(tmp_path, run_cli):
     assert "read in format slurm, by the contents of the file" in done.err
 
 
+def test_a_folder_hides_no_generator(tmp_path, run_cli, monkeypatch):
+    (tmp_path / "testbed").mkdir()
+    monkeypatch.chdir(tmp_path)
+    words = ["--trace", "testbed", "--cluster", "15x4", "--policy", "srtf", "--json"]
+    assert run_cli("simulate", *words).json["n_jobs"] == 480
+
+
 def test_columns_and_unit_of_the_file(tmp_path, run_cli):
     path = tmp_path / "log.csv"
     path.write_text("job_id,arrival,duration,num_gpus\n0,0,0.5,1\n")
