@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from types import SimpleNamespace
 
 import pandas as pd
@@ -60,6 +61,27 @@ def test_a_file_registers_the_policy(simulated, tmp_path):
         assert unknown.code == 2 and "did you mean 'last-first'" in unknown.err
     finally:
         policies._items.pop("last-first", None)
+
+
+def test_a_file_imports_its_neighbour(simulated, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "signs_of_mine.py").write_text("SIGN = -1\n")
+    (folder / "mine.py").write_text(
+        "import repro\nfrom signs_of_mine import SIGN\n\n"
+        '@repro.register("last-first-imported")\n'
+        "def last_first(view, job):\n"
+        "    return SIGN * view.submit(job)\n"
+    )
+    try:
+        text = HEAD + "0,0,100,4\n1,10,100,4\n"
+        words = ("--extra", folder / "mine.py", "--json")
+        assert simulated(text, *words, policy="last-first-imported").json["avg_jct"] == 150
+        # a file of the folder replaces no module of another place
+        assert sys.path[-1] == str(folder)
+    finally:
+        policies._items.pop("last-first-imported", None)
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,8 @@ def refusal(trace=None, cluster="1x4", policy="srtf", **more):
         ("predict_interval", -0.5, "predict_interval is -0.5; give a probability above 0"),
         ("predict_interval", 1.0, "predict_interval is 1; give a probability above 0"),
         ("predict_interval", -0.5, "predict_interval is -0.5; give a probability above 0"),
+        ("types", np.array(["fastest", "x"]), "'x'], dtype='<U7'); give 'fastest' or 'wished'"),
+        ("types", ["fastest"], "types is ['fastest']; give 'fastest' or 'wished'"),
         ("processes", [3], "processes is [3]; give a list of functions"),
     ],
 )

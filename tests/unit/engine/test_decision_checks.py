@@ -67,7 +67,9 @@ def test_a_row_number_that_the_trace_does_not_have_is_named(row, keep, elastic):
     decisions.append(RunSet((), keep=True, stop=[row]))
     for decision in decisions:
         with pytest.raises(PolicyError, match=named):
-            simulate(trace((0, 10, 1), (0, 10, 1)), "1x4", Decides(decision=decision, elastic=elastic))
+            simulate(
+                trace((0, 10, 1), (0, 10, 1)), "1x4", Decides(decision=decision, elastic=elastic)
+            )
 
 
 @pytest.mark.parametrize("keep", [False, True])
