@@ -244,14 +244,15 @@ def _open_jobs(
     reader_options: dict[str, Any],
 ) -> pd.DataFrame:
     """Open a file, a public trace or a generator; ``reader_options`` are for the reader."""
-    if os.path.exists(name) and not is_generator(name):
+    is_public = public.is_known(name) and not os.path.isfile(name)
+    if not is_generator(name) and not is_public:
         options = {} if speedups is None else {"speedups": speedups}
         return load(name, trace_format, **(reader_options | options))
     if trace_format is not None:
         raise ParamError(f"--format {trace_format}: there is no file {name!r}")
     if not reader_options:
         return open_trace(name, seed)[0]
-    if public.is_known(name):
+    if is_public:
         return load(name, **reader_options)
     own_options = [name for name in ("map", "unit", "drop_bad_rows") if name in reader_options]
     option = f"--{own_options[0].replace('_', '-')}" if own_options else "--set"
