@@ -30,10 +30,15 @@ def awaited_jobs(table: JobTable, until: Iterable[object] | None) -> set[int] | 
     if until is None:
         return None
     row = {job_id: number for number, job_id in enumerate(table.ids)}
-    try:
-        return {row[job_id] for job_id in until}
-    except (KeyError, TypeError) as error:
-        raise ParamError(f"until names job {error}, which is not in the trace") from None
+
+    def row_of(job_id: object) -> int:
+        try:
+            return row[job_id]
+        except (KeyError, TypeError):
+            # a TypeError means a list or the like, which no dictionary can look up
+            raise ParamError(f"until names job {job_id!r}, which is not in the trace") from None
+
+    return {row_of(job_id) for job_id in until}
 
 
 def check_types(cluster: Cluster) -> None:
