@@ -127,7 +127,7 @@ def _pool(
     """
     if backend == "local":
         # Each notebook has a kernel process of its own, so threads are enough here.
-        slots = jobs or os.cpu_count() or 1
+        slots = jobs or joblib.cpu_count()
         threads = ThreadPoolExecutor(slots)
 
         def start(task: Task) -> Future[Work]:

@@ -1,7 +1,9 @@
 """Plans a batch: checks all figures before the first kernel starts, and skips current results."""
 
 import contextlib
+import hashlib
 import os
+import platform
 import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -107,19 +109,35 @@ def _check_extra(spec: FigureSpec, profile: str, parameters: Mapping[str, Any]) 
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Make a temporary folder for a batch or a worker; remove the folders of killed processes."""
+    """Make a temporary folder for a batch or a worker; remove the folders of killed processes.
+
+    Hosts and containers may share the place of temporary files. The name of a folder says which of
+    them made it, because a process number has a meaning only there.
+    """
     import psutil
 
     base = Path(tempfile.gettempdir())
-    for leftover in base.glob(f"{_SCRATCH}*"):
-        pid = leftover.name.removeprefix(_SCRATCH).split("-")[0]
+    machine = hashlib.sha256("\n".join(_machine()).encode()).hexdigest()[:12]
+    prefix = f"{_SCRATCH}{machine}-"
+    for leftover in base.glob(f"{prefix}*"):
+        pid = leftover.name.removeprefix(prefix).split("-")[0]
         if pid.isdecimal() and not psutil.pid_exists(int(pid)):
             shutil.rmtree(leftover, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{os.getpid()}-", dir=base))
+    folder = Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-", dir=base))
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _machine() -> tuple[str, ...]:
+    """Name of the host, and on Linux its present boot and the namespace of process numbers."""
+    marks = [platform.node()]
+    with contextlib.suppress(OSError):
+        marks.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+    with contextlib.suppress(OSError):
+        marks.append(os.readlink("/proc/self/ns/pid"))
+    return tuple(marks)
 
 
 def kill_children() -> None:

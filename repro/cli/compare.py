@@ -27,11 +27,14 @@ from repro.cli.run_options import (
     ThroughputsOption,
     TraceOption,
     check_options_used,
+    is_generator,
     open_jobs,
     present,
     refuse_empty,
 )
 from repro.cli.settings import (
+    GENERATOR_OPTIONS,
+    READER_OPTIONS,
     DropOption,
     MapOption,
     UnitOption,
@@ -164,12 +167,12 @@ def compare_policies(
     machines = Cluster.parse(cluster)
     chosen = _policies(names, extra or [])
     speed_options = present(throughputs=throughputs, reference_gpu=reference_gpu)
-    options = parse_settings(settings or [], with_option=())
+    options = parse_settings(settings or [], READER_OPTIONS | GENERATOR_OPTIONS)
     reader_options: dict[str, Any] = dict(column_options(columns, unit))
     reader_options |= {"drop_bad_rows": True} if drop_bad_rows else {}
     source: Any = trace
     used: frozenset[str] = frozenset()
-    if trace in synth.generators and not Path(trace).exists():
+    if is_generator(trace):
         if format is not None or reader_options:
             names_given = [f"--{name.replace('_', '-')}" for name in reader_options]
             option = names_given[0] if format is None else f"--format {format}"

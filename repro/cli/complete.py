@@ -16,6 +16,7 @@ import typer
 
 from repro.base import paths
 from repro.base.errors import ReproError
+from repro.base.extras import is_installed
 from repro.files import public
 from repro.files.guess import UNITS
 from repro.measure.job_types import JOB_TYPES
@@ -378,7 +379,7 @@ def _file_of(policy: str) -> Path:
     if file is not None:
         return file
     for point in metadata.entry_points(group=_REGISTRIES["policies"], name=policy):
-        spec = util.find_spec(point.module)
+        spec = util.find_spec(point.module) if is_installed(point.module) else None
         if spec is not None and spec.origin is not None:
             return Path(spec.origin)
     return Path(policy)
@@ -430,10 +431,11 @@ def _figure_ids() -> list[str]:
 def _files(incomplete: str) -> list[Word]:
     """Files and folders whose path begins with a text; folders end in a slash."""
     folder, slash, start = incomplete.rpartition("/")
-    parent = Path(f"{folder}{slash}" or ".").expanduser()
     try:
+        parent = Path(f"{folder}{slash}" or ".").expanduser()
         entries = sorted(parent.iterdir())
-    except OSError:
+    # a RuntimeError means a user without a home folder
+    except (OSError, RuntimeError):
         return []
     names = [file for file in entries if file.name.startswith(start)]
     hidden = start.startswith(".")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -33,10 +34,20 @@ def register_files(files: Iterable[str]) -> list[str]:
     return list(names)
 
 
+def _add_to_search_path(folder: Path) -> None:
+    """Let the files of a folder import each other, in worker processes too.
+
+    The folder comes last, so that its files replace no module of another place.
+    """
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+
+
 def _registered_by(path: Path) -> list[str]:
     """Names of the policies that a Python file registers."""
     before = {name: policies[name] for name in policies}
     source = read_small(path, _LARGEST_FILE, ParamError)
+    _add_to_search_path(path.resolve().parent)
     try:
         # Worker processes get what belongs to `__main__` by value, so they need no such module.
         exec(compile(source, str(path), "exec"), {"__name__": "__main__", "__file__": str(path)})

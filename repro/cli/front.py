@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +16,15 @@ import typer
 from repro.base.errors import ParamError
 from repro.cli import complete
 from repro.cli.extra_files import ExtraFileOption, register_files
-from repro.cli.settings import DropOption, MapOption, UnitOption, column_options, parse_settings
+from repro.cli.run_options import is_generator
+from repro.cli.settings import (
+    READER_OPTIONS,
+    DropOption,
+    MapOption,
+    UnitOption,
+    column_options,
+    parse_settings,
+)
 from repro.figures.data import open_trace
 from repro.figures.saved import to_json
 from repro.files import public
@@ -159,7 +168,7 @@ def search_front(
         )
     objectives = parse([_objective(text) for text in prefer])
     search = Method(method, budget, population)
-    fixed, reader_options = _split(policy, parse_settings(settings or [], with_option=()))
+    fixed, reader_options = _split(policy, parse_settings(settings or [], READER_OPTIONS))
     parameters = parse_ranges(ranges or []) if ranges else None
     if twice := set(fixed) & set(parameters or CONFIGURATION):
         name = min(twice)
@@ -235,14 +244,15 @@ def _open_jobs(
     reader_options: dict[str, Any],
 ) -> pd.DataFrame:
     """Open a file, a public trace or a generator; ``reader_options`` are for the reader."""
-    if Path(name).exists():
+    is_public = public.is_known(name) and not os.path.isfile(name)
+    if not is_generator(name) and not is_public:
         options = {} if speedups is None else {"speedups": speedups}
         return load(name, trace_format, **(reader_options | options))
     if trace_format is not None:
         raise ParamError(f"--format {trace_format}: there is no file {name!r}")
     if not reader_options:
         return open_trace(name, seed)[0]
-    if public.is_known(name):
+    if is_public:
         return load(name, **reader_options)
     own_options = [name for name in ("map", "unit", "drop_bad_rows") if name in reader_options]
     option = f"--{own_options[0].replace('_', '-')}" if own_options else "--set"

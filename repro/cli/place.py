@@ -117,7 +117,7 @@ def place_jobs(
         rows = _TableJobs(jobs, run_times)
     else:
         rows = _TraceJobs(jobs, trace_format, seed or 0, run_times, reader_options)
-    parameters = parse_settings(settings or [], (*WITH_OPTION, "times"))
+    parameters = parse_settings(settings or [], WITH_OPTION | {"times": "--times"})
     is_random = False
     if policy == GIVEN:
         refuse_unknown("policy 'given' has no parameter", parameters, ("lambda", "score"))
@@ -389,12 +389,16 @@ class _TableJobs(_Jobs):
         return {name: reasons[name] for name in unused}
 
     def column_plans(self, site: NodeResources) -> list[Plan | None]:
-        """Plans of the column ``tasks``; a job with an empty cell waits."""
+        """Plans of the column ``tasks``; a job with an empty cell waits.
+
+        Plans must fit the GPUs, and the memory and the bandwidth if the table has these columns.
+        """
         if "tasks" not in self.table:
             raise TraceError(
                 f"{self.path}:1: --policy {GIVEN!r} needs the column tasks, such as 0 0 3"
             )
         idle = site.idle.copy()
+        link_mb_s = site.link_mb_s.copy()
         plans = list[Plan | None]()
         for row, (text, gang) in enumerate(zip(self.table.frame["tasks"], self.gangs, strict=True)):
             words = text.split() if isinstance(text, str) else []
@@ -412,6 +416,17 @@ class _TableJobs(_Jobs):
                     raise TraceError(
                         f"{where}: node {node} is full; all {site.idle[node]} GPUs are taken"
                     )
+                if "gpu_mem_mb" in self.table and site.gpu_mem_mb[node] < gang.gpu_mem_mb:
+                    raise TraceError(
+                        f"{where}: node {node} has GPUs of {site.gpu_mem_mb[node]:g} MB; a "
+                        f"container takes {gang.gpu_mem_mb:g} MB"
+                    )
+                if "bandwidth_mb_s" in self.table and link_mb_s[node] < gang.bandwidth_mb_s:
+                    raise TraceError(
+                        f"{where}: node {node} has {link_mb_s[node]:g} MB/s of bandwidth left; a "
+                        f"container takes {gang.bandwidth_mb_s:g} MB/s"
+                    )
+                link_mb_s[node] -= gang.bandwidth_mb_s
             plans.append(tuple(nodes) if words else None)
         return plans
 

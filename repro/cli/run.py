@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
+import joblib
 import typer
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
@@ -93,6 +94,8 @@ def run_figures(
         raise ParamError("nothing to run; name figures (`repro list`), or give --paper P or --all")
     if ids and everything:
         raise ParamError("give either figure ids or --all")
+    if everything and paper is not None:
+        raise ParamError("give either --paper or --all")
     refuse_unknown("--profile cannot be", [profile], params.PROFILES)
     refuse_unknown("--backend cannot be", [backend], ("local", "dask"))
     if scheduler is not None and backend != "dask":
@@ -121,11 +124,10 @@ def run_figures(
             png=png,
             raise_unreadable=bool(ids),
         )
-        cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         workers = jobs
         # without -j a dask scheduler uses all its workers
         if not workers and not scheduler:
-            workers = min(cpus or 1, max(1, len(tasks)))
+            workers = min(joblib.cpu_count(), max(1, len(tasks)))
         messages = RunMessages(tasks, len(entries), debug=context.obj["debug"])
         for line in messages.opening_lines(outcomes):
             say(line)

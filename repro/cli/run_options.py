@@ -2,7 +2,6 @@
 
 import inspect
 import os
-from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import pandas as pd
@@ -132,7 +131,7 @@ def open_jobs(
     ``speed_options`` are --throughputs, --reference-gpu and --speedups. Each is passed only to a
     reader or generator that takes it.
     """
-    if Path(name).exists() or name not in synth.generators:
+    if not is_generator(name):
         read_format = format_of(name, trace_format) if speed_options else None
         format_options = _FORMAT_OPTIONS.get(read_format or "", ())
         options = {key: value for key, value in speed_options.items() if key in format_options}
@@ -147,6 +146,12 @@ def open_jobs(
     accepted = inspect.signature(synth.generators[name]).parameters
     options = {key: value for key, value in speed_options.items() if key in accepted}
     return Opened(open_trace(name, seed, **options)[0], frozenset(options), True)
+
+
+def is_generator(name: str) -> bool:
+    """Whether a trace is generated: it has the name of a generator, and no file has this name."""
+    # os.path instead of Path: a name may be too long for the file system
+    return name in synth.generators and not os.path.isfile(name)
 
 
 def with_profiles(opened: Opened, profiles: str | None, seed: int) -> Opened:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import inspect
-from collections.abc import Collection
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -40,16 +40,27 @@ UnitOption = Annotated[
     ),
 ]
 _WORDS = {"true": True, "false": False, "none": None}
-#: Parameters that have separate options of `repro simulate`.
-WITH_OPTION = ("name", "rules", "throughputs")
+#: Parameters that have separate options of `repro simulate` -> these options.
+WITH_OPTION = {"name": "--policy", "rules": "--rules", "throughputs": "--throughputs"}
+#: Arguments of readers of traces that have separate options -> these options.
+READER_OPTIONS = {
+    "path": "--trace",
+    "format": "--format",
+    "cluster_gpus": "--cluster",
+    "drop_bad_rows": "--drop-bad-rows",
+}
+#: Arguments of generators of traces that have separate options -> these options.
+GENERATOR_OPTIONS = {"name": "--trace", "rng": "--seed", "seed": "--seed"}
 #: Largest number of a setting; a float does not hold every whole number beyond it.
 _LARGEST = 2.0**53
 
 
-def parse_settings(pairs: list[str], with_option: Collection[str] = WITH_OPTION) -> dict[str, Any]:
+def parse_settings(
+    pairs: list[str], with_option: Mapping[str, str] = WITH_OPTION
+) -> dict[str, Any]:
     """Parameters by name from texts ``K=V``.
 
-    Names in ``with_option`` have separate options and are refused.
+    Names in ``with_option`` have separate options, its values, and are refused.
 
     A value is a whole number, a number (also ``inf``), true, false, none, or text. A comma makes a
     tuple.
@@ -58,13 +69,8 @@ def parse_settings(pairs: list[str], with_option: Collection[str] = WITH_OPTION)
     {'thresholds': (3250, 7200), 'promote_knob': inf, 'exact': True}
     """
     settings: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        name = name.strip()
-        if not equals or not name:
-            raise ParamError(f"--set {pair}: expected K=V, such as thresholds=3250,7200")
-        if name in with_option:
-            raise ParamError(f"--set {pair}: use --{'policy' if name == 'name' else name} instead")
+    for name, value in setting_texts(pairs, with_option, "thresholds=3250,7200").items():
+        pair = f"{name}={value}"
         # ``K=`` sets the empty text, and a comma needs at least one value.
         texts = [text for text in value.split(",") if text.strip() or "," not in value]
         if not texts:
@@ -74,6 +80,28 @@ def parse_settings(pairs: list[str], with_option: Collection[str] = WITH_OPTION)
         items = tuple(_scalar(text.strip(), pair) for text in texts)
         settings[name] = items if "," in value else items[0]
     return settings
+
+
+def setting_texts(pairs: list[str], with_option: Mapping[str, str], example: str) -> dict[str, str]:
+    """Text of each setting by name, from texts ``K=V``.
+
+    Refused are texts of another form, names in ``with_option``, and names given twice.
+
+    >>> setting_texts(["attempts=join"], READER_OPTIONS, "attempts=join")
+    {'attempts': 'join'}
+    """
+    texts: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            raise ParamError(f"--set {pair}: expected K=V, such as {example}")
+        if name in with_option:
+            raise ParamError(f"--set {pair}: use {with_option[name]} instead")
+        if name in texts:
+            raise ParamError(f"--set {pair}: {name} has a value already; give one")
+        texts[name] = text
+    return texts
 
 
 def column_options(columns: str | None, unit: str | None) -> dict[str, str]:
@@ -97,7 +125,7 @@ def parse_placement(text: str | None) -> Placement | str | None:
     pairs = settings.split(",")
     if not all(map(str.strip, pairs)) or not all("=" in pair for pair in pairs):
         raise ParamError(f"--placement {text}: expected NAME:K=V,K=V, such as liquid:lambda=0.3")
-    return make(name.strip(), **parse_settings(pairs, with_option=()))
+    return make(name.strip(), **parse_settings(pairs, with_option={}))
 
 
 def split_format_options(

@@ -15,7 +15,14 @@ from repro.base.errors import DataMissingError, ParamError
 from repro.cli import complete
 from repro.cli.lines import complain, ignored_lines, say
 from repro.cli.run_options import ProfilesOption
-from repro.cli.settings import DropOption, MapOption, UnitOption, column_options
+from repro.cli.settings import (
+    READER_OPTIONS,
+    DropOption,
+    MapOption,
+    UnitOption,
+    column_options,
+    setting_texts,
+)
 from repro.files import public
 from repro.files.checks import shown
 from repro.model.cluster.spec import Cluster
@@ -50,6 +57,11 @@ SetOption = Annotated[
         autocompletion=complete.trace_settings,
     ),
 ]
+#: Names of ``--set`` that have separate options or arguments -> these.
+_WITH_OPTION = READER_OPTIONS | {
+    "path": "the argument FILE|NAME",
+    "cluster_gpus": "--cluster of repro trace info",
+}
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")]
 
 
@@ -312,13 +324,8 @@ def _load(
 
 def format_options(options: list[str] | None) -> dict[str, Any]:
     """Options of a format from texts ``K=V`` of ``--set``."""
-    settings = {}
-    for option in options or []:
-        key, equals, value = option.partition("=")
-        if not equals:
-            raise ParamError(f"--set {option}: expected K=V, such as throughputs=table.json")
-        settings[key.strip()] = value.strip()
-    return settings
+    texts = setting_texts(options or [], _WITH_OPTION, "throughputs=table.json")
+    return {name: text.strip() for name, text in texts.items()}
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:

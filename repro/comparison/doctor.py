@@ -12,10 +12,11 @@ import pandas as pd
 from repro.base.errors import ParamError
 from repro.comparison.trials import Trial, findings_of, trials
 from repro.engine import inputs
+from repro.engine.many import named_policies
 from repro.files.checks import Origin
 from repro.files.table import Parsed
 from repro.model.cluster.spec import Cluster
-from repro.model.policy import Policy, make, policies
+from repro.model.policy import Policy, policies
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import load_throughputs
 from repro.trace.doctor import demands, loads, times, values
@@ -64,7 +65,7 @@ class Diagnosis:
 def diagnose(
     trace: pd.DataFrame | str | Path,
     cluster: Cluster | str,
-    policies: Sequence[str | Policy] | None = None,
+    policies: Sequence[str | Policy] | Mapping[str, str | Policy] | None = None,
     *,
     format: str | None = None,
     throughputs: ThroughputTable | str | Path | None = None,
@@ -82,8 +83,8 @@ def diagnose(
         A frame, a file, or the name of a public trace.
     cluster : Cluster or str
         Cluster, or spec such as ``"8x8"``.
-    policies : sequence of Policy or str, optional
-        Policies to try; by default all that are registered.
+    policies : sequence or mapping of Policy or str, optional
+        Policies to try; by default all that are registered. A mapping gives labels.
     format : str, optional
         Format of the file, as for `repro.load`.
     throughputs : ThroughputTable, str or Path, optional
@@ -155,13 +156,11 @@ def _throughputs(
     return load_throughputs(throughputs)
 
 
-def _chosen(names: Sequence[str | Policy] | None) -> dict[str, Policy]:
-    """Policies by label; without names, all that are registered."""
-    items = list(policies) if names is None else names
-    made = [make(item) if isinstance(item, str) else item for item in items]
-    if not made:
-        raise ParamError("policies: none is given; name some, or leave it out")
-    return {policy.name: policy for policy in made}
+def _chosen(
+    listed: Sequence[str | Policy] | Mapping[str, str | Policy] | None,
+) -> dict[str, Policy]:
+    """Policies by label; without a list, all that are registered."""
+    return named_policies(list(policies) if listed is None else listed, rules="paper")
 
 
 def _loaded(

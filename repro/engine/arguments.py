@@ -122,7 +122,10 @@ ARGUMENTS: Mapping[str, Accepted] = {
     "processes": Accepted(
         _are_functions, "a list of functions that take the Engine and return a SimPy process"
     ),
-    "types": Accepted(lambda value: value in ("fastest", "wished"), "'fastest' or 'wished'"),
+    "types": Accepted(
+        lambda value: isinstance(value, str) and value in ("fastest", "wished"),
+        "'fastest' or 'wished'",
+    ),
     "require_speeds": Accepted(_instance(bool), "True or False"),
 }
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from repro.base.errors import ParamError, PolicyError, TraceError
+from repro.engine.overhead_costs import start_costs
 from repro.engine.run_settings import RunSettings
 from repro.model.cluster.spec import Cluster, gpus_by_type
 from repro.model.jobs import JobTable
@@ -29,10 +30,15 @@ def awaited_jobs(table: JobTable, until: Iterable[object] | None) -> set[int] | 
     if until is None:
         return None
     row = {job_id: number for number, job_id in enumerate(table.ids)}
-    try:
-        return {row[job_id] for job_id in until}
-    except (KeyError, TypeError) as error:
-        raise ParamError(f"until names job {error}, which is not in the trace") from None
+
+    def row_of(job_id: object) -> int:
+        try:
+            return row[job_id]
+        except (KeyError, TypeError):
+            # a TypeError means a list or the like, which no dictionary can look up
+            raise ParamError(f"until names job {job_id!r}, which is not in the trace") from None
+
+    return {row_of(job_id) for job_id in until}
 
 
 def check_types(cluster: Cluster) -> None:
@@ -122,7 +128,7 @@ def check_starts(table: JobTable, policy: Policy, settings: RunSettings) -> None
     step_s = completions.poll_s
     if overhead is None or not overhead.every_interval or not completions.decides or not step_s:
         return
-    costs_s = [overhead.start_s(table, job) for job in range(table.count)]
+    costs_s = start_costs(overhead, table)
     job = int(np.argmax(costs_s))
     if costs_s[job] >= step_s:
         raise ParamError(

@@ -48,7 +48,7 @@ def bounds_at_arrival(
     submit : array of float
         Submission of every job (s).
     jct : array of float
-        JCT of every job (s).
+        JCT of every job (s); NaN: unfinished.
     predicted : array of float
         Predicted JCT of every job (s); NaN: not predicted.
     job_class : array of int
@@ -67,8 +67,9 @@ def bounds_at_arrival(
     low, high = np.full((2, len(submit)), np.nan)
     for number in np.unique(job_class):
         jobs = np.flatnonzero((job_class == number) & ~np.isnan(predicted))
+        ended = jobs[~np.isnan(jct[jobs])]
         # heap of (end in s, JCT over predicted JCT)
-        ends = [(submit[job] + jct[job], jct[job] / predicted[job]) for job in jobs]
+        ends = [(submit[job] + jct[job], jct[job] / predicted[job]) for job in ended]
         heapify(ends)
         ratios: list[float] = []
         for job in jobs[np.argsort(submit[jobs], kind="stable")]:

@@ -12,6 +12,9 @@ from repro.model.decision import Fill, Run
 from repro.model.jobs import JobTable
 from repro.model.policy import Policy
 
+#: Largest number of decisions in a row that name a wake-up at or before their own instant.
+MAX_LATE_WAKES = 1000
+
 
 class DecisionChecks:
     """Checks of the gangs in the decisions of a policy.
@@ -27,6 +30,27 @@ class DecisionChecks:
     def __init__(self, table: JobTable, policy: Policy) -> None:
         self._table = table
         self._policy = policy
+        #: instant of the last decision (s), and the number of decisions in a row without progress
+        self._last_decision = -math.inf
+        self._late_wakes = 0
+
+    def check_progress(self, wake: float, now: float) -> None:
+        """Raise PolicyError if the wake-ups of a policy (s) do not let the time advance.
+
+        Rounding may put a wake-up at or before the decision that names it. The engine then decides
+        again one floating-point number later. Only many such decisions in a row are a mistake.
+        """
+        is_stuck = wake <= now <= math.nextafter(self._last_decision, math.inf)
+        self._late_wakes = self._late_wakes + 1 if is_stuck else 0
+        self._last_decision = now
+        if self._late_wakes > MAX_LATE_WAKES:
+            # the time has advanced by these decisions, each by one floating-point number
+            time = f"{round(now, 9):g}"
+            raise PolicyError(
+                f"policy {self._policy.name!r}, time {time} s: RunSet(wake={round(wake, 9):g}) is "
+                f"not after the present instant, {MAX_LATE_WAKES:,} times in a row; give an "
+                f"instant (s) after view.now, such as view.now + 60"
+            )
 
     def check_members(self, run: Run, chosen: Mapping[int, Run], now: float) -> None:
         """Check that the members of a gang are present, named once, and get their demand.

@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from repro.engine.overhead_costs import checked_cost, start_costs
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.performance import Overhead
@@ -50,13 +51,12 @@ class IntervalStarts:
         """
         table = self._table
         if not self._job_start_s:
-            self._job_start_s.extend(
-                map(partial(self._overhead.start_s, table), range(table.count))
-            )
+            self._job_start_s.extend(start_costs(self._overhead, table))
         start_s = sum(map(self._job_start_s.__getitem__, run.jobs))
         if not unit_s:
             unit_s = [table.solo[job] / rate for job, rate in zip(run.jobs, rates, strict=True)]
-        start_s += self._overhead.launch_s(unit_s)
+        launch_s = self._overhead.launch_s(unit_s)
+        start_s += checked_cost(self._overhead, "launch_s", launch_s, table.ids[run.jobs[0]])
         for job, seconds in zip(run.jobs, unit_s, strict=True):
             self._start_s[job] = start_s
             self._unit_s[job] = seconds

@@ -3,11 +3,40 @@
 import math
 from collections.abc import Iterable, Mapping
 
+from repro.base.errors import ParamError
 from repro.engine.gang_nodes import GangNodes
+from repro.files.checks import shown
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.performance import Overhead
 from repro.model.records import Nodes
+
+
+def checked_cost(overhead: Overhead, method: str, seconds: float, job_id: object) -> float:
+    """Cost of a job (s), which a method of an overhead gave, after a check of its value.
+
+    Raises
+    ------
+    ParamError
+        If the cost is no number, negative or infinite.
+    """
+    try:
+        is_accepted = 0 <= seconds < math.inf
+    except (TypeError, ValueError):
+        is_accepted = False
+    if not is_accepted:
+        raise ParamError(
+            f"overhead {type(overhead).__name__}: `{method}` is {shown(repr(seconds))} for job "
+            f"{job_id!r}; give a finite number of seconds, 0 or more"
+        )
+    return seconds
+
+
+def start_costs(overhead: Overhead, table: JobTable) -> list[float]:
+    """Cost of the first start of each job (s); ParamError if `checked_cost` refuses one."""
+    costs_s = (overhead.start_s(table, job) for job in range(table.count))
+    pairs = zip(costs_s, table.ids, strict=True)
+    return [checked_cost(overhead, "start_s", seconds, job_id) for seconds, job_id in pairs]
 
 
 class OverheadCosts:
@@ -50,12 +79,11 @@ class OverheadCosts:
 
     def pauses(self, jobs: Iterable[int]) -> dict[int, float]:
         """Seconds of the checkpoint of each preempted job."""
-        table = self._table
-        return {job: self._overhead.pause_s(table, job) for job in jobs}
+        return {job: self._cost_s("pause_s", job) for job in jobs}
 
     def save_s(self, job: int) -> float:
         """Seconds for which a job holds its GPUs after its last step."""
-        return self._overhead.save_s(self._table, job)
+        return self._cost_s("save_s", job)
 
     def begin(self, run: Run, job: int, free_from: float) -> tuple[float, float]:
         """Instant of the first progress of a job after its start (s), and its overhead (s).
@@ -71,17 +99,22 @@ class OverheadCosts:
             progress_from = max(free_from, since)
             return (last_step if last_step <= free_from else progress_from), 0.0
         resumes = table.first_start[job] < math.inf
-        start_s = (overhead.resume_s if resumes else overhead.start_s)(table, job)
-        cost_s = start_s + overhead.save_s(table, job)
+        start_s = self._cost_s("resume_s" if resumes else "start_s", job)
+        cost_s = start_s + self.save_s(job)
         begin = free_from + start_s
         if run.hosts:
             self._host_nodes[job] = self._gang_nodes.of(run.hosts[0])
         awaited_hosts = run.hosts if overhead.follows else ()
         for host in awaited_hosts:
             last_step = self._last_step(host)
-            saved = last_step + overhead.save_s(table, host)
-            begin = max(begin, saved, last_step + overhead.handover_s(table, job))
+            saved = last_step + self.save_s(host)
+            begin = max(begin, saved, last_step + self._cost_s("handover_s", job))
         return begin, cost_s
+
+    def _cost_s(self, method: str, job: int) -> float:
+        """Seconds of a cost of a job, named by its method of the overhead."""
+        seconds = getattr(self._overhead, method)(self._table, job)
+        return checked_cost(self._overhead, method, seconds, self._table.ids[job])
 
     def _nodes(self, run: Run) -> Nodes:
         """Nodes of a gang; without own GPUs, the nodes of its first host."""

@@ -9,7 +9,7 @@ from repro.base.errors import ParamError, PolicyError
 from repro.model.cluster.spec import Cluster
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
-from repro.model.performance import Paced, Performance
+from repro.model.performance import Paced, Performance, paces_of, rates_of
 from repro.model.records import Nodes
 from repro.model.speeds import ByType
 from repro.perf.slowdown import base_of
@@ -64,8 +64,8 @@ class RunRates:
         if self._by_type and run.gpu_type is None:
             raise self._untyped()
         if self._paced is None:
-            return self._perf.rates(table, run, nodes), ()
-        unit_s = self._paced.paces(table, run, nodes)
+            return rates_of(self._perf, table, run, nodes), ()
+        unit_s = paces_of(self._paced, table, run, nodes)
         pairs = zip(run.jobs, unit_s, strict=True)
         return [table.solo[job] / seconds for job, seconds in pairs], unit_s
 

@@ -162,6 +162,7 @@ class DecisionDriver:
         if isinstance(decision, RunSet):
             self._wake = checked_wake(self.policy.name, decision.wake)
             check_fill(self.policy.name, decision.fill)
+            self._checks.check_progress(self._wake, now)
             return decision
         if not isinstance(decision, Shares):
             raise PolicyError(
@@ -280,8 +281,8 @@ class DecisionDriver:
                     present_runs.get(member) is run and member not in chosen for member in run.jobs
                 )
             elif passes_fast_check:
-                meets_demand = elastic or run.gpus == demand[job]
-                passes_fast_check = run.gpus > 0 and job in active and meets_demand
+                is_present = run.gpus > 0 and job in active
+                passes_fast_check = is_present and (elastic or run.gpus == demand[job])
             if passes_fast_check:
                 free[run.gpu_type] -= run.gpus
                 for member in run.jobs:

@@ -3,10 +3,16 @@
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+from repro.base.errors import ParamError
 from repro.base.typing import Floats, Ints
+from repro.files.checks import shown
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.records import Nodes
+from repro.model.settings import Above, AtLeast, Bound
+
+_RATES = AtLeast(0, finite=True)
+_PACES = Above(0, finite=True)
 
 
 class Performance(Protocol):
@@ -48,6 +54,64 @@ class Paced(Performance, Protocol):
 
     def paces(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
         """Seconds of a unit of work for each member of ``run``, (members,)."""
+
+
+def rates_of(perf: Performance, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
+    """Speed of each member of a gang relative to running alone, (members,), checked.
+
+    Raises
+    ------
+    ParamError
+        If the model does not give a finite number of 0 or more for each member.
+    """
+    rates = perf.rates(table, run, nodes)
+    _check(perf, "rates", rates, _RATES, table, run)
+    return rates
+
+
+def paces_of(perf: Paced, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
+    """Seconds of a unit of work for each member of a gang, (members,), checked.
+
+    Raises
+    ------
+    ParamError
+        If the model does not give a finite number above 0 for each member.
+    """
+    paces = perf.paces(table, run, nodes)
+    _check(perf, "paces", paces, _PACES, table, run)
+    return paces
+
+
+def _check(
+    perf: Performance, method: str, values: Sequence[float], bound: Bound, table: JobTable, run: Run
+) -> None:
+    """Raise ParamError if the answer of a method is not a number within bounds per member."""
+    try:
+        has_all = len(values) == len(run.jobs)
+    except TypeError:
+        has_all = False
+    if not has_all:
+        owner = f"the gang of job {table.ids[run.jobs[0]]!r}"
+        accepted = f"a list of a number per job, here {len(run.jobs)}"
+        raise _refusal(perf, method, values, owner, accepted)
+    for job, value in zip(run.jobs, values, strict=True):
+        try:
+            is_accepted = bound.holds(value)
+        except (TypeError, ValueError):
+            is_accepted = False
+        if not is_accepted:
+            owner = f"job {table.ids[job]!r}"
+            raise _refusal(perf, method, value, owner, bound.words("a number"))
+
+
+def _refusal(
+    perf: Performance, method: str, answer: object, owner: str, accepted: str
+) -> ParamError:
+    """Error of an answer of a performance model for a job or gang."""
+    return ParamError(
+        f"performance model {type(perf).__name__}: `{method}` is {shown(repr(answer))} for "
+        f"{owner}; give {accepted}"
+    )
 
 
 @runtime_checkable

@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import pandas as pd
 
@@ -110,8 +111,9 @@ class MeasuredFolder:
     def pair_rates(self, sharing: str = "timeslice") -> dict[tuple[str, str], tuple[float, float]]:
         """Rates (iterations/s) of the two jobs of each measured pair, by names in sorted order.
 
-        A rate is the rate alone times the normalised rate of the pair. Pairs that failed, and pairs
-        with a job type without a rate alone, are left out.
+        A rate is the rate alone times the normalised rate of the pair, the median over repeated
+        measurements. Pairs that failed, and pairs with a job type without a rate alone, are left
+        out.
 
         Parameters
         ----------
@@ -119,7 +121,7 @@ class MeasuredFolder:
             How the two share the GPU.
         """
         alone = self.rates_alone(sharing)
-        rates: dict[tuple[str, str], tuple[float, float]] = {}
+        repeats: dict[tuple[str, str], list[tuple[float, float]]] = {}
         pairs = self._of_mode("colocated.csv", sharing)
         columns = pairs[["job_a", "job_b", "norm_a", "norm_b"]]
         for job_a, job_b, norm_a, norm_b in columns.itertuples(index=False, name=None):
@@ -128,7 +130,12 @@ class MeasuredFolder:
             pair = (norm_a * alone[job_a], norm_b * alone[job_b])
             if job_a == job_b:
                 pair = (sum(pair) / 2,) * 2
-            rates[min(job_a, job_b), max(job_a, job_b)] = pair if job_a <= job_b else pair[::-1]
+            names = (min(job_a, job_b), max(job_a, job_b))
+            repeats.setdefault(names, []).append(pair if job_a <= job_b else pair[::-1])
+        rates: dict[tuple[str, str], tuple[float, float]] = {}
+        for names, pair_rates in repeats.items():
+            rates_a, rates_b = zip(*pair_rates, strict=True)
+            rates[names] = (median(rates_a), median(rates_b))
         return rates
 
     def stage_times(self) -> pd.DataFrame:

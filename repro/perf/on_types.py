@@ -7,7 +7,7 @@ from repro.base.errors import ParamError
 from repro.base.typing import Floats
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
-from repro.model.performance import Paced, Performance, Renewing, reads_nodes
+from repro.model.performance import Paced, Performance, Renewing, paces_of, rates_of, reads_nodes
 from repro.model.records import Nodes
 from repro.perf.throughput import ThroughputTable
 
@@ -84,7 +84,7 @@ class OnTypes:
         if has_pairs and len(run.jobs) == 2:
             return self.throughputs.rates(table, run, nodes)
         factor = self._factor(table, run, nodes)
-        return [rate * factor for rate in self.base.rates(table, run, nodes)]
+        return [rate * factor for rate in rates_of(self.base, table, run, nodes)]
 
     def paces(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
         """Seconds of a unit of work for each member."""
@@ -92,7 +92,7 @@ class OnTypes:
             rates = self.rates(table, run, nodes)
             return [table.solo[job] / rate for job, rate in zip(run.jobs, rates, strict=True)]
         factor = self._factor(table, run, nodes)
-        return [seconds / factor for seconds in self.base.paces(table, run, nodes)]
+        return [seconds / factor for seconds in paces_of(self.base, table, run, nodes)]
 
     def _factor(self, table: JobTable, run: Run, nodes: Nodes) -> float:
         """Speed of a gang on its GPU type over its speed on the reference type."""

@@ -14,7 +14,7 @@ from repro.files.tables import ModelTable
 from repro.model.cluster.spec import Cluster
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
-from repro.model.performance import Paced, Performance, Renewing
+from repro.model.performance import Paced, Performance, Renewing, paces_of, rates_of
 from repro.model.records import Nodes
 from repro.perf.model_names import with_further_names
 
@@ -159,7 +159,7 @@ class Slowed:
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
         """Rate of each member of a gang."""
         if self.base is not None:
-            rates = self.base.rates(table, run, nodes)
+            rates = rates_of(self.base, table, run, nodes)
         elif len(run.jobs) == 1:
             rates = (run.gpus / table.gpus[run.jobs[0]],)
         else:
@@ -211,7 +211,7 @@ class _SlowedPaces(Slowed):
 
     def paces(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
         """Seconds of a unit of work for each member of a gang."""
-        seconds = self.base.paces(table, run, nodes)
+        seconds = paces_of(self.base, table, run, nodes)
         speeds = self._speeds(table, run, nodes)
         return [pace / speed for pace, speed in zip(seconds, speeds, strict=True)]
 

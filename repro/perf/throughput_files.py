@@ -122,9 +122,14 @@ def load_throughputs(source: Source = PUBLIC, reference: str | None = None) -> T
 
 def provenance(source: str | Path, reference: str) -> dict[str, Any]:
     """Attributes of a trace that name its throughput table: a public name or an absolute path."""
-    path = Path(source).expanduser()
-    name = str(path.resolve()) if os.path.exists(path) else str(source)
-    attrs: dict[str, Any] = {"throughputs": name, "reference_gpu": reference}
+    name = str(source)
+    sharing = ""
+    if measured_source(name):
+        name, sharing = _split_sharing(name)
+    path = Path(name).expanduser()
+    if os.path.exists(path):
+        name = str(path.resolve())
+    attrs: dict[str, Any] = {"throughputs": name + sharing, "reference_gpu": reference}
     return attrs | {"stand_in": True} if is_stand_in(source) else attrs
 
 
@@ -161,10 +166,8 @@ def measured_source(source: str) -> tuple[tuple[MeasuredFolder, ...], str] | Non
     >>> measured_source("gavel-throughputs") is None
     True
     """
-    name, colon, sharing = source.rpartition(":")
-    if not colon or sharing not in SHARING:
-        name = source
-        sharing = SHARING[0]
+    name, suffix = _split_sharing(source)
+    sharing = suffix.removeprefix(":") or SHARING[0]
     path = Path(os.path.expanduser(name))
     if os.path.isdir(path):
         parts = [path] if is_measured(path) else sorted(filter(is_measured, path.iterdir()))
@@ -216,6 +219,12 @@ def _fetched(name: str, mirror: Path | None, cache: Path) -> Path | str:
         return public.fetch(name)
     except DataMissingError as error:
         return str(error)
+
+
+def _split_sharing(source: str) -> tuple[str, str]:
+    """Name before the way in which pairs share, and this way with its colon, such as ``:mps``."""
+    name, colon, sharing = source.rpartition(":")
+    return (name, colon + sharing) if colon and sharing in SHARING else (source, "")
 
 
 def _measured(

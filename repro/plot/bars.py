@@ -11,6 +11,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from repro.base.typing import Floats
+from repro.plot.names import names_in, texts_in
 from repro.plot.panel import PanelOptions, finish, owner, panel_axes, turn_long_labels
 from repro.plot.published_marks import halo, published_style
 from repro.plot.series_styles import Look, by_series, look
@@ -78,17 +79,18 @@ def bar_chart(
     reference = panel.get("reference")
     # A logarithmic axis has no zero: bars of ratios start at the reference.
     baseline = reference if log and reference else 0.0
-    groups = list(dict.fromkeys(frame[group].astype(str)))
+    group_names = names_in(frame, group)
+    groups = list(dict.fromkeys(group_names))
     (series_rows,) = by_series(series, frame)
     bars_per_group = 1 if series == group else len(series_rows)
     width = _GROUP_FILL / bars_per_group
-    by_group = frame.groupby(group, sort=False)
+    by_group = frame.groupby(group_names, sort=False)
     group_values = [] if published is None else [rows[published] for _, rows in by_group]
     shared = bars_per_group > 1 and _published_values_agree(group_values)
     if shared:
         _draw_over_groups(axes, np.array([values.iloc[0] for values in group_values], dtype=float))
     for number, (style, rows) in enumerate(series_rows):
-        x = np.array([groups.index(str(name)) for name in rows[group]], dtype=float)
+        x = np.array([groups.index(name) for name in names_in(rows, group)], dtype=float)
         if bars_per_group > 1:
             x += (number - (bars_per_group - 1) / 2) * width
         bars = axes.bar(
@@ -218,17 +220,18 @@ def _write_above(
     tops = value + spread
     # If the marker is far above the bar, the text fits between bar and marker.
     published = np.where(published - tops > 0.12 * published.max(), 0, published)
-    for bar_x, top, marker, note in zip(x, tops, published, rows[text], strict=True):
+    notes = texts_in(rows, text)
+    for bar_x, top, marker, note in zip(x, tops, published, notes, strict=True):
         stands_on_marker = marker and not shared and marker > 0.9 * top
         axes.annotate(
-            str(note),
+            note,
             (bar_x, max(top, marker)),
             (0, 5.5 if stands_on_marker else 3),
             textcoords="offset points",
             ha="center",
             va="bottom",
             fontsize=5.2,
-            rotation=90 if len(str(note)) * 0.045 > bar_inches else 0,
+            rotation=90 if len(note) * 0.045 > bar_inches else 0,
             zorder=6,
             bbox={"color": "white", "pad": 0.4},
         )
@@ -309,7 +312,7 @@ def _shades(
     style: Look, rows: pd.DataFrame, pieces: str
 ) -> list[tuple[dict[str, Any], pd.DataFrame]]:
     """Bar style and rows of each piece of a part, ever lighter. The first has the legend label."""
-    piece_rows = [piece for _, piece in rows.groupby(pieces, sort=False)]
+    piece_rows = [piece for _, piece in rows.groupby(pieces, sort=False, dropna=False)]
     dark = to_rgb(style.color)
     shades = [
         [1 - (1 - channel) * (1 - 0.75 * number / len(piece_rows)) for channel in dark]
@@ -324,7 +327,7 @@ def _shades(
 
 def _names(frame: pd.DataFrame, columns: list[str]) -> list[BarName]:
     """Names of the bars of all rows: the texts in some columns."""
-    return list(zip(*(frame[column].astype(str) for column in columns), strict=True))
+    return list(zip(*(names_in(frame, column) for column in columns), strict=True))
 
 
 def _name_clusters(axes: Axes, x_of: dict[BarName, float]) -> None:

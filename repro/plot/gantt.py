@@ -5,6 +5,8 @@ from typing import Unpack
 import pandas as pd
 from matplotlib.figure import Figure
 
+from repro.base.errors import ParamError
+from repro.plot.names import names_in, texts_in
 from repro.plot.panel import PanelOptions, finish, panel_axes
 from repro.plot.published_marks import published_style
 from repro.plot.series_styles import looks
@@ -42,6 +44,11 @@ def gantt_chart(
     matplotlib.figure.Figure
         The chart; a new one without ``axes``.
 
+    Raises
+    ------
+    ParamError
+        If a lane of ``published`` is not a lane of ``frame``.
+
     Examples
     --------
     >>> rows = pd.DataFrame({"gpu": ["0", "1"], "job": ["A", "B"], "start": [0, 2], "end": [5, 3]})
@@ -49,16 +56,16 @@ def gantt_chart(
     >>> [float(bar.get_width()) for bar in chart.axes[0].patches]
     [5.0, 1.0]
     """
-    lanes = list(dict.fromkeys(frame[lane].astype(str)))
+    lanes = list(dict.fromkeys(names_in(frame, lane)))
     axes = panel_axes(panel, height=0.8 + 0.25 * max(2, len(lanes)))
     if series is not None:
-        # The legend sorts the short names of jobs and puts longer words behind them.
-        frame = frame.sort_values(series, kind="stable", key=lambda names: names.map(_sort_key))
-    names = frame[series or lane].astype(str)
+        keys = [_legend_key(name) for name in names_in(frame, series)]
+        frame = frame.iloc[sorted(range(len(frame)), key=keys.__getitem__)]
+    names = names_in(frame, series or lane)
     styles = looks(names)
     in_legend = ~names.duplicated() & (series is not None)
-    notes = [""] * len(frame) if text is None else frame[text].astype(str)
-    lane_numbers = frame[lane].astype(str).map(lanes.index)
+    notes = [""] * len(frame) if text is None else texts_in(frame, text)
+    lane_numbers = names_in(frame, lane).map(lanes.index)
     rows = zip(lane_numbers, frame["start"], frame["end"], names, in_legend, notes, strict=True)
     for lane_number, begin, end, name, has_label, note in rows:
         style = styles[name]
@@ -77,7 +84,14 @@ def gantt_chart(
                 bbox={"facecolor": style.color, "edgecolor": "none", "pad": 0.8},
             )
     if published is not None:
-        ends = published[lane].astype(str).map(lanes.index)
+        published_lanes = names_in(published, lane)
+        unknown = published_lanes[~published_lanes.isin(lanes)]
+        if len(unknown):
+            raise ParamError(
+                f"published {lane} {unknown.iloc[0]!r} is not in the chart; give one of its "
+                f"lanes: {', '.join(lanes)}"
+            )
+        ends = published_lanes.map(lanes.index)
         axes.plot(published["end"], ends, **published_style())
     axes.set_yticks(range(len(lanes)), lanes)
     axes.set_ylim(len(lanes) - 0.4, -0.6)
@@ -86,6 +100,10 @@ def gantt_chart(
     return finish(axes, panel)
 
 
-def _sort_key(name: object) -> str:
-    """Sort key that puts names of jobs, up to three letters, before all longer words."""
-    return str(name) if len(str(name)) < 4 else "~"
+def _legend_key(name: str) -> tuple[int, int, str]:
+    """Sort key in the legend: numbers, then names of up to three letters, then longer words."""
+    if name.isdecimal():
+        return (0, int(name), "")
+    if len(name) < 4:
+        return (1, 0, name)
+    return (2, 0, "")

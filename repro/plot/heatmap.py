@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from repro.base.errors import ParamError
+from repro.plot.names import names_in, texts_in
 from repro.plot.panel import PanelOptions, finish, panel_axes, turn_long_labels
 from repro.plot.style import styled
 
@@ -70,11 +71,11 @@ def heatmap_chart(
     values = frame[value].to_numpy(float)
     finite = values[np.isfinite(values)]
     low, high = limits or (finite.min(initial=0.0), finite.max(initial=1.0))
-    texts = frame[value].map("{:.3g}".format) if text is None else frame[text].astype(str)
+    texts = frame[value].map("{:.3g}".format) if text is None else texts_in(frame, text)
     cells = pd.DataFrame(
         {
-            "row": frame[row].astype(str),
-            "column": frame[column].astype(str),
+            "row": names_in(frame, row),
+            "column": names_in(frame, column),
             "shade": values.clip(low, high),
             "text": texts,
         }
@@ -134,7 +135,7 @@ def frame_cells(axes: Axes, frame: pd.DataFrame, *, row: str, column: str) -> No
     if axes not in _cells_of:
         raise ParamError("frame_cells draws into a panel of heatmap_chart; draw the chart first")
     rows, columns = _cells_of[axes]
-    for x, y in zip(frame[column].astype(str), frame[row].astype(str), strict=True):
+    for x, y in zip(names_in(frame, column), names_in(frame, row), strict=True):
         if x not in columns or y not in rows:
             raise ParamError(f"frame_cells: the chart has no cell in row {y!r}, column {x!r}")
         corner = columns.index(x) + 0.05, rows.index(y) + 0.05

@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from repro.base.typing import Floats
+from repro.plot.names import names_in
 from repro.plot.panel import PanelOptions, finish, panel_axes
 from repro.plot.published_marks import draw_published
 from repro.plot.series_styles import Look, by_series
@@ -71,11 +72,11 @@ def line_chart(
     """
     axes = panel_axes(panel)
     if not pd.api.types.is_numeric_dtype(frame[x]):
-        x_of = {text: number for number, text in enumerate(dict.fromkeys(frame[x].astype(str)))}
+        x_of = {text: number for number, text in enumerate(dict.fromkeys(names_in(frame, x)))}
         axes.set_xticks(list(x_of.values()), list(x_of))
-        frame = frame.assign(**{x: frame[x].astype(str).map(x_of)})
+        frame = frame.assign(**{x: names_in(frame, x).map(x_of)})
         if published is not None:
-            published = published.assign(**{x: published[x].astype(str).map(x_of)})
+            published = published.assign(**{x: names_in(published, x).map(x_of)})
     our_curves, published_curves = by_series(series, frame, published)
     for style, rows in our_curves:
         axes.plot(

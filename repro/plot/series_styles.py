@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from repro.base import paths
+from repro.plot.names import names_in
 
 Dash = str | tuple[float, tuple[float, ...]]
 #: Looks and rows of the series of a chart.
@@ -113,12 +114,13 @@ def _listed_looks() -> dict[str, Look]:
 def by_series(series: str | None, *frames: pd.DataFrame | None) -> list[SeriesRows]:
     """Looks and rows of the series of each frame of a chart, a list per frame.
 
-    ``series`` is the column of names. Series keep their order of appearance. Without the column a
-    frame is one series; a frame that is None has no series.
+    ``series`` is the column of names. Series keep their order of appearance. Rows without a name
+    are a series of their own. Without the column a frame is one series; a frame that is None has no
+    series.
     """
     if series is None:
         return [[] if frame is None else [(_SOLE, frame)] for frame in frames]
-    names = [() if frame is None else frame[series].astype(str) for frame in frames]
+    names = [() if frame is None else names_in(frame, series) for frame in frames]
     chosen = looks(name for column in names for name in column)
     return [
         []

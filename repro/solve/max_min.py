@@ -132,8 +132,11 @@ def central_level(job_kinds: JobKinds, scale: Floats, floor: Floats | None = Non
 def central_point(job_kinds: JobKinds, floor: Floats, best: Centre) -> Floats:
     """Centre of all shares that give every kind at least its floor, which is positive.
 
-    ``best`` is the answer of `central_level` for ``scale=floor``; its level must exceed 1.
+    ``best`` is the answer of `central_level` for ``scale=floor``. If its level does not exceed 1,
+    no shares lie inside the floors, and the best shares are the answer.
     """
+    if best.level <= 1.0:
+        return best.shares
     # The best shares use all GPUs. Mixed with small shares they lie inside all constraints.
     weight = 0.5 * min(1.0, (best.level - 1.0) / best.level)
     start = (1.0 - weight) * best.shares + weight * job_kinds.small_shares
@@ -427,13 +430,16 @@ def level_shares(
 def bisected_makespan(best: float, tolerance: float) -> float:
     """Makespan (s) that Gavel's bisection returns if the least makespan is ``best`` (s).
 
-    It is the upper end of the last interval, at most 1 + tolerance times the lower end.
+    It is the upper end of the last interval, at most 1 + tolerance times the lower end, or the
+    next float above the lower end.
     """
     low, high = BISECTION_LOW_S, BISECTION_HIGH_S
     while high < best:
         high *= 10.0
     while (1.0 + tolerance) * low < high:
         middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
         low, high = (low, middle) if middle > best else (middle, high)
     return high
 

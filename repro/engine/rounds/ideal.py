@@ -9,7 +9,7 @@ from repro.base.errors import PolicyError
 from repro.base.typing import Floats, Ints
 from repro.engine.rounds.mechanism import RoundMechanism
 from repro.model.decision import NO_CHANGE, Run, RunSet
-from repro.model.performance import Performance
+from repro.model.performance import Performance, rates_of
 
 #: Largest share that counts as 0.
 MIN_SHARE = 1e-12
@@ -141,7 +141,7 @@ class Ideal(RoundMechanism):
         if self._perf is not None:
             gpu_type = self.speeds.gpu_types[0]
             runs = [Run((job,), float(all_gpus[job]), gpu_type) for job in started.tolist()]
-            speeds = np.array([self._perf.rates(self.table, run, ())[0] for run in runs])
+            speeds = np.array([rates_of(self._perf, self.table, run, ())[0] for run in runs])
         state.rate[started] = speeds / self.constants.solo[started]
         self._jobs = jobs
         self._shares = all_shares

@@ -327,14 +327,16 @@ class RoundMechanism(ABC):
 
     def _check_jobs(self, members: Ints) -> None:
         """Check that jobs with a share are present, each once in a row of `Shares.members`."""
-        present = self.table.active.keys()
-        firsts = set(members[:, 0].tolist())
-        seconds = set(members[:, 1].tolist())
-        seconds.discard(-1)
-        absent = (firsts | seconds) - present
+        # arrays, because space sharing names some hundred thousand pairs
+        count = self.table.count
+        active = np.zeros(count, dtype=bool)
+        active[list(self.table.active)] = True
+        is_row = (members >= 0) & (members < count)
+        is_present = is_row & active[np.where(is_row, members, 0)]
+        is_present[:, 1] |= members[:, 1] == -1
         ids = self.table.ids
-        if absent:
-            job = min(absent)
+        if not is_present.all():
+            job = int(members[~is_present].min())
             mistake = f"unknown row number {job}"
             if 0 <= job < self.table.count:
                 mistake = f"job {ids[job]!r}, which is neither waiting nor running"

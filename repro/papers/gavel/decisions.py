@@ -65,7 +65,10 @@ def first_shares(
     types: Sequence[str],
     perf: Performance | None = None,
 ) -> Floats:
-    """Allocation X of a policy when the first jobs arrive, shape (jobs, GPU types)."""
+    """Allocation X of a policy when the first jobs arrive, shape (rows of the trace, GPU types).
+
+    A job that has not arrived has shares of 0.
+    """
     policy_object = make(policy)
     view = first_view(trace, cluster, policy_object, perf)
     decision = policy_object.session(view)(view)
@@ -73,9 +76,10 @@ def first_shares(
         raise PolicyError(f"policy {policy!r} answers with runs; give one that answers with shares")
     matrix = np.zeros((len(trace), len(types)))
     columns = [decision.gpu_types.index(name) for name in types]
-    for job, row in zip(decision.jobs, decision.fractions, strict=True):
+    row_of_id = {job_id: row for row, job_id in enumerate(trace["job_id"])}
+    for job, fractions in zip(decision.jobs, decision.fractions, strict=True):
         for member in job if isinstance(job, tuple) else (job,):
-            matrix[member] += row[columns]
+            matrix[row_of_id[view.job_id(member)]] += fractions[columns]
     return matrix
 
 

@@ -15,6 +15,8 @@ from repro.solve.linear import minimise_linear
 #: Reported speeds, shape (jobs, types), and GPUs, shape (types,), to the allocation X.
 AllocationRule = Callable[[Floats, Floats], Floats]
 DRF = "drf"
+#: Inputs of a policy that an allocation rule has: speeds, and equal weights.
+_INPUTS = {"throughput", "priority_weight"}
 
 
 class Instance(NamedTuple):
@@ -30,12 +32,25 @@ def rule_of(policy: str) -> AllocationRule:
     """Allocation rule of a policy for single-GPU jobs of equal weight; for "drf", see `drf_tasks`.
 
     Under dominant resource fairness a job's bundle is one GPU of the type it is fastest on.
+
+    Raises
+    ------
+    PolicyError
+        If the policy computes no shares from the speeds of jobs alone.
     """
     if policy == DRF:
         return _by_fastest_type
     policy_object = make(policy)
-    if not isinstance(policy_object, TypedShares):
+    policy_class = type(policy_object)
+    if (
+        not isinstance(policy_object, TypedShares) or policy_class.shares is TypedShares.shares  # type: ignore[attr-defined]
+    ):
         raise PolicyError(f"policy {policy!r} is no formula of shares; give gavel-las or alike")
+    if further_inputs := sorted(policy_class.needs - _INPUTS):
+        raise PolicyError(
+            f"policy {policy!r} reads {', '.join(further_inputs)}; give a policy whose shares "
+            f"follow from speeds alone, such as gavel-las"
+        )
 
     def shares(speeds: Floats, gpus: Floats) -> Floats:
         ones = np.ones(len(speeds))

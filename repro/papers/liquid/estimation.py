@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from repro.base import compiled
+from repro.base.errors import ParamError
 from repro.figures import cache
 from repro.figures.data import stream
 from repro.papers.liquid.online import OnlineForest
@@ -40,7 +41,13 @@ def compare(
     has regressors of its own instead. R2 is 1 - mean squared error / variance of the test set, as
     in the artifact's ``compare.sh`` and ``rf.py``. These scripts lose some rows; this function uses
     all.
+
+    Raises
+    ------
+    ParamError
+        If a size is below 2 or above the number of rows that are not in the test set.
     """
+    _check_sizes(sizes, len(table))
     shuffled = table.iloc[rng.permutation(len(table))]
     pool = shuffled[:-_TEST_ROWS]
     test = shuffled[-_TEST_ROWS:]
@@ -56,12 +63,29 @@ def compare(
     return pd.DataFrame(scores, columns=["rows", "series", "rmse", "r2", "spread"])
 
 
+def _check_sizes(sizes: Sequence[int], rows: int) -> None:
+    """Refuse a training set that does not fit in a table of this many rows."""
+    most = rows - _TEST_ROWS
+    if most < 2:
+        raise ParamError(
+            f"the table has {rows} rows; give {_TEST_ROWS + 2} or more, as {_TEST_ROWS} are the "
+            f"test set"
+        )
+    for size in sizes:
+        if not isinstance(size, int | np.integer) or not 2 <= size <= most:
+            raise ParamError(
+                f"sizes: {size!r} rows to train on; give whole numbers from 2 to {most}, as "
+                f"{_TEST_ROWS} of the {rows} rows are the test set"
+            )
+
+
 def synthetic_comparison(fig: FigureRun) -> pd.DataFrame:
     """`compare` on generated rows for each of the figure's seeds; cached for all figures."""
     inputs = fig.inputs
     frames = []
     options = {"features": FEATURES, "sizes": inputs.sizes}
-    sources = cache.files_hash([Path(__file__)]), cache.tables_hash()
+    code = compiled.sources(__name__).values()
+    sources = cache.files_hash(code), cache.tables_hash()
     for seed in inputs.seeds:
         rng = stream("liquid", "profiles", seed)
         table = synthetic(rng, inputs.rows, inputs.models, gpu=inputs.gpu)

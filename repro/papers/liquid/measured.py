@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import combinations_with_replacement
 from pathlib import Path
+from statistics import fmean
 
 import pandas as pd
 
@@ -60,7 +61,8 @@ def alone(isolated: pd.DataFrame, mode: str = "timeslice") -> pd.DataFrame:
 def pair_speeds(alone: pd.DataFrame, pairs: pd.DataFrame) -> ThroughputTable:
     """Throughputs of jobs alone and in measured pairs; other pairs run at half speed each.
 
-    No job is faster in a pair than alone: that is scatter of the measurement.
+    Repeated measurements of a pair count by their mean. No job is faster in a pair than alone: that
+    is scatter of the measurement.
     """
     rate = {str(job): float(value) for job, value in alone["iters_per_s"].items()}
     both = {
@@ -68,7 +70,14 @@ def pair_speeds(alone: pd.DataFrame, pairs: pd.DataFrame) -> ThroughputTable:
         for a, b in combinations_with_replacement(rate, 2)
     }
     columns = ["job_a", "job_b", "norm_a", "norm_b"]
+    norms: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for a, b, norm_a, norm_b in pairs[columns].itertuples(index=False):
+        if (b, a) in norms:
+            norms[b, a].append((norm_b, norm_a))
+        else:
+            norms.setdefault((a, b), []).append((norm_a, norm_b))
+    for (a, b), repeats in norms.items():
+        norm_a, norm_b = map(fmean, zip(*repeats, strict=True))
         both.pop((b, a, 1), None)
         both[a, b, 1] = {"h100": (rate[a] * min(norm_a, 1), rate[b] * min(norm_b, 1))}
     return ThroughputTable.of({job: {"h100": value} for job, value in rate.items()}, "h100", both)

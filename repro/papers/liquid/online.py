@@ -1,9 +1,13 @@
 """Requirement estimator that is updated with each job as it ends."""
 
+import math
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
+from repro.base.errors import ParamError
 from repro.base.extras import needed_for
+from repro.files.checks import shown
 
 
 class OnlineForest:
@@ -41,6 +45,17 @@ class OnlineForest:
         return {label: float(model.predict_one(row)) for label, model in self._models.items()}
 
     def learn(self, features: Mapping[str, Any], labels: Mapping[str, float]) -> None:
-        """Update with the measured labels of one job."""
+        """Update with the measured labels of one job.
+
+        Raises
+        ------
+        ParamError
+            If a label is missing, or is no finite number. Then no label is learned.
+        """
+        for label in self._models:
+            value = labels.get(label)
+            if not isinstance(value, Real) or not math.isfinite(value):
+                what = repr(value) if label in labels else "missing"
+                raise ParamError(f"label {label!r} is {shown(what)}; give a finite number")
         for label, model in self._models.items():
             model.learn_one(dict(features), labels[label])

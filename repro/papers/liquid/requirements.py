@@ -113,7 +113,8 @@ class RequirementEstimator:
     """Estimator of a job's requirements, trained on measured containers.
 
     ``regressor`` is one of `REGRESSORS`. With ``per_type`` each model (column ``model``) has
-    its own regressors, as in the artifact; otherwise the model is a hashed feature.
+    its own regressors, as in the artifact; otherwise the model is a hashed feature. Any other
+    feature is numbers if all its values in the training set are, also if they are read as text.
 
     Liquid, TPDS 2022, section 4.2.
 
@@ -133,6 +134,8 @@ class RequirementEstimator:
     per_type: bool = True
     seed: int = 0
     _trained: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, repr=False)
+    #: features that are numbers in the training set
+    _numeric: frozenset[str] = field(default=frozenset(), init=False, repr=False)
 
     def fit(self, table: pd.DataFrame) -> RequirementEstimator:
         """Train on rows with features and labels; return the estimator.
@@ -162,20 +165,30 @@ class RequirementEstimator:
                     f"training set:{label}: {shown(values[0])} in all {len(values)} rows, so there "
                     "is nothing to learn; give rows that differ, or leave the label out"
                 )
-        inputs = self._inputs(table, _TRAINING)
+        numeric = frozenset(
+            name for name in self.features if name != _TYPE and _are_numbers(table[name])
+        )
+        inputs = self._inputs(table, numeric, _TRAINING)
         trained = {}
         for model, rows in rows_of_model.items():
             for label, values in values_of_label.items():
                 untrained = regressor(self.regressor, inputs.shape[1], self.seed)
                 trained[model, label] = untrained.fit(inputs[rows], values[rows])
         self._trained = trained
+        self._numeric = numeric
         return self
 
     def estimates(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Raw estimate of each label, NaN for a model without a regressor yet."""
+        """Raw estimate of each label, NaN for a model without a regressor yet.
+
+        Raises
+        ------
+        TraceError
+            A feature is missing, or is no number and was one in the training set.
+        """
         self._check(table, (), _JOBS)
         estimates = pd.DataFrame(np.nan, index=table.index, columns=list(self.labels))
-        inputs = self._inputs(table, _JOBS)
+        inputs = self._inputs(table, self._numeric, _JOBS)
         for model, rows in self._rows_of_model(table).items():
             for column, label in enumerate(self.labels):
                 if (model, label) in self._trained:
@@ -223,10 +236,13 @@ class RequirementEstimator:
                 needs[name] = np.where(np.isnan(values), needs[name], values)
         return needs
 
-    def _inputs(self, table: pd.DataFrame, origin: Origin) -> Floats:
+    def _inputs(self, table: pd.DataFrame, numeric: frozenset[str], origin: Origin) -> Floats:
         """Features as an array (rows, features), with the model unless ``per_type``."""
         names = [name for name in self.features if not (self.per_type and name == _TYPE)]
-        columns = {name: encode(table[name]) for name in names}
+        columns = {
+            name: _numbers(table[name], name, origin) if name in numeric else encode(table[name])
+            for name in names
+        }
         for name, values in columns.items():
             missing = table[name].isna().to_numpy(bool) | np.isinf(values)
             refuse(
@@ -246,9 +262,26 @@ def _filled(jobs: pd.DataFrame) -> pd.DataFrame:
     """Jobs with the optional columns filled in."""
     rows = pd.DataFrame({"gpus_per_task": 1, "num_ps": 0, "num_workers": 1}, jobs.index)
     if "num_gpus" in jobs:
-        rows["num_ps"] = jobs["num_ps"] if "num_ps" in jobs else jobs["num_gpus"].map(num_servers)
-        rows["num_workers"] = jobs["num_gpus"] - rows["num_ps"]
+        num_gpus = pd.Series(_numbers(jobs["num_gpus"], "num_gpus", _JOBS), jobs.index)
+        rows["num_ps"] = num_gpus.map(num_servers)
+        if "num_ps" in jobs:
+            rows["num_ps"] = _numbers(jobs["num_ps"], "num_ps", _JOBS)
+        rows["num_workers"] = num_gpus - rows["num_ps"]
     if "iterations" in jobs:
-        rows["num_batches"] = jobs["iterations"] - WARM_UP
+        rows["num_batches"] = _numbers(jobs["iterations"], "iterations", _JOBS) - WARM_UP
     rows[jobs.columns] = jobs
+    rows["num_ps"] = _numbers(rows["num_ps"], "num_ps", _JOBS)
     return rows
+
+
+def _numbers(column: pd.Series[Any], name: str, origin: Origin) -> Floats:
+    """Column of numbers, which may be text, as float64; TraceError for another value."""
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return column.to_numpy(float, na_value=np.nan)
+    return numbers(column, name, origin, "a feature is a number, as in the training set")
+
+
+def _are_numbers(column: pd.Series[Any]) -> bool:
+    """Whether all values of a column are numbers or texts of numbers; gaps do not count."""
+    values = pd.to_numeric(column, errors="coerce")
+    return bool((values.notna() | column.isna()).all())

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from repro.base.errors import ParamError, TraceError, refuse_unknown
 from repro.base.typing import Floats
 from repro.perf.contention import Contention
 from repro.perf.stages import Stages, interleaving_time
@@ -96,7 +97,14 @@ def lengthening(rows: pd.DataFrame) -> pd.DataFrame:
         A row per member and resource: ``group``, ``job``, ``resource``; ``others``, the share of
         the time in which the other members are in this stage, summed over them; ``longer``, the
         time of the stage over that alone, minus 1. Stages below `SHORTEST_S` are left out.
+
+    Raises
+    ------
+    TraceError
+        If no row has the mode ``free``.
     """
+    if not (rows["mode"] == "free").any():
+        raise TraceError("measured groups: no rows of mode free; measure jobs side by side")
     alone = stages_alone(rows)
     parts = []
     for group, members in rows[rows["mode"] == "free"].groupby("group", sort=False):
@@ -158,14 +166,29 @@ def predicted_speeds(rows: pd.DataFrame, resources: Sequence[str] = RESOURCES) -
     -------
     DataFrame
         Columns ``group``, ``size``, ``speed`` (jobs' worth) and ``by_contention``, the prediction.
+
+    Raises
+    ------
+    TraceError
+        If a group has a stage of `SHORTEST_S` or more on a resource on which no other group has
+        such a stage.
     """
     alone = stages_alone(rows)
     sums = factor_sums(lengthening(rows))
     table = []
     for group, members in rows[rows["mode"] == "free"].groupby("group", sort=False):
+        own = set(sums.loc[sums["group"] == group, "resource"])
         others = sums[sums["group"] != group].groupby("resource")[["product", "square"]].sum()
         slopes = others["product"] / others["square"]
-        fitted = {str(name): float(slope) for name, slope in slopes.items()}
+        unknown = [name for name in resources if name in own and name not in slopes]
+        if unknown:
+            raise TraceError(
+                f"group {group!r}: no other group of mode free has stages of {SHORTEST_S:g} s or "
+                f"more of {', '.join(unknown)}; measure another group"
+            )
+        # a resource on which the group has only shorter stages changes next to nothing
+        fitted = dict.fromkeys(RESOURCES, 0.0)
+        fitted |= {str(name): float(slope) for name, slope in slopes.items()}
         rates = model(fitted, resources).rates_of([alone[job] for job in members["job"]])
         row = {"group": group, "size": len(members), "speed": members["norm"].sum()}
         table.append({**row, "by_contention": sum(rates)})
@@ -175,11 +198,15 @@ def predicted_speeds(rows: pd.DataFrame, resources: Sequence[str] = RESOURCES) -
 def model(factors: Mapping[str, float], resources: Sequence[str] = RESOURCES) -> Contention:
     """Model of jobs side by side with a factor by resource; 0 for one that is not in ``resources``.
 
-    A negative factor counts as 0.
+    A negative factor counts as 0. ParamError if a resource of ``resources`` is unknown or has no
+    factor.
 
     >>> model({"gpu": 0.5, "cpu": -0.1}, ["cpu", "gpu"])
     Contention(factors=(0.0, 0.0, 0.5, 0.0))
     """
+    refuse_unknown("no resource", resources, RESOURCES)
+    if absent := [name for name in resources if name not in factors]:
+        raise ParamError(f"no factor of {', '.join(absent)}; give one, or leave the resource out")
     return Contention(
         tuple(max(0.0, factors[name]) if name in resources else 0.0 for name in RESOURCES)
     )

@@ -6,6 +6,7 @@ The tables are those of ``traces/measured``, as `repro.papers.liquid.measured.ro
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import fmean
 
 import numpy as np
 import pandas as pd
@@ -64,6 +65,8 @@ def power_alone(isolated: pd.DataFrame) -> pd.Series:
 def power_of(isolated: pd.DataFrame, colocated: pd.DataFrame, mode: str, idle_w: float) -> Power:
     """Power of a GPU whose jobs share it by time slicing or MPS.
 
+    Repeated measurements of a job or pair count by their mean.
+
     Parameters
     ----------
     isolated, colocated : DataFrame
@@ -75,10 +78,11 @@ def power_of(isolated: pd.DataFrame, colocated: pd.DataFrame, mode: str, idle_w:
     """
     of_mode = colocated[colocated["mode"] == mode]
     columns = of_mode[["job_a", "job_b", "power_w"]]
-    pairs = {
-        (min(first, second), max(first, second)): float(watts)
-        for first, second, watts in columns.itertuples(index=False)
-    }
+    watts_of_pair: dict[tuple[str, str], list[float]] = {}
+    for first, second, watts in columns.itertuples(index=False):
+        pair = (min(first, second), max(first, second))
+        watts_of_pair.setdefault(pair, []).append(watts)
+    pairs = {pair: fmean(repeats) for pair, repeats in watts_of_pair.items()}
     alone = {str(job): float(watts) for job, watts in power_alone(isolated).items()}
     return Power(idle_w, alone, pairs)
 

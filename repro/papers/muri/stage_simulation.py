@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pandas as pd
 import simpy
 
-from repro.base.errors import ParamError
+from repro.base.errors import ParamError, refuse_unknown
 
 #: Resources in the order in which an iteration passes through them.
 RESOURCES = ("storage", "CPU", "GPU", "network")
@@ -76,6 +76,7 @@ def simulate_groups(
     iteration together, as in synchronous training (Muri, section 4.2, Figure 7).
     """
     _check(groups, stages, resources, iterations)
+    refuse_unknown("sharing is", [sharing], get_args(Sharing))
     env = simpy.Environment()
     workers = [job for members in groups.values() for job in members]
     job_barriers = {job: _Barrier(env, workers.count(job)) for job in set(workers)}

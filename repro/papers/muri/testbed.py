@@ -62,13 +62,17 @@ def over_time(
 def at_logged_instants(state: pd.DataFrame, log: pd.DataFrame) -> pd.DataFrame:
     """Log and state at the instants that are compared: policy, hour, quantity, published, ours.
 
-    ``state`` has the rows of `over_time` by policy. After the last completion it is 0.
+    ``state`` has the rows of `over_time` by policy. Of several rows within 0.05 h of an instant the
+    nearest counts. After the last completion the state is 0.
     """
     logged = log.melt(["policy", "hour"], var_name="column", value_name="published")
     logged = thinned(logged, ["policy", "column"])
     simulated = state.melt(["policy", "hours"], list(LABELS), "column", "ours")
     logged["hours"] = logged["hour"].round(1)
-    simulated["hours"] = simulated["hours"].round(1)
+    instants = simulated["hours"].round(1)
+    distances = (simulated["hours"] - instants).abs().to_numpy()
+    simulated = simulated.assign(hours=instants).iloc[np.argsort(distances, kind="stable")]
+    simulated = simulated.drop_duplicates(["policy", "column", "hours"])
     rows = logged.merge(simulated, on=["policy", "column", "hours"], how="left")
     return rows.fillna({"ours": 0.0}).assign(quantity=rows["column"].map(LABELS))
 
@@ -81,8 +85,13 @@ def smoothed(state: pd.DataFrame, hours: int) -> pd.DataFrame:
     noisy = ["gpu_percent", "cpu_percent", "io_mb_s"]
     by_time = state.set_index(pd.to_timedelta(state["hours"], unit="h"))
     means = by_time.groupby("policy", sort=False)[noisy].rolling(f"{hours}h", center=True).mean()
+    # the means are in order of policies
+    policy_numbers = state.groupby("policy", sort=False).ngroup().to_numpy()
+    order = np.argsort(policy_numbers, kind="stable")
+    rows_of_state = np.argsort(order)
+    smooth = {name: means[name].to_numpy()[rows_of_state] for name in noisy}
     index = state["blocking_index"].where(state["blocking_index"] > 0)
-    return state.assign(**{name: means[name].to_numpy() for name in noisy}, blocking_index=index)
+    return state.assign(**smooth, blocking_index=index)
 
 
 def queue_length(result: Result, times: npt.ArrayLike) -> Floats:

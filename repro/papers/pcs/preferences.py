@@ -11,10 +11,12 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from repro.base.errors import InputWarning, ParamError, TraceError
+from repro.base.errors import InputWarning, ParamError, TraceError, refuse_unknown
 from repro.base.typing import Floats
+from repro.engine.inputs import checked
 from repro.figures import sweep
 from repro.figures.sweep import Case
+from repro.files.checks import shown
 from repro.model.cluster.spec import Cluster
 from repro.model.families import ALIASES, alias_note
 from repro.model.performance import Performance
@@ -99,8 +101,8 @@ class Preferences:
         or its text, such as ``"100:1e5:log:1-3"``, or a list of them. By default the configuration
         of PCS; any other policy needs them.
     train : int, optional
-        Number of first jobs on which configurations are searched; the other jobs are for tests.
-        By default all.
+        Number of jobs, in order of submission, on which configurations are searched; the other
+        jobs are for tests. By default all.
     perf : Performance, optional
         Performance model, by default as in `repro.simulate`; for PCS, speed-up curves, by default
         those of its nine models.
@@ -117,7 +119,8 @@ class Preferences:
     TraceError
         If ``train`` is below 2 or above the number of jobs.
     ParamError
-        If another policy than ``pcs`` has no ranges, or does not accept the ends of a range.
+        If another policy than ``pcs`` has no ranges, or does not accept the ends of a range, or if
+        ``train`` is no whole number.
     PolicyError
         If no policy has the name.
 
@@ -159,13 +162,16 @@ class Preferences:
         run: Runner | None = None,
     ) -> None:
         number = len(trace) if train is None else train
+        if not isinstance(number, int | np.integer) or isinstance(number, bool):
+            raise ParamError(f"train is {shown(repr(number))}; give a whole number of jobs")
         if not 2 <= number <= len(trace):
             raise TraceError(
                 f"trace {trace.attrs.get('name', 'unnamed')!r}: train is {number}; a search needs "
                 f"at least 2 of the {len(trace)} jobs of the trace"
             )
-        self.train = trace.head(number)
-        self.test = trace.iloc[number:]
+        ordered = trace if train is None else _by_submission(trace)
+        self.train = ordered.head(number)
+        self.test = ordered.iloc[number:]
         self.cluster = Cluster.parse(cluster)
         self._base = policy
         self._class = policies[policy] if isinstance(policy, str) else type(policy)
@@ -236,8 +242,7 @@ class Preferences:
         ParamError
             If there is no preference yet, or runs of the policy do not have a preferred metric.
         """
-        if not self.objectives:
-            raise ParamError("no preference yet; call set_preference first")
+        self._check_preference()
         code = self._encoding(heuristics)
         self._check_metrics()
         rows: list[dict[str, Any]] = []
@@ -310,14 +315,30 @@ class Preferences:
         Parameters
         ----------
         configuration : mapping or Series
-            Parameters searched, such as a row of the front.
+            A row of the front, or values of some of the parameters searched. The other parameters
+            keep their values.
 
         Returns
         -------
         Policy
             Policy with the configuration, for `repro.simulate`.
+
+        Raises
+        ------
+        ParamError
+            If a name is no parameter searched, unless all these parameters have values, or if none
+            has a value.
         """
         settings = {name: configuration[name] for name in self.parameters if name in configuration}
+        # a row of the front has further columns, such as the objectives
+        if len(settings) < len(self.parameters):
+            names = map(str, configuration.keys())
+            refuse_unknown("the search has no parameter", names, self.parameters)
+        if not settings:
+            raise ParamError(
+                f"the configuration has no parameter of the search; give "
+                f"{', '.join(self.parameters)}, such as in a row of the front"
+            )
         self.policy = self._configured(settings)
         return self.policy
 
@@ -338,9 +359,16 @@ class Preferences:
 
         Raises
         ------
+        ParamError
+            If there is no preference yet, or the front lacks a parameter.
         TraceError
             If there are no test jobs.
         """
+        self._check_preference()
+        if absent := [name for name in self.parameters if name not in front]:
+            raise ParamError(
+                f"the front has no column {', '.join(absent)}; give one that pareto_front returned"
+            )
         test_jobs = self.test if jobs is None else jobs
         if not len(test_jobs):
             raise TraceError("no jobs are left to test on; give fewer to search on")
@@ -348,8 +376,8 @@ class Preferences:
             {name: row[name] for name in self.parameters} for _, row in front.iterrows()
         ]
         results = self._measure(configurations, test_jobs)
-        values = np.array([result["values"] for result in results])
         names = [objective.name for objective in self.objectives]
+        values = np.array([result["values"] for result in results]).reshape(-1, len(names))
         return front.assign(**dict(zip(names, values.T, strict=True)))
 
     def front_of(self, configurations: Sequence[Configuration]) -> Floats:
@@ -360,7 +388,13 @@ class Preferences:
         configurations : sequence of dict
             Settings of the policy. They run in batches, and a batch stops early where the
             front so far dominates.
+
+        Raises
+        ------
+        ParamError
+            If there is no preference yet.
         """
+        self._check_preference()
         front = np.empty((0, len(self.objectives)))
         for begin in range(0, len(configurations), _BATCH):
             limits = tuple(map(tuple, front.tolist()))
@@ -411,6 +445,11 @@ class Preferences:
         linear = models is None or not any(map(self._curves.covers, models))
         return encoding(self._work(), heuristics=heuristics, linear=linear)
 
+    def _check_preference(self) -> None:
+        """Refuse to evaluate before `set_preference`."""
+        if not self.objectives:
+            raise ParamError("no preference yet; call set_preference first")
+
     def _check_metrics(self) -> None:
         """Refuse unfairness before the search if runs of the policy do not have it."""
         metrics = {objective.metric for objective in self.objectives}
@@ -450,11 +489,20 @@ class Preferences:
         return table.assign(**columns, front=nondominated(values))
 
 
+def _by_submission(trace: pd.DataFrame) -> pd.DataFrame:
+    """Trace in order of submission; the trace itself if it has this order."""
+    submit = checked(trace)["submit_time"].to_numpy(float)
+    if (np.diff(submit) >= 0).all():
+        return trace
+    return trace.iloc[np.argsort(submit, kind="stable")]
+
+
 @dataclass(frozen=True)
 class Searching:
-    """Measure of a case: a whole search on its trace and cluster. The case's policy is not used.
+    """Measure of a case: a whole search on its trace and cluster, with its performance model.
 
-    Several searches run in parallel. Each evaluates its configurations in sequence.
+    The case's policy is not used. A case with other settings than ``perf`` is refused. Several
+    searches run in parallel. Each evaluates its configurations in sequence.
 
     Parameters
     ----------
@@ -483,6 +531,7 @@ class Searching:
 
     def __call__(self, case: Case) -> dict[str, Any]:
         """All evaluations, as `Preferences.search` returns them, under ``table``."""
+        refuse_unknown("a search has no setting", case.settings, ("perf",))
         results: dict[Any, Any] = {}
 
         def run(cases: Sequence[Case]) -> list[Any]:
@@ -492,6 +541,7 @@ class Searching:
                     results[item.policy, item.measure] = item.measure(item.resolved())
             return [results[item.policy, item.measure] for item in cases]
 
-        pcs = Preferences(sweep.opened(case), case.cluster, rules=case.rules, run=run)
+        perf = case.settings.get("perf")
+        pcs = Preferences(sweep.opened(case), case.cluster, perf=perf, rules=case.rules, run=run)
         pcs.set_preference(self.objectives)
         return {"table": pcs.search(self.method, seed=self.seed, heuristics=self.heuristics)}

@@ -124,8 +124,8 @@ def ranges_of(policy: type[Policy], parameters: Mapping[str, Any]) -> dict[str, 
     Raises
     ------
     ParamError
-        If there is no parameter, the policy has no parameter of a name, or it does not accept the
-        ends of a range.
+        If there is no parameter, the policy has no parameter of a name, a list has no range, or the
+        policy does not accept the ends of a range.
 
     Examples
     --------
@@ -141,6 +141,8 @@ def ranges_of(policy: type[Policy], parameters: Mapping[str, Any]) -> dict[str, 
     ranges: dict[str, Any] = {}
     for name, given in parameters.items():
         is_list = isinstance(given, Sequence) and not isinstance(given, str)
+        if is_list and not given:
+            raise ParamError(f"{name}: no range; give one for each number of the list")
         has_ranges = is_list and not any(isinstance(item, numbers.Real) for item in given)
         try:
             ranges[name] = [Range.of(item) for item in given] if has_ranges else Range.of(given)

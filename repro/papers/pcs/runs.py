@@ -283,7 +283,12 @@ def sampled_ranges(errors: pd.Series[float], share: float, rng: Generator, draws
     columns the ends of the range that 95 % of the samples have.
     """
     values = errors.to_numpy(float)
-    samples = (values[rng.random(len(values)) < share] for _ in range(draws))
+    samples = [values[rng.random(len(values)) < share] for _ in range(draws)]
+    if not all(map(len, samples)):
+        raise ParamError(
+            f"a random sample of {100 * share:g} % of {len(values)} errors is empty; give a larger "
+            "share"
+        )
     statistics = [(sample.mean(), np.percentile(sample, 99)) for sample in samples]
     ends: Floats = np.percentile(statistics, [2.5, 97.5], axis=0)
     return ends.T

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.base.errors import ParamError
+from repro.base.errors import ParamError, PolicyError
 from repro.base.typing import Flags, Floats, Ints
 from repro.figures.sweep import Case, opened
 from repro.model.cluster.spec import Cluster
@@ -45,11 +45,14 @@ from repro.model.elastic import (
 )
 from repro.model.policy import make
 from repro.model.records import Result
+from repro.trace.schema import validate
 
 #: States of a trial: not started, running, stopped, ended.
 WAITING, RUNNING, STOPPED, ENDED = range(4)
 #: Training times are compared with this tolerance (s): sums of floats have rounding errors.
 _TOLERANCE_S = 1e-6
+#: Distance from a whole number of GPUs that counts as rounding error.
+_TOLERANCE_GPUS = 1e-6
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,7 @@ class TrialRun:
     """
 
     rule: DivisionRule
+    policy_name: str
     #: constants of the apps; the demand of an app is its number of trials that have not ended
     apps: ElasticJobs
     #: settings of the policy for its rule
@@ -205,7 +209,16 @@ class TrialRun:
         present = np.array(self.present, np.int64)
         state.work_left[present] = self.reported_work()[present]
         self.rule.share(self.apps, self.settings, state)
-        gpus = np.rint(state.gpus[present]).astype(np.int64)
+        shares = state.gpus[present]
+        gpus = np.rint(shares).astype(np.int64)
+        fractional = np.flatnonzero(np.abs(shares - gpus) > _TOLERANCE_GPUS)
+        if len(fractional):
+            first = fractional[0]
+            raise PolicyError(
+                f"policy {self.policy_name!r}: app {present[first]} gets {shares[first]:g} GPUs at "
+                f"{self.now:g} s, but trials run on whole GPUs; take a policy that gives whole "
+                "GPUs, such as fifo-elastic, or pcs with a turn"
+            )
         is_running = self.trials.state == RUNNING
         num_running = np.bincount(self.trials.app[is_running], minlength=len(state.gpus))[present]
         has_change = gpus != num_running
@@ -246,6 +259,7 @@ class TrialRun:
         """Simulation from the present state, without costs and without further arrivals."""
         return TrialRun(
             rule=self.rule,
+            policy_name=self.policy_name,
             apps=self.apps._replace(
                 demand=self.apps.demand.copy(), full_speed=self.apps.full_speed.copy()
             ),
@@ -298,6 +312,15 @@ def simulate_trials(
         A row per app: submit_time, end_time, num_gpus, duration, jct, predicted_jct (NaN without a
         prediction), fair_jct (PCS, section 2), as in `repro.model.records.Result`.
 
+    Raises
+    ------
+    ParamError
+        If the policy has no compiled division rule, or the cluster has no GPU.
+    TraceError
+        If a value of an app is missing or out of range.
+    PolicyError
+        If the policy gives an app a fraction of a GPU.
+
     Examples
     --------
     Two trials of 10 s on one GPU, each with a start of 1 s and reports every 4 s:
@@ -309,12 +332,16 @@ def simulate_trials(
     """
     if policy.rule is None:
         raise ParamError(f"policy {policy.name!r} has no compiled division rule")
-    order = np.argsort(trace["submit_time"].to_numpy(float), kind="stable")
+    if num_gpus < 1:
+        raise ParamError(f"{num_gpus} GPUs; give 1 or more")
     columns = trace[["submit_time", "num_gpus", "duration"]]
+    validate(columns.assign(job_id=np.arange(len(trace))), keep_order=True)
+    order = np.argsort(trace["submit_time"].to_numpy(float), kind="stable")
     submit, num_trials, duration = columns.to_numpy(float)[order].T
     apps = _apps(policy, submit, duration * num_trials, num_trials.astype(np.int64), num_gpus)
     run = TrialRun(
         rule=policy.rule,
+        policy_name=policy.name,
         apps=apps,
         settings=policy.settings(apps),
         policy_state=ElasticState.of(apps, policy.rule.memory),
@@ -350,11 +377,11 @@ def simulate_trials(
             "jct": end - submit,
             "predicted_jct": predicted_end - submit,
             "fair_jct": apps.work / fair_gpus,
-        },
-        index=trace.index[order],
+        }
     )
+    records = records.iloc[np.argsort(order)].set_axis(trace.index)
     records.attrs = {"starts": run.starts, "stops": run.stops}
-    return records.loc[trace.index]
+    return records
 
 
 def _apps(

@@ -65,8 +65,9 @@ def queue_spans(
                 clock = clock + until - at
                 at = until
                 event = "demoted"
-                # at the end of an interval the service may still be below the threshold
-                queue += clock * gpus >= limits[queue]
+                # A cut before the end is at the threshold, although the rounded service may be
+                # below. At the end of an interval the service may still be below the threshold.
+                queue += until < end or clock * gpus >= limits[queue]
             last_end = end
     columns = ["job_id", "start", "end", "gpus", "queue", "event"]
     return pd.DataFrame(rows, columns=columns).sort_values("start", ignore_index=True)

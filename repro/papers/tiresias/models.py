@@ -43,16 +43,28 @@ def pack_limit(skews: npt.ArrayLike, loses: npt.ArrayLike) -> float:
     loses : array_like
         Whether the job trained slower when it was spread, (jobs,).
 
+    Raises
+    ------
+    ParamError
+        If every job of the history loses, or none.
+
     Examples
     --------
     >>> round(pack_limit([0.1, 0.2, 0.6, 0.9], [False, False, True, True]), 3)
     0.4
     """
+    loses = np.asarray(loses, dtype=bool)
+    losers = int(loses.sum())
+    if losers in (0, len(loses)):
+        raise ParamError(
+            f"history: {losers} of {len(loses)} jobs lose; PACKLIMIT separates jobs that lose from "
+            "others: give some of both"
+        )
     # slow to load, and no other part of the paper needs it
     with needed_for("the linear classifier of PACKLIMIT"):
         from sklearn.svm import SVC
 
-    classifier = SVC(kernel="linear", C=1e9).fit(np.reshape(skews, (-1, 1)), np.asarray(loses))
+    classifier = SVC(kernel="linear", C=1e9).fit(np.reshape(skews, (-1, 1)), loses)
     return float(-classifier.intercept_[0] / classifier.coef_[0, 0])
 
 
@@ -67,7 +79,10 @@ def predicted_to_lose(skews: npt.ArrayLike, loses: npt.ArrayLike) -> Flags:
 
 @dataclass(frozen=True)
 class Fit:
-    """A least-squares fit: intercept, a slope per column, share of variance explained."""
+    """A least-squares fit: intercept, a slope per column, share of variance explained.
+
+    The share is NaN for a constant quantity, which has no variance.
+    """
 
     intercept: float
     slopes: tuple[float, ...]
@@ -89,7 +104,8 @@ def linear_fit(observed: npt.ArrayLike, *columns: npt.ArrayLike) -> Fit:
     matrix = np.column_stack([np.ones(len(y)), *(np.asarray(c, dtype=float) for c in columns)])
     solution, *_ = np.linalg.lstsq(matrix, y, rcond=None)
     residuals = y - matrix @ solution
-    r2 = 1 - float(residuals @ residuals) / float(((y - y.mean()) ** 2).sum())
+    variation = float(((y - y.mean()) ** 2).sum())
+    r2 = 1 - float(residuals @ residuals) / variation if variation else float("nan")
     freedom = len(y) - matrix.shape[1]
     adjusted = 1 - (1 - r2) * (len(y) - 1) / freedom if freedom else float("nan")
     intercept, *slopes = solution.tolist()

@@ -14,6 +14,7 @@ Tiresias, NSDI 2019, sections 3.2.3 and 5.2.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from repro.base.errors import InputWarning
 from repro.engine.simulate import simulate
 from repro.figures import data
 from repro.model.policy import make
@@ -45,6 +47,10 @@ _PERIOD_STEP_S = 5.0
 _LONGEST_S = 150.0
 #: Relative distance at which `fit` accepts a makespan.
 _CLOSE = 0.002
+#: Works tried by `fit` for each period: at most so many, within this range.
+_MAX_TRIES = 6
+_LEAST_WORK = 0.5
+_LARGEST_WORK = 1.5
 
 
 @dataclass(frozen=True)
@@ -94,6 +100,18 @@ class Measured(NamedTuple):
     makespan: float
 
 
+class _Trial(NamedTuple):
+    """A prototype with the mean preemptions and the mean makespan (s) of its simulations."""
+
+    prototype: Prototype
+    preemptions: float
+    makespan: float
+
+    def distance(self, goal: float) -> float:
+        """Relative distance of the makespan from ``goal`` (s)."""
+        return abs(self.makespan / goal - 1)
+
+
 def resume_time(measured: Measured) -> float:
     """Seconds to resume a job: the mean cost of a preemption less the mean pause of Figure 4."""
     # `pause` also has further names of some models, which must not count twice
@@ -131,18 +149,23 @@ def fit(
     -------
     Prototype
         The fitted prototype.
+
+    Warns
+    -----
+    InputWarning
+        If no work that was tried gives the makespan. The fitted prototype has the nearest one.
     """
     first_guess = replace(start, resume_s=resume_time(measured))
-    tried: dict[int, tuple[Prototype, float]] = {}
+    tried: dict[int, _Trial] = {}
 
     def preemptions(step: int) -> float:
         """Mean preemptions with a period of so many steps, under the work that fits it."""
         if step not in tried:
             nearest = min(tried, key=lambda other: abs(other - step), default=None)
-            work = first_guess.work if nearest is None else tried[nearest][0].work
+            work = first_guess.work if nearest is None else tried[nearest].prototype.work
             guess = replace(first_guess, period=step * _PERIOD_STEP_S, work=work)
             tried[step] = _with_makespan(guess, measured.makespan, seeds, cluster, settings)
-        return tried[step][1]
+        return tried[step].preemptions
 
     low = 1
     high = round(_LONGEST_S / _PERIOD_STEP_S)
@@ -153,26 +176,35 @@ def fit(
         else:
             high = middle
     best = min((low, high), key=lambda step: abs(preemptions(step) - measured.preemptions))
-    return tried[best][0]
+    fitted = tried[best]
+    if fitted.distance(measured.makespan) > _CLOSE:
+        warnings.warn(
+            f"work {fitted.prototype.work:.3f} is the nearest found for a period of "
+            f"{fitted.prototype.period:g} s: it gives a makespan of {fitted.makespan:g} s, not "
+            f"{measured.makespan:g} s",
+            InputWarning,
+            stacklevel=2,
+        )
+    return fitted.prototype
 
 
 def _with_makespan(
     guess: Prototype, goal: float, seeds: Sequence[int], cluster: str, settings: dict[str, Any]
-) -> tuple[Prototype, float]:
-    """Prototype with the work that gives the mean makespan ``goal``, and its mean preemptions."""
-    tried: list[tuple[float, float]] = []
-    for _ in range(6):
+) -> _Trial:
+    """Trial whose work gives the mean makespan ``goal`` (s), or the nearest trial."""
+    trials: list[_Trial] = []
+    while len(trials) < _MAX_TRIES:
         preemptions, span = _tiresias_l(guess, seeds, cluster, settings)
-        tried.append((guess.work, span))
-        if abs(span / goal - 1) <= _CLOSE:
+        trials.append(_Trial(guess, preemptions, span))
+        if trials[-1].distance(goal) <= _CLOSE:
             break
         work = guess.work * goal / span
-        if len(tried) > 1 and tried[-1][1] != tried[-2][1]:
-            (before, span_before), (_, _) = tried[-2:]
-            slope = (guess.work - before) / (span - span_before)
+        if len(trials) > 1 and span != trials[-2].makespan:
+            before = trials[-2]
+            slope = (guess.work - before.prototype.work) / (span - before.makespan)
             work = guess.work + (goal - span) * slope
-        guess = replace(guess, work=float(np.clip(work, 0.5, 1.5)))
-    return guess, preemptions
+        guess = replace(guess, work=float(np.clip(work, _LEAST_WORK, _LARGEST_WORK)))
+    return min(trials, key=lambda trial: trial.distance(goal))
 
 
 def _tiresias_l(

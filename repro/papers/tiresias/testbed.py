@@ -40,7 +40,7 @@ def over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
     """Mean and standard deviation (``<name>_sd``) over seeds, grouped by the text columns."""
     names = [name for name in frame if not pd.api.types.is_numeric_dtype(frame[name])]
     numbers = [str(name) for name in frame if name not in names and name != "seed"]
-    groups = frame.groupby(names, sort=False)[numbers]
+    groups = frame.groupby(names, sort=False, dropna=False)[numbers]
     table = pd.concat([groups.mean(), groups.std().add_suffix("_sd")], axis=1)
     return table[[column for name in numbers for column in (name, f"{name}_sd")]].reset_index()
 

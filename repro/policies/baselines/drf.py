@@ -105,7 +105,7 @@ class DRF(Policy):
         TraceError
             If the trace has no resource besides GPUs, or a job demands more than the cluster has.
         ParamError
-            If the capacity of a resource is unknown, or a parameter has no effect.
+            If the capacity of a resource is unknown or 0, or a parameter has no effect.
         """
         return _Sharing(self, view).decide
 
@@ -201,6 +201,11 @@ def _capacity(policy: DRF, resource: _Resource, view: View) -> float:
     if per_gpu is not None:
         return float(per_gpu) * cluster.num_gpus
     capacity = math.fsum(getattr(node, resource.of_node) for node in cluster.nodes)
+    if capacity == 0:
+        raise ParamError(
+            f"policy {policy.name!r}: {cluster} has no {resource.unit}; give "
+            f"{resource.parameter} (--set {resource.parameter}=…), or nodes with {resource.of_node}"
+        )
     if math.isinf(capacity):
         raise ParamError(
             f"policy {policy.name!r}: the {resource.unit} of {cluster} are unknown; give "

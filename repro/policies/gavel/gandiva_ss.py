@@ -18,6 +18,7 @@ Ties: the seed of the run and ``stream`` decide the pairs. Combinations of equal
 shares.
 """
 
+import math
 import random
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
@@ -179,7 +180,9 @@ def pair_gain(view: View, kind_of_job: Mapping[int, Hashable]) -> Callable[[int,
         if kinds not in gains:
             together = view.pair_speeds(first, second)
             alone = np.stack([view.speeds(first), view.speeds(second)])
-            gains[kinds] = float((together / alone).sum()) if (together > 0).all() else 0.0
+            can_share = bool((together > 0).all())
+            # The exact sum, rounded once, is the same whichever job is first.
+            gains[kinds] = math.fsum((together / alone).flat) if can_share else 0.0
         return gains[kinds]
 
     return gain

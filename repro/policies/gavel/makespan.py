@@ -140,6 +140,8 @@ def _bisected_by_ecos(
     first_high = high
     while (1.0 + tolerance) * low < high:
         middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
         shares = ecos_point(problem, steps_left / middle)
         if shares is None:
             low = middle

@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -197,13 +198,38 @@ def test_dask_that_is_not_installed_is_named_with_its_command(monkeypatch):
 
 def test_leftovers_of_killed_batches_are_removed(tmp_path, monkeypatch):
     monkeypatch.setattr(plan.tempfile, "tempdir", str(tmp_path))
-    dead = tmp_path / "repro-batch-4194303-x"
-    alive = tmp_path / f"repro-batch-{os.getpid()}-x"
+    with plan.scratch_folder() as scratch:
+        prefix, number, _ = scratch.name.rsplit("-", 2)
+        assert int(number) == os.getpid()
+    dead = tmp_path / f"{prefix}-4194303-x"
+    alive = tmp_path / f"{prefix}-{os.getpid()}-x"
     for folder in (dead, alive):
         folder.mkdir()
     with plan.scratch_folder() as scratch:
         assert scratch.parent == tmp_path and not dead.exists() and alive.exists()
     assert not scratch.exists()
+
+
+@pytest.mark.parametrize("mark", ["node", "boot", "processes"])
+def test_scratch_folders_of_other_machines_stay(tmp_path, monkeypatch, mark):
+    """Hosts and containers may share the temporary folder; each has process numbers of its own."""
+    monkeypatch.setattr(plan.tempfile, "tempdir", str(tmp_path))
+    machine = {"node": "a", "boot": "1", "processes": "pid:[1]"}
+    monkeypatch.setattr(plan, "_machine", lambda: tuple(machine.values()))
+    with plan.scratch_folder() as live:
+        pass
+    of_machine = live.name.rsplit("-", 2)[0]
+    live = tmp_path / f"{of_machine}-4194303-x"
+    live.mkdir()
+    machine[mark] = "another"
+    with plan.scratch_folder():
+        assert live.exists()
+
+
+def test_scratch_folders_name_host_boot_and_processes():
+    node, *_ = plan._machine()
+    assert node == platform.node()
+    assert plan._machine() == plan._machine()
 
 
 @pytest.fixture

@@ -346,6 +346,7 @@ def test_a_dask_scheduler_without_workers_is_named(project, dask):
         ([], "nothing to run"),
         (["tiresias/fig09"], "unknown figure 'tiresias/fig09'"),
         (["--paper", "muri"], "unknown paper 'muri'"),
+        (["--all", "--paper", "tiresias"], "give either --paper or --all"),
         (["--all", "--profile", "full"], "--profile cannot be 'full' (accepted: quick, paper)"),
         (["--all", "--backend", "ray"], "--backend cannot be 'ray' (accepted: local, dask)"),
         (["--all", "--scheduler", "tcp://x:1"], "--scheduler needs --backend dask"),

@@ -80,6 +80,13 @@ def test_a_generator_takes_options_and_seeds(compared):
     assert "'testbed' is a generator" in refused.err
 
 
+def test_a_folder_hides_no_generator(compared, tmp_path, monkeypatch):
+    (tmp_path / "testbed").mkdir()
+    monkeypatch.chdir(tmp_path)
+    shown = compared("--set", "jobs=6", trace="testbed", cluster="4x8")
+    assert "srtf" in shown.out
+
+
 def test_columns_and_unit_of_the_file(compared, tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("job_id,arrival,runtime,num_gpus\n0,0,0.5,1\n1,0.25,0.1,1\n")

@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -217,3 +218,14 @@ def test_folders_and_hidden_files(tmp_path):
     assert completed(complete.traces, place) == [f"{place}jobs/", f"{place}jobs.csv"]
     assert completed(complete.traces, f"{place}.h") == [f"{place}.hidden"]
     assert completed(complete.traces, f"{place}no/such") == []
+
+
+def test_the_folder_of_an_unknown_user_has_no_files():
+    assert complete._files("~no-such-user-of-this-machine/") == []
+
+
+def test_a_policy_of_a_package_that_is_missing_has_no_file(monkeypatch):
+    point = EntryPoint("gone", "no_such_package.policies:Gone", "repro.policies")
+    monkeypatch.setattr(complete.metadata, "entry_points", lambda **_: (point,))
+    assert complete.policy_parameters("gone").words == []
+    assert ("given", "score the column tasks") in complete.policies_or_given(None, "")

@@ -128,6 +128,14 @@ def test_columns_and_unit_of_the_file(capsys, jobs, tmp_path):
     assert "--unit: 'philly-like' is neither a file nor a public" in capsys.readouterr().err
 
 
+def test_a_folder_hides_no_generator(capsys, tmp_path, monkeypatch):
+    (tmp_path / "testbed").mkdir()
+    monkeypatch.chdir(tmp_path)
+    words = ["front", "--trace", "testbed", "--cluster", "1x32", "--prefer", "jct=avg"]
+    assert main([*words, "--train", "1"]) == 2
+    assert "a search needs at least 2 of the 480 jobs" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

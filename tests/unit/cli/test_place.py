@@ -350,6 +350,32 @@ def test_a_trace_that_cannot_be_placed(place, head, jobs, options, line):
     assert line in err and err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("job", "line"),
+    [
+        (
+            "a,1,1,0 0,99999,100",
+            "jobs.csv:2:tasks: node 0 has GPUs of 11439 MB; a container takes 99999 MB",
+        ),
+        (
+            "a,1,1,0 1,1,9999",
+            "jobs.csv:2:tasks: node 0 has 1250 MB/s of bandwidth left; a container takes 9999 MB/s",
+        ),
+        (
+            "a,1,1,0 0,1,700",
+            "jobs.csv:2:tasks: node 0 has 550 MB/s of bandwidth left; a container takes 700 MB/s",
+        ),
+    ],
+)
+def test_a_given_plan_must_fit_memory_and_bandwidth(place, job, line):
+    head = "job_id,num_ps,num_workers,tasks,gpu_mem_mb,bandwidth_mb_s"
+    cluster = "nodes: [{count: 2, gpus: 4, gpu_mem_mb: 11439, bandwidth_mb_s: 1250}]"
+    code, out, err = place(head=head, jobs=[job], cluster=cluster)
+    assert (code, out) == (2, "") and line in err and err.count("\n") == 1
+    fitting = place(head=head, jobs=["a,1,1,0 0,11439,625"], cluster=cluster)
+    assert fitting[0] == 0
+
+
 def test_plans_are_columns_of_tables_only(place):
     code, _, err = place(head=TRACE, jobs=TRACE_JOBS)
     assert code == 2 and "a trace has no column tasks; for --policy 'given' give a table" in err

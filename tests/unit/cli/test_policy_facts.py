@@ -157,7 +157,7 @@ def test_defaults_are_those_of_the_rule_sets(name):
         for parameter in facts(name).parameters
         if parameter.set_default not in ("", "{}")
     ]
-    assert make(name, **parse_settings(pairs, with_option=())) == make(name)
+    assert make(name, **parse_settings(pairs, with_option={})) == make(name)
 
 
 def test_awareness_of_gpu_types():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from types import SimpleNamespace
 
 import pandas as pd
@@ -60,6 +61,27 @@ def test_a_file_registers_the_policy(simulated, tmp_path):
         assert unknown.code == 2 and "did you mean 'last-first'" in unknown.err
     finally:
         policies._items.pop("last-first", None)
+
+
+def test_a_file_imports_its_neighbour(simulated, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "signs_of_mine.py").write_text("SIGN = -1\n")
+    (folder / "mine.py").write_text(
+        "import repro\nfrom signs_of_mine import SIGN\n\n"
+        '@repro.register("last-first-imported")\n'
+        "def last_first(view, job):\n"
+        "    return SIGN * view.submit(job)\n"
+    )
+    try:
+        text = HEAD + "0,0,100,4\n1,10,100,4\n"
+        words = ("--extra", folder / "mine.py", "--json")
+        assert simulated(text, *words, policy="last-first-imported").json["avg_jct"] == 150
+        # a file of the folder replaces no module of another place
+        assert sys.path[-1] == str(folder)
+    finally:
+        policies._items.pop("last-first-imported", None)
 
 
 @pytest.mark.parametrize(
@@ -289,6 +311,13 @@ def test_options_of_a_format_that_the_file_tells(tmp_path, run_cli):
     assert done.code == 0
     assert done.json["avg_jct"] == 120.0
     assert "read in format slurm, by the contents of the file" in done.err
+
+
+def test_a_folder_hides_no_generator(tmp_path, run_cli, monkeypatch):
+    (tmp_path / "testbed").mkdir()
+    monkeypatch.chdir(tmp_path)
+    words = ["--trace", "testbed", "--cluster", "15x4", "--policy", "srtf", "--json"]
+    assert run_cli("simulate", *words).json["n_jobs"] == 480
 
 
 def test_columns_and_unit_of_the_file(tmp_path, run_cli):

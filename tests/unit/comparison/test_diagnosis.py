@@ -155,7 +155,15 @@ def test_bad_input():
         diagnose(frame, "2x4", format="helios")
     with pytest.raises(ParamError, match="names no GPU types"):
         diagnose(frame, "2x4", throughputs="gavel-throughputs")
-    with pytest.raises(ParamError, match="none is given"):
+    with pytest.raises(ParamError, match="policies: none"):
         diagnose(frame, "2x4", [])
     with pytest.raises(TraceError, match="not positive"):
         diagnose(frame_of(duration=[-1.0] * 6), "2x4")
+
+
+def test_two_policies_of_one_name_need_labels():
+    chosen = [make("muri-l", max_group=4), make("muri-l", max_group=2)]
+    with pytest.raises(ParamError, match="two are named 'muri-l'; give a mapping of labels"):
+        diagnose(frame_of(), "2x4", chosen)
+    diagnosis = diagnose(frame_of(), "2x4", {"fours": chosen[0], "pairs": chosen[1]})
+    assert list(diagnosis.trials) == ["fours", "pairs"]

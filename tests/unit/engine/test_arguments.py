@@ -44,7 +44,7 @@ def refusal(trace=None, cluster="1x4", policy="srtf", **more):
         ("seed", 1.5, "seed is 1.5; give a whole number of 0 or more"),
         ("seed", True, "seed is True; give a whole number"),
         ("until", 3, "until is 3; give a list of job ids"),
-        ("until", [[0]], "until names job"),
+        ("until", [[0]], "until names job [0], which is not in the trace"),
         ("stop_time", -1, "stop_time is -1; give a time in the trace (s), 0 or more"),
         ("stop_time", math.nan, "stop_time is nan; give a time in the trace"),
         ("keep_intervals", 1, "keep_intervals is 1; give True or False"),
@@ -52,6 +52,8 @@ def refusal(trace=None, cluster="1x4", policy="srtf", **more):
         ("predict_interval", -0.5, "predict_interval is -0.5; give a probability above 0"),
         ("predict_interval", 1.0, "predict_interval is 1; give a probability above 0"),
         ("predict_interval", -0.5, "predict_interval is -0.5; give a probability above 0"),
+        ("types", np.array(["fastest", "x"]), "'x'], dtype='<U7'); give 'fastest' or 'wished'"),
+        ("types", ["fastest"], "types is ['fastest']; give 'fastest' or 'wished'"),
         ("processes", [3], "processes is [3]; give a list of functions"),
     ],
 )

@@ -52,3 +52,18 @@ def test_online_knows_its_class_up_to_the_arrival(seed, level):
             assert np.isnan(low[job]) and np.isnan(high[job])
         else:
             assert (low[job], high[job]) == (below * predicted[job], above * predicted[job])
+
+
+def test_unfinished_jobs_hide_no_ended_job():
+    submit = np.arange(0.0, 100.0, 10.0)
+    jct = np.array([np.nan, 2.0, np.nan, 3.0, 4.0, np.nan, 5.0, 6.0, 7.0, np.nan])
+    predicted = np.ones(10)
+    job_class = np.zeros(10, int)
+    ended = ~np.isnan(jct)
+    low, high = bounds_at_arrival(submit, jct, predicted, job_class, 0.3)
+    only_ended = bounds_at_arrival(
+        submit[ended], jct[ended], predicted[ended], job_class[ended], 0.3
+    )
+    np.testing.assert_array_equal((low[ended], high[ended]), only_ended)
+    # an unfinished job has bounds by the jobs that ended before its arrival, too
+    assert (low[9], high[9]) == (3.0, 6.0)

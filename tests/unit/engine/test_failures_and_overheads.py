@@ -1,4 +1,6 @@
-"""Random failures of nodes, and costs of preemptions by name."""
+"""Random failures of nodes, and costs of preemptions by name or by methods of an overhead."""
+
+import math
 
 import pandas as pd
 import pytest
@@ -9,7 +11,9 @@ from repro.base.errors import ParamError, PolicyError
 from repro.engine.failures import Failures
 from repro.engine.overheads import named_overhead
 from repro.model.decision import RunSet
+from repro.model.performance import Overhead
 from repro.model.policy import Policy
+from repro.perf.overhead import CheckpointOverhead
 from repro.testing import small_trace
 
 
@@ -159,3 +163,41 @@ def test_none_takes_the_costs_of_the_rules_away():
 def test_unknown_overheads_are_one_line(name):
     with pytest.raises(ParamError, match="give none, tiresias, h100, or seconds"):
         simulate(small_trace(), "1x4", "srtf", overhead=name)
+
+
+class Cost(Overhead):
+    """Gives a value as the seconds of one method."""
+
+    def __init__(self, method, value, **attributes):
+        self.__dict__ |= attributes
+        setattr(self, method, lambda *arguments: value)
+
+
+def refusal_of(overhead):
+    # job 0 is preempted at 2 s and resumes at 5 s
+    trace = pd.DataFrame(
+        {"job_id": ["a", "b"], "submit_time": [0.0, 2.0], "duration": [10.0, 3.0], "num_gpus": 1}
+    )
+    with pytest.raises(ParamError) as caught:
+        simulate(trace, "1x1", "srtf", overhead=overhead)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("method", ["start_s", "save_s", "pause_s", "resume_s"])
+@pytest.mark.parametrize("value", [math.nan, -5.0, math.inf, "3", None])
+def test_a_cost_that_is_no_time_names_method_job_and_value(method, value):
+    assert refusal_of(Cost(method, value)) == (
+        f"overhead Cost: `{method}` is {value!r} for job 'a'; "
+        "give a finite number of seconds, 0 or more"
+    )
+
+
+@pytest.mark.parametrize("method", ["start_s", "launch_s"])
+def test_a_cost_of_every_interval_is_checked(method):
+    overhead = Cost(method, math.nan, every_interval=True)
+    assert refusal_of(overhead).startswith(f"overhead Cost: `{method}` is nan for job 'a'")
+
+
+def test_a_resumption_of_nan_seconds_is_refused():
+    message = refusal_of(CheckpointOverhead({}, resume=math.nan))
+    assert message.startswith("overhead CheckpointOverhead: `resume_s` is nan for job 'a'")

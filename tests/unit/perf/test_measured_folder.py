@@ -10,7 +10,7 @@ from repro.base import paths
 from repro.base.errors import ParamError, TraceError
 from repro.engine.overheads import named_overhead
 from repro.perf.measured_folder import measured_folder
-from repro.perf.throughput_files import load_throughputs, provenance
+from repro.perf.throughput_files import load_throughputs, provenance, throughputs_of
 from repro.trace import dress
 
 ISOLATED = """\
@@ -72,6 +72,13 @@ def test_rates_are_medians_of_one_mode(folder):
     assert measured.rates_alone("mps") == {"a": 11.0}
 
 
+def test_a_pair_measured_several_times_has_its_medians(tmp_path):
+    again = "timeslice,2,a,b,0.05,0.7\ntimeslice,2,a,b,0.35,0.6\n"
+    path = write(tmp_path / "mine", FILES | {"colocated.csv": COLOCATED + again})
+    # a: 0.25, 0.05 and 0.35 of 12; b: 0.5, 0.7 and 0.6 of 2
+    assert measured_folder(path).pair_rates() == {("a", "b"): pytest.approx((3.0, 1.2))}
+
+
 def test_pairs_have_their_normalised_rates_in_the_order_of_names(folder):
     measured = measured_folder(folder)
     assert measured.pair_rates() == {("a", "b"): (3.0, 1.0)}
@@ -96,6 +103,17 @@ def test_throughputs_of_a_folder(folder):
     assert table.pair_speeds("a", 2, "b", 2, ["a100"]).sum() == 0
     under_mps = load_throughputs(f"{folder}:mps")
     assert under_mps.pair_speeds("a", 1, "a", 1, ["a100"])[:, 0] == pytest.approx([6.6, 6.6])
+
+
+@pytest.mark.parametrize("sharing", ["", ":mps", ":timeslice"])
+def test_a_trace_names_its_folder_by_an_absolute_path(folder, monkeypatch, sharing):
+    monkeypatch.chdir(folder.parent)
+    attrs = provenance(f"{folder.name}{sharing}", "a100")
+    assert attrs == {"throughputs": f"{folder}{sharing}", "reference_gpu": "a100"}
+    monkeypatch.chdir("/")
+    trace = pd.DataFrame()
+    trace.attrs = attrs
+    assert throughputs_of(trace) == load_throughputs(f"{folder}{sharing}")
 
 
 def test_no_job_of_a_pair_is_faster_than_alone(tmp_path):
@@ -135,7 +153,8 @@ def test_the_folder_of_the_checkout():
     assert len(shared) == 120
     under_mps = load_throughputs("h100:mps")
     assert sum(row["h100"] != (0, 0) for row in under_mps.pairs.values()) == 118
-    assert provenance("h100", "h100") == {"throughputs": "h100", "reference_gpu": "h100"}
+    for name in ("h100", "h100:mps"):
+        assert provenance(name, "h100") == {"throughputs": name, "reference_gpu": "h100"}
 
 
 def test_another_reference_type_is_refused(folder):

@@ -320,3 +320,77 @@ def test_names_of_published_curves_stand_on_the_side_asked_for():
     name_published(axes, (1, 2), "left of it", -5, 0)
     name_published(axes, (1, 2), "right of it", 5, 0)
     assert [text.get_ha() for text in axes.texts] == ["right", "left"]
+
+
+def with_gaps():
+    return pd.DataFrame(
+        {
+            "p": ["A", "A", None, None],
+            "x": [0.0, 1.0, 0.0, 1.0],
+            "y": [1.0, 2.0, 3.0, 4.0],
+            "note": ["a", None, "c", "d"],
+        }
+    )
+
+
+def legend_names(chart):
+    return [text.get_text() for text in chart.axes[0].get_legend().get_texts()]
+
+
+def test_rows_without_a_series_are_plotted_under_a_name():
+    rows = with_gaps()
+    lines = line_chart(rows, x="x", y="y", series="p")
+    assert [line.get_ydata().tolist() for line in lines.axes[0].lines] == [[1, 2], [3, 4]]
+    assert legend_names(lines) == ["A", "no p"]
+    bars = bar_chart(rows, group="x", series="p", value="y", text="note")
+    assert [bar.get_height() for bar in bars.axes[0].patches] == [1, 2, 3, 4]
+    assert [text.get_text() for text in bars.axes[0].texts] == ["a", "", "c", "d"]
+    distributions = cdf_chart(rows, value="y", series="p")
+    assert len(distributions.axes[0].lines) == 2
+    stack = stacked_chart(rows, bar="x", part="p", value="y")
+    assert [bar.get_y() for bar in stack.axes[0].patches] == [0, 0, 1, 2]
+    pieces = stacked_chart(rows, bar="x", part="note", pieces="p", value="y")
+    assert len(pieces.axes[0].patches) == 4
+
+
+def test_rows_without_a_group_or_a_lane_are_plotted_under_a_name():
+    rows = with_gaps().assign(start=0.0, end=1.0, published=[1.0, 1.0, 3.0, 3.0])
+    bars = bar_chart(rows, group="p", series="x", value="y", published="published").axes[0]
+    assert [label.get_text() for label in bars.get_xticklabels()] == ["A", "no p"]
+    assert bars.lines[0].get_ydata()[::3].tolist() == [1, 3]
+    lanes = gantt_chart(rows, lane="p", published=rows.tail(1)[["p", "end"]]).axes[0]
+    assert [label.get_text() for label in lanes.get_yticklabels()] == ["A", "no p"]
+    stack = stacked_chart(rows, bar="p", part="x", value="y").axes[0]
+    assert [label.get_text() for label in stack.get_xticklabels()] == ["A", "no p"]
+    points = line_chart(rows.iloc[1:3], x="p", y="y").axes[0]
+    assert [label.get_text() for label in points.get_xticklabels()] == ["A", "no p"]
+
+
+def test_a_span_without_a_series_has_a_name_and_one_without_a_text_stays_empty():
+    rows = with_gaps().assign(start=0.0, end=1.0)
+    chart = gantt_chart(rows, lane="x", series="p", text="note")
+    assert legend_names(chart) == ["A", "no p"]
+    assert [text.get_text() for text in chart.axes[0].texts] == ["a", "c", "d"]
+
+
+def test_a_published_lane_that_the_chart_lacks_is_refused():
+    rows = pd.DataFrame({"gpu": ["0", "1"], "start": [0, 0], "end": [1, 2]})
+    published = pd.DataFrame({"gpu": ["1", "2"], "end": [2.0, 3.0]})
+    with pytest.raises(ParamError, match=r"^published gpu '2' is not in the chart"):
+        gantt_chart(rows, lane="gpu", published=published)
+
+
+def test_numbers_of_jobs_are_in_their_order_in_the_legend_of_lanes():
+    jobs = [11, 2, 1000, 0, 10, 1]
+    rows = pd.DataFrame({"gpu": 0, "job": jobs, "start": range(6), "end": range(1, 7)})
+    assert legend_names(gantt_chart(rows, lane="gpu", series="job")) == [
+        "0",
+        "1",
+        "2",
+        "10",
+        "11",
+        "1000",
+    ]
+    mixed = rows.assign(job=["waiting", "J2", "restart", "10", "J1", "2"])
+    names = legend_names(gantt_chart(mixed, lane="gpu", series="job"))
+    assert names == ["2", "10", "J1", "J2", "waiting", "restart"]

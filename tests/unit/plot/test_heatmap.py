@@ -102,3 +102,16 @@ def test_cells_that_are_not_in_the_chart_have_no_frame():
         frame_cells(axes, CELLS.assign(one="C"), row="one", column="other")
     with pytest.raises(ParamError, match="a panel of heatmap_chart"):
         frame_cells(new_figure()[1][0], CELLS, row="one", column="other")
+
+
+def test_rows_and_columns_without_a_name_are_plotted_under_one():
+    cells = pd.DataFrame(
+        {"job": ["A", None], "type": [None, "k80"], "share": [0.2, 0.8], "note": ["x", None]}
+    )
+    chart = heatmap_chart(cells, row="job", column="type", value="share", text="note")
+    axes = chart.axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["A", "no job"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["no type", "k80"]
+    assert [text.get_text() for text in axes.texts] == ["x", ""]
+    frame_cells(axes, cells.tail(1), row="job", column="type")
+    assert axes.patches[0].get_y() > 1

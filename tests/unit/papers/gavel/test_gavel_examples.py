@@ -145,6 +145,16 @@ def test_jobs_that_have_not_arrived_have_no_share():
     assert shares.sum() == pytest.approx(2) and shares[2].tolist() == [0, 0]
 
 
+def test_shares_are_in_the_order_of_the_trace():
+    trace = three_jobs().assign(submit_time=[5.0, 0.0, 0.0], num_gpus=[1, 2, 4])
+    types = {"v100": 4, "k80": 4}
+    shares = first_shares(trace, "4xv100,4xk80", "gavel-fifo", list(types))
+    # the first job has not arrived; each of the others has one GPU type
+    assert shares.sum(axis=1) == pytest.approx([0, 1, 1])
+    table = policy_table({"FIFO": "gavel-fifo"}, trace, "4xv100,4xk80", types)
+    assert table["most_gpus"].tolist() == [1.0]
+
+
 def test_policies_without_shares_are_refused():
     with pytest.raises(PolicyError, match="answers with runs"):
         first_shares(small_trace(), "1x4", "max-min", [None])

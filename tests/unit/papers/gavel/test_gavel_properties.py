@@ -68,3 +68,21 @@ def test_fixed_bundles_keep_all_three():
 def test_a_policy_without_a_formula_is_refused():
     with pytest.raises(PolicyError, match="no formula of shares"):
         rule_of("tiresias-l")
+
+
+@pytest.mark.parametrize(
+    ("policy", "inputs"),
+    [
+        ("gavel-makespan", "duration"),
+        ("gavel-sjf", "duration"),
+        ("gavel-hierarchical", "entity, vc"),
+    ],
+)
+def test_a_policy_that_reads_more_than_speeds_is_refused(policy, inputs):
+    with pytest.raises(PolicyError, match=f"policy '{policy}' reads {inputs}; give a policy whose"):
+        rule_of(policy)
+
+
+def test_a_policy_without_shares_of_kinds_is_refused():
+    with pytest.raises(PolicyError, match="policy 'gavel-las-ss' is no formula of shares"):
+        rule_of("gavel-las-ss")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from repro.base.errors import ParamError
+from repro.figures import cache
 from repro.papers.liquid import estimation
 from repro.papers.liquid.training_rows import FEATURES, synthetic
 
@@ -48,3 +52,33 @@ def test_every_estimate_is_made_before_its_row_is_learned_from(rows):
     assert (off.abs() <= added + 1e-6).all() and (off > 0).all()
     wide = found.pivot_table(index="row", columns="series", values="error")
     assert wide.loc[:32, "anew"].tolist() == wide.loc[:32, "never"].tolist()
+
+
+@pytest.mark.parametrize("size", [0, -5, 1, 81, 1000, 40.0])
+def test_a_training_set_has_rows_of_the_pool(rows, size):
+    rng = np.random.default_rng(1)
+    with pytest.raises(ParamError, match=f"{size} rows to train on; .* from 2 to 80") as caught:
+        estimation.compare(rows, "gpu_mem_mb", rng, features=FEATURES, sizes=[40, size])
+    assert "\n" not in str(caught.value)
+
+
+def test_a_table_without_rows_to_train_on_is_refused(rows):
+    rng = np.random.default_rng(1)
+    with pytest.raises(ParamError, match="51 rows; give 52 or more, as 50 are the test set"):
+        estimation.compare(rows[:51], "gpu_mem_mb", rng, features=FEATURES, sizes=[2])
+
+
+def test_cached_scores_depend_on_all_code_that_computes_them(monkeypatch):
+    hashed = set()
+    files_hash = cache.files_hash
+
+    def noted(files):
+        hashed.update(path.name for path in files)
+        return files_hash(files)
+
+    monkeypatch.setattr(cache, "files_hash", noted)
+    monkeypatch.setattr(cache, "remembered", lambda digest, compute: {"rows": pd.DataFrame()})
+    inputs = {"rows": 60, "models": None, "gpu": "k80", "label": "gpu_mem_mb", "sizes": [10]}
+    fig = SimpleNamespace(inputs=SimpleNamespace(seeds=[0], **inputs))
+    estimation.synthetic_comparison(fig)
+    assert {"estimation.py", "requirements.py", "training_rows.py"} <= hashed

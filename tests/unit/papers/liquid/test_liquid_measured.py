@@ -67,3 +67,14 @@ def test_pairs_run_at_measured_speeds_and_others_at_half():
     # no job is faster than alone
     assert speeds.pair_speeds("b", 1, "a", 1, ["h100"])[:, 0].tolist() == [2.0, 10.0]
     assert speeds.pair_speeds("a", 1, "a", 1, ["h100"])[:, 0].tolist() == [5.0, 5.0]
+
+
+def test_a_pair_measured_twice_has_the_mean_of_both_in_any_order():
+    alone = pd.DataFrame({"iters_per_s": [10.0, 4.0]}, ["a", "b"])
+    pairs = pd.DataFrame(
+        {"job_a": ["b", "a"], "job_b": ["a", "b"], "norm_a": [0.5, 0.8], "norm_b": [0.6, 0.25]}
+    )
+    for table in (pairs, pairs[::-1]):
+        speeds = measured.pair_speeds(alone, table)
+        # a 0.6 and 0.8 of 10, b 0.5 and 0.25 of 4
+        assert speeds.pair_speeds("a", 1, "b", 1, ["h100"])[:, 0].tolist() == [7.0, 1.5]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 
 import numpy as np
+import pytest
 
+from repro.base.errors import ParamError
 from repro.papers.liquid.online import OnlineForest
 
 
@@ -35,3 +38,20 @@ def test_river_is_imported_only_where_it_is_used():
     code = "import sys; import repro.papers.liquid.online; print('river' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ({"mem": math.nan, "util": 1.0}, "label 'mem' is nan; give a finite number"),
+        ({"mem": 1.0, "util": "3"}, "label 'util' is '3'; give a finite number"),
+        ({"mem": 1.0}, "label 'util' is missing; give a finite number"),
+    ],
+)
+def test_a_label_that_is_no_number_is_refused_and_not_learned(labels, message):
+    forest = OnlineForest(["mem", "util"], seed=3)
+    forest.learn({"batch": 4}, {"mem": 10.0, "util": 20.0})
+    before = forest.predict({"batch": 4})
+    with pytest.raises(ParamError, match=message):
+        forest.learn({"batch": 4}, labels)
+    assert forest.predict({"batch": 4}) == before

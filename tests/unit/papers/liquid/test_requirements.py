@@ -178,3 +178,32 @@ def test_estimates_decide_on_which_nodes_containers_fit(estimator):
     needy = set(trace["job_id"][trace["gpu_mem_mb"] == most])
     held = result.intervals[result.intervals["job_id"].isin(needy)]["nodes"]
     assert len(held) and all(node == 1 for nodes in held for node, _ in nodes)
+
+
+def test_numbers_as_text_are_numbers(rows, estimator):
+    job = {"model": "vgg16", "batch_size": 32, "iterations": 210, "num_gpus": 3, "num_ps": 1}
+    texts = {name: str(value) for name, value in job.items()}
+    small = estimator.predict(job | {"batch_size": 4})
+    assert estimator.predict(texts) == estimator.predict(job) != small
+    as_text = rows.assign(
+        batch_size=rows["batch_size"].astype(str), num_batches=rows["num_batches"].astype(object)
+    )
+    read_as_text = RequirementEstimator("decision_tree").fit(as_text)
+    assert read_as_text.predict(texts) == read_as_text.predict(job) == estimator.predict(job)
+
+
+@pytest.mark.parametrize("name", ["batch_size", "iterations", "num_gpus", "num_ps"])
+def test_text_in_place_of_a_number_is_refused(estimator, name):
+    job = {"model": "vgg16", "batch_size": 32, "iterations": 210, "num_gpus": 3}
+    with pytest.raises(TraceError, match=f"jobs:row 0:{name}: not a number"):
+        estimator.predict(job | {name: "many"})
+
+
+def test_a_feature_may_be_text(rows):
+    texts = rows.assign(
+        precision=np.where(rows["gpu_mem_mb"] > rows["gpu_mem_mb"].median(), "f", "h")
+    )
+    features = ["precision", "batch_size"]
+    estimator = RequirementEstimator("decision_tree", ["gpu_mem_mb"], features, per_type=False)
+    estimates = estimator.fit(texts).estimates(texts)["gpu_mem_mb"]
+    assert estimates[texts["precision"] == "f"].min() > estimates[texts["precision"] == "h"].max()

@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+from repro.base.errors import ParamError, TraceError
 from repro.papers.measured import groups
 
 ALONE = {"mode": "alone", "group": "alone", "storage_s": 0.0, "network_s": 0.0}
@@ -66,3 +67,24 @@ def test_a_group_is_predicted_by_the_factors_of_the_others(rows):
     rates = groups.model({"gpu": factor}, ["gpu"]).rates_of([(0, 2, 2, 0), (0, 1, 3, 0)])
     assert predicted.loc["0", "by_contention"] == pytest.approx(sum(rates))
     assert predicted.loc["0", "speed"] == pytest.approx(1.6)
+
+
+def test_a_prediction_needs_another_group(rows):
+    lonely = rows[rows["group"].isin(["alone", "0"])]
+    with pytest.raises(TraceError, match=r"group '0': no other group of mode free .* cpu"):
+        groups.predicted_speeds(lonely)
+
+
+def test_a_resource_without_long_stages_needs_no_factor(rows):
+    # no job of the fixture reads or sends
+    predicted = groups.predicted_speeds(rows)
+    assert predicted["by_contention"].tolist() == pytest.approx(
+        groups.predicted_speeds(rows, ["cpu", "gpu"])["by_contention"].tolist()
+    )
+
+
+def test_a_model_refuses_a_resource_that_has_no_factor():
+    with pytest.raises(ParamError, match="no factor of network; give one"):
+        groups.model({"gpu": 0.5}, ["gpu", "network"])
+    with pytest.raises(ParamError, match="'disk'"):
+        groups.model({"gpu": 0.5}, ["gpu", "disk"])

@@ -90,3 +90,10 @@ def test_a_run_pays_each_second_of_its_jobs():
         "busy_j": 2 * 20.0 + 3 * 40.0,
         "busy_s": 5.0,
     }
+
+
+def test_a_pair_measured_twice_has_the_mean_power_in_any_order():
+    isolated = pd.DataFrame({"job": ["a", "b"], "power_w": [10.0, 40.0]})
+    pairs = {"mode": "mps", "job_a": ["b", "a"], "job_b": ["a", "b"], "power_w": [55.0, 45.0]}
+    for table in (pd.DataFrame(pairs), pd.DataFrame(pairs)[::-1]):
+        assert power.power_of(isolated, table, "mps", 5.0).pairs == {("a", "b"): 50.0}

@@ -197,3 +197,24 @@ def test_the_state_is_read_at_the_instants_of_the_log():
     assert rows["ours"].tolist() == [2.0, 2.0, 0.0]
     assert rows["published"].tolist() == [5, 6, 7]
     assert rows["quantity"].tolist() == ["jobs waiting"] * 3
+
+
+def test_smoothed_curves_do_not_depend_on_which_policy_comes_first():
+    hours = [0.0, 12.0, 24.0]
+    busy = {"gpu_percent": [0.0, 30.0, 60.0, 7.0, 7.0, 7.0], "cpu_percent": 1.0, "io_mb_s": 1.0}
+    state = pd.DataFrame(
+        {"policy": ["srtf"] * 3 + ["srsf"] * 3, "hours": hours * 2, "blocking_index": 1.0, **busy}
+    )
+    alternating = state.iloc[[0, 3, 1, 4, 2, 5]]
+    expected = testbed.smoothed(state, 25)
+    pd.testing.assert_frame_equal(testbed.smoothed(alternating, 25).sort_index(), expected)
+
+
+def test_of_several_states_near_a_logged_instant_the_nearest_counts():
+    log = pd.DataFrame({"policy": "srtf", "hour": [0.0, 0.1], "queue_length": [5, 6]})
+    hours = np.arange(5) / 20
+    state = pd.DataFrame(
+        {"policy": "srtf", "hours": hours, **dict.fromkeys(testbed.LABELS, 100 * hours)}
+    )
+    rows = testbed.at_logged_instants(state, log)
+    assert rows["ours"].tolist() == [0.0, 10.0]

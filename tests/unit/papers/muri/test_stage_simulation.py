@@ -205,3 +205,8 @@ def test_bad_groups(stages: dict[str, tuple[int, ...]], settings: dict, says: st
 def test_a_steady_period_needs_three_iterations() -> None:
     with pytest.raises(ParamError, match="at least 3"):
         steady_period(simulate_group({"A": (1, 2)}, resources=TWO, iterations=2))
+
+
+def test_an_unknown_sharing_is_refused() -> None:
+    with pytest.raises(ParamError, match="sharing is 'barier'; did you mean 'barrier'"):
+        simulate_group({"A": (1, 2)}, resources=TWO, sharing="barier")  # type: ignore[arg-type]

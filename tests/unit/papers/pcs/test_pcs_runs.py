@@ -107,3 +107,11 @@ def test_points_of_trials_are_judged_unless_fitted() -> None:
     assert points["fitted"].fillna(False).tolist() == [False, False, True, False]
     assert points["fitted_on"].dropna().tolist() == ["average JCT of Fig 5a"]
     assert points["ours"].tolist() == [400, 800, 520, 900]
+
+
+def test_random_samples_without_an_error_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    errors = pd.Series([1.0, 2.0, 3.0])
+    with pytest.raises(ParamError, match=r"a random sample of 1 % of 3 errors is empty; give"):
+        runs.sampled_ranges(errors, 0.01, rng, draws=10)
+    assert runs.sampled_ranges(errors, 1.0, rng, draws=10)[0].tolist() == [2.0, 2.0]

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from repro import simulate
-from repro.base.errors import ParamError
+from repro.base.errors import ParamError, PolicyError, TraceError
 from repro.figures.sweep import Case
 from repro.model.policy import make
 from repro.papers.pcs.trials import Costs, TrialJobs, simulate_trials
@@ -123,3 +123,41 @@ def test_themis_knows_the_demand_of_an_app_with_fewer_trials() -> None:
     apps = apps_of((0, 1, 500), (0, 1, 60), (0, 2, 100), (105, 2, 50))
     jobs = simulate_trials(apps, 3, make("themis", "pcs"))
     assert jobs["end_time"].tolist() == [500, 60, 160, 205]
+
+
+def test_a_policy_that_gives_fractions_of_gpus_is_refused() -> None:
+    apps = apps_of(*[(0, 1, 10)] * 6)
+    with pytest.raises(PolicyError, match=r"^policy 'max-min': app 0 gets 0\.5 GPUs at 0 s"):
+        simulate_trials(apps_of((0, 1, 10), (0, 1, 10)), 1, make("max-min", "pcs"))
+    with pytest.raises(PolicyError, match="trials run on whole GPUs"):
+        simulate_trials(apps, 1, make("max-min", "pcs"))
+    # equal parts that are whole numbers of GPUs
+    jobs = simulate_trials(apps_of((0, 1, 10), (0, 1, 10)), 2, make("max-min", "pcs"))
+    assert jobs["jct"].tolist() == [10, 10]
+
+
+def test_a_cluster_without_gpus_is_refused() -> None:
+    with pytest.raises(ParamError, match=r"^0 GPUs; give 1 or more"):
+        simulate_trials(apps_of((0, 1, 10)), 0, make("fifo-elastic", "pcs"))
+
+
+@pytest.mark.parametrize(
+    ("app", "column"),
+    [
+        ((0, 1, np.nan), "duration"),
+        ((0, 0, 10), "num_gpus"),
+        ((0, 1.5, 10), "num_gpus"),
+        ((np.nan, 1, 10), "submit_time"),
+    ],
+)
+def test_a_malformed_app_is_refused(app, column) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(TraceError, match=column):
+        simulate_trials(apps_of((0, 1, 10), app), 2, make("fifo-elastic", "pcs"))
+
+
+def test_records_have_a_row_per_app_in_the_order_of_the_trace() -> None:
+    apps = apps_of((5, 1, 10), (0, 1, 3)).set_index(pd.Index([0, 0]))
+    jobs = simulate_trials(apps, 1, make("fifo-elastic", "pcs"))
+    assert jobs["end_time"].tolist() == [15, 3]
+    assert jobs.index.tolist() == [0, 0]
+    assert jobs.attrs["starts"] == 2

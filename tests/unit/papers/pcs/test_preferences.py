@@ -12,7 +12,8 @@ from repro.papers.pcs import preferences
 from repro.papers.pcs.encodings import encoding
 from repro.papers.pcs.fronts import Method, nondominated
 from repro.papers.pcs.objectives import Objective, parse
-from repro.papers.pcs.preferences import CONFIGURATION, Judged, Preferences
+from repro.papers.pcs.preferences import CONFIGURATION, Judged, Preferences, Searching
+from repro.perf.speedup import SpeedUp
 from repro.trace import synth
 
 BOTH = [("jct", "avg"), ("pred_err", "avg")]
@@ -217,3 +218,66 @@ def test_the_front_of_a_list_of_configurations_is_that_of_all(pcs, trace):
     front = pcs.front_of(configurations)
     expected = possible.loc[possible["front"], ["avg_jct_s", "avg_pred_err_pct"]].to_numpy()
     assert np.array_equal(np.unique(front, axis=0), np.unique(expected, axis=0))
+
+
+@pytest.mark.parametrize(
+    ("configuration", "message"),
+    [
+        ({}, "no parameter of the search; give thresholds, weights, zeta_min, delta"),
+        (pd.Series({"avg_jct_s": 3.0}), "'avg_jct_s'"),
+        ({"threshold": (500.0,), "weights": (0.9, 0.1)}, "'threshold'; did you mean 'thresholds'"),
+    ],
+)
+def test_a_configuration_that_chooses_nothing_is_refused(pcs, configuration, message):
+    with pytest.raises(ParamError, match=message):
+        pcs.set_wfq_config(configuration)
+    assert pcs.policy is None
+
+
+def test_an_evaluation_needs_a_preference(trace):
+    front = pd.DataFrame(
+        [{"thresholds": (500.0,), "weights": (0.9, 0.1), "zeta_min": 0.01, "delta": 0.5}]
+    )
+    untold = Preferences(trace, "1x16", train=160, workers=1)
+    with pytest.raises(ParamError, match="call set_preference first"):
+        untold.evaluate(front)
+    with pytest.raises(ParamError, match="call set_preference first"):
+        untold.front_of(front.to_dict("records"))
+
+
+def test_an_evaluation_needs_all_parameters(pcs):
+    front = pd.DataFrame([{"thresholds": (500.0,), "weights": (0.9, 0.1)}])
+    with pytest.raises(ParamError, match="the front has no column zeta_min, delta"):
+        pcs.evaluate(front)
+
+
+def test_a_front_without_rows_has_no_values(pcs):
+    tested = pcs.evaluate(pd.DataFrame(columns=list(CONFIGURATION)))
+    assert tested.shape == (0, 6)
+    assert list(tested)[-2:] == ["avg_jct_s", "avg_pred_err_pct"]
+
+
+def test_the_first_jobs_are_those_that_arrive_first(trace):
+    forward = Preferences(trace, "1x16", train=160)
+    backward = Preferences(trace[::-1], "1x16", train=160)
+    assert sorted(backward.train["job_id"]) == sorted(forward.train["job_id"])
+    assert backward.test["submit_time"].min() >= backward.train["submit_time"].max()
+    pd.testing.assert_frame_equal(forward.train, trace.head(160))
+
+
+@pytest.mark.parametrize("train", [20.0, "20", True])
+def test_a_number_of_jobs_is_whole(trace, train):
+    with pytest.raises(ParamError, match="give a whole number of jobs"):
+        Preferences(trace, "1x16", train=train)
+
+
+def test_a_search_in_a_sweep_takes_the_performance_model_and_no_other_setting(trace):
+    search = Searching(parse([("jct", "avg")]), Method("random", 4, 4))
+    jobs = trace.head(40).drop(columns="service").assign(model="chatbot", num_gpus=4)
+
+    def table(**settings):
+        return search(Case(jobs, "1x16", "pcs", "pcs", settings=settings))["table"]
+
+    assert not table().equals(table(perf=SpeedUp({"chatbot": (1.0, 1.1, 1.2, 1.2)})))
+    with pytest.raises(ParamError, match="a search has no setting 'overhead'"):
+        table(overhead=100)

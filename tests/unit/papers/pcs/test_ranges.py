@@ -175,3 +175,8 @@ def test_a_range_of_equal_ends_is_one_value():
     assert Range.of((3, 3)).value(7.0) == 3.0
     code = ranges_encoding(policies["muri-s"], {"max_group": Range(3.0, 3.0)})
     assert code.decode(code.low) == {"max_group": 3}
+
+
+def test_an_empty_list_of_ranges_is_refused():
+    with pytest.raises(ParamError, match=r"^thresholds: no range; give one for each number"):
+        ranges_of(policies["tiresias-l"], {"thresholds": []})

@@ -67,6 +67,16 @@ def test_a_span_is_cut_where_the_limit_is_crossed():
     assert spans["event"].tolist() == ["start", "demoted", "demoted"]
 
 
+def test_a_job_changes_queue_once_although_rounding_keeps_its_service_below_the_threshold():
+    alone = examples.job_list({"A": {"gpus": 3, "submit": 2, "duration": 20}})
+    result = simulate(alone, "1x4", make("tiresias-l", thresholds=(8.0,)))
+    spans = examples.queue_spans(result, (8.0,))
+    assert spans[["start", "end", "queue"]].to_numpy().tolist() == [
+        [2.0, 2.0 + 8 / 3, 1],
+        [2.0 + 8 / 3, 22.0, 2],
+    ]
+
+
 def test_no_promotion_without_a_knob():
     spans = examples.queue_spans(run(), (8.0,))
     assert "promoted" not in set(spans["event"])

@@ -57,3 +57,20 @@ def test_a_job_unlike_the_others_is_predicted_wrongly():
         [0.1, 0.9, 0.6, 0.0, 1.0], [False, True, False, False, True]
     )
     assert predicted.tolist() == [False, True, True, False, True]
+
+
+@pytest.mark.parametrize("loses", [[True, True, True], [False, False, False], []])
+def test_a_pack_limit_needs_jobs_that_lose_and_jobs_that_do_not(loses):
+    with pytest.raises(ParamError, match="give some of both"):
+        models.pack_limit([0.1, 0.5, 0.9][: len(loses)], loses)
+
+
+def test_a_prediction_without_a_job_needs_others_that_lose():
+    with pytest.raises(ParamError, match="history: 1 of 1 jobs lose"):
+        models.predicted_to_lose([0.1, 0.9], [False, True])
+
+
+def test_a_fit_of_a_constant_explains_no_part_of_a_variance():
+    fit = models.linear_fit([3.0, 3.0, 3.0, 3.0], [1.0, 2.0, 4.0, 5.0])
+    assert [fit.intercept, *fit.slopes] == pytest.approx([3, 0])
+    assert np.isnan(fit.r2) and np.isnan(fit.adjusted_r2)

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from repro import simulate
+from repro.base.errors import InputWarning
 from repro.papers.tiresias import prototype as model
 from repro.papers.tiresias.prototype import Measured, Prototype
 from repro.perf.overhead import CheckpointOverhead
@@ -44,3 +45,29 @@ def test_a_fit_finds_the_prototype_that_made_the_numbers() -> None:
     assert fitted.resume_s == pytest.approx(known.resume_s)
     assert fitted.work == pytest.approx(known.work, rel=0.03)
     assert abs(fitted.period - known.period) <= 10.0
+
+
+@pytest.mark.parametrize(
+    ("makespan_of_work", "goal", "nearest_s"),
+    [
+        # would need twice the work
+        (lambda work: 30_000 * work, 60_000.0, 45_000.0),
+        # no work gives a makespan between the two
+        (lambda work: 20_000.0 if work < 1 else 35_000.0, 30_000.0, 35_000.0),
+    ],
+)
+def test_a_makespan_out_of_reach_is_said(monkeypatch, makespan_of_work, goal, nearest_s) -> None:  # type: ignore[no-untyped-def]
+    simulated: dict[tuple[float, float], float] = {}
+
+    def run(prototype: Prototype, *_: object) -> tuple[float, float]:
+        preemptions = 1000 * prototype.work / prototype.period
+        simulated[prototype.period, prototype.work] = preemptions
+        return preemptions, makespan_of_work(prototype.work)
+
+    monkeypatch.setattr(model, "_tiresias_l", run)
+    measured = Measured(preemptions=15.0, overhead=930.0, makespan=goal)
+    with pytest.warns(InputWarning, match=f"a makespan of {nearest_s:g} s, not {goal:g} s"):
+        fitted = model.fit(measured, [0], CLUSTER, SETTINGS, Prototype(10.0, 0.0, 1.0))
+    assert makespan_of_work(fitted.work) == nearest_s
+    # the period is chosen by the preemptions under the work that is returned
+    assert abs(simulated[fitted.period, fitted.work] - 15.0) < 1.0

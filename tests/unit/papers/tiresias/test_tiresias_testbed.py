@@ -74,6 +74,21 @@ def test_means_over_seeds_keep_the_rows_apart():
     assert table["avg_sd"].tolist() == pytest.approx([np.sqrt(2), 0.0])
 
 
+def test_means_over_seeds_keep_rows_without_a_text():
+    rows = pd.DataFrame(
+        {
+            "policy": ["a", "b", "a", "b"],
+            "certainty": [None, "text", None, "text"],
+            "seed": [0, 0, 1, 1],
+            "avg": [1.0, 5.0, 3.0, 5.0],
+        }
+    )
+    assert over_seeds(rows)["avg"].tolist() == [2.0, 5.0]
+    nowhere = over_seeds(rows.assign(certainty=None))
+    assert nowhere["avg"].tolist() == [2.0, 5.0]
+    assert nowhere["certainty"].isna().all()
+
+
 def test_percentiles_of_pooled_jobs(results):
     table = percentile_table(job_table(results), "jct", [0, 50, 100])
     assert table[table["policy"] == "srtf"]["jct"].tolist() == [100.0, 600.0, 1100.0]

@@ -133,3 +133,11 @@ def test_pods_and_node_list_of_openb_have_all_it_needs(tmp_path):
         warnings.simplefilter("ignore", InputWarning)
         result = simulate(trace, str(nodes), "drf")
     assert result.jobs["start_time"].tolist() == [0.0, 100.0]
+
+
+def test_a_cluster_without_any_of_a_resource_is_refused():
+    trace = jobs(("a", 0, 10, 1, 0, 0), ("b", 1, 10, 1, 0, 0))
+    with pytest.raises(ParamError, match="one node has no CPU cores") as caught:
+        simulate(trace, cluster(2, 0.0, 1.0), "drf")
+    assert "\n" not in str(caught.value)
+    assert simulate(trace, cluster(2, 0.0, 1.0), make("drf", cpus_per_gpu=1.0)).jobs.shape[0] == 2

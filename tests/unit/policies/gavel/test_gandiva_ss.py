@@ -100,3 +100,17 @@ def test_only_gangs_of_equal_demand_are_packed(seed):
     widths = [1, 2, 1, 2, 2]
     for one, other in pairs.update(list(range(5)), widths, 3):
         assert other < 0 or widths[one] == widths[other]
+
+
+def test_the_gain_of_a_pair_does_not_depend_on_which_job_is_first():
+    """The fractions add up to 1, but their rounded sum is below 1 in one of the orders."""
+    together = np.array([[0.1, 0.6], [0.2, 0.1]])
+    view = SimpleNamespace(
+        pair_speeds=lambda one, other: together if one < other else together[::-1],
+        speeds=lambda job: np.ones(2),
+    )
+    gain = pair_gain(view, {0: "a", 1: "b"})
+    assert gain(0, 1) == gain(1, 0) == 1.0
+    pairs = RandomPairs(0, pair_gain(view, {0: "a", 1: "b"}))
+    assert pairs.update([0, 1], [1, 1], 1) == [(0, 1)]
+    assert pairs.update([0, 1], [1, 1], 1) == [(0, 1)]

@@ -68,6 +68,22 @@ def test_bisection_by_ecos_ends_within_its_tolerance(scale):
     assert (steps_left / (problem.value * shares).sum(axis=1)).max() <= makespan * (1 + 1e-6)
 
 
+@pytest.mark.parametrize("backend", ["centre", "ecos"])
+def test_bisection_ends_at_neighbouring_floats_where_the_tolerance_is_smaller(backend):
+    if backend == "ecos":
+        pytest.importorskip("ecos")
+    speeds = np.full((3, 1), 1.0)
+    problem = JobKinds(speeds, np.ones(3), np.ones(3), np.full(1, 2.0))
+    steps_left = np.array([1e4, 2e4, 3e4])
+    _, makespan = makespan_shares(problem, steps_left, tolerance=1e-17, backend=backend)
+    # ECOS calls a makespan feasible from about 1e-8 below the least one on
+    assert makespan == pytest.approx(3e4, rel=1e-6)
+    run = {"rounds": {"ideal": "fluid"}}
+    policy = make("gavel-makespan", tolerance=1e-17, lp_backend=backend)
+    result = simulate(jobs(4).drop(columns="model"), "1x2", policy, **run)
+    assert result.summary()["makespan"] == pytest.approx(18_000, rel=1e-6)
+
+
 def test_fluid_run_reaches_the_optimum():
     trace = jobs()
     steps = trace["duration"].to_numpy() * np.array([8.0, 3.0] * 3)

@@ -1,0 +1,31 @@
+"""`repro run`: how many notebooks run at a time."""
+
+import os
+
+import joblib
+import pytest
+
+from repro.batch import execute
+from repro.cli import main, run
+
+
+@pytest.mark.parametrize(("words", "workers"), [((), 2), (("-j", "3"), 3)])
+def test_one_notebook_runs_per_cpu_that_the_quota_allows(project, monkeypatch, words, workers):
+    monkeypatch.setenv("REPRO_HOME", str(project.root))
+    for number in range(4):
+        project.add(f"tiresias/fig0{number}_one")
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    # joblib also reads the quota of a container
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
+    options = {}
+    monkeypatch.setattr(run, "_run_tasks", lambda *_, **given: iter(options.update(given) or ()))
+    main(["run", "--all", *words])
+    assert options["jobs"] == workers
+
+
+def test_a_batch_without_a_number_of_notebooks_follows_the_quota(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
+    with execute._pool([], None, "local", None) as (_, slots, _):
+        assert slots == 2

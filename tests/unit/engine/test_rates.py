@@ -1,0 +1,67 @@
+"""Rates and paces of a performance model that no job can have: one line names model and job."""
+
+import math
+
+import pytest
+
+from repro import simulate
+from repro.base.errors import ParamError
+from repro.perf.overhead import StartOverhead
+from repro.testing import small_trace
+
+
+class Answers:
+    """A performance model that gives one answer for every gang."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def rates(self, table, run, nodes):
+        return self.answer
+
+
+class Paces(Answers):
+    def rates(self, table, run, nodes):
+        return [1.0]
+
+    def paces(self, table, run, nodes):
+        return self.answer
+
+
+def refusal_of(perf, **options):
+    with pytest.raises(ParamError) as caught:
+        simulate(small_trace().head(1), "1x4", "best-effort", perf=perf, **options)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("options", [{}, {"slowdown": 2}], ids=["alone", "slowed"])
+@pytest.mark.parametrize("rate", [math.inf, math.nan, -1.0, "1", None])
+def test_a_rate_that_no_job_can_have_is_refused(rate, options):
+    assert refusal_of(Answers([rate]), **options) == (
+        f"performance model Answers: `rates` is {rate!r} for job 0; "
+        f"give a finite number of 0 or more"
+    )
+
+
+@pytest.mark.parametrize("options", [{}, {"slowdown": 2}], ids=["alone", "slowed"])
+@pytest.mark.parametrize("rates", [0.5, [], [1.0, 1.0], None])
+def test_a_gang_has_a_rate_per_member(rates, options):
+    assert refusal_of(Answers(rates), **options) == (
+        f"performance model Answers: `rates` is {rates!r} for the gang of job 0; "
+        f"give a list of a number per job, here 1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("paces", "message"),
+    [
+        ([0.0], "`paces` is 0.0 for job 0; give a finite number above 0"),
+        ([math.nan], "`paces` is nan for job 0; give a finite number above 0"),
+        (2.0, "`paces` is 2.0 for the gang of job 0; give a list of a number per job, here 1"),
+    ],
+)
+def test_paces_are_checked_as_rates(paces, message):
+    trace = small_trace().head(1).assign(model="vgg16")
+    with pytest.raises(ParamError) as caught:
+        simulate(trace, "1x4", "best-effort", perf=Paces(paces), overhead=StartOverhead())
+    assert str(caught.value) == f"performance model Paces: {message}"
