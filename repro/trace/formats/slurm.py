@@ -238,8 +238,9 @@ def _elapsed(table: Table, column: str) -> Floats | None:
 
 
 def _limits(table: Table) -> Floats:
-    """Time limits (s), NaN for none."""
-    return _spans(table, "Timelimit", _NO_LIMIT)
+    """Time limits (s), NaN for none; a limit of zero is none, as for ``sbatch --time=0``."""
+    limits = _spans(table, "Timelimit", _NO_LIMIT)
+    return np.where(limits == 0, np.nan, limits)
 
 
 def _spans(table: Table, column: str, missing: tuple[str, ...] = ()) -> Floats:

@@ -236,6 +236,11 @@ def test_batsim_by_hand(read):
         ({"profile": "long"}, "jobs:row 0:profile: no such profile (long)"),
         ({"profile": "odd"}, "jobs:row 0:profile: not a delay (soon)"),
         ({"walltime": "x"}, "jobs:row 0:walltime: not a number (x)"),
+        (
+            {"walltime": 0},
+            "jobs:row 0:walltime: not positive (0); a walltime is seconds above 0, or",
+        ),
+        ({"walltime": -2}, "jobs:row 0:walltime: not positive (-2)"),
         ({"res": 1.5}, "jobs:row 0:res: not a whole number (1.5)"),
         ({"subtime": "x"}, "jobs:row 0:subtime: not a number (x)"),
     ],

@@ -192,6 +192,11 @@ def test_unreadable_files_are_one_line(read, text, message):
     assert message in str(caught.value)
 
 
+def test_a_limit_of_zero_is_none(read):
+    frame = read(FIVE.replace("|60|01:00:00", "|60|00:00:00"))
+    assert frame["time_limit"].isna().tolist() == [True, False]
+
+
 @pytest.mark.parametrize("state", ["PENDING", "RUNNING"])
 def test_a_requeued_job_that_waits_has_not_ended(read, state):
     start, elapsed = ("Unknown", 0) if state == "PENDING" else (f"{DAY}10:20:00", 30)
