@@ -130,5 +130,5 @@ def test_a_public_trace_out_of_reach_is_replaced(name, tmp_path, monkeypatch):
 
 
 def test_the_number_of_a_trace_is_text():
-    with pytest.raises(ParamError, match="^trace=3: give one of 1, 2, 3, 4, testbed, as text$"):
+    with pytest.raises(ParamError, match=r"^trace=3: give one of 1, 2, 3, 4, testbed, as text$"):
         synth.make("muri-like", 0, trace=3)
