@@ -91,7 +91,10 @@ class PlanTimes:
             batch = _needed(table, job, "batch_size")
             iterations = _needed(table, job, "iterations")
         model = table.named_models("a model of run times")[job]
-        seconds = self.run_s(model, run.tasks, batch, iterations, num_ps)
+        try:
+            seconds = self.run_s(model, run.tasks, batch, iterations, num_ps)
+        except ParamError as error:
+            raise ParamError(f"job {table.ids[job]!r}: {error}") from None
         if table.has("iteration_time"):
             table.read.add("iteration_time")
             on_one_node = (0,) * len(run.tasks)
@@ -215,7 +218,10 @@ class IterationModel(PlanTimes):
         if len(workers) == 1 and not servers:
             return 0.0
         if not servers or not workers:
-            raise ParamError(f"tasks {tuple(tasks)}: give a parameter server and a worker")
+            raise ParamError(
+                f"{len(servers)} parameter servers and {len(workers)} workers: give at least one "
+                "of each (num_ps from 1 to num_gpus - 1)"
+            )
         volume = 2 * model_mb / num_ps
         bandwidth = {"local": self.local_mb_s, "pair": self.pair_mb_s, "node": self.node_mb_s}
         moved: dict[tuple[str, frozenset[int]], float] = defaultdict(float)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -180,13 +180,20 @@ def _dressed_by(
     else:
         how = f"of the trace, with the times of profiles={folder.path}"
     own_names = models.map(OTHER_NAMES).fillna(models)
+    to_sample = (
+        f"sample models of the folder: repro trace dress {name} --profiles {folder.path} --replace "
+        "--out FILE"
+    )
+    gaps = models.isna()
+    if gaps.any():
+        job = shown(frame["job_id"][gaps].iloc[0])
+        raise TraceError(f"{name}: job {job} has no model; fill it, or {to_sample}")
     unknown = ~own_names.isin(stages.index)
     if unknown.any():
         model = shown(models[unknown].iloc[0])
         raise TraceError(
             f"{name}: model {model} is not in {folder.path / 'stages.csv'} "
-            f"({', '.join(stages.index)}); measure it, or sample models of the folder: "
-            f"repro trace dress {name} --profiles {folder.path} --replace --out FILE"
+            f"({', '.join(stages.index)}); measure it, or {to_sample}"
         )
     columns = stages.loc[own_names.tolist()].set_axis(frame.index)
     whole = np.floor(frame["duration"] / columns["iteration_time"] + 1e-9)
@@ -265,6 +272,8 @@ def _muri_profiles() -> dict[tuple[str, int], dict[str, float]]:
 
 def _tables(models: str | Sequence[str]) -> tuple[str, ...]:
     """Tables that an argument names, in the order of `TABLES`."""
+    if not isinstance(models, Iterable):
+        raise ParamError(f"models={shown(models)}: give names of tables, or {ALL}")
     names = models.split(",") if isinstance(models, str) else list(models)
     names = [str(name).strip() for name in names]
     if names == [ALL]:
@@ -308,6 +317,8 @@ def _weighted(
     """Probability of each fitting model, in their order: by weights, or equal."""
     if weights is None:
         return dict.fromkeys(fitting, 1 / len(fitting))
+    if not isinstance(weights, Mapping):
+        raise ParamError(f"weights={shown(weights)}: give a mapping of model to weight")
     refuse_unknown(f"weights: {source} has no model", weights, fitting)
     for model, weight in weights.items():
         is_number = isinstance(weight, int | float | np.number) and not isinstance(weight, bool)

@@ -14,13 +14,19 @@ from repro.trace.synth.gpu_time import history_quantiles
 
 #: Sample of the Microsoft trace published with the Tiresias simulator: 1,001 quantiles.
 PUBLIC_SAMPLE = "tiresias-history-1000"
+_ACCEPTED = "history is one list of numbers of GPU-seconds, or the name of a public history"
 
 
 def history(source: str | Sequence[float]) -> Floats:
     """GPU-time of past jobs, ascending (GPU-seconds), from a public name or from numbers."""
     if isinstance(source, str):
         return _public_history(source)
-    values = np.sort(np.atleast_1d(np.asarray(source, dtype=float)))
+    try:
+        values = np.sort(np.atleast_1d(np.asarray(source, dtype=float)))
+    except (TypeError, ValueError):
+        raise ParamError(_ACCEPTED) from None
+    if values.ndim > 1:
+        raise ParamError(_ACCEPTED)
     if values.size == 0 or not np.isfinite(values).all() or values[0] <= 0:
         raise ParamError("history needs at least one positive number of GPU-seconds")
     return values

@@ -14,7 +14,7 @@ import pandas as pd
 from repro.base.errors import InputWarning, ReproError, TraceError, refuse_unknown
 from repro.base.typing import Floats
 from repro.files import public
-from repro.files.checks import BadRows, shown
+from repro.files.checks import BadRows, Origin, shown
 from repro.files.guess import add_format, format_of_text
 from repro.files.spreadsheet import safe_cells
 from repro.files.table import Document, Parsed, header_of, no_jobs_error
@@ -27,6 +27,8 @@ TENTHS = 10
 ANY_TYPE = "any type"
 #: Largest number of characters of a path in a message.
 _MAX_PATH = 200
+#: Columns that a summary needs.
+_DESCRIBED = ("submit_time", "duration", "num_gpus")
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
 #: The package's own format, and its options.
@@ -351,12 +353,23 @@ def describe(
     dict
         A value per key above. Times are seconds, and loads are fractions of the GPUs.
 
+    Raises
+    ------
+    TraceError
+        If the trace has no jobs, or lacks submit times, durations or numbers of GPUs.
+
     Examples
     --------
     >>> jobs = {"job_id": [0, 1], "submit_time": [0, 60], "duration": [60, 30], "num_gpus": [1, 2]}
     >>> describe(pd.DataFrame(jobs), cluster_gpus=4)["offered_load"]
     0.5
     """
+    name = str(frame.attrs.get("name", "trace"))
+    if frame.empty:
+        raise TraceError(f"{name}: no jobs; a trace holds at least one row")
+    absent = [column for column in _DESCRIBED if column not in frame]
+    if absent:
+        raise Origin(name).missing(absent, [str(column) for column in frame.columns])
     submit = frame["submit_time"].to_numpy(float)
     duration = frame["duration"].to_numpy(float)
     span = float(submit.max() - submit.min())

@@ -248,7 +248,10 @@ def _in_state(states: pd.Series[Any], names: Collection[str]) -> Flags:
 
 
 def _join_rows(parsed: Parsed, times: pd.DataFrame) -> None:
-    """Join all rows of an id into its first row."""
+    """Join all rows of an id into its first row.
+
+    A job that waits in its last row, as after a preemption, counts as still running.
+    """
     frame = parsed.frame
     shared = frame.index[frame["job_id"].duplicated(keep=False)]
     if shared.empty:
@@ -258,6 +261,9 @@ def _join_rows(parsed: Parsed, times: pd.DataFrame) -> None:
         rows.setdefault(job, []).append(label)
     attempts = zip(times["started"], times["ended"], frame["num_gpus"], strict=True)
     by_row = dict(zip(frame.index, attempts, strict=True))
+    waiting: set[int] = set()
+    if "state" in times:
+        waiting = set(times.index[_in_state(times["state"], _WAITING_STATES)])
     joiner = AttemptJoiner()
     times["joined"] = False
     for labels in rows.values():
@@ -265,7 +271,8 @@ def _join_rows(parsed: Parsed, times: pd.DataFrame) -> None:
         records = (by_row[label] for label in labels)
         job = joiner.join([Attempt(start, end, range(int(gpus))) for start, end, gpus in records])
         frame.loc[first_row, "num_gpus"] = job.gpus
-        times.loc[first_row, ["started", "run"]] = job.start, job.run_s
+        has_ended = labels[-1] not in waiting
+        times.loc[first_row, ["started", "run"]] = job.start, job.run_s if has_ended else np.nan
         times.loc[first_row, "joined"] = True
         times.loc[first_row, "submitted"] = times.loc[labels, "submitted"].min()
         if "recorded" in times:

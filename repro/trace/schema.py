@@ -267,7 +267,7 @@ def _typed(series: pd.Series[Any], name: str, column: Column, origin: Origin) ->
         return _ids(series, name, origin)
     if column.value_type == "text":
         plain = pd.api.types.is_string_dtype(series.dtype) and series.dtype != object
-        text = series if plain else series.map(str, na_action="ignore").astype("str")
+        text = series if plain else series.map(as_name, na_action="ignore").astype("str")
         refuse_strange(text, name, origin, column.accepted)
         return text
     is_integer = column.value_type == "int"
@@ -289,6 +289,17 @@ def _typed(series: pd.Series[Any], name: str, column: Column, origin: Origin) ->
     unit = epoch_unit(values[int(beyond.argmax())]) if name == "submit_time" else None
     refuse_values(beyond, "too large", _since_epoch(unit))
     return pd.Series(values.astype(np.int64) if is_integer else values, index=series.index)
+
+
+def as_name(value: object) -> str:
+    """Name as text. Whole numbers have no point: those of a column with gaps are floats.
+
+    >>> as_name(7.0)
+    '7'
+    """
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
 
 
 def _has_values(series: pd.Series[Any]) -> bool:
@@ -347,10 +358,8 @@ def refuse_repeats(ids: pd.Series[Any], origin: Origin, hint: str = "") -> None:
     repeated = ids.duplicated().to_numpy()
     if repeated.any():
         repeated_id = ids.iloc[int(repeated.argmax())]
-        first_row = int((ids == repeated_id).to_numpy().argmax())
-        where = f"row {first_row}"
-        if origin.line:
-            where = f"line {origin.where(int(ids.index[first_row]))}"
+        first_row = origin.where(ids.index[int((ids == repeated_id).to_numpy().argmax())])
+        where = f"line {first_row}" if origin.line else first_row
         accepted = f"{_ID}; first used on {where}{f'; {hint}' if hint else ''}"
         refuse(repeated, ids, "job_id", origin, "duplicate id", accepted)
 

@@ -125,6 +125,9 @@ def _serve_kinds_without_time(shares: Floats, ratio: Floats, kinds: Kinds) -> Fl
         if not best > 0:
             return shares
         for row, column in np.argwhere(open_ratio >= best * (1 - 1e-12)).tolist():
+            if idle_gpus[column] <= LEAST_IDLE_GPUS:
+                # Another kind of this pass has the GPUs; a later pass serves this one.
+                continue
             time = min(1.0 - shares[row].sum(), idle_gpus[column] / gpus_per_kind[row])
             shares[row, column] += time
             idle_gpus[column] -= time * kinds.counts[row] * kinds.widths[row]

@@ -27,6 +27,7 @@ from typing import Literal
 
 import numpy as np
 
+from repro.base.errors import refuse_unknown
 from repro.base.typing import Flags, Floats
 from repro.model.baseline import Baseline
 from repro.model.policy import register
@@ -35,6 +36,7 @@ from repro.model.view import View
 from repro.policies.gavel._agnostic import AwareOrAgnostic
 from repro.solve.entities import Hierarchy, Inner, hierarchical_shares
 from repro.solve.max_min import Backend, WaterFilling, normalised, water_filling_shares
+from repro.trace.schema import as_name
 
 
 @register("gavel-water-filling")
@@ -88,7 +90,7 @@ class GavelHierarchical(AwareOrAgnostic):
         Policy inside an entity. ``fairness``: weighted fairness. ``fifo``: the earliest job that
         can still rise gets the whole weight of the entity.
     entity_weights : mapping
-        Weight of each entity; 1 where it is not named.
+        Weight of each entity; 1 where it is not named. Entities are text or whole numbers.
     column : {"entity", "vc"}, optional
         Trace column of the entity. None: ``entity``, or ``vc`` where the trace has no such column.
         Without both columns, all jobs belong to one entity.
@@ -129,13 +131,22 @@ class GavelHierarchical(AwareOrAgnostic):
     def key(self, view: View) -> Callable[[int], Hashable]:
         """Kind of a job as a function of the job: model, demand, weight and entity."""
         entity_column = self.column or ("entity" if view.has_column("entity") else "vc")
-        entities = [str(entity) for entity in view.column(entity_column, "all").tolist()]
+        entities = [as_name(entity) for entity in view.column(entity_column, "all").tolist()]
+        if view.has_column(entity_column):
+            subject = f"entity_weights: column {entity_column} of the trace has no entity"
+            refuse_unknown(subject, self._weight_of_entity(), sorted(set(entities)))
         key_without_entity = super().key(view)
         return lambda job: (key_without_entity(job), entities[job])
 
     def shares(self, kinds: Kinds) -> Floats:
         """Allocation X, shape (kinds, GPU types)."""
-        hierarchy = Hierarchy(self.entity_weights, self.inner, self.water_filling, self.lp_backend)
+        hierarchy = Hierarchy(
+            self._weight_of_entity(), self.inner, self.water_filling, self.lp_backend
+        )
         problem = normalised(kinds.speeds, kinds.counts, kinds.widths, kinds.gpus, kinds.name)
         entities = [kinds.key(row)[-1] for row in range(len(kinds.counts))]
         return hierarchical_shares(problem, kinds.weights, entities, hierarchy)
+
+    def _weight_of_entity(self) -> dict[str, float]:
+        """Weight of each named entity; entities are compared as text."""
+        return {as_name(entity): weight for entity, weight in self.entity_weights.items()}

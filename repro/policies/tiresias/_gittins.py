@@ -46,7 +46,7 @@ class _Hull(NamedTuple):
     values: Floats
     #: (n + 1,): C_0, ..., C_n
     sums: Floats
-    #: (points,): sample of each point; equal samples make one point
+    #: (points,): sample of each point; samples equal up to rounding make one point
     unique: Floats
     #: (points,): X of each point
     x: Floats
@@ -93,11 +93,16 @@ class GittinsIndex(Index):
         """Link the point of every sample to the next vertex of the hull of the points after it."""
         values = self.values
         ranks = np.arange(1, self.n + 1)
-        x = self.sums[1:] + values * (self.n - ranks)
+        x_of_samples = self.sums[1:] + values * (self.n - ranks)
         # Equal samples make one point, that of the last.
-        is_last = np.append(values[1:] > values[:-1], True)
-        point_x: list[float] = x[is_last].tolist()
-        point_y: list[int] = ranks[is_last].tolist()
+        last_of_equal = np.flatnonzero(np.append(values[1:] > values[:-1], True))
+        # So do samples that differ only by rounding: their x may be equal, or even fall.
+        x = np.maximum.accumulate(x_of_samples[last_of_equal])
+        rises = np.append(x[1:] > x[:-1], True)
+        x = x[rises]
+        rows = last_of_equal[rises]
+        point_x: list[float] = x.tolist()
+        point_y: list[int] = ranks[rows].tolist()
         count = len(point_x)
 
         def slope(point: int, other: int) -> float:
@@ -115,9 +120,9 @@ class GittinsIndex(Index):
         return _Hull(
             values=values,
             sums=self.sums,
-            unique=values[is_last],
-            x=x[is_last],
-            y=ranks[is_last],
+            unique=values[rows],
+            x=x,
+            y=ranks[rows],
             next_vertex=np.array(next_vertex, np.int64),
         )
 

@@ -56,7 +56,7 @@ def check_demands(frame: pd.DataFrame, cluster: Cluster) -> list[Finding]:
                 "wished-type",
                 f"more GPUs of their type (column gpu_type) than the cluster has "
                 f"({_listed_types(types)})",
-                _advice_on_types(frame, types),
+                _advice_on_types(frame[wished], types),
             )
         )
     most_of_type = max(types.values(), default=cluster.num_gpus)
@@ -145,7 +145,7 @@ def _listed_types(types: dict[str, int]) -> str:
 
 
 def _advice_on_types(frame: pd.DataFrame, types: dict[str, int]) -> str:
-    """Advice on types that the cluster lacks, or spells otherwise."""
+    """Advice on types of these jobs that the cluster lacks, or spells otherwise."""
     letters = {name.casefold() for name in types}
     names = {name for wish in frame["gpu_type"].dropna().unique() for name in wish.split("|")}
     absent = sorted(names - types.keys())

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from repro.base.errors import ParamError
+from repro.base.errors import ParamError, TraceError
 from repro.base.typing import Floats
 from repro.files.table import Document, Parsed, Table
 from repro.model.jobs import MAX_GPUS_PER_JOB
@@ -43,7 +43,7 @@ def read(
     ``num_gpu`` and ``num_cpu`` for the whole job, as PAI's simulator does, which does not read
     ``num_inst``. ``gpu_unit`` is ``percent``, ``gpu`` or ``auto``: a file with fractions,
     or without a number above 8, counts GPUs and cores, all other files
-    hundredths; a note says which.
+    hundredths; a note says which. Fractions above 1 beside numbers above 8 need the unit.
 
     Weng et al., "MLaaS in the Wild: Workload Analysis and Scheduling in Large-Scale Heterogeneous
     GPU Clusters", NSDI 2022.
@@ -66,7 +66,7 @@ def read(
         instances = np.ones(len(instances))
     demand = table.numbers("num_gpu", _GPUS, low=0, high=100 * MAX_GPUS_PER_JOB)
     durations = table.numbers("duration", "a duration is seconds, 0 or more", low=0)
-    unit = _unit_of(demand) if gpu_unit == "auto" else gpu_unit
+    unit = _unit_of(demand, document.name) if gpu_unit == "auto" else gpu_unit
     parsed.notes.append(f"num_gpu counts {'hundredths of a GPU' if unit == 'percent' else 'GPUs'}")
     gpus = demand / _UNITS[unit]
     whole = np.ceil(gpus)
@@ -87,10 +87,21 @@ def read(
     return parsed
 
 
-def _unit_of(demand: Floats) -> str:
-    """Unit of demands: ``gpu`` if some are fractions or all are few, else ``percent``."""
-    counts_gpus = (demand % 1 > 0).any() or (demand <= _NODE_GPUS).all()
-    return "gpu" if counts_gpus else "percent"
+def _unit_of(demand: Floats, file: str) -> str:
+    """Unit of demands: ``gpu`` if some are fractions or all are few, else ``percent``.
+
+    Fractions are no hundredths and numbers above 8 are no GPUs of a node. A file with both needs
+    the unit, unless it has a number below 1, which no GPU has as hundredths.
+    """
+    fractions = demand[demand % 1 > 0]
+    large = demand[demand > _NODE_GPUS]
+    if len(fractions) and len(large) and fractions.min() > 1:
+        raise TraceError(
+            f"{file}:num_gpu: fractions ({fractions[0]:g}) beside numbers above {_NODE_GPUS} "
+            f"({large.max():g}): give the unit, gpu_unit=percent or gpu_unit=gpu (--set "
+            f"gpu_unit=...)"
+        )
+    return "gpu" if len(fractions) or not len(large) else "percent"
 
 
 def _note_rounding(parsed: Parsed) -> None:

@@ -191,11 +191,11 @@ def _check_job(row: int, job: Any, profiles: dict[str, Any], origin: Origin) -> 
         hint = f"a job has {', '.join(_JOB_KEYS)}"
         raise origin.error(row, ",".join(absent), "missing key", job, hint)
     walltime = job.get("walltime")
-    hint = "a walltime is seconds, or -1 for none"
+    hint = "a walltime is seconds above 0, or -1 for none"
     if walltime is not None and not _is_number(walltime):
         raise origin.error(row, "time_limit", "not a number", walltime, hint)
-    if walltime is not None and walltime < 0 and walltime != -1:
-        raise origin.error(row, "time_limit", "negative", walltime, hint)
+    if walltime is not None and walltime <= 0 and walltime != -1:
+        raise origin.error(row, "time_limit", "not positive", walltime, hint)
     name = job["profile"]
     profile = profiles.get(name) if isinstance(name, str) else None
     if not isinstance(profile, dict) or "type" not in profile:

@@ -37,7 +37,8 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
     ``join`` (another attempt of a requeued job). A joined job arrives at its earliest submission,
     demands the number of GPUs held longest, and its duration is its GPU-seconds divided by that
     number. Its CPU cores (``num_cpus``) are those of its first record. Records that overlap in time
-    are taken to hold the same GPUs, so each GPU-second counts once.
+    are taken to hold the same GPUs, so each GPU-second counts once. A job whose last record is
+    pending still runs.
 
     Hu et al., "Characterization and Prediction of Deep Learning Workloads in Large-Scale GPU
     Datacenters", SC 2021.

@@ -1,6 +1,11 @@
 """Job lists of Liquid's experiments, as the artifact's launchers submit them, all at once."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
+import pandas as pd
 
 from repro.base.errors import ParamError, TraceError, near
 from repro.base.typing import Flags
@@ -9,6 +14,7 @@ from repro.files.table import Document, Parsed, Table
 from repro.model.jobs import MAX_GPUS_PER_JOB
 from repro.perf.parameter_server import IterationModel, MeasuredPlans, PlanTimes, named
 from repro.trace.formats import FORMATS
+from repro.trace.runs import quantity
 from repro.trace.schema import MAX_EXACT
 from repro.trace.synth.liquid import WARM_UP
 
@@ -30,15 +36,9 @@ def read(document: Document, case: str | None = None, times: str = "t4") -> Pars
     table = Table(document, _REQUIRED, text=("job", "model", "case"))
     in_case = np.ones(len(table.frame), np.bool_)
     if "case" in table:
-        cases = list(dict.fromkeys(table.frame["case"]))
-        if case is None and len(cases) > 1:
-            raise TraceError(
-                f"{document.name}: holds {len(cases)} lists; choose one with case=, of "
-                f"{', '.join(map(str, cases))}"
-            )
-        if case is not None and case not in cases:
-            raise ParamError(f"case {case!r} is not in {document.name}: {', '.join(cases)}")
-        in_case = (table.frame["case"] == case).to_numpy() if case is not None else in_case
+        in_case = _in_case(table.frame["case"], case, document.name)
+    elif case is not None:
+        raise ParamError(f"case {case!r}: {document.name} has no column case; leave it out")
     parsed = table.parsed(
         "model",
         "batch_size",
@@ -68,6 +68,22 @@ def read(document: Document, case: str | None = None, times: str = "t4") -> Pars
     return parsed
 
 
+def _in_case(cases: pd.Series[Any], case: str | None, file: str) -> Flags:
+    """Flags of the jobs of a list; without ``case``, the file may hold one list only."""
+    names = cases.dropna().unique().tolist()
+    has_gaps = bool(cases.isna().any())
+    if case is None and names and len(names) + has_gaps > 1:
+        lists = f"{quantity(len(names), 'list')}{' and jobs without a case' if has_gaps else ''}"
+        raise TraceError(
+            f"{file}: holds {lists}; choose one with case=, of {', '.join(map(str, names))}"
+        )
+    if case is not None and case not in names:
+        raise ParamError(f"case {case!r} is not in {file}: {', '.join(map(str, names))}")
+    if case is None:
+        return np.ones(len(cases), np.bool_)
+    return (cases == case).to_numpy(np.bool_)
+
+
 def _note_untimed(parsed: Parsed, untimed: Flags, in_case: Flags, times: str) -> None:
     """Note the trained models that ``times`` does not have; raise if no job has a run time."""
     models = parsed.frame["model"].astype(object).where(parsed.frame["model"].notna(), "")
@@ -81,6 +97,11 @@ def _note_untimed(parsed: Parsed, untimed: Flags, in_case: Flags, times: str) ->
     if untimed.any() and (untimed == in_case).all():
         name = str(models[untimed].iloc[0])
         accepted = f"known: {', '.join(timed_models)}{near(name.lower(), timed_models)}"
+        if plan_times.own_name(name) in timed_models:
+            accepted = (
+                "the model is known: give numbers of parameter servers and workers, and a batch "
+                "size, for which it has run times"
+            )
         refuse(untimed, models, "model", parsed.origin, rule, accepted)
     untimed_names = models[untimed & ~models.isin(timed_models).to_numpy(bool)].drop_duplicates()
     lines = [parsed.origin.where(label) for label in untimed_names.index.tolist()]

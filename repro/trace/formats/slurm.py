@@ -69,7 +69,8 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
     Kept: every job that ran and ended, also FAILED, TIMEOUT, CANCELLED, PREEMPTED, NODE_FAIL and
     OUT_OF_MEMORY. A note has the number of jobs by state. Dropped and counted: job steps
     (1234.batch), jobs that have no GPU or submit time, never ran (no start, or PENDING), still run
-    (no end, or RUNNING), end before they start, or ran for 0 s.
+    (no end, or RUNNING; after ``attempts=join`` also a last record that is PENDING), end before
+    they start, or ran for 0 s.
 
     A MIG slice counts as a GPU of its own type. A ``gres/shard`` is no GPU. A cluster that does not
     track ``gres/gpu`` (AccountingStorageTRES) has no GPUs in its records.
@@ -237,8 +238,9 @@ def _elapsed(table: Table, column: str) -> Floats | None:
 
 
 def _limits(table: Table) -> Floats:
-    """Time limits (s), NaN for none."""
-    return _spans(table, "Timelimit", _NO_LIMIT)
+    """Time limits (s), NaN for none; a limit of zero is none, as for ``sbatch --time=0``."""
+    limits = _spans(table, "Timelimit", _NO_LIMIT)
+    return np.where(limits == 0, np.nan, limits)
 
 
 def _spans(table: Table, column: str, missing: tuple[str, ...] = ()) -> Floats:

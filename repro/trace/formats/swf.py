@@ -17,7 +17,7 @@ from repro.files.table import Document, Parsed, no_jobs_error
 from repro.trace.formats import FORMATS
 from repro.trace.lost import notes_on_lost
 from repro.trace.runs import NO_GPU, quantity, set_run_times
-from repro.trace.schema import MAX_TIME_S, REQUIRED
+from repro.trace.schema import MAX_EXACT, MAX_TIME_S, REQUIRED
 
 #: Names of the 18 fields, in order.
 FIELDS = (
@@ -200,7 +200,7 @@ def _parsed(frame: pd.DataFrame, origin: Origin, values: dict[str, Floats], gpus
 
 def _whole(frame: pd.DataFrame, column: str, values: Floats, origin: Origin) -> Any:
     """Column of whole numbers; -1, fractions and numbers that are too large raise."""
-    bad = ~((values >= 0) & (values <= MAX_TIME_S) & (values % 1 == 0))
+    bad = ~((values >= 0) & (values <= MAX_EXACT) & (values % 1 == 0))
     refuse(bad, frame[column], column, origin, "no job number", "a job number is whole, from 0 on")
     return values.astype(np.int64)
 
@@ -234,23 +234,25 @@ def _notes(parsed: Parsed, status: pd.Series[Any], header: Sequence[str]) -> lis
 def text_of(frame: pd.DataFrame) -> tuple[str, list[str]]:
     """SWF text of a valid trace, and notes on what the format does not hold.
 
-    Times are rounded to whole seconds, a run time to at least 1 s. A job keeps its number if all
-    ids are whole numbers; otherwise jobs are numbered from 1. Users and queues get numbers in the
-    order of their names. The comments of a trace that was read from SWF are written again.
+    Times are rounded to whole seconds, a run time to at least 1 s, a time limit up. A job keeps its
+    number if all ids are whole numbers up to 2^53; otherwise jobs are numbered from 1. Users and
+    queues get numbers in the order of their names. The comments of a trace that was read from SWF
+    are written again.
     """
     notes = []
     submit = _rounded(frame["submit_time"])
     duration = np.maximum(_rounded(frame["duration"]), 1)
+    exact = (submit == frame["submit_time"]) & (duration == frame["duration"])
     limit = np.full(len(frame), -1)
     if "time_limit" in frame:
-        limits = frame["time_limit"].to_numpy(float)
-        limit = np.where(np.isnan(limits), -1, np.ceil(np.nan_to_num(limits))).astype(np.int64)
-    exact = (submit == frame["submit_time"]) & (duration == frame["duration"])
+        limits = frame["time_limit"].fillna(-1.0).to_numpy(float)
+        limit = np.ceil(limits).astype(np.int64)
+        exact &= limit == limits
     if not exact.all():
         jobs = quantity(int((~exact).sum()), "job")
         notes.append(f"times of {jobs} rounded to whole seconds")
     ids = frame["job_id"]
-    if not pd.api.types.is_integer_dtype(ids.dtype) or (ids < 0).any():
+    if not (pd.api.types.is_integer_dtype(ids.dtype) and ids.between(0, MAX_EXACT).all()):
         notes.append("jobs numbered from 1, in order of submission: SWF has no names of jobs")
         ids = pd.Series(np.arange(1, len(frame) + 1))
     notes += notes_on_lost(frame, _COLUMNS, "SWF")

@@ -67,7 +67,7 @@ def gavel_single(
     """
     times = _arrivals(seed, jobs, rate)
     if sampler not in _SAMPLERS:
-        raise ParamError(f"sampler={sampler!r}: give 2020 or 2019")
+        raise ParamError(f"sampler={sampler!r}: give 2020 or 2019, as text")
     settings = (priorities, slos, fixed_duration, job_table, sampler)
     sampled = _sampled_jobs(seed, False, times, *settings)
     return _as_trace(sampled, throughputs)

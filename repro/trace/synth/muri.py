@@ -60,7 +60,7 @@ def muri_like(
     Muri, SIGCOMM 2022, section 6.1; measured tables ``traces/muri_*.csv``.
     """
     if trace not in TRACES:
-        raise ParamError(f"trace={trace!r}: give one of {', '.join(TRACES)}")
+        raise ParamError(f"trace={trace!r}: give one of {', '.join(TRACES)}, as text")
     if job_types not in range(1, len(JOB_TYPES) + 1):
         raise ParamError(f"job_types={job_types!r}: give 1 to {len(JOB_TYPES)}")
     durations = measured("muri_durations").query("trace == @trace")

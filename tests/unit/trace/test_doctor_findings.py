@@ -305,3 +305,10 @@ def test_rows_of_a_file_stay_as_they_are(tmp_path):
     assert loaded.parsed.frame["job_id"].tolist() == [1, 2]
     assert (loaded.parsed.log, loaded.fault, loaded.bad_rows) == (None, "", {})
     assert Parsed(loaded.frame, Origin("x")).log is None
+
+
+def test_the_advice_on_types_is_on_the_jobs_of_the_finding():
+    frame = jobs(num_gpus=[2, 16], gpu_type=["a100|v100", "v100"])
+    found = by_code(demands.check_demands(frame, Cluster.parse("8xv100,16xk80")))
+    assert found["wished-type"].jobs == (1,)
+    assert found["wished-type"].advice.startswith("take a larger cluster")

@@ -171,6 +171,9 @@ def test_replace_draws_anew():
         ({"models": "muri", "weights": {"bert": -1}}, "bert has -1; give a number"),
         ({"models": "muri", "weights": {"bert": 0}}, "give a model a weight above 0"),
         ({"models": "muri", "reference": "k80"}, "only table gavel reads them"),
+        ({"weights": ["bert"]}, r"^weights=\['bert'\]: give a mapping of model to weight$"),
+        ({"models": None}, "^models=None: give names of tables, or all$"),
+        ({"models": 3}, "^models=3: give names of tables, or all$"),
     ],
 )
 def test_bad_arguments_are_refused(arguments, message):
@@ -260,3 +263,12 @@ def test_a_dressed_elastic_job_by_hand():
     dressed = dress(trace((0, 100, 16)), "pcs", weights={"vgg16": 1})
     result = repro.simulate(dressed, "1x8", "pcs", perf=pcs_speedups())
     assert result.jobs["jct"].tolist() == pytest.approx([200.0])
+
+
+def test_a_job_without_a_model_is_named():
+    trace = plain()
+    models = ["resnet50"] * len(trace)
+    job = trace["job_id"].iloc[1]
+    message = rf"^trace: job {job} has no model; fill it, or sample models of the folder: repro"
+    with pytest.raises(TraceError, match=message):
+        dress(trace.assign(model=[models[0], None, *models[2:]]), profiles="h100")

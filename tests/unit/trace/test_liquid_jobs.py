@@ -82,3 +82,36 @@ def test_models_without_a_run_time_are_named(tmp_path):
     path.write_text(HEAD + "one,1,b,VGG-16,12,250,1,2,1\n")
     with pytest.raises(TraceError, match=r"jobs\.csv:2:model: no run time.*did you mean 'vgg16'"):
         load(path, "liquid")
+
+
+def test_a_case_of_a_file_without_the_column_is_refused(tmp_path):
+    path = tmp_path / "jobs.csv"
+    path.write_text("job,model,batch_size,num_batches,num_ps,num_workers\na,vgg16,12,250,1,2\n")
+    with pytest.raises(
+        ParamError, match=r"^case 'B': .*jobs\.csv has no column case; leave it out$"
+    ):
+        load(path, "liquid", case="B")
+
+
+def test_jobs_without_a_case_are_no_list(tmp_path):
+    path = tmp_path / "jobs.csv"
+    rows = "one,0,a,vgg16,12,250,1,2,8192\n,1,b,vgg16,12,250,1,2,8192\n"
+    path.write_text(HEAD + rows)
+    with pytest.raises(ParamError, match=r"case 'two' is not in .*jobs\.csv: one$"):
+        load(path, "liquid", case="two")
+    with pytest.raises(
+        TraceError, match=r"jobs\.csv: holds 1 list and jobs without a case; choose"
+    ):
+        load(path, "liquid")
+    assert len(load(path, "liquid", case="one")) == 1
+
+
+def test_a_model_without_this_plan_is_not_unknown(tmp_path):
+    path = tmp_path / "jobs.csv"
+    path.write_text(HEAD + "one,0,a,resnet50,12,250,3,9,8192\n")
+    with pytest.raises(TraceError) as caught:
+        load(path, "liquid", times="measured")
+    message = str(caught.value)
+    assert "no run time under times=measured (resnet50); " in message
+    assert "did you mean" not in message
+    assert "the model is known: give numbers of parameter servers and workers" in message

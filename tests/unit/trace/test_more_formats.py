@@ -236,6 +236,11 @@ def test_batsim_by_hand(read):
         ({"profile": "long"}, "jobs:row 0:profile: no such profile (long)"),
         ({"profile": "odd"}, "jobs:row 0:profile: not a delay (soon)"),
         ({"walltime": "x"}, "jobs:row 0:walltime: not a number (x)"),
+        (
+            {"walltime": 0},
+            "jobs:row 0:walltime: not positive (0); a walltime is seconds above 0, or",
+        ),
+        ({"walltime": -2}, "jobs:row 0:walltime: not positive (-2)"),
         ({"res": 1.5}, "jobs:row 0:res: not a whole number (1.5)"),
         ({"subtime": "x"}, "jobs:row 0:subtime: not a number (x)"),
     ],
@@ -257,3 +262,14 @@ def test_a_workload_of_batsim_has_its_keys(read):
         read('{"jobs": []}', "batsim")
     with pytest.raises(TraceError, match="no jobs"):
         read('{"nb_res": 1, "jobs": [], "profiles": {}}', "batsim")
+
+
+def test_contradictory_numbers_of_pai_need_the_unit(read):
+    text = "job_id,submit_time,duration,num_inst,num_gpu\n0,0,5,1,12.5\n1,0,5,1,100\n"
+    message = (
+        r"jobs:num_gpu: fractions \(12\.5\) beside numbers above 8 \(100\): give the unit, "
+        r"gpu_unit=percent or gpu_unit=gpu"
+    )
+    with pytest.raises(TraceError, match=message):
+        read(text)
+    assert read(text, gpu_unit="percent")["num_gpus"].tolist() == [1, 1]

@@ -98,8 +98,15 @@ def test_a_requeued_job_that_runs_again_still_runs(helios):
     frame = helios(*REQUEUED[:2], again, attempts="join")
     assert frame["job_id"].tolist() == [6]
     assert frame.attrs["dropped"] == {"still running": 1}
+
+
+def test_a_requeued_job_that_waits_has_not_ended(helios):
     waiting = (5, 1, "PENDING", NINE, "Unknown", "Unknown", 0)
-    assert helios(*REQUEUED[:2], waiting, attempts="join")["job_id"].tolist() == [5, 6]
+    frame = helios(*REQUEUED[:2], waiting, attempts="join")
+    assert frame["job_id"].tolist() == [6]
+    assert frame.attrs["dropped"] == {"still running": 1}
+    ended = helios(REQUEUED[0], waiting, *REQUEUED[1:], attempts="join")
+    assert ended["duration"].tolist() == [5400.0, 3600.0]
 
 
 def test_joined_records_keep_their_gpu_seconds(helios):

@@ -190,3 +190,22 @@ def test_unreadable_files_are_one_line(read, text, message):
     with pytest.raises(TraceError) as caught:
         read(text)
     assert message in str(caught.value)
+
+
+def test_a_limit_of_zero_is_none(read):
+    frame = read(FIVE.replace("|60|01:00:00", "|60|00:00:00"))
+    assert frame["time_limit"].isna().tolist() == [True, False]
+
+
+@pytest.mark.parametrize("state", ["PENDING", "RUNNING"])
+def test_a_requeued_job_that_waits_has_not_ended(read, state):
+    start, elapsed = ("Unknown", 0) if state == "PENDING" else (f"{DAY}10:20:00", 30)
+    text = rows(
+        f"5|u|gpu|{GPU}|PREEMPTED|{DAY}10:00:00|{DAY}10:00:00|{DAY}10:01:00|60|UNLIMITED",
+        f"6|u|gpu|{GPU}|COMPLETED|{DAY}10:00:00|{DAY}10:00:00|{DAY}10:01:00|60|UNLIMITED",
+        f"5|u|gpu|{GPU}|{state}|{DAY}10:01:00|{start}|Unknown|{elapsed}|UNLIMITED",
+    )
+    frame = read(text, attempts="join")
+    assert frame["job_id"].tolist() == [6]
+    assert frame.attrs["dropped"] == {"still running": 1}
+    assert "jobs kept by state: COMPLETED 1" in frame.attrs["notes"]

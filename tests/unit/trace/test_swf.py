@@ -172,3 +172,22 @@ def test_a_format_to_write_is_named_or_follows_the_ending(tmp_path):
     assert load(tmp_path / "jobs.swf", "repro")["time_limit"].tolist()[0] == 60.0
     with pytest.raises(ParamError, match="xml"):
         write(jobs, tmp_path / "jobs.xml", "xml")
+
+
+@pytest.mark.filterwarnings("ignore::repro.base.errors.InputWarning")
+@pytest.mark.parametrize(
+    ("ids", "kept"),
+    [([20171009123456, 3], [20171009123456, 3]), ([2**60, 3], [1, 2])],
+    ids=["a date", "not exact as a float"],
+)
+def test_written_ids_are_read_again(tmp_path, ids, kept):
+    jobs = JOBS.assign(job_id=ids, submit_time=[0.0, 1.0])
+    write(jobs, tmp_path / "jobs.swf")
+    assert load(tmp_path / "jobs.swf", "swf")["job_id"].tolist() == kept
+
+
+def test_rounded_limits_count_as_rounded_times(tmp_path):
+    jobs = JOBS.drop(columns=["user", "vc"]).assign(time_limit=[90.4, np.nan])
+    with pytest.warns(InputWarning, match="^times of 1 job rounded to whole seconds$"):
+        write(jobs, tmp_path / "jobs.swf")
+    assert load(tmp_path / "jobs.swf", "swf")["time_limit"].tolist()[0] == 91.0

@@ -293,3 +293,8 @@ def test_the_sampler_of_2019_takes_the_type_first(offline):
     )
     with pytest.raises(ParamError, match="give 2020 or 2019"):
         synth.make("gavel-single", 0, jobs=1, sampler="2018")
+
+
+def test_the_year_of_the_sampler_is_text():
+    with pytest.raises(ParamError, match=r"^sampler=2019: give 2020 or 2019, as text$"):
+        synth.make("gavel-single", 0, jobs=1, sampler=2019)

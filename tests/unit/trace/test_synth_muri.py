@@ -127,3 +127,8 @@ def test_a_public_trace_out_of_reach_is_replaced(name, tmp_path, monkeypatch):
     jobs = {"1": 1494, "2": 5755, "3": 992, "4": 2638, "testbed": 400}
     assert len(frame) == jobs[frame.attrs["options"]["trace"]]
     assert (frame["submit_time"].max() == 0) == name.endswith("-pr")
+
+
+def test_the_number_of_a_trace_is_text():
+    with pytest.raises(ParamError, match=r"^trace=3: give one of 1, 2, 3, 4, testbed, as text$"):
+        synth.make("muri-like", 0, trace=3)

@@ -268,3 +268,15 @@ def test_describe_counts_shares_and_leaves_the_undefined_open():
     at_once = describe(JOBS.assign(submit_time=0.0), 8)
     assert (at_once["mean_gpus_demanded"], at_once["offered_load"]) == (None, None)
     assert describe(JOBS.iloc[:1], 8)["mean_interarrival_s"] is None
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (pd.DataFrame(), "^trace: no jobs; a trace holds at least one row$"),
+        (pd.DataFrame({"num_gpus": [1]}), "^trace:submit_time,duration: missing column"),
+    ],
+)
+def test_describe_refuses_what_is_no_trace(frame, message):
+    with pytest.raises(TraceError, match=message):
+        describe(frame)

@@ -115,6 +115,11 @@ def test_ids_are_integers_or_text(ids, kind, first):
     assert frame["job_id"].iloc[0] == first
 
 
+def test_the_first_row_of_a_repeated_id_has_its_label():
+    frame = jobs(job_id=[7, 8, 7]).set_axis([10, 11, 12])
+    fails(frame, "row 12:job_id: duplicate id (7)", "first used on row 10")
+
+
 def test_many_bad_rows_are_counted():
     fails(jobs(duration=[-1, -2, -3]), "row 0:duration", "(2 more like it)")
 
@@ -123,6 +128,13 @@ def test_optional_gaps_are_kept():
     frame = validate(jobs(slo=[1.2, None, 2.0], user=["a", None, "b"], gpu_type=["v100", "", "x"]))
     assert frame["slo"].isna().tolist() == [False, True, False]
     assert frame["user"].isna().tolist() == [False, True, False]
+
+
+def test_whole_numbers_are_names_without_a_point():
+    frame = validate(jobs(vc=[1.0, None, 2.0], user=[1, 2, 3], model=[1.5, 2.0, "a"]))
+    assert frame["vc"].dropna().tolist() == ["1", "2"]
+    assert frame["user"].tolist() == ["1", "2", "3"]
+    assert frame["model"].tolist() == ["1.5", "2", "a"]
 
 
 def test_other_columns_pass_through():

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from repro import make, simulate
-from repro.base.errors import ParamError
+from repro.base.errors import InputWarning, ParamError
 from repro.solve.entities import Hierarchy, hierarchical_shares
 from repro.solve.max_min import normalised
 
@@ -99,3 +99,37 @@ def test_whole_run(inner):
     jct = result.jobs["jct"].to_numpy()
     assert result.summary()["n_finished"] == count
     assert jct[:6].max() < jct[6:].max()
+
+
+def of_entities(entities, column="entity"):
+    count = len(entities)
+    columns = {"job_id": range(count), "submit_time": 0.0, "duration": 3600.0, "num_gpus": 1}
+    return pd.DataFrame({**columns, column: entities})
+
+
+@pytest.mark.parametrize("column", ["entity", "vc"])
+@pytest.mark.parametrize("entities", [[0, 0, 1, 1], [0.0, 0.0, 1.0, 1.0], ["0", "0", "1", "1"]])
+@pytest.mark.parametrize("entity", [1, 1.0, "1"])
+def test_numbers_name_entities(entities, entity, column):
+    policy = make("gavel-hierarchical", entity_weights={entity: 9.0})
+    jct = simulate(of_entities(entities, column), "1xv100", policy).jobs["jct"].to_numpy()
+    assert jct[2:].max() < jct[:2].max()
+    assert jct[2:].mean() < 0.8 * jct[:2].mean()
+
+
+@pytest.mark.parametrize("column", ["entity", "vc"])
+def test_a_weight_of_no_entity_is_refused(column):
+    policy = make("gavel-hierarchical", entity_weights={"bleu": 9.0})
+    message = (
+        rf"^entity_weights: column {column} of the trace has no entity 'bleu'; did you mean "
+        r"'blue'\? \(accepted: blue, red\)$"
+    )
+    with pytest.raises(ParamError, match=message):
+        simulate(of_entities(["red", "blue"], column), "1xv100", policy)
+
+
+def test_weights_of_a_trace_without_entities_have_no_effect():
+    policy = make("gavel-hierarchical", entity_weights={"red": 9.0})
+    jobs = of_entities(["red", "blue"]).drop(columns="entity")
+    with pytest.warns(InputWarning, match="without entities all jobs belong to one entity"):
+        assert simulate(jobs, "1xv100", policy).summary()["n_finished"] == 2

@@ -70,6 +70,22 @@ def test_each_model_runs_where_a_dollar_buys_the_most_steps():
     assert ends.tolist() == pytest.approx([4800.0, 3600.0])
 
 
+def test_a_kind_with_the_ratio_of_another_gets_the_gpus_that_this_leaves_idle():
+    # both kinds do most steps per USD on the one K80; the V100 would be idle
+    speeds = {"a": {"k80": 4.0, "v100": 10.0}, "b": {"k80": 4.0, "v100": 10.0}}
+    table = ThroughputTable.of(speeds, "v100")
+    jobs = simulate(trace(["a", "b"]), "1xk80,1xv100", "gavel-min-cost", perf=table).jobs
+    assert jobs.set_index("job_id")["start_time"].tolist() == [0.0, 0.0]
+
+
+def test_kinds_of_equal_ratio_are_served_in_order_until_no_gpu_is_idle():
+    kinds = Kinds(
+        np.full((3, 2), 4.0), np.array([2.0, 1.0]), np.array([3.0, 1.0, 1.0]), *np.ones((2, 3))
+    )
+    shares = cost_efficient_shares("ratio", kinds, np.array([1.0, 2.0]))
+    assert shares.tolist() == [[pytest.approx(2 / 3), 0.0], [0.0, 1.0], [0.0, 0.0]]
+
+
 def test_a_deadline_moves_the_job_to_the_faster_gpu():
     job = trace(["cheap"], slo=1.2)
     without_slo = simulate(job, "1xk80,1xv100", "gavel-min-cost", perf=TABLE).summary()["avg_jct"]

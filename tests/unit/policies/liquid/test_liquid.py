@@ -202,3 +202,24 @@ def test_pods_that_wait_make_no_progress_under_costs_of_every_interval():
     # an iteration takes 1.015 s, and a start some seconds
     assert first >= 1014
     assert second >= first + 1014
+
+
+def test_a_job_of_servers_alone_is_named():
+    jobs = pd.DataFrame(
+        {
+            "job_id": ["alone", "servers"],
+            "submit_time": 0.0,
+            "duration": 600.0,
+            "num_gpus": [1, 2],
+            "num_ps": [0, 2],
+            "model": "vgg16",
+            "batch_size": 32,
+            "iterations": 100.0,
+        }
+    )
+    message = (
+        r"^job 'servers': 2 parameter servers and 0 workers: give at least one of each \(num_ps "
+        r"from 1 to num_gpus - 1\)$"
+    )
+    with pytest.raises(ParamError, match=message):
+        simulate(jobs, "2x4", make("liquid", times="t4"))

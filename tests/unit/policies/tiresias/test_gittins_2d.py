@@ -9,6 +9,7 @@ from repro.papers.tiresias.examples import gittins_by_definition
 from repro.policies.tiresias._gittins import TotalServiceIndex
 from repro.policies.tiresias.gittins_2d import INDICES
 from repro.testing import small_trace
+from repro.trace.history import history
 
 SAMPLES = np.array([4.0, 8.0, 12.0])
 
@@ -62,3 +63,9 @@ def test_the_index_is_0_beyond_the_longest_sample():
 def test_wrong_settings_are_refused(settings, message):
     with pytest.raises(ParamError, match=message):
         make("gittins-2d", history=(4, 8), **settings)
+
+
+@pytest.mark.parametrize("source", [[[1, 2], [3, 4]], [[1, 2], [3]], ["x"], [None, "x"], [{}]])
+def test_a_history_is_one_row_of_numbers(source):
+    with pytest.raises(ParamError, match=r"^history is one list of numbers of GPU-seconds"):
+        history(source)

@@ -123,3 +123,30 @@ def test_a_service_one_rounding_error_below_a_sample_has_an_infinite_index(sampl
     # interpreted, a division by zero would be infinite, too
     getattr(_gittins, "kernel", _gittins)(hull, 0.0, attained, indices)
     assert indices[0] == np.inf
+
+
+ONE_ULP_APART = [3.3, 3 * 1.1, 3 * 1.1 + 4e-16, 3.4]
+
+
+@pytest.mark.parametrize("short", [0, 20, 1000])
+def test_samples_that_differ_only_by_rounding_count_as_equal(short):
+    """A sum of many short samples does not resolve the last bit of a long one."""
+    close = GittinsIndex(np.array([1.0] * short + ONE_ULP_APART))
+    equal = GittinsIndex(np.array([1.0] * short + [3.3] * 3 + [3.4]))
+    for attained in (0.0, 0.5, 1.0, 2.0, 3.0, 3.35):
+        assert close(attained) == pytest.approx(equal(attained))
+    assert close(3.4) == 0.0
+
+
+@given(
+    samples=st.lists(st.integers(1, 10), min_size=1, max_size=40),
+    factor=st.sampled_from([0.1, 1.1, 1e5 / 3]),
+    attained=st.floats(0, 11),
+)
+@settings(max_examples=300)
+def test_an_index_exists_for_samples_with_rounding_errors(samples, factor, attained):
+    """Products of durations and GPUs: 3 * 1.1 is one rounding error above 3.3."""
+    products = [sample * factor for sample in samples]
+    products += [sum([factor] * sample) for sample in samples]
+    index = GittinsIndex(np.array(products))(attained * factor)
+    assert index >= 0.0
