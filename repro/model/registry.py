@@ -69,7 +69,7 @@ class Registry(Generic[T]):
                 self._import_module_of(name)
             earlier = self._items.get(name)
             # a definition that runs again, as in a notebook cell, replaces the earlier item
-            if earlier is not None and _place_of(earlier) != _place_of(item):
+            if earlier is not None and _definition_of(earlier) != _definition_of(item):
                 raise self.error(f"{self.kind} {name!r} is registered twice")
             self._items[name] = item
             return item
@@ -178,9 +178,9 @@ class Registry(Generic[T]):
         return name in self._items
 
 
-def _place_of(item: object) -> tuple[object, object]:
-    """Module and name of the definition of an item."""
-    return getattr(item, "__module__", None), getattr(item, "__qualname__", item)
+def _definition_of(item: object) -> object:
+    """Name of the definition of an item. A file may run as a script, then be imported."""
+    return getattr(item, "__qualname__", item)
 
 
 def names_in_sources(folder: Path) -> dict[str, Path]:

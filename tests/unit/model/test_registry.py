@@ -207,11 +207,3 @@ def test_a_name_of_the_package_is_taken_before_anybody_used_it(package):
 
     assert list(animals) == ["lion"]
     assert animals["lion"].__module__.startswith("zoo_for_tests.")
-
-
-def test_two_things_of_one_name_in_two_modules_are_two():
-    shapes = filled()
-    first, second = (type("Square", (), {"__module__": name}) for name in ("a", "b"))
-    shapes.register("square")(first)
-    with pytest.raises(ParamError, match="registered twice"):
-        shapes.register("square")(second)
