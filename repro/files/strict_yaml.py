@@ -1,6 +1,5 @@
 """YAML 1.2: ``1e3`` is a number, ``on`` is a word, and a repeated key is an error."""
 
-import contextlib
 import itertools
 import math
 import re
@@ -54,6 +53,10 @@ class _Refused(Exception):
         self.key = ".".join(map(str, keys))
 
 
+class _TooLong(_Refused):
+    """Refusal of a text with too many values."""
+
+
 class _Limits(Composer):
     """Composer that refuses tags, and more than a number of values or levels."""
 
@@ -69,7 +72,7 @@ class _Limits(Composer):
             raise _Refused(line, f"nested more than {MAX_LEVELS} levels deep")
         self.nodes += 1
         if self.nodes > MAX_WRITTEN:
-            raise _Refused(line, f"more than {MAX_WRITTEN:,} values")
+            raise _TooLong(line, f"more than {MAX_WRITTEN:,} values")
         self.levels += 1
         node = super().compose_node(parent, index)
         self.levels -= 1
@@ -140,8 +143,13 @@ def parse_yaml(text: str, name: str, error: type[ReproError]) -> Located:
 def _parse(text: str) -> Located:
     if yaml.__with_libyaml__ and not _READ_IN_TWO_WAYS.search(text):
         # A text with an error is read again, because the messages of libyaml differ.
-        with contextlib.suppress(yaml.YAMLError, ValueError, OverflowError, _Refused):
+        # Reading a long text again would take seconds, and its message is the same.
+        try:
             return _read(_FastLoader(text))
+        except _TooLong:
+            raise
+        except (yaml.YAMLError, ValueError, OverflowError, _Refused):
+            pass
     loader = None
     try:
         loader = _Loader(text)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from repro.base import paths
 from repro.base.errors import ParamError, TraceError
+from repro.files import strict_yaml
 from repro.files.strict_yaml import parse_value, parse_yaml
 
 
@@ -128,3 +129,14 @@ def test_libyaml_changes_nothing_in_the_parameter_files():
     for file in files[::6]:
         with_libyaml, without = read_in_both_ways(file.read_text(encoding="utf-8"))
         assert with_libyaml == without, file
+
+
+def test_a_long_text_is_read_once(monkeypatch):
+    text = "k:\n" + "- [1, 1]\n" * 20
+    monkeypatch.setattr(strict_yaml, "MAX_WRITTEN", 50)
+    with_libyaml, without = read_in_both_ways(text)
+    assert with_libyaml == without == "f.yaml:17: more than 50 values"
+    if yaml.__with_libyaml__:
+        monkeypatch.setattr(strict_yaml, "_Loader", None)
+        with pytest.raises(ParamError, match="more than 50 values"):
+            parse_yaml(text, "f.yaml", ParamError)
