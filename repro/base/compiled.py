@@ -221,7 +221,7 @@ class CompileWatch:
         self._on_compile = on_compile
         self._thread = threading.get_ident()
         self._depth = 0
-        self._compiling = 0
+        self._open_compilations = 0
         self._began = 0.0
 
     def enter(self) -> None:
@@ -242,16 +242,16 @@ class CompileWatch:
         """Note the start of the compilation of a function."""
         self.enter()
         if threading.get_ident() == self._thread:
-            self._compiling += 1
-            if self._compiling == 1:
+            self._open_compilations += 1
+            if self._open_compilations == 1:
                 self.names.append(name)
                 if self._on_compile is not None:
                     self._on_compile(name)
 
     def compilation_ended(self) -> None:
         """Note the end of a compilation."""
-        if threading.get_ident() == self._thread and self._compiling:
-            self._compiling -= 1
+        if threading.get_ident() == self._thread and self._open_compilations:
+            self._open_compilations -= 1
         self.leave()
 
 
@@ -366,7 +366,7 @@ def _imports(module: str, path: Path) -> Iterator[str]:
             from_module = importlib.util.resolve_name(from_module, package)
             found = re.findall(r"(\w+)(?: +as +\w+)?", names)
             if not found:
-                # all names of the module, or names on another line
+                # `import *`, or names that a backslash puts on the next line
                 yield from_module
             for name in found:
                 submodule = f"{from_module}.{name}"

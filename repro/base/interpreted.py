@@ -23,8 +23,8 @@ import numpy as np
 
 ENV_SECONDS = "REPRO_PYTHON_S"
 DEFAULT_S = 2.0
-#: A function has a file with its total seconds of interpretation. The file is written again after
-#: so many further seconds.
+#: A function has a file with its total seconds of interpretation. The file is written again when
+#: the total has grown by this many seconds.
 _WRITTEN_EVERY_S = 0.1
 
 
@@ -162,7 +162,10 @@ def check_nested(is_exact: bool) -> None:
 
 
 def _arrays(values: Sequence[Any]) -> Iterator[Any]:
-    """Yield the arrays of nested tuples, and None for a value that is neither array nor number."""
+    """Yield the arrays of nested tuples. Yield None for a value that cannot be interpreted.
+
+    Arrays, numbers and None can be interpreted.
+    """
     for value in values:
         if isinstance(value, tuple):
             yield from _arrays(value)

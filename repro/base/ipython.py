@@ -23,10 +23,10 @@ def shorten_errors() -> None:
 
     The cell still fails. ``%tb`` shows the traceback, and ``%debug`` starts the debugger.
     """
-    running = shell()
+    ipython = shell()
     # Keep a handler that the user has set.
-    if running is not None and not running.custom_exceptions:
-        running.set_custom_exc((ReproError,), _show_error)
+    if ipython is not None and not ipython.custom_exceptions:
+        ipython.set_custom_exc((ReproError,), _show_error)
 
 
 def after_failed_cell(action: Callable[[], object]) -> None:
@@ -40,7 +40,7 @@ def after_failed_cell(action: Callable[[], object]) -> None:
 
 
 def _show_error(
-    running: Any,
+    ipython: Any,
     error_type: type[BaseException],
     error: BaseException,
     trace: TracebackType | None,
@@ -48,8 +48,8 @@ def _show_error(
 ) -> list[str]:
     """Show an error of this package as the error of the running cell; return the lines shown."""
     # `_get_exc_info` keeps the error for %tb, and `InteractiveTB.tb` its traceback for %debug.
-    running._get_exc_info((error_type, error, trace))
-    running.InteractiveTB.tb = trace
+    ipython._get_exc_info((error_type, error, trace))
+    ipython.InteractiveTB.tb = trace
     lines = [f"{_RED}{error_type.__name__}: {error}{_PLAIN}"]
-    running._showtraceback(error_type, error, lines)
+    ipython._showtraceback(error_type, error, lines)
     return lines
