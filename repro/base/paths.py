@@ -44,8 +44,9 @@ def sent_inputs() -> Path | None:
 def checkout() -> Path | None:
     """Project checkout: a folder with ``notebooks/`` and ``params/``; None if there is none.
 
-    Sent inputs come first. ``$REPRO_HOME``, if set, must be a checkout. Without it, the nearest
-    checkout at or above the working folder is taken, or else the parent folder of the package.
+    Inputs that were sent for the work of this thread come first (`using_sent_inputs`).
+    ``$REPRO_HOME``, if set, must be a checkout. Without it, the nearest checkout at or above the
+    working folder is taken, or else the parent folder of the package.
     """
     if sent := _SENT.get():
         return sent / SENT_PROJECT

@@ -21,18 +21,18 @@ def edited_since_start(files: Iterable[Path]) -> Path | None:
     """
     for file in files:
         changed_s = file.stat().st_ctime
-        first_seen_change_s, first_look_s, elapsed_s = _first_look(file)
+        first_seen_change_s, first_check_s, elapsed_s = _first_check(file)
         # If the clock was set back since the start, an edit may have a time before `STARTED`.
-        started_s = min(STARTED, first_look_s - elapsed_s)
-        # A file may have had a time of change far in the future at its first look. The clock was
-        # then set back after the change, which counts as made before this process began.
-        if changed_s != first_seen_change_s or started_s < changed_s <= first_look_s + _AHEAD_S:
+        started_s = min(STARTED, first_check_s - elapsed_s)
+        # A time of change far after the first check means that the clock was set back after the
+        # change. Such a change counts as made before this process began.
+        if changed_s != first_seen_change_s or started_s < changed_s <= first_check_s + _AHEAD_S:
             return file
     return None
 
 
 @functools.cache
-def _first_look(file: Path) -> tuple[float, float, float]:
+def _first_check(file: Path) -> tuple[float, float, float]:
     """Last change of a file, the time now, and the time since the start of the process (s).
 
     The cache keeps the values of the first call for each file.

@@ -35,9 +35,9 @@ def years_ago(monkeypatch):
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() - 50 * YEAR_S)
     monkeypatch.setattr(release, "STARTED", time.time())
-    release._first_look.cache_clear()
+    release._first_check.cache_clear()
     yield
-    release._first_look.cache_clear()
+    release._first_check.cache_clear()
 
 
 def test_results_are_kept_although_all_sources_are_of_the_future(
