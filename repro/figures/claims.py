@@ -54,7 +54,7 @@ DATA_NOT_AVAILABLE: Reason = "data not available here"
 NOT_AT_THIS_PROFILE: Reason = "not at this profile"
 PACKAGE_NOT_INSTALLED: Reason = "package not installed"
 
-#: Largest depth of a published list, such as one of times by round, GPU type and job.
+#: Largest depth of a published list. A list of times by round, GPU type and job has depth 3.
 _LEVELS = 3
 _CERTAINTY = re.compile(r"(paper|artifact|derived|calibrated)\b.*|plot ±\s*\d.*")
 
@@ -270,8 +270,9 @@ def judge_all(
 
     A claim without a value is not comparable; ``reason`` says why. A series without points is an
     error if the reason is "not published", because the run should then have its points. With
-    ``all_values`` a value that is absent is an error, too; None stands for a value that nobody can
-    compare. A claim that needs a package of ``absent`` is not comparable.
+    ``all_values``, ``values`` must have the id of every claim without a series. The value None
+    stands for a value that nobody can compare. ``absent`` lists Python packages that are not
+    installed. A claim that needs one of them is not comparable.
     """
     wanted = [claim.id for claim in claims if claim.series is None]
     missing = [name for name in wanted if name not in values] if all_values else []
@@ -370,8 +371,8 @@ def points_of(
         facts["fitted_on"] = claim.fitted_on or fitted_on
         facts["unknown"] = claim.unknown or unknown
         for number, (value, our_value) in enumerate(zip(published, ours, strict=True)):
-            # A published 0 encodes a statement of the paper ("no distance"). The paper prints no
-            # such number, so it is no point.
+            # A published 0 stands for a statement in words, such as "no distance". The paper does
+            # not print this 0, so there is no point for it.
             if value:
                 x = float(number) if len(published) > 1 else None
                 our_number = float(our_value) if is_number(our_value) else None

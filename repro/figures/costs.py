@@ -29,7 +29,8 @@ class Costs:
     here_s: float = 0.0
     #: first and last (exclusive) position in ``used`` of the results of each `round`
     rounds: list[tuple[int, int]] = field(default_factory=list)
-    #: ``parts``: results used in the present computation of a thread, as in ``used``
+    #: attribute ``parts``: key and CPU time (s) of each result that the present computation of a
+    #: thread has used
     _thread: threading.local = field(default_factory=threading.local)
 
     @contextlib.contextmanager

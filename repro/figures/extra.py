@@ -13,7 +13,8 @@ from repro.model.policy import policies
 #: Inputs that list the policies of a figure.
 _LISTS = ("policies", "series")
 _FORM = "give the name of a policy, {policy: NAME, settings: {…}, label: TEXT}, or a list of these"
-#: Remedy for an unknown policy in a figure, whose notebook runs in a process of its own.
+#: Remedy for an unknown policy in a figure. The notebook of a figure runs in a separate process,
+#: which does not know the policies that another process registered.
 _NEW_POLICY = "`repro new-policy NAME` writes a file of your own in repro/policies/own"
 
 

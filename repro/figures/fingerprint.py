@@ -38,7 +38,7 @@ def fingerprint(
     present `shared_state`, given where several figures are hashed at once.
     """
     defaults = accepted_by(entry)
-    # `...` is the default of an absent parameter, and of one that the notebook computes
+    # The default is `...` if the notebook computes it, or has no parameter of this name.
     changed = {
         name: value
         for name, value in parameters.items()
