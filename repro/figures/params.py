@@ -51,9 +51,9 @@ class FigureSpec(Strict):
     data: Data = "author's"
     #: how the published numbers of the points came to be
     origin: Origin = "simulation"
-    #: published numbers that a model behind all points was fitted to
+    #: published numbers that a model of ours was fitted to; all points depend on this model
     fitted_on: str | None = None
-    #: input of all points that nobody outside can know
+    #: input of all points that only the authors know
     unknown: Unknown | None = None
     #: whether the figure measures computing time, so that its values differ between runs
     timed: bool = False
@@ -293,7 +293,10 @@ def _first_problem(name: str, located: Located, error: ValidationError) -> Excep
 
 
 def _key_path(value: Any, loc: tuple[str | int, ...], problem_type: str) -> KeyPath:
-    """Keys of a problem in the file; pydantic's ``loc`` also has the alternatives it tried."""
+    """Keys that lead to a problem in the file.
+
+    ``loc`` of pydantic has these keys and the names of types that it tried, which are no keys.
+    """
     keys: KeyPath = ()
     for part in loc:
         is_key = part in value if isinstance(value, dict) else isinstance(value, list)

@@ -18,7 +18,7 @@ Data = Literal["author's", "public", "stand-in", "model"]
 #: of inputs.
 Origin = Literal["simulation", "testbed", "example", "text"]
 ORIGINS: tuple[Origin, ...] = ("simulation", "testbed", "example", "text")
-#: Input of a published number that nobody outside can know: its ``workload`` is not published, its
+#: Input of a published number that only its authors know. Its ``workload`` is not published, its
 #: random ``sample`` has no seed, the ``configuration`` of its policy is in no file of the authors,
 #: or the ``version`` of the code that made it is in no commit.
 Unknown = Literal["workload", "sample", "configuration", "version"]
@@ -27,11 +27,11 @@ COLUMNS = (
     *("series", "x", "quantity", "published", "ours", "unit"),
     *("distance", "certainty", "data", "origin", "rules"),
 )
-#: Columns of the points file only where a point has them.
+#: True-or-false columns. The points file has such a column only if it is true for some point.
 FLAGS = ("aside", "uncounted", "fitted")
-#: Further columns of the points file only where a point has them.
+#: Text columns. The points file has such a column only if some point has a text in it.
 NOTES = ("fitted_on", "unknown")
-#: Relative distances. The headline gives the part of the points within each.
+#: Limits of the relative distance. `within_distances` gives the part of the points within each.
 DISTANCES = (0.01, 0.02, 0.1)
 
 

@@ -1,4 +1,4 @@
-"""Files in a figure's folder: picture caption, table and ``result.json``, written and read back."""
+"""Files in a figure's folder, written and read back, and the texts in them, such as captions."""
 
 import contextlib
 import hashlib
@@ -75,7 +75,7 @@ class _Point(Point, _Saved):
     distance: float | None
 
 
-class _Used(_Saved):
+class _UsedData(_Saved):
     name: str
     kind: str
     seed: int | None = None
@@ -104,7 +104,7 @@ class _Result(_Saved):
     stand_in: str | None
     notes: list[str] = []
     params: dict[str, Any]
-    data: list[_Used]
+    data: list[_UsedData]
     versions: dict[str, str]
     lock: _Lock | None = None
     files: dict[str, str] | None = None
@@ -378,10 +378,10 @@ def damaged(folder: Path, stem: str, result: Mapping[str, Any]) -> list[str]:
     A result without checksums (version 0.3.0 and before) cannot reveal a change.
     """
     written = result.get("files")
-    sums = written if isinstance(written, Mapping) else {}
+    checksums = written if isinstance(written, Mapping) else {}
     faults = []
     names = [f"{stem}.{suffix}" for suffix in SUFFIXES]
-    for name in dict.fromkeys([*names, *sums]):
+    for name in dict.fromkeys([*names, *checksums]):
         try:
             content = (folder / name).read_bytes()
         except OSError as error:
@@ -390,7 +390,7 @@ def damaged(folder: Path, stem: str, result: Mapping[str, Any]) -> list[str]:
             continue
         if not content:
             faults.append(f"{name}: empty")
-        elif written is not None and checksum(content) != sums.get(name):
+        elif written is not None and checksum(content) != checksums.get(name):
             faults.append(f"{name}: changed since it was written")
     return faults
 
@@ -398,8 +398,9 @@ def damaged(folder: Path, stem: str, result: Mapping[str, Any]) -> list[str]:
 def is_same(folder: Path, stem: str, result: Mapping[str, Any]) -> bool:
     """Whether a folder has this result already, undamaged and with all fields.
 
-    Versions of libraries, fingerprint and times may differ. A result without a fingerprint comes
-    from cells that differ from the notebook's file. It never confirms a result with a fingerprint.
+    Versions of libraries, fingerprint and times may differ. A result has no fingerprint if the
+    cells that ran differ from the cells in the notebook's file. Such a result never confirms a
+    result with a fingerprint.
     """
     before, _ = read_result(folder)
     if not before or damaged(folder, stem, before):

@@ -186,7 +186,8 @@ class Case:
     def resolved(self) -> Case:
         """Case with policy and cluster in place of their names.
 
-        The trace's throughput table is added if `settings` have none.
+        On a cluster with GPU types, the throughput table of a trace (a DataFrame) is added if
+        `settings` have none.
         """
         policy = self.policy
         cluster = Cluster.parse(self.cluster)
@@ -195,8 +196,8 @@ class Case:
         settings = dict(self.settings)
         trace = self.trace if isinstance(self.trace, pd.DataFrame) else pd.DataFrame()
         if settings.get("perf") is None and cluster.gpu_types and "throughputs" in trace.attrs:
-            # The content of the table then counts in the cache key.
-            # `simulate` multiplies it with the policy's own model.
+            # The content of the table then counts in the cache key. If the policy has a model of
+            # its own, `simulate` multiplies the rates of this model by the throughputs.
             settings["perf"] = throughput_files.throughputs_of(trace)
         return replace(self, policy=policy, cluster=cluster, settings=settings)
 
@@ -219,7 +220,7 @@ def digests(cases: Iterable[Case]) -> list[str | None]:
             texts += [case.trace, throughput_files.PUBLIC]
         files = [(text, state(text)) for text in texts if isinstance(text, str)]
         overhead = case.settings.get("overhead")
-        # costs that are no measured folder have no contents beside their name
+        # The key has the content of a measured folder. Other overheads are known by their name.
         if isinstance(overhead, str) and (contents := state(overhead)) is not None:
             files.append((overhead, contents))
         trace_name = getattr(case.trace, "attrs", {}).get("name")
@@ -377,7 +378,7 @@ def _run_on_dask(
                 *(session, key, case, trace_name, root),
                 key=session.key("simulation", label),
                 pure=False,
-                # the simulations of notebooks that run come before further notebooks
+                # Simulations of running notebooks come before notebooks that have not begun.
                 priority=1,
             )
             futures[future] = key
@@ -401,7 +402,7 @@ def _run_on_dask(
                 _report(client, session, num_done, [other.key for other in futures])
 
 
-def _report(client: Any, session: remote.Session, num_done: int, names: Sequence[str]) -> None:
+def _report(client: Any, session: remote.Session, num_done: int, task_keys: Sequence[str]) -> None:
     """Report progress to the batch on another machine.
 
     The first report names the tasks on the scheduler, whose outcomes the batch holds in case this
@@ -409,7 +410,7 @@ def _report(client: Any, session: remote.Session, num_done: int, names: Sequence
     """
     report: dict[str, Any] = {"notebook": progress_file_name(), "progress": read_progress()}
     if num_done == 1:
-        report["hold"] = list(names)
+        report["hold"] = list(task_keys)
     client.log_event(session.name, report)
 
 
