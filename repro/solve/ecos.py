@@ -16,7 +16,7 @@ from repro.solve.counted import SOLVED
 #: Relative excess of time or GPUs that counts as rounding.
 MAX_EXCESS = 1e-7
 #: ECOS's exit codes for an optimum, and for an optimum of reduced accuracy.
-_SOLVED = (0, 10)
+_OPTIMAL_EXITS = (0, 10)
 
 
 @functools.cache
@@ -96,9 +96,10 @@ def ecos_ratio(
 ) -> tuple[Floats, float] | None:
     """Shares and ratio of `max_min.central_ratio` by ECOS, one job per row; None if it fails.
 
-    1 / u_k is an unknown q_k of its own, with u_k q_k >= 1 as a second-order cone. ``keep_zeros``
-    passes also the zero entries of the matrix, as the simulator does in this programme. They change
-    the order of elimination, and so the last bits.
+    u_k is the speed of job k, the sum of its values times its shares. 1 / u_k is an unknown q_k of
+    its own, with u_k q_k >= 1 as a second-order cone. ``keep_zeros`` passes also the zero entries
+    of the matrix, as the simulator does in this programme. They change the order of elimination,
+    and so the last bits.
     """
     SOLVED["convex"] += 1
     jobs = len(job_kinds.value)
@@ -106,7 +107,7 @@ def ecos_ratio(
     entries_of_shares, limits_of_shares, values = _shares(job_kinds, job)
     # The cone of a job: |(u - q, 2)| <= u + q.
     cone = jobs + len(limits_of_shares) + 3 * job
-    speed = -values.ravel()
+    minus_value = -values.ravel()
     cone_of_share = np.tile(cone, len(values))
     rows = jobs + _rows(*job_kinds.value.shape)
     shares = [rows, cone_of_share, cone_of_share + 1, cone_of_share + 2]
@@ -114,7 +115,7 @@ def ecos_ratio(
     matrix = _matrix([job[None], np.column_stack(shares), np.column_stack(inverses)])
     entries = [
         -np.ones(jobs),
-        np.column_stack([entries_of_shares, speed, speed, 0.0 * speed]),
+        np.column_stack([entries_of_shares, minus_value, minus_value, 0.0 * minus_value]),
         np.column_stack([remaining / due, -np.ones(jobs), np.ones(jobs), np.zeros(jobs)]),
     ]
     limits = np.concatenate([-spent / due, limits_of_shares, np.tile([0.0, 0.0, 2.0], jobs)])
@@ -192,7 +193,7 @@ def _matrix(columns: list[Ints]) -> Any:
 def _by_job(x: Floats, job_kinds: Any, kind_of: Ints) -> Floats:
     """Shares by job and GPU type, 0 where the job cannot run.
 
-    Shares that exceed the time or the GPUs are scaled down.
+    If a job exceeds its time, or a type its GPUs, one factor scales down all shares.
     """
     shares = np.clip(x.reshape(job_kinds.value.shape[1], -1).T, 0.0, 1.0)
     shares = np.where(job_kinds.usable[kind_of], shares, 0.0)
@@ -228,4 +229,4 @@ def _solve(
     cost[: np.size(goal)] = goal
     dims = {"l": len(limits) - 3 * cones, "q": [3] * cones, "e": 0}
     answer = ecos.solve(cost, matrix, limits, dims, verbose=False)
-    return answer if answer["info"]["exitFlag"] in _SOLVED else None
+    return answer if answer["info"]["exitFlag"] in _OPTIMAL_EXITS else None

@@ -51,9 +51,10 @@ def hierarchical_shares(
 ) -> Floats:
     """Allocation X with fairness between entities and a policy inside each, by water filling.
 
-    ``job_kinds`` comes from `repro.solve.max_min.normalised`. ``entities`` names the entity of each
-    row. ``weights`` has the weight of one job of each row inside its entity. FIFO serves the jobs
-    of an entity in row order and needs rows of a single job each (Gavel, OSDI 2020, section 4.3).
+    ``job_kinds`` comes from `repro.solve.max_min.normalised`. A row is a kind of equal jobs.
+    ``entities`` has the entity of each row. ``weights`` has the weight of one job of each row. It
+    counts only among the jobs of the entity. FIFO serves the jobs of an entity in row order and
+    needs rows of a single job each (Gavel, OSDI 2020, section 4.3).
     """
     weight = np.asarray(weights, dtype=float)
     members = hierarchy.members(entities)

@@ -28,8 +28,8 @@
 #   (9)  f_j = e_j (v_j - <v>) = sum_i e_i e_j (v_j - v_i) / E   (terms: lift)
 #   (10) d u = gain + S d m,  gain = <v> gap + sum_j f_j pull_j,  S = sum_j f_j v_j   (S: spread)
 #
-# (3), whose left side exceeds its right side by ``excess``, and (7) of t and u give, with
-# rate = p / t and aim = r_t / p - excess,
+# The left side of (3) exceeds its right side by ``excess``. (7) has a product for t and one for u.
+# With rate = p / t and aim = r_t / p - excess, these three equations give
 #
 #   (11) d p = rate (aim + s d z - slope d u)
 #   (12) d m = slope rate (aim + s d z) - (slope^2 rate + bend) d u + beta,
@@ -51,8 +51,8 @@
 #
 # (15) in (2) and (14) in (6) are a system of d pi and d z: a row per type and one for the level.
 # Arrays have a line per quantity and a column per kind. Most loops over the kinds have a body of
-# one or two statements, so that they compile to vectors. A loop that copies a line also compiles in
-# less time than a slice.
+# one or two statements, so that they compile to vectors. Lines are copied in loops, because a loop
+# compiles in less time than the assignment of a slice.
 #
 # `repro.solve.pairs.interior` has another method, a homogeneous embedding without the curve of (3).
 # The two share only Mehrotra's predictor and corrector (SIAM J. Optim. 2, 1992).
@@ -229,8 +229,8 @@ def eliminate(problem: Any, point: Any, level_is_free: bool, terms: Any) -> None
                 row[SPREAD, k] += lift[pair, k] * (v[i, k] - v[j, k])
             pair += 1
     for k in range(size):
-        u = over_x[n + 2, k]
-        bend = u * (y[n + 2, k] + 2.0 * y[n + 1, k] * job[INVERSE, k] * u * u)
+        over_u = over_x[n + 2, k]
+        bend = over_u * (y[n + 2, k] + 2.0 * y[n + 1, k] * job[INVERSE, k] * over_u * over_u)
         rate = y[n + 1, k] * over_x[n + 1, k]
         curvature = row[SLOPE, k] * row[SLOPE, k] * rate + bend
         own = 1.0 / (1.0 + curvature * row[SPREAD, k])
@@ -340,6 +340,7 @@ def direction(
     # right-hand sides of (2) and (6), without the terms that each pass adds
     fixed_side = np.zeros(n + 1)
     right_side = np.zeros(n + 1)
+    # Until the steps are known, dq and dy hold r: (target of the product) - (product), by (7).
     for j in range(n):
         dq[j] = target_mu - q[j] * pi[j] - second_order * dq[j] * dpi[j]
         dpi[j] = 0.0

@@ -9,7 +9,8 @@ from repro.solve.counted import SOLVED
 
 #: Relative loss of an objective that each later pass may cause.
 SLACK = 1e-9
-#: Smaller shares are dropped. They come from `SLACK`, and rounds would run their jobs.
+#: Smaller shares are dropped. They come from `SLACK`. With such a share, a job would still get GPUs
+#: in some rounds.
 MIN_SHARE = 1e-6
 
 
@@ -48,9 +49,10 @@ def minimise_linear(
 
 
 def time_and_gpus(kinds: int, widths: Floats, types: int) -> tuple[Any, Any]:
-    """Matrices of the time and of the GPUs in use, for Y in row-major order.
+    """Matrices that give the time and the GPUs in use, from Y in row-major order.
 
-    The first has a row sum_j Y_kj per kind, the second a row sum_k width_k Y_kj per GPU type.
+    Y_kj is the time of all jobs of kind k together on GPU type j, (kinds, types). The first matrix
+    has a row sum_j Y_kj per kind. The second has a row sum_k width_k Y_kj per GPU type.
     """
     from scipy.sparse import csr_array
 

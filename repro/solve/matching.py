@@ -4,8 +4,8 @@ A node is a job or a group of jobs that can be paired with another.
 """
 
 # Nodes of a kind are interchangeable, so a maximum-weight matching of n nodes of t kinds is a small
-# integer programme in the numbers of pairs x_ab: maximise sum w_ab x_ab subject to sum_b x_ab + 2
-# x_aa <= n_a. Its cost here does not grow with n.
+# integer programme in the numbers of pairs x_ab: maximise sum w_ab x_ab subject to
+# sum_(b != a) x_ab + 2 x_aa <= n_a. Its cost here does not grow with n.
 #
 # Why the result is the optimum, and does not depend on what was solved before:
 #
@@ -17,11 +17,12 @@ A node is a job or a group of jobs that can be paired with another.
 # - The first method takes a basis of the relaxation and the cheapest step from it to whole numbers
 #   (see below). Its result is proven wherever no number of pairs is below 0.
 # - The second method is a local search with a proof. If a matching is not optimal, the nodes of
-#   some alternating path or cycle can be paired anew with a gain. If the path visits a kind twice
-#   over two old pairs or over two new pairs, it can be cut there into two feasible paths, one of
-#   which gains. So some gaining path visits each kind at most twice. It takes at most 2 from any
-#   x_ab and uses at most 2 unmatched nodes of a kind. A matching is therefore optimal if it is the
-#   best among those that keep all but 2 of each x_ab and all but 2 unmatched nodes of each kind.
+#   some alternating path or cycle can be paired anew with a gain. Suppose that the path enters a
+#   kind twice over old pairs, or twice over new pairs. It can then be cut at the two visits into
+#   two feasible paths, and one of them gains. So some gaining path visits each kind at most twice.
+#   It takes at most 2 from any x_ab and uses at most 2 unmatched nodes of a kind. A matching is
+#   therefore optimal if it is the best among those that keep all but 2 of each x_ab and all but 2
+#   unmatched nodes of each kind.
 #
 # The relaxation lets the number of pairs of two kinds be a fraction. An unmatched node is a pair
 # with one more kind, the *dummy*. A basis has one tight pair per kind. No basis that the dual
@@ -91,7 +92,7 @@ def best_pairs(weights: Floats) -> list[tuple[int, int]]:
 
 
 def counted_pairs(weights: Floats, counts: Counts) -> PairCounts:
-    """Pairs as of `KindMatcher.pairs`, but matched node by node by `best_pairs`."""
+    """Pairs in the form of `KindMatcher.pairs`, but matched node by node by `best_pairs`."""
     kind_of_node = np.repeat(np.arange(len(counts)), counts)
     pairs = best_pairs(weights[np.ix_(kind_of_node, kind_of_node)])
     numbers = Counter((int(kind_of_node[a]), int(kind_of_node[b])) for a, b in pairs)
@@ -102,8 +103,8 @@ def any_best_pairs(n: int, values: Ints) -> list[tuple[int, int]]:
     """Pairs of a maximum-weight matching, in any order.
 
     Among matchings of equal weight the result is the matching that rustworkx finds, which
-    depends on the order of the nodes. ``values`` of the pairs `below_diagonal` of n nodes are
-    weights in units of `RESOLUTION`.
+    depends on the order of the nodes. ``values`` has the weight of each pair of n nodes, in units
+    of `RESOLUTION` and in the order of `below_diagonal`.
     """
     import rustworkx as rx
 
@@ -181,7 +182,7 @@ class _KindSolver:
         self._values = values
         self._basis = first_basis(values)
         self._bases = {self._basis.ends: self._basis}
-        self._small = lru_cache(_SMALL_CACHE)(self._by_node)
+        self._cached_by_node = lru_cache(_SMALL_CACHE)(self._by_node)
 
     def solve(self, nodes: Floats) -> list[tuple[int, int, int]]:
         """Pairs of a maximum-weight matching.
@@ -236,7 +237,7 @@ class _KindSolver:
             fixed_idle = np.maximum(idle - _LOOSE, 0)
             loose = numbers - fixed
             loose_nodes = loose.sum(0) + loose.sum(1) + idle - fixed_idle
-            better = fixed + self._small(tuple(loose_nodes.tolist()))
+            better = fixed + self._cached_by_node(tuple(loose_nodes.tolist()))
             idle = counts - better.sum(0) - better.sum(1)
             pairs_proven = (fixed <= np.maximum(better - _LOOSE, 0)).all()
             if pairs_proven and (fixed_idle <= np.maximum(idle - _LOOSE, 0)).all():

@@ -101,8 +101,8 @@ class Centre:
     shares: Floats  #: x, shares of time of one job of each kind, shape (kinds, types)
     level: float  #: largest z in v_k x_k >= scale_k z + floor_k
     slack: Floats  #: slack of each kind's constraint, relative to the kind's value
-    #: How much each kind bounds the level. It is the relative rise of the level if the value that
-    #: the kind must reach is cut, divided by the relative cut.
+    #: How much each kind bounds the level: relative rise of the level over relative cut, for a
+    #: small cut of the value that one job of the kind must reach.
     price: Floats
 
     @property
@@ -158,7 +158,7 @@ def central_ratio(
     start = job_kinds.small_shares
     value = (job_kinds.usable_value * start).sum(axis=1)
     worst = float(((spent + remaining / value) / due).max())
-    answer = _follow_path(job_kinds, due, spent, start, -1.5 * worst, curve=remaining)
+    answer = _follow_path(job_kinds, due, spent, start, -1.5 * worst, remaining=remaining)
     if answer is None:
         return None
     # Recompute the ratio from the shares. They are rounded, which can spoil the ratio of a job that
@@ -175,12 +175,13 @@ def _follow_path(
     start: Floats,
     level: float,
     unit: float = 1.0,
-    curve: Floats | None = None,
+    remaining: Floats | None = None,
 ) -> Centre | None:
     """Scale every kind to a largest value of 1, follow the central path, and scale back.
 
     ``level`` is z at the start, in units of ``unit``. With all ``scale`` 0 it stays fixed.
-    ``curve`` is the remaining work, for finish-time fairness.
+    ``remaining`` is the remaining work, for finish-time fairness. ``scale`` and ``floor`` are then
+    ``due`` and ``spent`` of `central_ratio`.
     """
     from repro.solve.interior import LevelProblem, follow
 
@@ -192,7 +193,7 @@ def _follow_path(
     v = job_kinds._relative
     top = job_kinds.best_value
     # s, g, h and linear (l) are the constants of (3) in repro.solve.interior.
-    if curve is None:
+    if remaining is None:
         s = scale * (unit / top)
         g = floor / top
         h = np.zeros(kind_count)
@@ -201,7 +202,7 @@ def _follow_path(
         # Times are in units of the time due.
         s = np.ones(kind_count)
         g = floor / scale
-        h = curve / (top * scale)
+        h = remaining / (top * scale)
         linear = np.zeros(kind_count)
     has_floor = g > -np.inf
     if not has_floor.all():
@@ -210,12 +211,12 @@ def _follow_path(
         h = np.where(has_floor, h, 0.0)
     barrier = np.ones((types + 3, kind_count))
     barrier[:types] = job_kinds.usable.T
-    # A cone programme has a variable q in place of 1 / u, with the second-order cone u q >= 1. The
-    # slack of (3) is then t - h (q - 1 / u). Its barrier is the logarithm of this slack plus
-    # log(u q - 1) / 2. The maximum over q is 1.5 log t + 0.5 log u, up to a constant. This gives
-    # the weights 1.5 and 0.5.
-    barrier[types + 1] = has_floor if curve is None else 1.5
-    barrier[types + 2] = 0.0 if curve is None else 0.5
+    # The weights 1.5 and 0.5 give the centre of a cone programme, such as the programme for ECOS.
+    # It has a variable q in place of 1 / u, with the second-order cone u q >= 1. The slack of (3)
+    # is then t - h (q - 1 / u). The barrier is the logarithm of this slack plus log(u q - 1) / 2.
+    # Its maximum over q is 1.5 log t + 0.5 log u, up to a constant.
+    barrier[types + 1] = has_floor if remaining is None else 1.5
+    barrier[types + 2] = 0.0 if remaining is None else 0.5
     # Lines as in `Point.x` of repro.solve.interior: shares, idle time, t and u.
     point = np.empty((types + 3, kind_count))
     point[:types] = start.T * job_kinds.usable.T
@@ -240,7 +241,7 @@ def _follow_path(
         shares[shares * (1.0 + abs(z)) < duals[:types].T] = 0.0
         # Rounded, so that equal jobs have equal priorities in rounds.
         shares = np.round(shares, 12)
-        if curve is not None:
+        if remaining is not None:
             # Zeroing and rounding would leave a job of tiny shares without time. Such a job keeps
             # its unrounded shares.
             lost_value = (v[:types].T * shares).sum(axis=1) < (1.0 - 1e-6) * point[types + 2]
@@ -310,9 +311,9 @@ def improvable(job_kinds: JobKinds, scale: Floats, floor: Floats, level: float) 
     kind_count, types = job_kinds.value.shape
     size = kind_count * types
     matrix, limits, upper, counts_with_floor = _constraints(job_kinds, floor)
-    goal = np.where(counts_with_floor > 0, floor, 0.0) + scale * level
-    limits[kind_count + types :] = -counts_with_floor * (goal - 1e-9 * np.abs(goal))
-    gain = 1e-5 * np.maximum(goal, 1e-3)
+    required = np.where(counts_with_floor > 0, floor, 0.0) + scale * level
+    limits[kind_count + types :] = -counts_with_floor * (required - 1e-9 * np.abs(required))
+    gain = 1e-5 * np.maximum(required, 1e-3)
     kind = np.arange(kind_count)
     extra = csr_array(
         (counts_with_floor, (kind_count + types + kind, kind)),
@@ -430,8 +431,8 @@ def level_shares(
 def bisected_makespan(best: float, tolerance: float) -> float:
     """Makespan (s) that Gavel's bisection returns if the least makespan is ``best`` (s).
 
-    It is the upper end of the last interval, at most 1 + tolerance times the lower end, or the
-    next float above the lower end.
+    It is the upper end of the last interval. The bisection ends when the upper end is at most
+    1 + tolerance times the lower end, or is the next float above the lower end.
     """
     low, high = BISECTION_LOW_S, BISECTION_HIGH_S
     while high < best:

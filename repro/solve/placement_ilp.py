@@ -9,7 +9,7 @@
 # Ties: nodes are ordered by idle GPUs (most first), traffic (least first) and index. Among equal
 # optima the result has the most workers on the first node, then on the second, and so on. Then each
 # server, largest first, is on the earliest node possible. The result depends on the instance only.
-# A permutation of nodes or servers permutes the result.
+# A permutation of nodes or servers permutes the result, except among equal nodes or equal servers.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -145,17 +145,17 @@ class _Programme:
         z = self._p + n * k
         node = np.arange(n)
         matrix = np.zeros((row_count, columns))
-        low = np.full(row_count, -np.inf)
-        high = np.zeros(row_count)
+        row_low = np.full(row_count, -np.inf)
+        row_high = np.zeros(row_count)
         matrix[0, :n] = 1.0
-        low[0] = workers
-        high[0] = workers
+        row_low[0] = workers
+        row_high[0] = workers
         for j in range(k):
             server_row = 1 + j * (1 + 3 * n)
             # Each server is on one node.
             matrix[server_row, self._p[j]] = 1.0
-            low[server_row] = 1.0
-            high[server_row] = 1.0
+            row_low[server_row] = 1.0
+            row_high[server_row] = 1.0
             # Rows of each node: z <= w (below), z <= W p (within), z >= w - W (1 - p) (above).
             below = server_row + 1 + 3 * node
             within = below + 1
@@ -166,16 +166,16 @@ class _Programme:
                 matrix[rows, node] = -1.0
             for rows in (within, above):
                 matrix[rows, self._p[j]] = -float(workers)
-            low[above] = -float(workers)
-            high[above] = np.inf
+            row_low[above] = -float(workers)
+            row_high[above] = np.inf
         load = matrix[-n:]
         load[node, node] = 1.0
         load[:, -1] = -1.0
-        high[-n:] = -traffic
+        row_high[-n:] = -traffic
         for j in range(k):
             load[node, self._p[j]] = sizes[j] * float(workers)
             load[node, z[j]] = -2.0 * sizes[j]
-        self._rows = (matrix, low, high)
+        self._rows = (matrix, row_low, row_high)
         self._integral = np.zeros(columns)
         self._integral[: n + n * k] = 1
         self._low = np.zeros(columns)

@@ -7,15 +7,15 @@
 #
 #   (1) A x + f v + s = b tau         `primal`
 #   (2) y_x = A' y                    `dual`
-#       s_x = x                       `low`
+#       s_x = x                       `bound`
 #   (3) goal tau = f' y               `dual_free`
 #   (4) kappa = goal v - b' y         `gap` (each name is left side minus right side)
 #   (5) s y = w mu, s_x y_x = w_x mu, kappa tau = mu, all >= 0, with mu -> 0
 #
-# In the code s_x and y_x are `s_low` and `y_low`. Where tau > 0, x / tau and y / tau are optimal.
-# Weights of the barrier: w of a row is its number of jobs (1 for a GPU type), and w_x of a column
-# its number of jobs or pairs of jobs. The answer over kinds is therefore the answer over jobs. A
-# Newton step eliminates x and the slacks. With scaling = s_x / y_x there remains
+# Where tau > 0, x / tau and y / tau are optimal. Weights of the barrier: w of a row is its number
+# of jobs (1 for a GPU type), and w_x of a column its number of jobs or pairs of jobs. The answer
+# over kinds is therefore the answer over jobs. A Newton step eliminates x and the slacks. With
+# scaling = s_x / y_x there remains
 #
 #   (6) N dy = right-hand side + f dv - b dtau,    N = A diag(scaling) A' + diag(s / y)
 #
@@ -77,10 +77,13 @@ def factorise(matrix: Any) -> None:
 def find_ranges(rows: Any, blocks: Any) -> Any:
     """Ranges of columns, shape (ranges, 10).
 
-    The entries of a range are its first column, its length, the five rows of its first column, the
-    first row of its block, and two columns of the matrix of `normal_matrix`. Both are the column of
-    its GPU type: the first in the rows of the block, the second in the rows of the GPU types. They
-    differ because the rows of the GPU types are stored without the columns of the blocks.
+    The entries of a range are:
+
+    - 0, 1: first column and number of columns
+    - 2 to 6: the five rows of its first column
+    - 7: first row of its block
+    - 8, 9: column of its GPU type in `normal_matrix`, in a row of the block and in a row of a GPU
+      type. The two differ because rows of GPU types are stored without the columns of the blocks.
     """
     ranges = np.empty((rows.shape[0], 10), dtype=np.uint64)
     count = 0
@@ -351,9 +354,10 @@ def balance(rows: Any, coefs: Any, free: Any, same_kind: Any) -> Any:
     count = rows.shape[0]
     size = len(free)
     scale = np.ones(size)
-    scale_low = np.ones(count)
+    scale_x = np.ones(count)
     entries = np.abs(coefs)
-    low = np.ones(count)
+    # entries of the rows x >= 0
+    bound = np.ones(count)
     level_entries = np.abs(free)
     by_column = np.empty(count)
     for k in range(count):
@@ -366,7 +370,7 @@ def balance(rows: Any, coefs: Any, free: Any, same_kind: Any) -> Any:
         by_row = level_entries.copy()
         by_level = max(level_entries.max(), 1e-12)
         for k in range(count):
-            most = low[k]
+            most = bound[k]
             for p in range(5):
                 entry = entries[k, p]
                 i = rows[k, p]
@@ -379,15 +383,15 @@ def balance(rows: Any, coefs: Any, free: Any, same_kind: Any) -> Any:
             by_row[i] = 1.0 if by_row[i] < 1e-6 else 1.0 / np.sqrt(by_row[i])
         for k in range(count):
             by_column[k] = 1.0 / np.sqrt(by_column[k])
-            by_low = np.sqrt(low[k])
-            low[k] *= by_column[k] / by_low
-            scale_low[k] *= by_low
+            by_bound = np.sqrt(bound[k])
+            bound[k] *= by_column[k] / by_bound
+            scale_x[k] *= by_bound
         for k in range(count):
             for p in range(5):
                 entries[k, p] *= by_row[rows[k, p]] * by_column[k]
         level_entries = level_entries * by_row / np.sqrt(by_level)
         scale /= by_row
-    return scale, scale_low
+    return scale, scale_x
 
 
 @njit(allocates=True, error_model="numpy", exact=False)
@@ -403,19 +407,19 @@ def centre(
     """
     size = len(limits)
     count = rows.shape[0]
-    scale, scale_low = balance(rows, coefs, free / row_weights, same_kind)
+    scale, scale_x = balance(rows, coefs, free / row_weights, same_kind)
     scaled = np.empty((5, count))
     for k in range(count):
         for p in range(5):
-            scaled[p, k] = coefs[k, p] * (scale_low[k] / scale[rows[k, p]])
+            scaled[p, k] = coefs[k, p] * (scale_x[k] / scale[rows[k, p]])
     free = free / scale
     limits = limits / scale
-    weights = column_weights.sum() + row_weights.sum() + 1.0
+    sum_of_weights = column_weights.sum() + row_weights.sum() + 1.0
     norm = max(1.0, np.sqrt(dot(limits, limits)))
     ranges = find_ranges(rows, blocks)
     upper = np.empty((size, (blocks[1:] - blocks[:-1]).max() + size - blocks[-1] + 2))
     primal, y1, y2, ds, target, inverse = np.empty((6, size))
-    dual, low, scaling, t, fixed_step, dy_low, ds_low, target_low = np.empty((8, count))
+    dual, bound, scaling, t, fixed_step, dy_x, ds_x, target_x = np.empty((8, count))
 
     # Start: least-squares points, shifted into the positive orthant.
     normal_matrix(ranges, blocks, scaled, column_weights, row_weights, upper)
@@ -429,20 +433,20 @@ def centre(
     multiply_transposed(ranges, scaled, y1, t)
     x = -column_weights * t
     s = -y1
-    s_low = -t
-    shift = max(-s.min(), -s_low.min())
+    s_x = -t
+    shift = max(-s.min(), -s_x.min())
     if shift >= 0.0:
         s += 1.0 + shift
-        s_low += 1.0 + shift
+        s_x += 1.0 + shift
     s = s * row_weights
-    s_low = s_low * column_weights
+    s_x = s_x * column_weights
     y = probe * (goal / v_pivot if v_pivot > 0.0 else 0.0)
-    y_low = np.empty(count)
-    multiply_transposed(ranges, scaled, y, y_low)
-    shift = max(-y.min(), -y_low.min())
+    y_x = np.empty(count)
+    multiply_transposed(ranges, scaled, y, y_x)
+    shift = max(-y.min(), -y_x.min())
     if shift >= 0.0:
         y += 1.0 + shift
-        y_low += 1.0 + shift
+        y_x += 1.0 + shift
     tau = 1.0
     kappa = 1.0
 
@@ -452,18 +456,18 @@ def centre(
         dual_free = -dot(free, y) + goal * tau
         primal += s + free * v - limits * tau
         for k in range(count):
-            dual[k] = y_low[k] - t[k]
-            low[k] = s_low[k] - x[k]
-            scaling[k] = s_low[k] / y_low[k]
+            dual[k] = y_x[k] - t[k]
+            bound[k] = s_x[k] - x[k]
+            scaling[k] = s_x[k] / y_x[k]
         limits_y = dot(limits, y)
         gap = kappa - goal * v + limits_y
-        mu = (dot(s, y) + dot(s_low, y_low) + kappa * tau) / weights
+        mu = (dot(s, y) + dot(s_x, y_x) + kappa * tau) / sum_of_weights
         value = max(abs(v) / tau, 1e-12) if goal > 0.0 else 1.0
-        primal_error = max(largest(primal), largest(low)) / tau / norm
+        primal_error = max(largest(primal), largest(bound)) / tau / norm
         dual_error = max(largest(dual), abs(dual_free)) / tau
         gap_error = abs(limits_y - goal * v) / tau / value
         if primal_error < tolerance and dual_error < tolerance and gap_error < tolerance:
-            return x * scale_low / tau, v / tau, y / scale / tau, step_count
+            return x * scale_x / tau, v / tau, y / scale / tau, step_count
         if not (mu > 0.0) or not np.isfinite(mu):
             break
         normal_matrix(ranges, blocks, scaled, scaling, s / y, upper)
@@ -477,13 +481,13 @@ def centre(
         sigma = 0.0
         residual_part = 1.0
         assign(target, -s * y)
-        assign(target_low, -s_low * y_low)
+        assign(target_x, -s_x * y_x)
         target_tau = -kappa * tau
         for phase in range(2):
             # ``fixed_step`` is the step of x if dy were 0. Then dy follows from (6).
             for k in range(count):
                 fixed_step[k] = (
-                    residual_part * (scaling[k] * dual[k] + low[k]) + target_low[k] / y_low[k]
+                    residual_part * (scaling[k] * dual[k] + bound[k]) + target_x[k] / y_x[k]
                 )
             multiply(ranges, scaled, fixed_step, y2)
             y2 += residual_part * primal + target / y
@@ -496,10 +500,10 @@ def centre(
             y2 += d_tau * y1
             multiply_transposed(ranges, scaled, y2, t)
             for k in range(count):
-                dy_low[k] = t[k] - residual_part * dual[k]
+                dy_x[k] = t[k] - residual_part * dual[k]
             d_kappa = (target_tau - kappa * d_tau) / tau
             decrease = max(1.0 if phase == 0 else 0.99, -d_tau / tau, -d_kappa / kappa)
-            decrease = complete_steps(target_low, s_low, y_low, ds_low, dy_low, decrease)
+            decrease = complete_steps(target_x, s_x, y_x, ds_x, dy_x, decrease)
             # Longest step that keeps values and duals at 0 or more, limited to about 1.
             longest_step = 1.0 / complete_steps(target, s, y, ds, y2, decrease)
             if phase == 0:
@@ -508,16 +512,16 @@ def centre(
                 # Towards the central path, less the second-order terms of the predictor.
                 aim = sigma * mu
                 assign(target, aim * row_weights - s * y - ds * y2)
-                assign(target_low, aim * column_weights - s_low * y_low - ds_low * dy_low)
+                assign(target_x, aim * column_weights - s_x * y_x - ds_x * dy_x)
                 target_tau = sigma * mu - kappa * tau - d_kappa * d_tau
         step = min(0.99 * longest_step, 0.999)
         for k in range(count):
             x[k] += step * (fixed_step[k] - scaling[k] * t[k])
-            s_low[k] += step * ds_low[k]
-            y_low[k] += step * dy_low[k]
+            s_x[k] += step * ds_x[k]
+            y_x[k] += step * dy_x[k]
         v += step * (v2 + d_tau * v1)
         s += step * ds
         y += step * y2
         tau += step * d_tau
         kappa += step * d_kappa
-    return x * scale_low / tau, v / tau, y / scale / tau, -1
+    return x * scale_x / tau, v / tau, y / scale / tau, -1
