@@ -17,8 +17,8 @@ from repro.model.view import View
 
 #: Idle GPUs up to this number count as none: sums of fractions have rounding errors.
 GPU_TOLERANCE = 1e-9
-#: Completions up to this multiple of the present instant count as simultaneous: ends have rounding
-#: errors.
+#: A job whose end is at most this factor times the present instant completes now, because ends have
+#: rounding errors.
 SAME_INSTANT = 1.0 + 1e-13
 #: Entries of `ElasticState.tally`, in order:
 #: - jobs that hold GPUs, the valid entries of `ElasticState.holders`,
@@ -38,7 +38,11 @@ NOW, LEASE_ENDS, HELD_GPU_S, BUSY, WAKE = range(5)
 
 
 class ElasticJobs(NamedTuple):
-    """Constants of a run of divisible GPUs: arrays with an entry per job, in order of arrival."""
+    """Jobs, cluster and settings of a run of divisible GPUs.
+
+    Arrays have an entry per job, in order of arrival, except `curves`. During a run only
+    `change_demand` writes into them.
+    """
 
     #: submission time (ticks)
     submit: Floats
@@ -46,8 +50,8 @@ class ElasticJobs(NamedTuple):
     work: Floats
     #: work of the whole job as the trace predicts it (s on one GPU); ``work`` without predictions
     predicted_work: Floats
-    #: remaining work that the scheduler assumes, over the true remaining work. This factor combines
-    #: the predicted durations of the trace and `Elastic.size_error`.
+    #: factor: the remaining work that the scheduler assumes, divided by the true remaining work. It
+    #: combines the predicted durations of the trace and `Elastic.size_error`.
     error: Floats
     #: demand (GPUs)
     demand: Ints
@@ -167,7 +171,7 @@ def mean_jobs(s: ElasticState, job: int) -> float:
 # (docs/architecture-measured.md).
 @njit()
 def push(heap: Ints, key: Floats, tie: Ints, start: int, size: int, job: int) -> None:
-    """Add a job to the binary heap of ``size`` jobs from ``start`` on.
+    """Add a job to a binary heap of ``size`` jobs, which begins at ``heap[start]``.
 
     The smallest ``key`` is on top, and ``tie`` orders equal keys. Both have an entry per job.
     """
@@ -216,7 +220,7 @@ class DivisionRule(NamedTuple):
     `Elastic.settings`. ``run`` is the loop.
 
     ``resize(jobs, settings, s, job, demand)`` updates the memory before the demand of a job that
-    holds GPUs changes (`change_demand`). None: the memory has no demands.
+    holds GPUs changes (`change_demand`). None: no value in the memory depends on demands.
 
     ``memory`` has NamedTuple classes whose fields are the rows of the policy's memory. Fields of
     type `Floats` are rows of `ElasticState.own_floats`, and come first in a class. Fields of type
@@ -250,7 +254,7 @@ class Elastic(Policy):
     size_error : float
         Largest relative error of the job sizes that the scheduler assumes. The error of each job
         is sampled once, from the seed of the run. Durations that the trace predicts are multiplied
-        by it. Needs a compiled rule.
+        by 1 + error. Needs a compiled rule.
     resize_s : float
         Time without progress after the GPUs of a job changed (s). Needs a compiled rule.
 
@@ -287,8 +291,8 @@ class Elastic(Policy):
     has_classes: ClassVar[bool] = False
     #: true: with exact job sizes, later arrivals do not change the completion of a job
     foresees: ClassVar[bool] = False
-    #: row of `ElasticState.own_floats` with the end that each job reserves at arrival. The policy
-    #: predicts this end. None: it reserves no ends.
+    #: row of `ElasticState.own_floats` with the end that each job reserves at arrival. This end is
+    #: the prediction of the job's completion. None: the policy reserves no ends.
     reserved_end_row: ClassVar[int | None] = None
 
     @property
@@ -422,10 +426,10 @@ def jobs_of(
     alone: bool = True,
     predicts: bool = False,
 ) -> ElasticJobs:
-    """Constants of all jobs for a compiled rule.
+    """Jobs, cluster and settings for a compiled rule.
 
-    ``alone`` is passed to `Elastic.groups`. ``predicts`` says that completions are predicted, which
-    needs the sizes of jobs under every policy.
+    ``alone`` is passed to `Elastic.groups`. ``predicts`` says that completions are predicted.
+    Predictions need the sizes of jobs, even if the policy does not read sizes.
     """
     demand = view.widths.astype(np.int64)
     n = len(demand)
@@ -436,21 +440,21 @@ def jobs_of(
     submit = view.submits
     if ticks_per_second > 1:
         submit = np.rint(submit * ticks_per_second)
-    error = np.ones(n)
+    size_factors = np.ones(n)
     if policy.size_error:
         rng = np.random.default_rng([view.seed, n])
-        error = 1 + rng.uniform(-policy.size_error, policy.size_error, n)
-    factors = view.prediction_factors if policy.reads_sizes or predicts else None
+        size_factors = 1 + rng.uniform(-policy.size_error, policy.size_error, n)
+    prediction_factors = view.prediction_factors if policy.reads_sizes or predicts else None
     work = view.work(full_speed)
     predicted_work = work
-    if factors is not None:
-        error = error * factors
-        predicted_work = work * factors
+    if prediction_factors is not None:
+        size_factors = size_factors * prediction_factors
+        predicted_work = work * prediction_factors
     jobs = ElasticJobs(
         submit=submit,
         work=work,
         predicted_work=predicted_work,
-        error=error,
+        error=size_factors,
         demand=demand,
         full_speed=full_speed,
         curve=curve,
@@ -463,8 +467,9 @@ def jobs_of(
         pause=policy.resize_s * ticks_per_second,
         lease=policy.lease_s * ticks_per_second,
     )
-    # errors of sizes, and instants from which jobs progress, make equal jobs unequal
-    has_error = policy.size_error > 0 or bool((error != 1.0).any())
+    # Jobs of equal size and demand are not equal to the policy if their size errors differ, or if
+    # they progress from different instants after a change of their GPUs.
+    has_error = policy.size_error > 0 or bool((size_factors != 1.0).any())
     alone = alone or has_error or policy.resize_s > 0
     group, groups = policy.groups(jobs, alone=alone)
     return jobs._replace(group=group, groups=groups)

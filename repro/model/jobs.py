@@ -72,10 +72,10 @@ class JobTable:
     def __init__(self, trace: pd.DataFrame, rules: Rules | None = None) -> None:
         rules = rules or Rules()
         submit = trace["submit_time"]
-        work = trace["duration"]
+        duration = trace["duration"]
         if rules.whole_seconds:
             submit = submit.astype("int64")
-            work = work.astype("int64")
+            duration = duration.astype("int64")
         #: start of the clock, in time of the trace (s)
         self.clock_start_s = 0.0 if rules.trace_clock else float(submit.min())
         order = pd.Index(np.argsort(submit.to_numpy(), kind="stable"))
@@ -90,7 +90,7 @@ class JobTable:
         self.submit: list[float] = submit.iloc[order].tolist()
         #: columns of the trace that the run has read
         self.read = {"job_id", "submit_time", "num_gpus"}
-        self._duration: list[float] = work.iloc[order].astype(float).tolist()
+        self._duration: list[float] = duration.iloc[order].astype(float).tolist()
         self._columns: dict[str, list[Any]] = {}
         self._prediction_factors = factors_of(self.frame)
         #: whether the trace has values in a column, by name
@@ -182,7 +182,7 @@ class JobTable:
         return self._prediction_factors
 
     def as_predicted(self, job: int, true_value: float) -> float:
-        """Value proportional to the duration of a job, as the scheduler predicts it."""
+        """Predicted value of a quantity that is proportional to the duration of a job."""
         factors = self.prediction_factors
         return true_value if factors is None else true_value * factors.item(job)
 

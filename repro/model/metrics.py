@@ -180,9 +180,9 @@ def bins(jobs: pd.DataFrame, small_gpus: int, short_s: float) -> pd.Series[str]:
 
 
 def busy_gpus(result: Result, step: float) -> pd.Series[float]:
-    """Average number of GPUs held in each time step, from first submission to last completion.
+    """Average number of GPUs held in each time step, from first submission to end of last interval.
 
-    Time steps begin at multiples of their length. A result in which no job held GPUs has none.
+    Time steps begin at multiples of their length. The series is empty if no job held GPUs.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def busy_gpus(result: Result, step: float) -> pd.Series[float]:
     spans = _intervals(result)
     if spans.empty:
         return pd.Series(dtype=float, index=pd.Index([], dtype=float, name="time_s"))
-    # rules of whole seconds start a job in the second of its submission
+    # a job may start just before its submission, within the tolerance of simultaneous events
     begin = min(float(result.jobs["submit_time"].min()), float(spans["start"].min()))
     first_edge = begin // step * step
     edges = np.arange(first_edge, float(spans["end"].max()) + step, step)

@@ -45,11 +45,15 @@ class Intervals:
 
     def frame(self, ids: np.ndarray[Any, Any]) -> pd.DataFrame:
         """Frame of `Result.intervals`; ``ids``: job ids by row number."""
-        columns = [np.array(self.rows).reshape(-1, 8).T, *self.blocks]
-        job, leader, *numbers, gpu_type = np.concatenate(columns, axis=1)
-        times = dict(zip(("start", "end", "gpus", "used", "rate"), numbers, strict=True))
+        blocks = [np.array(self.rows).reshape(-1, 8).T, *self.blocks]
+        job, leader, *numbers, gpu_type = np.concatenate(blocks, axis=1)
+        number_columns = ("start", "end", "gpus", "used", "rate")
         spans = pd.DataFrame(
-            {"job_id": ids[job.astype(np.int64)], **times, "group": ids[leader.astype(np.int64)]}
+            {
+                "job_id": ids[job.astype(np.int64)],
+                **dict(zip(number_columns, numbers, strict=True)),
+                "group": ids[leader.astype(np.int64)],
+            }
         )
         if self.nodes is not None:
             # intervals of compiled functions have no nodes
@@ -161,8 +165,8 @@ class Result:
         dict
             policy, trace, cluster, n_jobs, n_finished, avg_jct, median_jct, p95_jct, p99_jct,
             makespan, avg_queueing (s; percentiles interpolate linearly), preemptions, utilisation
-            (GPU-time held over GPUs times the time from the first submission to the last
-            completion), wall_s, ignored (inputs that the run did not use), notes (remarks of loader
+            (fraction of the GPU-seconds between the first submission and the last completion that
+            jobs hold), wall_s, ignored (inputs that the run did not use), notes (remarks of loader
             and run about the input), stand_in (data that replaces public data). Under the rule set
             ``muri`` the makespan counts from time 0, and p99_jct is not interpolated.
 
@@ -287,7 +291,7 @@ def collect(table: JobTable, intervals: Intervals, index: pd.Index, meta: dict[s
     frame = table.frame
     submit = np.array(table.submit)
     end = np.array(table.end)
-    work = np.array(table.work) * np.array(table.solo)
+    duration = np.array(table.work) * np.array(table.solo)
     start = np.array(table.first_start)
     jobs = pd.DataFrame(
         {
@@ -297,8 +301,8 @@ def collect(table: JobTable, intervals: Intervals, index: pd.Index, meta: dict[s
             "end_time": end + table.clock_start_s,
             "jct": end - submit,
             "num_gpus": np.array(table.gpus),
-            "duration": work,
-            "queueing": end - submit - work,
+            "duration": duration,
+            "queueing": end - submit - duration,
             "preemptions": np.array(table.preemptions),
             "promotions": np.array(table.promotions),
         }

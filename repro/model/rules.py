@@ -56,7 +56,7 @@ drop_lost                   True      gavel          False          min_cost_slo
 modules of `repro`. All other names are modules of `repro.policies`, which set parameters by
 `Policy.rule_values`.
 
-On a generated trace `repro.engine.simulate` sets idle_reset to False under ``gavel``, too.
+On a generated trace the default of idle_reset is False even under ``gavel`` (engine.simulate).
 """
 
 from collections.abc import Mapping
@@ -76,8 +76,8 @@ class Completions(NamedTuple):
     #: period (s), counted from the last decision, at which completions are noticed. 0: at once.
     #: Infinity: at decisions only.
     poll_s: float = 0.0
-    #: whether the policy may decide at every poll. The engine then refuses jobs whose start lasts a
-    #: poll or longer, if they pay a start after every decision.
+    #: whether the policy may decide at every poll. If jobs pay a start after every decision, the
+    #: engine then refuses a job whose start takes `poll_s` or longer.
     decides: bool = False
 
 

@@ -40,7 +40,8 @@ class Speeds:
     """Throughput of jobs on the GPU types of a cluster (steps/s); 1 without a performance model.
 
     ``perf`` is used if it is `ByType` and the GPU types in ``capacity`` (GPUs of each) have names.
-    A model `perf.on_types.OnTypes` is split into its two parts.
+    A model `perf.on_types.OnTypes` combines throughputs with a base model. Then `throughputs` is
+    the whole model, and `performance` is its base.
     """
 
     def __init__(
@@ -54,7 +55,8 @@ class Speeds:
             self.throughputs = perf
         #: whether there are throughputs by GPU type
         self.has_throughputs = self.throughputs is not None
-        #: the performance model of the run, of any class; of a model on GPU types, its base
+        #: the performance model of the run, of any class. If it has a base model (`OnTypes`), this
+        #: is the base.
         self.performance = getattr(perf, "base", perf)
         self._table = table
         #: number of each kind, filled by `codes`
@@ -175,8 +177,9 @@ class Speeds:
     def rates_follow(self, perf: object | None) -> bool:
         """Whether the rates of all jobs follow from these throughputs.
 
-        They do without a performance model ``perf``, or if every job has a throughput above 0 on
-        the reference type.
+        They do without a performance model ``perf``. With a throughput table as ``perf`` they do if
+        every job has a throughput above 0 on the reference type. With any other model, also one
+        with a base model, they do not.
         """
         has_base = self.performance is not perf
         if perf is None or has_base or not self.has_throughputs:

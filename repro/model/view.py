@@ -31,8 +31,9 @@ class View:
     """Read-only view of a run for a policy. Jobs are row numbers, and times are seconds.
 
     A word in brackets is an input that the policy must declare in `needs`. Reading an input that is
-    not declared is a PolicyError. Arrays of all jobs have the shape (jobs,), in order of the trace.
-    Arrays of several ``jobs`` have one entry for each of them.
+    not declared is a PolicyError. Arrays of all jobs have the shape (jobs,), by row number. Row
+    numbers follow the order of submission. Arrays of several ``jobs`` have one entry for each of
+    them.
 
     If the trace has the column ``predicted_duration``, a policy sees predicted durations and
     remaining times. They are the true values times a factor of the job, its predicted over its true
@@ -221,9 +222,9 @@ class View:
     def work(self, full_speed: Floats) -> Floats:
         """True work of each job (s on one GPU), (jobs,); input "duration".
 
-        Work is duration times ``full_speed``, the speed-up S(demand) of each job. A value of the
-        trace column ``service`` within a relative 1e-9 of this product is taken instead, because it
-        is the product before rounding.
+        Work is duration times ``full_speed``, the speed-up S(demand) of each job. The trace column
+        ``service`` may have the same work without the rounding of this product. Its value is taken
+        instead where it is within a relative 1e-9 of the product.
         """
         self._require("duration")
         table = self._table
@@ -330,7 +331,7 @@ class View:
         return self._table.units_left(jobs, self.now) * solo[jobs]
 
     def remaining_rate(self, job: int) -> float:
-        """Fall of `remaining` per second: `rate`, times the prediction's factor of the job.
+        """Fall of `remaining` per second of a running job: `rate` x its `prediction_factors`.
 
         The `Order.slope` of a key that is a remaining time is minus this rate. Input "duration".
         """
@@ -347,7 +348,7 @@ class View:
         return self._table.prediction_factors
 
     def _as_predicted(self, jobs: Sequence[int] | Ints, true_values: Floats) -> Floats:
-        """Values proportional to the durations of ``jobs``, as predicted, (jobs,)."""
+        """Predicted values of a quantity proportional to the duration, of each of ``jobs``."""
         factors = self._table.prediction_factors
         if factors is None:
             return true_values
@@ -485,8 +486,8 @@ class View:
         With a throughput table: training steps. Without one: seconds alone on the demand.
         """
         self._require("duration")
-        steps = self._table.units_left(jobs, self.now) * self._speeds.steps_per_unit(jobs)
-        return self._as_predicted(jobs, steps)
+        true_work = self._table.units_left(jobs, self.now) * self._speeds.steps_per_unit(jobs)
+        return self._as_predicted(jobs, true_work)
 
     def work_per_step(self, jobs: Sequence[int]) -> Floats | float:
         """Divisor that turns `work_left` of ``jobs`` into steps, (jobs,); input "duration".

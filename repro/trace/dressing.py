@@ -50,16 +50,17 @@ def dress(
     The models of the jobs are independent (Muri, SIGCOMM 2022, section 6.1). Submit time, duration
     and GPUs of a job stay as they are. New columns are ``model``, ``batch_size``,
     ``iteration_time`` and ``iterations`` (whole iterations in the duration, at least 1). Table muri
-    adds ``stage_storage`` (with the CPU's part), ``stage_gpu`` and ``stage_network``. A model is a
-    name of ``params/model_names.csv``. All tables that have the model or a relative accept the
-    name.
+    adds ``stage_storage`` (with the CPU's part), ``stage_gpu`` and ``stage_network``.
 
-    The profiles of a job agree: all tables refer to one iteration time
-    (`repro.perf.iteration_times.iteration_s`, or the throughput on the reference type where only
-    Gavel's table has the model). A relative is a model of the same family that stands in where a
-    table lacks the model. Its stage times are scaled to the iteration time of the job. A number of
-    GPUs that Muri's or Tiresias' table lacks has the times of the nearest number. For throughputs
-    and speed-up curves of larger gangs see `repro.perf.ThroughputTable` and `repro.perf.SpeedUp`.
+    A model is a name of ``params/model_names.csv``. Where the table of a paper lacks the model, a
+    *relative* stands in: a model of the same family that the table has. All tables with the model
+    or a relative accept the name.
+
+    All tables refer to one iteration time of a job: `repro.perf.iteration_times.iteration_s`, or
+    the throughput on the reference type where only Gavel's table has the model. Stage times of a
+    relative are scaled to this iteration time. A number of GPUs that Muri's or Tiresias' table
+    lacks has the times of the nearest number. For throughputs and speed-up curves of larger gangs
+    see `repro.perf.ThroughputTable` and `repro.perf.SpeedUp`.
 
     With ``profiles``, models and times are those of a measured folder instead
     (`repro.perf.measured_folder`), and ``stage_cpu`` is a stage of its own. A trace that has these
@@ -70,7 +71,7 @@ def dress(
     trace : DataFrame
         Jobs, as `repro.load` returns them.
     models : str or sequence of str
-        Tables to serve: muri (stage times), gavel (throughputs by GPU type), pcs
+        Tables that must accept the models: muri (stage times), gavel (throughputs by GPU type), pcs
         (speed-up curves), liquid (phases of an iteration), tiresias (sizes), several of them with
         commas, or ``all``. For one table, models are sampled from its own. For several, they are
         sampled from the models that each table has or replaces by a relative.
@@ -91,7 +92,7 @@ def dress(
     Returns
     -------
     DataFrame
-        The jobs in the order of ``trace``. ``attrs["notes"]`` has a line on the draw. With table
+        The jobs in the order of ``trace``. ``attrs["notes"]`` has a line on the sample. With table
         gavel, ``attrs["throughputs"]`` and ``attrs["reference_gpu"]`` name the throughput table,
         which `repro.simulate` then uses on a cluster with GPU types.
 
@@ -133,7 +134,7 @@ def dress(
     frame = validate(trace, name, keep_order=True)
     frame = _without_profiles(frame, name, replace=replace)
     shares = _shares(tables, weights)
-    frame["model"] = pd.Series(_drawn(frame["job_id"], shares, int(seed))).astype("str")
+    frame["model"] = pd.Series(_sampled_models(frame["job_id"], shares, int(seed))).astype("str")
     needs_table = "gavel" in tables or any(
         iteration_s(model, 1) is None for model in frame["model"].unique()
     )
@@ -170,7 +171,7 @@ def _dressed_by(
     frame = frame.drop(columns=[column for column in PROFILE if column in frame])
     if models is None:
         shares = _weighted(dict.fromkeys(stages.index, 1.0), weights, str(folder.path))
-        models = pd.Series(_drawn(frame["job_id"], shares, seed), frame.index)
+        models = pd.Series(_sampled_models(frame["job_id"], shares, seed), frame.index)
         how = f"sampled by profiles={folder.path}, seed={seed}"
     elif weights is not None:
         raise ParamError(
@@ -179,7 +180,7 @@ def _dressed_by(
         )
     else:
         how = f"of the trace, with the times of profiles={folder.path}"
-    own_names = models.map(OTHER_NAMES).fillna(models)
+    names_in_folder = models.map(OTHER_NAMES).fillna(models)
     to_sample = (
         f"sample models of the folder: repro trace dress {name} --profiles {folder.path} --replace "
         "--out FILE"
@@ -188,14 +189,14 @@ def _dressed_by(
     if gaps.any():
         job = shown(frame["job_id"][gaps].iloc[0])
         raise TraceError(f"{name}: job {job} has no model; fill it, or {to_sample}")
-    unknown = ~own_names.isin(stages.index)
+    unknown = ~names_in_folder.isin(stages.index)
     if unknown.any():
         model = shown(models[unknown].iloc[0])
         raise TraceError(
             f"{name}: model {model} is not in {folder.path / 'stages.csv'} "
             f"({', '.join(stages.index)}); measure it, or {to_sample}"
         )
-    columns = stages.loc[own_names.tolist()].set_axis(frame.index)
+    columns = stages.loc[names_in_folder.tolist()].set_axis(frame.index)
     whole = np.floor(frame["duration"] / columns["iteration_time"] + 1e-9)
     columns.insert(0, "model", models.astype("str"))
     columns.insert(2, "iterations", np.maximum(whole, 1.0))
@@ -218,16 +219,16 @@ def profile_columns(
     Parameters
     ----------
     frame : DataFrame
-        Jobs with models of the map of names.
+        Jobs with models of ``params/model_names.csv``.
     tables : sequence of str
-        Tables of the models; stage times need muri.
+        Tables that accept the models. There are stage times only with table muri.
     throughputs : ThroughputTable, optional
         Throughputs of the models whose iteration time only Gavel's table has.
     """
-    known = mapped_models()
+    mapped = mapped_models()
     kinds = frame[["model", "num_gpus"]].drop_duplicates()
     rows = [
-        _profile(known[model], int(gpus), tables, throughputs)
+        _profile(mapped[model], int(gpus), tables, throughputs)
         for model, gpus in kinds.itertuples(index=False, name=None)
     ]
     profiles = pd.concat([kinds.reset_index(drop=True), pd.DataFrame(rows)], axis=1)
@@ -299,7 +300,7 @@ def _without_profiles(frame: pd.DataFrame, name: str, *, replace: bool) -> pd.Da
 
 
 def _shares(tables: Sequence[str], weights: Mapping[str, float] | None) -> dict[str, float]:
-    """Probability of each model in the draw, in the order of the map."""
+    """Probability of each model in the sample, in the order of ``params/model_names.csv``."""
     fitting = {
         name: model for name, model in mapped_models().items() if set(tables) <= model.names.keys()
     }
@@ -330,8 +331,8 @@ def _weighted(
     return {name: weights[name] / total for name in fitting if weights.get(name)}
 
 
-def _drawn(ids: pd.Series[Any], shares: Mapping[str, float], seed: int) -> list[str]:
-    """Model of each job. Jobs draw in the order of their ids, whatever the order of the rows."""
+def _sampled_models(ids: pd.Series[Any], shares: Mapping[str, float], seed: int) -> list[str]:
+    """Model of each job, sampled in the order of the ids, whatever the order of the rows."""
     rng = np.random.default_rng([seed, zlib.crc32(b"models of a trace")])
     order = np.argsort(ids.to_numpy(), kind="stable")
     u = np.empty(len(ids))
@@ -349,9 +350,11 @@ def _note(
     *,
     weighted: bool,
 ) -> str:
-    """Line on the draw: tables, seed, models, relatives, and GPU counts that Muri's table lacks."""
+    """Line on the sample: tables, seed, models, relatives, GPU counts that Muri's table lacks."""
     chosen = ALL if tuple(tables) == TABLES else ",".join(tables)
-    drawn = ", ".join(f"{name} {share:.3g}" if weighted else name for name, share in shares.items())
+    sampled = ", ".join(
+        f"{name} {share:.3g}" if weighted else name for name, share in shares.items()
+    )
     known = mapped_models()
     relatives = [
         f"{CONTENTS[table]} of {sum(table in known[name].stand_ins for name in shares)}"
@@ -360,7 +363,7 @@ def _note(
     ]
     line = (
         f"models drawn by dress(models={chosen}, seed={seed}): "
-        f"{'weights' if weighted else 'uniformly over'} {drawn}"
+        f"{'weights' if weighted else 'uniformly over'} {sampled}"
     )
     if relatives:
         line += f"; of relatives (params/model_names.csv): {', '.join(relatives)}"

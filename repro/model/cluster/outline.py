@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from repro.model.cluster.spec import Cluster
 from repro.model.cluster.topology import ROOT, of_kind
 
-#: Most racks of a domain that are listed one by one. In a domain with more racks, neighbours with
-#: equal nodes become one entry.
+#: Largest number of racks of a domain that are listed one by one. In a domain with more racks,
+#: neighbours with equal nodes become one entry.
 MOST_RACKS = 16
-#: Most entries that are listed below one entry. One more entry counts the racks, or the nodes,
-#: beyond them.
+#: Largest number of entries that are listed below one entry. If there are more, a further entry
+#: has the number of racks, or of nodes, that are not listed.
 MOST_ENTRIES = 40
 
 
@@ -90,7 +90,8 @@ def outline_of(cluster: Cluster, *, most_nodes: int = 0, merge_single: bool = Fa
     cluster : Cluster
         The cluster.
     most_nodes : int
-        Largest number of nodes that are listed one by one; more are counted by rack.
+        Largest number of nodes that are listed one by one. In a larger cluster, each rack lists
+        the numbers of its equal nodes.
     merge_single : bool
         Give a rack of equal nodes one entry, such as ``rack 0: 8 nodes x 4 v100``.
 
@@ -114,9 +115,9 @@ def outline_of(cluster: Cluster, *, most_nodes: int = 0, merge_single: bool = Fa
         return number
 
     def add_nodes(entry: int, nodes: Sequence[EqualNodes]) -> None:
-        for equal in nodes[:MOST_ENTRIES]:
-            add(entry, "node", equal.label, equal.gpu_type)
-        if hidden := sum(equal.number for equal in nodes[MOST_ENTRIES:]):
+        for equal_nodes in nodes[:MOST_ENTRIES]:
+            add(entry, "node", equal_nodes.label, equal_nodes.gpu_type)
+        if hidden := sum(equal_nodes.number for equal_nodes in nodes[MOST_ENTRIES:]):
             add(entry, "node", f"{counted(hidden, 'node')} more")
 
     one_by_one = cluster.num_nodes <= most_nodes
@@ -126,18 +127,18 @@ def outline_of(cluster: Cluster, *, most_nodes: int = 0, merge_single: bool = Fa
         if len(domains) > 1:
             size = counted(tree.nodes["domain", domain.number]["gpus"], "GPU")
             parent = add(ROOT, "domain", f"domain {domain.number}: {size}")
-        runs = [[rack] for rack in domain.racks] if one_by_one else _runs(domain.racks)
-        for run in runs[:MOST_ENTRIES]:
-            name = f"rack {run[0].switch}"
+        ranges = [[rack] for rack in domain.racks] if one_by_one else _ranges_of(domain.racks)
+        for rack_range in ranges[:MOST_ENTRIES]:
+            name = f"rack {rack_range[0].switch}"
             each = ""
-            if len(run) > 1:
-                name = f"racks {run[0].switch} to {run[-1].switch}"
+            if len(rack_range) > 1:
+                name = f"racks {rack_range[0].switch} to {rack_range[-1].switch}"
                 each = "each "
-            nodes = run[0].nodes
+            nodes = rack_range[0].nodes
             if merge_single and len(nodes) == 1:
                 add(parent, "rack", f"{name}: {each}{nodes[0].label}", nodes[0].gpu_type)
                 continue
-            size = f": {each}{counted(sum(equal.number for equal in nodes), 'node')}"
+            size = f": {each}{counted(sum(equal_nodes.number for equal_nodes in nodes), 'node')}"
             # the one entry below has the number of nodes
             if len(nodes) == 1 and not one_by_one:
                 size = f", {each}".rstrip(" ,")
@@ -145,31 +146,31 @@ def outline_of(cluster: Cluster, *, most_nodes: int = 0, merge_single: bool = Fa
             if not one_by_one:
                 add_nodes(entry, nodes)
                 continue
-            for index in tree.successors(("rack", domain.number, run[0].switch)):
+            for index in tree.successors(("rack", domain.number, rack_range[0].switch)):
                 values = (tree.nodes[index][field] for field in EqualNodes._fields[1:])
                 node = EqualNodes(1, *values)
                 add(entry, "node", f"node {index}: {node.of_one}", node.gpu_type)
-        if hidden := sum(map(len, runs[MOST_ENTRIES:])):
+        if hidden := sum(map(len, ranges[MOST_ENTRIES:])):
             add(parent, "rack", f"{counted(hidden, 'rack')} more")
     return outline
 
 
-def _runs(racks: Sequence[Rack]) -> list[list[Rack]]:
-    """Racks in runs, (runs, racks of the run).
+def _ranges_of(racks: Sequence[Rack]) -> list[list[Rack]]:
+    """Racks of a domain, divided into ranges that get one entry each.
 
-    If there are at most `MOST_RACKS`, each rack is a run of its own. Otherwise a run has
+    If there are at most `MOST_RACKS` racks, each rack is a range of its own. Otherwise a range has
     neighbours with equal nodes and successive switches.
     """
     if len(racks) <= MOST_RACKS:
         return [[rack] for rack in racks]
-    runs: list[list[Rack]] = []
+    ranges: list[list[Rack]] = []
     for rack in racks:
-        last = runs[-1][-1] if runs else None
+        last = ranges[-1][-1] if ranges else None
         if last and last.nodes == rack.nodes and last.switch + 1 == rack.switch:
-            runs[-1].append(rack)
+            ranges[-1].append(rack)
         else:
-            runs.append([rack])
-    return runs
+            ranges.append([rack])
+    return ranges
 
 
 def counted(count: int, noun: str) -> str:

@@ -93,7 +93,7 @@ class Cluster:
     def racks(self) -> Racks:
         """Rack and domain of each node, as arrays read once from `topology`.
 
-        A cluster of one rack has no tree to read, so its `topology` is not made.
+        A cluster of one rack needs no tree, so `topology` is not made for it.
         """
         if is_one_rack(self.nodes):
             return one_rack(self.num_nodes)
@@ -195,8 +195,8 @@ def _is_file_name(text: str) -> bool:
     return not looks_like_spec and os.path.isfile(text)
 
 
-class _EqualNodes(NamedTuple):
-    """Equal nodes of a spec. With ``switches`` 0 they are under the shared switch."""
+class _NodeSet(NamedTuple):
+    """Set of equal nodes of a spec. With ``switches`` 0 they are under the shared switch."""
 
     switches: int
     nodes_per_switch: int
@@ -210,39 +210,39 @@ def _parse_nodes(text: str) -> tuple[Node, ...]:
     shared_switch: int | None = None
     next_switch = 0
     for word in text.split(","):
-        equal = _parse_word(word, text)
-        total = len(nodes) + max(equal.switches, 1) * equal.nodes_per_switch
-        if equal.gpus > MAX_GPUS_PER_NODE or total > MAX_NODES:
+        node_set = _parse_word(word, text)
+        total = len(nodes) + max(node_set.switches, 1) * node_set.nodes_per_switch
+        if node_set.gpus > MAX_GPUS_PER_NODE or total > MAX_NODES:
             raise ParamError(
                 f"cluster spec {_short(text)!r}: {_short(word.strip())!r} makes {total} nodes, "
-                f"{equal.gpus} GPUs in one; at most {MAX_NODES} nodes of {MAX_GPUS_PER_NODE} GPUs "
-                "are accepted"
+                f"{node_set.gpus} GPUs in one; at most {MAX_NODES} nodes of {MAX_GPUS_PER_NODE} "
+                "GPUs are accepted"
             )
-        if equal.switches:
-            switches: Sequence[int] = range(next_switch, next_switch + equal.switches)
-            next_switch += equal.switches
+        if node_set.switches:
+            switches: Sequence[int] = range(next_switch, next_switch + node_set.switches)
+            next_switch += node_set.switches
         else:
             if shared_switch is None:
                 shared_switch = next_switch
                 next_switch += 1
             switches = (shared_switch,)
         for switch in switches:
-            nodes += [Node(equal.gpus, equal.gpu_type, switch)] * equal.nodes_per_switch
+            nodes += [Node(node_set.gpus, node_set.gpu_type, switch)] * node_set.nodes_per_switch
     return tuple(nodes)
 
 
-def _parse_word(word: str, text: str) -> _EqualNodes:
-    """Equal nodes that a word of a spec describes."""
+def _parse_word(word: str, text: str) -> _NodeSet:
+    """Set of equal nodes that a word of a spec describes."""
     grid = _GRID.fullmatch(word.strip())
     if grid and grid[3]:
         switches, nodes, gpus = (_count(grid[n], word, text) for n in (1, 2, 3))
-        return _EqualNodes(switches, nodes, gpus, grid[4])
+        return _NodeSet(switches, nodes, gpus, grid[4])
     if grid:
         nodes, gpus = (_count(grid[n], word, text) for n in (1, 2))
-        return _EqualNodes(0, nodes, gpus, grid[4])
+        return _NodeSet(0, nodes, gpus, grid[4])
     typed = _TYPED.fullmatch(word.strip())
     if typed:
-        return _EqualNodes(0, _count(typed[1], word, text), 1, typed[2])
+        return _NodeSet(0, _count(typed[1], word, text), 1, typed[2])
     whole = "" if word == text else f" {_short(text)!r}"
     raise ParamError(f"cluster spec{whole}: cannot read {_short(word)!r}; {ACCEPTED}")
 

@@ -91,19 +91,22 @@ def part_cases(fig: FigureRun) -> dict[str, dict[Label, Case]]:
     A role is ``agnostic`` or ``aware`` of throughputs. ``jct`` has series ``V100s: <fraction>
     <role>`` over job rates. ``makespan`` has series ``all <role>`` over fractions of V100s.
     """
-    jct = dict(fig.inputs.jct)
-    static = dict(fig.inputs.makespan)
+    jct_inputs = dict(fig.inputs.jct)
+    makespan_inputs = dict(fig.inputs.makespan)
     simulations: dict[str, dict[Label, Case]] = {"jct": {}, "makespan": {}}
-    for fraction, rates in jct["rates"].items():
+    for fraction, rates in jct_inputs["rates"].items():
         series = {
-            f"V100s: {fraction} {role}": {**jct[role], "cluster": fig.inputs.clusters[fraction]}
+            f"V100s: {fraction} {role}": {
+                **jct_inputs[role],
+                "cluster": fig.inputs.clusters[fraction],
+            }
             for role in ("agnostic", "aware")
         }
-        simulations["jct"] |= cases(fig, **{**jct, "series": series, "rates": rates})
-    series = {f"all {role}": static[role] for role in ("agnostic", "aware")}
+        simulations["jct"] |= cases(fig, **{**jct_inputs, "series": series, "rates": rates})
+    series = {f"all {role}": makespan_inputs[role] for role in ("agnostic", "aware")}
     for fraction, cluster in fig.inputs.clusters.items():
-        changes = {"cluster": cluster, "series": series, "jobs": [static["jobs"]]}
-        runs = cases(fig, **{**static, **changes})
+        changes = {"cluster": cluster, "series": series, "jobs": [makespan_inputs["jobs"]]}
+        runs = cases(fig, **{**makespan_inputs, **changes})
         for (label, _, seed), case in runs.items():
             simulations["makespan"][label, float(fraction), seed] = case
     return simulations
@@ -126,10 +129,11 @@ def jobs(fig: FigureRun, cases: Mapping[Label, Case]) -> pd.DataFrame:
 def end_of_last_round(ends_h: pd.Series[float], unfinished: int, round_h: float) -> float:
     """End (h) of the round in which all jobs but ``unfinished`` have ended.
 
-    Rounds start together at 0 and take ``round_h``. A round is over earlier if all jobs end in it.
+    The first round starts at 0, and every round takes ``round_h``. The last round is over as soon
+    as all jobs have ended.
     """
     last = float(ends_h.nlargest(unfinished + 1).iloc[-1])
-    # a time on the grid may be a rounding error later than its round
+    # rounding errors may put a job that ends with a round just after the end of the round
     rounds = math.ceil(last / round_h - 1e-9)
     return min(float(ends_h.max()), rounds * round_h)
 
@@ -167,8 +171,9 @@ def solvable(
 
 
 def in_reference(jobs: pd.DataFrame, reference: str) -> pd.Series[float]:
-    """JCT (h) of each job in the series ``reference`` at the same x and seed, NaN without one.
+    """JCT (h) of each job in the series ``reference`` at the same x and seed.
 
+    It is NaN if the reference has no such job, or the job never ended there.
     The usual reference is ``isolated``: every job has 1/n of the cluster alone (section 4.2).
     """
     keys = ["x", "seed", "job_id"]

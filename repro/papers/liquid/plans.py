@@ -1,4 +1,7 @@
-"""Plans of several jobs as groups of containers, random batches of jobs, and batches by speed."""
+"""Placement plans of several jobs, random sets of jobs, and batch sizes in proportion to speed.
+
+A plan is written as node numbers, one per container, or as the containers of each node.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -38,7 +41,10 @@ def containers_of(
 
 
 def lanes(groups: Groups, notes: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """Bars of a Gantt chart, a lane per node; ``notes`` follow the names of nodes."""
+    """Bars of a chart of a plan: a lane per node, and in it a bar of length 1 per container.
+
+    ``notes`` are appended to the names of nodes.
+    """
     rows = []
     for node, inside in groups.items():
         lane = f"{node}{(notes or {}).get(node, '')}"

@@ -10,8 +10,8 @@ from scipy.optimize import least_squares
 from repro.base.typing import Floats
 from repro.perf.parameter_server import IterationModel
 
-#: Trained model, field, largest factor. The model is "*" for a field of all models, and for a
-#: bandwidth, which belongs to no model.
+#: A parameter to fit: name of a trained model, field, largest factor. With "*" as the name, the
+#: field is that of all trained models, or a bandwidth of the `IterationModel`.
 Parameter = tuple[str, str, float]
 #: Columns of a run that the model reads.
 RUN = ["model", "tasks", "batch_size", "iterations"]
@@ -43,15 +43,18 @@ def refitted(
 
 
 def parameters(models: Mapping[str, Mapping[str, IterationModel]]) -> pd.DataFrame:
-    """Parameters of iteration models by origin (stored, refitted), GPU type and network."""
+    """Parameters of iteration models: a row per origin (stored, refitted), GPU type and model.
+
+    ``models`` are the iteration models by origin and GPU type.
+    """
     links = ["pair_mb_s", "node_mb_s", "local_mb_s"]
     rows = [
         {"parameters": origin, "gpu": gpu, "model": name}
-        | {field: getattr(network, field) for field in ("images_per_s", "exposed", "fixed_s")}
+        | {field: getattr(trained, field) for field in ("images_per_s", "exposed", "fixed_s")}
         | {field: getattr(model, field) for field in links}
         for origin, by_gpu in models.items()
         for gpu, model in by_gpu.items()
-        for name, network in model.models.items()
+        for name, trained in model.models.items()
     ]
     return pd.DataFrame(rows)
 

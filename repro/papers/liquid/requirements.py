@@ -23,7 +23,7 @@ from repro.trace.synth.liquid import WARM_UP
 REGRESSORS = ("random_forest", "linear_regression", "adaboost", "gbdt", "decision_tree")
 _TRAINING = Origin("training set")
 _JOBS = Origin("jobs")
-_TYPE = "model"
+_MODEL_COLUMN = "model"
 _FNV = 2166136261
 
 
@@ -113,8 +113,9 @@ class RequirementEstimator:
     """Estimator of a job's requirements, trained on measured containers.
 
     ``regressor`` is one of `REGRESSORS`. With ``per_type`` each model (column ``model``) has
-    its own regressors, as in the artifact; otherwise the model is a hashed feature. Any other
-    feature is numbers if all its values in the training set are, also if they are read as text.
+    its own regressors, as in the artifact; otherwise the model is a hashed feature. Another feature
+    is numeric if all its values in the training set are numbers or texts of numbers. Features of
+    other text are hashed.
 
     Liquid, TPDS 2022, section 4.2.
 
@@ -166,7 +167,7 @@ class RequirementEstimator:
                     "is nothing to learn; give rows that differ, or leave the label out"
                 )
         numeric = frozenset(
-            name for name in self.features if name != _TYPE and _are_numbers(table[name])
+            name for name in self.features if name != _MODEL_COLUMN and _are_numbers(table[name])
         )
         inputs = self._inputs(table, numeric, _TRAINING)
         trained = {}
@@ -199,11 +200,16 @@ class RequirementEstimator:
     def requirements(self, jobs: pd.DataFrame) -> pd.DataFrame:
         """Fields of `Requirement` as columns, one row per job.
 
-        The jobs need all features but ``role``. Defaults: ``num_ps`` is 1 if ``num_gpus`` is above
-        1, ``num_workers`` is ``num_gpus`` - ``num_ps`` or 1, ``gpus_per_task`` is 1, and
-        ``num_batches`` is ``iterations`` - 10 (warm-up). The larger requirement of a parameter
-        server and a worker counts. A model without regressors gets the defaults. A trace joined
-        with ``gpu_mem_mb`` and ``bandwidth_mb_s`` is placed by them.
+        The jobs need all features but ``role``. Features without a column have defaults:
+
+        - ``num_ps`` is 1 if ``num_gpus`` is above 1, else 0.
+        - ``num_workers`` is ``num_gpus`` - ``num_ps``, or 1 without the column ``num_gpus``.
+        - ``gpus_per_task`` is 1.
+        - ``num_batches`` is ``iterations`` less 10 of warm-up.
+
+        The larger requirement of a parameter server and a worker counts. A model without regressors
+        has the defaults of `Requirement`. Liquid's policies read ``gpu_mem_mb`` and
+        ``bandwidth_mb_s`` if these columns are joined to the trace.
         """
         rows = _filled(jobs)
         needs = self._rounded(rows.assign(role=0))
@@ -222,7 +228,7 @@ class RequirementEstimator:
 
     def _check(self, table: pd.DataFrame, labels: Sequence[str], origin: Origin) -> None:
         """Raise if a needed column is missing."""
-        needed = dict.fromkeys((*self.features, *labels, *[_TYPE] * self.per_type))
+        needed = dict.fromkeys((*self.features, *labels, *[_MODEL_COLUMN] * self.per_type))
         if absent := [name for name in needed if name not in table]:
             raise origin.missing(absent, [str(name) for name in table])
 
@@ -238,7 +244,7 @@ class RequirementEstimator:
 
     def _inputs(self, table: pd.DataFrame, numeric: frozenset[str], origin: Origin) -> Floats:
         """Features as an array (rows, features), with the model unless ``per_type``."""
-        names = [name for name in self.features if not (self.per_type and name == _TYPE)]
+        names = [name for name in self.features if not (self.per_type and name == _MODEL_COLUMN)]
         columns = {
             name: _numbers(table[name], name, origin) if name in numeric else encode(table[name])
             for name in names
@@ -254,7 +260,7 @@ class RequirementEstimator:
         """Rows of each model that has its own regressors; all rows under "" unless ``per_type``."""
         if not self.per_type:
             return {"": np.arange(len(table))}
-        models = table[_TYPE].astype(str).to_numpy()
+        models = table[_MODEL_COLUMN].astype(str).to_numpy()
         return {model: np.flatnonzero(models == model) for model in dict.fromkeys(models)}
 
 

@@ -90,8 +90,9 @@ def power_of(isolated: pd.DataFrame, colocated: pd.DataFrame, mode: str, idle_w:
 def pair_energy(isolated: pd.DataFrame, colocated: pd.DataFrame, base_w: float) -> pd.DataFrame:
     """Energy of the work of each measured pair, next to the same work one job after the other.
 
-    In a second, job i of a pair does ``norm`` n_i times its work of a second alone. One after the
-    other, the two need n_a + n_b seconds and the energy n_a P_a + n_b P_b, with P the power alone.
+    The rate of job i in the pair, relative to its rate alone, is n_i (``norm_a``, ``norm_b``). The
+    work that a pair does in one second takes n_a + n_b seconds if the jobs run one after the other.
+    It then needs the energy n_a P_a + n_b P_b, where P is the power of a job alone.
 
     Parameters
     ----------
@@ -103,10 +104,11 @@ def pair_energy(isolated: pd.DataFrame, colocated: pd.DataFrame, base_w: float) 
     Returns
     -------
     DataFrame
-        A row per pair. Columns ``mode``, ``job_a``, ``job_b``; ``work``, n_a + n_b (jobs' worth);
-        ``power_w`` as measured; ``energy``, that of the pair over that one after the other;
-        ``predicted_w``, the power if the pair pays ``base_w`` once and otherwise adds up: B + sum
-        over i of n_i (P_i - B).
+        A row per pair. Columns ``mode``, ``job_a``, ``job_b``; ``power_w`` as measured; ``work``,
+        n_a + n_b, where 1 is the work of one job alone in the same time; ``energy``, the energy of
+        the pair relative to the energy one after the other; ``predicted_w``, B + sum over i of
+        n_i (P_i - B), where B is ``base_w``. This is the power of the pair if each job adds what it
+        needs above B, in proportion to its rate.
 
     Examples
     --------
@@ -176,16 +178,17 @@ def busy_energy(
     Examples
     --------
     >>> power = Power(75.0, {"a": 100.0, "b": 300.0}, {("a", "b"): 350.0})
-    >>> held = {"job_id": [0, 1], "group": 0, "start": [0.0, 10.0], "end": [30.0, 20.0]}
-    >>> busy_energy(pd.DataFrame(held), {0: "a", 1: "b"}, power)
+    >>> rows = {"job_id": [0, 1], "group": 0, "start": [0.0, 10.0], "end": [30.0, 20.0]}
+    >>> busy_energy(pd.DataFrame(rows), {0: "a", 1: "b"}, power)
     (5500.0, 30.0)
     """
     energy_j = 0.0
     busy_s = 0.0
-    for _, held in intervals.groupby("group", sort=False):
-        types = held["job_id"].map(models).to_numpy()
-        start = held["start"].to_numpy()
-        end = held["end"].to_numpy()
+    # jobs that share a GPU are a group
+    for _, group in intervals.groupby("group", sort=False):
+        types = group["job_id"].map(models).to_numpy()
+        start = group["start"].to_numpy()
+        end = group["end"].to_numpy()
         instants = np.unique(np.concatenate([start, end]))
         for begin, until in pairwise(instants):
             present = types[(start <= begin) & (end >= until)].tolist()
@@ -197,9 +200,10 @@ def busy_energy(
 
 @dataclass(frozen=True)
 class RunEnergy:
-    """Measure of a sweep: JCT and energy of a run of one-GPU jobs whose models are job types.
+    """Measure of a sweep: JCT and energy of a run of one-GPU jobs.
 
-    ``power`` is the power of a GPU by the types of its jobs.
+    ``power`` is the power of a GPU by the types of its jobs. The column ``model`` of the trace has
+    the type of each job.
     """
 
     power: Power

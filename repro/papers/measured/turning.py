@@ -9,7 +9,8 @@ import pandas as pd
 from repro.perf.contention import Contention
 from repro.perf.stages import Stages, interleaving_time
 
-#: Ways to run a group: no locks; turns by the period T of Muri; the same with equal iterations.
+#: Ways to run a group: without locks; in turns with the period T of Muri; in turns with stages
+#: scaled so that the iterations of all members have the same length.
 SERIES = ("side by side", "Eq 3 of Muri", "equal iterations")
 
 
@@ -32,10 +33,9 @@ def group_speeds(
     Returns
     -------
     DataFrame
-        A row per series, group and factor: ``series``, ``group`` (a number), ``f``, and ``speed``,
-        the sum of the members' rates over those alone (jobs' worth). The series are `SERIES`. Only
-        the speed side by side depends on the factor. With equal iterations, the stages of each
-        member are stretched to iterations of the same length.
+        A row per series (of `SERIES`), group and factor. Columns ``series``, ``group`` (a number),
+        ``f`` and ``speed``. The speed is the sum of the members' rates, each relative to the rate
+        alone; 1 is the speed of one job alone. Only the speed side by side depends on the factor.
 
     Examples
     --------

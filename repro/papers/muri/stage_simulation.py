@@ -81,10 +81,10 @@ def simulate_groups(
     workers = [job for members in groups.values() for job in members]
     job_barriers = {job: _Barrier(env, workers.count(job)) for job in set(workers)}
     rows: list[tuple[Any, ...]] = []
-    for group, members in groups.items():
-        run = _Group(env, group, members, resources, sharing)
+    for name, members in groups.items():
+        group = _Group(env, name, members, resources, sharing)
         for job in members:
-            env.process(run.worker(job, stages[job], iterations, job_barriers[job], rows))
+            env.process(group.worker(job, stages[job], iterations, job_barriers[job], rows))
     env.run()
     if len(rows) < len(workers) * len(resources) * iterations:
         raise ParamError(
@@ -111,7 +111,8 @@ class _Group:
         self._name = name
         self._sharing = sharing
         self._resources = {resource: simpy.Resource(env) for resource in resources}
-        self._machine = simpy.Resource(env)
+        #: held by one job for a whole iteration, under ``alone``
+        self._iteration_lock = simpy.Resource(env)
         self._barrier = _Barrier(env, len(members))
         self._delays = {job: -offset % len(resources) for job, offset in members.items()}
 
@@ -124,14 +125,14 @@ class _Group:
         rows: list[tuple[Any, ...]],
     ) -> Generator[simpy.Event, Any, None]:
         """Run all iterations of a job and record every stage."""
-        barrier = self._sharing == "barrier"
+        has_barrier = self._sharing == "barrier"
         for _ in range(self._delays[job]):
-            # without a barrier a step of length 0 still keeps the order of the offsets
-            yield self._barrier.wait() if barrier else self._env.timeout(0)
+            # without a barrier, steps of 0 s make jobs start in the order of their offsets
+            yield self._barrier.wait() if has_barrier else self._env.timeout(0)
         for iteration in range(1, iterations + 1):
-            machine = self._machine.request() if self._sharing == "alone" else None
-            if machine is not None:
-                yield machine
+            lock = self._iteration_lock.request() if self._sharing == "alone" else None
+            if lock is not None:
+                yield lock
             for position, (name, resource) in enumerate(self._resources.items(), start=1):
                 ready = self._env.now
                 with resource.request() as turn:
@@ -141,11 +142,11 @@ class _Group:
                 rows.append((self._name, job, iteration, name, ready, start, self._env.now))
                 if position == len(stages):
                     yield job_barrier.wait()
-                if barrier:
+                if has_barrier:
                     yield self._barrier.wait()
-            if machine is not None:
-                self._machine.release(machine)
-        for _ in range(max(self._delays.values()) - self._delays[job] if barrier else 0):
+            if lock is not None:
+                self._iteration_lock.release(lock)
+        for _ in range(max(self._delays.values()) - self._delays[job] if has_barrier else 0):
             yield self._barrier.wait()
 
 

@@ -47,7 +47,7 @@ _PERIOD_STEP_S = 5.0
 _LONGEST_S = 150.0
 #: Relative distance at which `fit` accepts a makespan.
 _CLOSE = 0.002
-#: Works tried by `fit` for each period: at most so many, within this range.
+#: `fit` tries at most this number of values of `Prototype.work` for each period, in this range.
 _MAX_TRIES = 6
 _LEAST_WORK = 0.5
 _LARGEST_WORK = 1.5
@@ -114,7 +114,7 @@ class _Trial(NamedTuple):
 
 def resume_time(measured: Measured) -> float:
     """Seconds to resume a job: the mean cost of a preemption less the mean pause of Figure 4."""
-    # `pause` also has further names of some models, which must not count twice
+    # not the mean of `CheckpointOverhead.pause`, which has some models under two names
     mean_pause_s = checkpoint_overhead().default_pause
     return measured.overhead / measured.preemptions - mean_pause_s
 
@@ -126,11 +126,12 @@ def fit(
     settings: dict[str, Any],
     start: Prototype,
 ) -> Prototype:
-    """Fit the prototype to three numbers of Tiresias-L; means over the generated workloads count.
+    """Fit the prototype to three numbers of Tiresias-L.
 
-    For each period the work is the factor that gives the makespan. Among the multiples of 5 s the
-    period is the one whose number of preemptions is nearest. Preemptions fall as the period grows,
-    which the bisection relies on.
+    The fitted numbers of a prototype are means over the generated workloads. For each period the
+    work is the factor that gives the makespan. Among the multiples of 5 s the period is the one
+    whose number of preemptions is nearest. Preemptions fall as the period grows, which the
+    bisection relies on.
 
     Parameters
     ----------
@@ -194,7 +195,7 @@ def _with_makespan(
     """Trial whose work gives the mean makespan ``goal`` (s), or the nearest trial."""
     trials: list[_Trial] = []
     while len(trials) < _MAX_TRIES:
-        preemptions, span = _tiresias_l(guess, seeds, cluster, settings)
+        preemptions, span = _mean_results(guess, seeds, cluster, settings)
         trials.append(_Trial(guess, preemptions, span))
         if trials[-1].distance(goal) <= _CLOSE:
             break
@@ -207,13 +208,13 @@ def _with_makespan(
     return min(trials, key=lambda trial: trial.distance(goal))
 
 
-def _tiresias_l(
+def _mean_results(
     prototype: Prototype, seeds: Sequence[int], cluster: str, settings: dict[str, Any]
 ) -> tuple[float, float]:
     """Mean preemptions and mean makespan (s) of Tiresias-L over generated workloads."""
     policy = make(FITTED_POLICY, prototype.rules, **settings)
     overhead = checkpoint_overhead(prototype.resume_s)
-    runs = []
+    results = []
     for seed in seeds:
         jobs, _ = data.open_trace("testbed", seed, work=prototype.work)
         result = simulate(
@@ -225,6 +226,6 @@ def _tiresias_l(
             overhead=overhead,
             keep_intervals=False,
         )
-        runs.append((result.jobs["preemptions"].sum(), makespan(result)))
-    preemptions, spans = np.mean(runs, axis=0)
-    return float(preemptions), float(spans)
+        results.append((result.jobs["preemptions"].sum(), makespan(result)))
+    preemptions, span = np.mean(results, axis=0)
+    return float(preemptions), float(span)

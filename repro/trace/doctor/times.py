@@ -12,8 +12,9 @@ from repro.trace.runs import BACKWARDS, HOUR_S, ROUNDING_S, differing
 
 #: Largest part of rows earlier than the row above, in a file that counts as sorted by submit time.
 _MOST_STEPS_BACK = 0.01
-#: Largest real time between the two submissions around a clock change (s). The real time makes
-#: a step back shorter than an hour, and a gap longer than an hour.
+#: A change of clocks moves recorded times by one hour. The two submissions around the change are
+#: at most this much real time apart (s). So a step back is up to this much shorter than an hour,
+#: and a gap up to this much longer.
 _MOST_REAL_TIME_S = 600.0
 #: The largest gap may be a clock change if all other gaps are at most this part of it.
 _OTHER_GAPS = 0.25
@@ -27,7 +28,7 @@ def check_log(parsed: Parsed, num_gpus: int) -> list[Finding]:
     Parameters
     ----------
     parsed : Parsed
-        Rows of the file with ``log``.
+        Jobs of the file. Its ``log`` has their times in the file, or is None.
     num_gpus : int
         GPUs of the cluster.
     """
@@ -128,7 +129,7 @@ def _above_capacity(jobs: pd.DataFrame, log: pd.DataFrame, num_gpus: int) -> lis
         return []
     times, held = gpus_over_time(started, started + run, gpus)
     peak = int(np.argmax(held))
-    # shares of GPUs add up to whole numbers but for rounding
+    # rounding errors of shares of GPUs may put the sum just above a full cluster
     above = held > num_gpus * (1 + 1e-9)
     if not above.any():
         return []

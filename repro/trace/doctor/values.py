@@ -13,7 +13,8 @@ DAY_S = 86_400.0
 YEAR_S = 365 * DAY_S
 #: If the span of the submissions or the first submission exceeds this, the unit is likely not s.
 _LONGEST_SPAN_S = 20 * YEAR_S
-#: Durations are suspicious if half of them are longer than this and than the whole span (s).
+#: Durations are likely in another unit if half of them are longer than this (s), and also longer
+#: than the span of the submissions.
 _LONG_S = 30 * DAY_S
 #: Least number of jobs for findings on all durations.
 _LEAST_JOBS = 20

@@ -24,9 +24,9 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
     cpu_num, duration, user.
 
     The run time is ``end_time`` - ``start_time``. ``duration`` is the run time in the log of Seren,
-    and queue plus run in the log of Kalos; a note counts the latter. Dates have an offset from UTC
-    (+08:00), or none throughout the file. Submit times count from the earliest job kept. ``type``
-    (Pretrain, SFT, Evaluation, Debug, Other) is not used.
+    and queue plus run in the log of Kalos. A note counts the rows with queue plus run. Dates
+    have an offset from UTC (+08:00), or none throughout the file. Submit times count from the
+    earliest job kept. ``type`` (Pretrain, SFT, Evaluation, Debug, Other) is not used.
 
     The same jobs are kept as in format ``helios``: jobs of every state that ran. Dropped and
     counted: jobs that have no GPU or submit time, never ran, still run, end before they start, or

@@ -10,11 +10,11 @@ from repro.trace.formats import FORMATS
 from repro.trace.runs import INSTANT, NO_GPU, quantity
 
 _REQUIRED = ("job_id", "submit_time", "duration", "num_inst", "num_gpu")
-_WAYS = ("ceil", "keep", "refuse")
+_SHARE_TREATMENTS = ("ceil", "keep", "refuse")
 _PER = ("instance", "job")
 _UNITS = {"percent": 100.0, "gpu": 1.0}
 _GPUS = "GPUs, or hundredths of a GPU, 0 or more"
-#: Most GPUs of a PAI node. Whole numbers up to it count GPUs, if a file has no others.
+#: Most GPUs of a PAI node. In a file without a larger number, numbers count GPUs.
 _NODE_GPUS = 8
 
 
@@ -41,14 +41,15 @@ def read(
     GPUs; a note has the number of such jobs and how much the work grows. ``keep`` also writes the
     used part to the column ``gpu_share``. ``refuse`` makes such a job an error. ``per=job`` takes
     ``num_gpu`` and ``num_cpu`` for the whole job, as PAI's simulator does, which does not read
-    ``num_inst``. ``gpu_unit`` is ``percent``, ``gpu`` or ``auto``: a file with fractions,
-    or without a number above 8, counts GPUs and cores, all other files
-    hundredths; a note says which. Fractions above 1 beside numbers above 8 need the unit.
+    ``num_inst``. ``gpu_unit`` is ``percent``, ``gpu`` or ``auto``. With ``auto``, a file with
+    fractions, or without a number above 8, counts GPUs and cores; all other files count hundredths.
+    A note names the unit. A file with numbers above 8, and with fractions that are all above 1,
+    needs ``percent`` or ``gpu``.
 
     Weng et al., "MLaaS in the Wild: Workload Analysis and Scheduling in Large-Scale Heterogeneous
     GPU Clusters", NSDI 2022.
     """
-    if gpu_share not in _WAYS:
+    if gpu_share not in _SHARE_TREATMENTS:
         raise ParamError(f"gpu_share={gpu_share}: give ceil, keep or refuse")
     if per not in _PER:
         raise ParamError(f"per={per}: give {' or '.join(_PER)}")
@@ -88,10 +89,11 @@ def read(
 
 
 def _unit_of(demand: Floats, file: str) -> str:
-    """Unit of demands: ``gpu`` if some are fractions or all are few, else ``percent``.
+    """Unit of demands: ``gpu`` if some are fractions or none is above 8, else ``percent``.
 
-    Fractions are no hundredths and numbers above 8 are no GPUs of a node. A file with both needs
-    the unit, unless it has a number below 1, which no GPU has as hundredths.
+    Hundredths have no fractions, and a node has at most 8 GPUs. With both fractions and numbers
+    above 8, a fraction below 1 decides for ``gpu``, because less than a hundredth of a GPU is no
+    demand. Without such a fraction the unit is unknown, and the user must give it.
     """
     fractions = demand[demand % 1 > 0]
     large = demand[demand > _NODE_GPUS]
@@ -109,10 +111,10 @@ def _note_rounding(parsed: Parsed) -> None:
     frame = parsed.frame
     parts = frame["gpu_share"] < 1
     if parts.any():
-        read_work = frame["duration"] * frame["num_gpus"]
-        work = (read_work * frame["gpu_share"]).sum()
+        rounded_work = frame["duration"] * frame["num_gpus"]
+        used_work = (rounded_work * frame["gpu_share"]).sum()
         jobs = quantity(int(parts.sum()), "job")
         parsed.notes.append(
             f"{jobs} of {len(frame):,} with a part of a GPU per instance, rounded up to whole "
-            f"GPUs: {work:,.0f} GPU-s of work read as {read_work.sum():,.0f} GPU-s"
+            f"GPUs: {used_work:,.0f} GPU-s of work read as {rounded_work.sum():,.0f} GPU-s"
         )

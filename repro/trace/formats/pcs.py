@@ -59,12 +59,12 @@ def _app_speedups(table: Table, gpus: Floats, speedups: str | Path | None) -> Fl
         return gpus
     curves = (pcs_speedups() if speedups is None else load_speedups(speedups)).curves
     models = table.frame["model_name"]
-    ends = models.map({name: len(curve) for name, curve in curves.items()}).to_numpy(float)
+    curve_gpus = models.map({name: len(curve) for name, curve in curves.items()}).to_numpy(float)
     ranges = ", ".join(f"{name} to {len(curve)}" for name, curve in curves.items())
-    is_unknown = models.notna().to_numpy() & np.isnan(ends)
+    is_unknown = models.notna().to_numpy() & np.isnan(curve_gpus)
     table.refuse(is_unknown, "model_name", "no speed-up curve", f"there are curves of {ranges}")
     accepted = f"each curve ends at a number of GPUs: {ranges}"
-    table.refuse(gpus > ends, "num_jobs", "beyond its curve", accepted)
+    table.refuse(gpus > curve_gpus, "num_jobs", "beyond its curve", accepted)
     values = gpus.copy()
     for model, curve in curves.items():
         rows = (models == model).to_numpy()

@@ -35,7 +35,7 @@ _CHOICES = (
     ("ElapsedRaw", "Elapsed", "End"),
 )
 _DATES = {"submitted": "Submit", "started": "Start", "ended": "End"}
-_OWNERS = ("Partition", "Account")
+_VC_COLUMNS = ("Partition", "Account")
 _TEXT = ("JobID", "JobIDRaw", "State", "AllocTRES", "ReqTRES", "Elapsed", "Timelimit", "User")
 _SPAN = re.compile(r"(?:(?:([0-9]+)-)?([0-9]+):)?([0-9]+):([0-9]+)(?:\.[0-9]+)?")
 _DAYS_AND_HOURS = re.compile(r"([0-9]+)-([0-9]+)")
@@ -69,15 +69,14 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
     Kept: every job that ran and ended, also FAILED, TIMEOUT, CANCELLED, PREEMPTED, NODE_FAIL and
     OUT_OF_MEMORY. A note has the number of jobs by state. Dropped and counted: job steps
     (1234.batch), jobs that have no GPU or submit time, never ran (no start, or PENDING), still run
-    (no end, or RUNNING; after ``attempts=join`` also a last record that is PENDING), end before
-    they start, or ran for 0 s.
+    (no end, or RUNNING), end before they start, or ran for 0 s.
 
     A MIG slice counts as a GPU of its own type. A ``gres/shard`` is no GPU. A cluster that does not
     track ``gres/gpu`` (AccountingStorageTRES) has no GPUs in its records.
 
     Options: ``attempts`` is the treatment of a second record of an id, which ``sacct -D`` prints
     for a requeued job: ``refuse`` (an error) or ``join`` (another attempt of the job, joined as in
-    format ``helios``).
+    format ``helios``). A joined job whose last record is PENDING still runs.
 
     Slurm manual, ``sacct``.
     """
@@ -86,13 +85,13 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
     delimiter = "|" if "|" in document.text.lstrip().split("\n", 1)[0] else ","
     header = _header(document, delimiter)
     job_column = _first(("JobID", "JobIDRaw"), header)
-    owner = _first(_OWNERS, header)
+    vc_column = _first(_VC_COLUMNS, header)
     required = [_first(choice, header) for choice in _CHOICES]
     units = dict.fromkeys(_DATES.values(), "date")
     table = Table(
         document,
         required[:-1],
-        text=(*_TEXT, *_OWNERS, *_DATES.values()),
+        text=(*_TEXT, *_VC_COLUMNS, *_DATES.values()),
         delimiter=delimiter,
         quoted=delimiter == ",",
         units=units,
@@ -108,7 +107,7 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
         duration=required[-1],
         num_gpus=required[-2],
         user="User",
-        vc=owner,
+        vc=vc_column,
         also_read=(*_DATES.values(), "State", "Timelimit", "ReqTRES", "ElapsedRaw", "Elapsed"),
     )
     if steps.any():
@@ -264,7 +263,10 @@ def _span_s(text: str) -> float:
 
 
 def _note_states(parsed: Parsed, states: pd.Series[Any]) -> None:
-    """Note the number of jobs kept by state; ``states``: job id -> state, its first word counts."""
+    """Note the number of jobs kept by state.
+
+    ``states`` has the state of each job by id. Only the first word of a state counts.
+    """
     names = states.reindex(parsed.frame["job_id"]).fillna("UNKNOWN")
     words = names.str.split().str[0].str.upper()
     if len(words):

@@ -39,7 +39,7 @@ def test_a_fit_finds_the_prototype_that_made_the_numbers() -> None:
     """Numbers simulated with known parameters are fitted by these parameters."""
     measured = Measured(preemptions=1.0, overhead=62.1, makespan=1.0)
     known = Prototype(period=60.0, resume_s=model.resume_time(measured), work=0.9)
-    preemptions, span = model._tiresias_l(known, [0, 1], CLUSTER, SETTINGS)
+    preemptions, span = model._mean_results(known, [0, 1], CLUSTER, SETTINGS)
     measured = Measured(preemptions, 62.1 * preemptions, span)
     fitted = model.fit(measured, [0, 1], CLUSTER, SETTINGS, Prototype(10.0, 0.0, 1.0))
     assert fitted.resume_s == pytest.approx(known.resume_s)
@@ -64,7 +64,7 @@ def test_a_makespan_out_of_reach_is_said(monkeypatch, makespan_of_work, goal, ne
         simulated[prototype.period, prototype.work] = preemptions
         return preemptions, makespan_of_work(prototype.work)
 
-    monkeypatch.setattr(model, "_tiresias_l", run)
+    monkeypatch.setattr(model, "_mean_results", run)
     measured = Measured(preemptions=15.0, overhead=930.0, makespan=goal)
     with pytest.warns(InputWarning, match=f"a makespan of {nearest_s:g} s, not {goal:g} s"):
         fitted = model.fit(measured, [0], CLUSTER, SETTINGS, Prototype(10.0, 0.0, 1.0))
