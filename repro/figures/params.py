@@ -108,14 +108,15 @@ class FigureSpec(Strict):
         refuse_unknown(f"{self.title}: unknown parameter", overrides, self.inputs)
         passed = {key: value for key, value in overrides.items() if value is not None}
         for name, value in passed.items():
-            _check_form(name, value, self.inputs[name])
+            in_profiles = [inputs[name] for inputs in self.profiles.values() if name in inputs]
+            _check_form(name, value, self.inputs[name], in_profiles)
         return copy.deepcopy({**self.inputs, **self.profiles.get(profile, {}), **passed})
 
 
-def _check_form(name: str, value: Any, file_value: Any) -> None:
-    """Refuse a value whose form differs from that in the parameter file."""
+def _check_form(name: str, value: Any, file_value: Any, in_profiles: Sequence[Any]) -> None:
+    """Refuse a value whose form is that of no value in the parameter file."""
     wanted = _form(file_value)
-    accepted = [wanted]
+    accepted = [wanted, *map(_form, in_profiles)]
     # a whole number is a number; a parameter file's null says nothing about the form
     if wanted == "a number":
         accepted.append("a whole number")

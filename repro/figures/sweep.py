@@ -187,7 +187,7 @@ class Case:
         """Case with policy and cluster in place of their names.
 
         On a cluster with GPU types, the throughput table of a trace (a DataFrame) is added if
-        `settings` have none.
+        `settings` have none and the rules know GPU types.
         """
         policy = self.policy
         cluster = Cluster.parse(self.cluster)
@@ -195,7 +195,9 @@ class Case:
             policy = make(policy, self.rules)
         settings = dict(self.settings)
         trace = self.trace if isinstance(self.trace, pd.DataFrame) else pd.DataFrame()
-        if settings.get("perf") is None and cluster.gpu_types and "throughputs" in trace.attrs:
+        # rules pcs know no GPU types
+        knows_types = bool(cluster.gpu_types) and self.rules != "pcs"
+        if settings.get("perf") is None and knows_types and "throughputs" in trace.attrs:
             # The content of the table then counts in the cache key. If the policy has a model of
             # its own, `simulate` multiplies the rates of this model by the throughputs.
             settings["perf"] = throughput_files.throughputs_of(trace)

@@ -159,7 +159,8 @@ class Speeds:
         for index in np.flatnonzero(np.isnan(speeds))[:1].tolist():
             # this look-up raises an error with the missing throughput
             self.throughputs.speeds(*self.kind(jobs[index]), (self.throughputs.reference,))
-        return speeds
+        unit_s = np.array([table.solo[job] for job in jobs])
+        return speeds * unit_s
 
     @cached_property
     def on_reference(self) -> Floats:

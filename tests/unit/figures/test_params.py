@@ -70,6 +70,14 @@ def test_reading_and_merging(root):
         spec.merged("full", {})
 
 
+def test_a_value_may_have_the_form_that_a_profile_has(root):
+    text = GOOD.replace("quick: {seeds: [0]}", "quick: {seeds: []}")
+    spec = params.load(write(root, "tiresias", "fig11_empty", text))
+    assert spec.merged("paper", {"seeds": []})["seeds"] == []
+    with pytest.raises(ParamError, match=r"seeds is \['a'\]; give a list of whole numbers"):
+        spec.merged("paper", {"seeds": ["a"]})
+
+
 @pytest.mark.parametrize(
     ("old", "new", "kind", "message"),
     [
