@@ -77,8 +77,10 @@ def _in_case(cases: pd.Series[Any], case: str | None, file: str) -> Flags:
         raise TraceError(
             f"{file}: holds {lists}; choose one with case=, of {', '.join(map(str, names))}"
         )
+    if case is not None and not names:
+        raise ParamError(f"case {case!r}: the column case of {file} is empty; leave it out")
     if case is not None and case not in names:
-        raise ParamError(f"case {case!r} is not in {file}: {', '.join(map(str, names))}")
+        raise ParamError(f"case {case!r} is not in {file}: {', '.join(map(repr, names))}")
     if case is None:
         return np.ones(len(cases), np.bool_)
     return (cases == case).to_numpy(np.bool_)
