@@ -97,7 +97,7 @@ def test_jobs_without_a_case_are_no_list(tmp_path):
     path = tmp_path / "jobs.csv"
     rows = "one,0,a,vgg16,12,250,1,2,8192\n,1,b,vgg16,12,250,1,2,8192\n"
     path.write_text(HEAD + rows)
-    with pytest.raises(ParamError, match=r"case 'two' is not in .*jobs\.csv: 'one'$"):
+    with pytest.raises(ParamError, match=r"case 'two' is not in .*jobs\.csv: one$"):
         load(path, "liquid", case="two")
     with pytest.raises(
         TraceError, match=r"jobs\.csv: holds 1 list and jobs without a case; choose"
@@ -108,6 +108,13 @@ def test_jobs_without_a_case_are_no_list(tmp_path):
     with pytest.raises(ParamError, match=r"case 'one': the column case of .* is empty; leave it"):
         load(path, "liquid", case="one")
     assert len(load(path, "liquid")) == 1
+
+
+def test_a_case_may_be_a_number(tmp_path):
+    path = tmp_path / "jobs.csv"
+    rows = [f"{case},{case},a,vgg16,12,250,1,2,8192\n" for case in (1, 2)]
+    path.write_text(HEAD + "".join(rows))
+    assert load(path, "liquid", case=2)["job_id"].tolist() == [2]
 
 
 def test_a_model_without_this_plan_is_not_unknown(tmp_path):
