@@ -193,7 +193,8 @@ class Partition:
                 if decision is not None:
                     part.runs = None
                     runs += self._typed(part, decision)
-                    stop += decision.stop
+                    # `+=` would add the numbers of an array
+                    stop.extend(decision.stop)
             return RunSet(runs, wake=wake, order=self._joined_order(), keep=True, stop=stop)
         exact = True
         for part, decision in zip(self._parts, decisions, strict=True):
@@ -213,11 +214,11 @@ class Partition:
         joined: list[int] = []
         for part in self._parts:
             if len(part.order):
-                joined += part.order
+                joined.extend(part.order)
             elif part.runs is not None:
-                joined += [job for run in part.runs for job in run.jobs]
+                joined.extend(job for run in part.runs for job in run.jobs)
             else:
-                joined += part.view.members
+                joined.extend(part.view.members)
         return joined
 
     def _join(self, job: int) -> _Part:

@@ -41,12 +41,12 @@ def rule_of(policy: str) -> AllocationRule:
     if policy == DRF:
         return _by_fastest_type
     policy_object = make(policy)
-    policy_class = type(policy_object)
-    if (
-        not isinstance(policy_object, TypedShares) or policy_class.shares is TypedShares.shares  # type: ignore[attr-defined]
+    if not (
+        isinstance(policy_object, TypedShares)
+        and type(policy_object).shares is not TypedShares.shares
     ):
         raise PolicyError(f"policy {policy!r} is no formula of shares; give gavel-las or alike")
-    if further_inputs := sorted(policy_class.needs - _INPUTS):
+    if further_inputs := sorted(policy_object.needs - _INPUTS):
         raise PolicyError(
             f"policy {policy!r} reads {', '.join(further_inputs)}; give a policy whose shares "
             f"follow from speeds alone, such as gavel-las"

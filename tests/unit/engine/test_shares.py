@@ -251,3 +251,10 @@ def test_a_row_of_shares_is_one_job_or_two(rows, message):
     with pytest.raises(PolicyError, match=f"'unnamed': {message}.*give ") as caught:
         simulate(jobs([0, 0, 5000], 100), "1x4", Rows(rows))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("rows", [(), np.array([]), np.zeros((0, 2))])
+def test_shares_may_have_no_rows(rows):
+    shares = Shares(rows, (None,), np.zeros((0, 1)))
+    assert shares.members.shape == (0, 2)
+    assert simulate(jobs([0], 100), "1x4", Rows(rows), stop_time=5000).summary()["n_finished"] == 0
