@@ -62,7 +62,9 @@ def power_alone(isolated: pd.DataFrame) -> pd.Series:
     return isolated.groupby("job")["power_w"].mean()
 
 
-def power_of(isolated: pd.DataFrame, colocated: pd.DataFrame, mode: str, idle_w: float) -> Power:
+def measured_power(
+    isolated: pd.DataFrame, colocated: pd.DataFrame, mode: str, idle_w: float
+) -> Power:
     """Power of a GPU whose jobs share it by time slicing or MPS.
 
     Repeated measurements of a job or pair count by their mean.

@@ -142,8 +142,8 @@ def partitioned(
     return records, float(100 * held_s / (gpus * span_s))
 
 
-def as_shipped(fig: FigureRun, bars: pd.DataFrame) -> pd.Series[bool]:
-    """Whether each bar (x: trace, series) of Fig 7 is PCS's and has an unknown configuration."""
+def has_unknown_configuration(fig: FigureRun, bars: pd.DataFrame) -> pd.Series[bool]:
+    """Whether each bar of Fig 7 (x: trace, series) is of PCS and its configuration is not known."""
     is_known = [
         series in fig.inputs.plotted.get(name, {}) or not series.startswith("pcs")
         for name, series in zip(bars["x"], bars["series"], strict=True)
@@ -211,9 +211,9 @@ def _trial_case(
 def testbed(fig: FigureRun, trace: pd.DataFrame) -> pd.DataFrame:
     """Records of all jobs under each series of a figure, by two models.
 
-    Column ``model`` is ``divisible``: one job an app, without costs, as the authors simulate, or
-    ``trials``: `repro.papers.pcs.trials` with the best costs of `trial_fits`. Columns ``start_s``
-    and ``epoch_s`` are these costs.
+    Column ``model`` names the model. In ``divisible``, an app is one divisible job without costs,
+    as the authors simulate it. In ``trials``, an app is its trials (`repro.papers.pcs.trials`),
+    with the best costs of `trial_fits`. Columns ``start_s`` and ``epoch_s`` are the costs.
     """
     best = trial_fits(fig, trace).iloc[0]
     costs = Costs(float(best["start_s"]), float(best["epoch_s"]))

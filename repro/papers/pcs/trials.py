@@ -15,8 +15,8 @@ The policy sees the trials that have not ended as the demand of an app, and thei
 last reported as its remaining work. It knows neither cost. A prediction is a simulation from the
 state at an arrival, without costs and without further arrivals.
 
-Events are arrivals, ends of trials, and ends of the policy's leases or turns, in this order if they
-coincide: trial, lease, arrival.
+Events are ends of trials, ends of the policy's leases or turns, and arrivals. Events that coincide
+happen in this order.
 """
 
 import math

@@ -13,7 +13,7 @@ from repro.base.errors import PolicyError, TraceError
 from repro.model.decision import Run, RunSet, Shares
 from repro.model.metrics import time_by_type
 from repro.model.policy import Policy
-from repro.papers.gavel.rounds import choose, realised
+from repro.papers.gavel.rounds import choose, received_after
 from repro.perf import ThroughputTable
 from repro.testing import check_policy
 
@@ -128,7 +128,7 @@ def test_rounds_approach_the_shares(seed):
     rng = np.random.default_rng(seed)
     # a mixture of permutations could be realised exactly; greedy rounds now and then idle a GPU
     x = sum(w * np.eye(4)[rng.permutation(4)] for w in rng.dirichlet(np.ones(6)))
-    received = realised(x, 0 * x, [1] * 4, [1] * 4, more=1000)
+    received = received_after(x, 0 * x, [1] * 4, [1] * 4, more=1000)
     np.testing.assert_allclose(received / 1000, x, atol=0.02)
 
 

@@ -44,7 +44,7 @@ def test_a_figure_opens_only_virtual_clusters() -> None:
 def test_bars_of_unknown_configuration() -> None:
     fig = figure("pcs/fig07a_philly_jct")
     bars = pd.DataFrame({"x": ["6214e9"] * 3, "series": ["afs", "pcs-jct", "pcs-bal"]})
-    assert runs.as_shipped(fig, bars).tolist() == [False, True, False]
+    assert runs.has_unknown_configuration(fig, bars).tolist() == [False, True, False]
 
 
 def by_hand(start: list[int], end: list[int]) -> list[float]:
