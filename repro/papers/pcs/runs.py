@@ -127,6 +127,8 @@ def partitioned(
     shares = np.bincount(class_of_job, jobs["service"]) / jobs["service"].sum()
     own = np.maximum((shares * gpus).astype(int), 1)
     own[-1] += gpus - own.sum()
+    if own[-1] < 1:
+        raise ParamError(f"cluster: {gpus} GPUs are too few for {len(own)} classes; give more")
     parts = [
         fig.simulate(
             jobs[class_of_job == number],
