@@ -101,8 +101,9 @@ def most_s(loads: Sequence[Load], workers: int) -> float:
 def expected_s(loads: Sequence[Load], workers: int) -> float:
     """Time (s) of a batch that a schedule of its recorded work gives.
 
-    Figures begin with the most CPU time first, as in `repro run`. Simulations of begun figures come
-    before further figures. In a round, all simulations but the longest count as equally long.
+    Figures begin with the most CPU time first. (In `repro run` the papers take turns.) Simulations
+    of begun figures come before further figures. In a round, all simulations but the longest count
+    as equally long.
 
     >>> expected_s([Load("a", 6.0), Load("b", 1.0, (Round(4, 8.0, 2.0),))], 2)
     8.0

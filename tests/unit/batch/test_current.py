@@ -264,6 +264,16 @@ def test_a_batch_passes_the_id_to_a_notebook_of_several_figures(project, shared)
     assert not any(task.changed for task in tasks.values())
 
 
+def test_most_cpu_time_comes_first_but_papers_take_turns(project, monkeypatch):
+    monkeypatch.setenv("REPRO_HOME", str(project.root))
+    cpu_s = {"gavel/fig01_a": 9, "gavel/fig02_b": 8, "gavel/fig03_c": 7, "muri/fig01_d": 1}
+    for figure_id in cpu_s:
+        project.add(figure_id)
+    monkeypatch.setattr(plan, "_expected_cpu_s", lambda result, figure_id: cpu_s[figure_id])
+    order = list(planned(project, params.discover()))
+    assert order == ["gavel/fig01_a", "muri/fig01_d", "gavel/fig02_b", "gavel/fig03_c"]
+
+
 def test_the_id_is_in_the_fingerprint_once(shared):
     first, second = shared
     assert fp.fingerprint(first, "quick", {}) != fp.fingerprint(second, "quick", {})
