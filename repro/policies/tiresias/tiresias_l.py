@@ -160,7 +160,7 @@ class _Queues(Ordering):
         if self.history_ties or self.indices is not None or policy.exact_demotion is False:
             self.selection = partial(
                 Resort,
-                partition=self.history_ties,
+                running_first=self.history_ties,
                 history_ties=self.history_ties,
                 always_sorts=self.history_ties and self.indices is not None,
                 drifts=self._drifts,
