@@ -144,10 +144,10 @@ def _pool(
         client = _connected(distributed, scheduler)
         _refuse_other_releases(client)
     slots = jobs or sum(client.ncores().values())
-    with remote.opened(client, files) as session:
+    with remote.opened_session(client, files) as session:
         events = _Events(client, session, tasks)
         client.subscribe_topic("all", events.on_cluster)
-        client.subscribe_topic(session.name, events.of_notebooks)
+        client.subscribe_topic(session.name, events.on_notebook)
         pool = client.get_executor(pure=False)
 
         def submit(task: Task) -> Future[Work]:
@@ -184,7 +184,7 @@ class _Events:
         if isinstance(message, dict) and (line := remote.loss_line(self._session, message)):
             self._lines.append(line)
 
-    def of_notebooks(self, event: tuple[float, Any]) -> None:
+    def on_notebook(self, event: tuple[float, Any]) -> None:
         """Write the progress of a notebook, and hold the outcomes of its simulations.
 
         If the notebook's worker is lost, the notebook begins again and finds them.

@@ -146,7 +146,7 @@ class FigureRun:
         setting = variation.setting_text(self.variation)
         # Cells show the picture before it is saved.
         Chart.before_shown = partial(fade_published, setting=setting) if setting else None
-        # Charts of a figure that this notebook opened before may be in the list already.
+        # The list may already have charts of a figure that this notebook opened before. They stay.
         if in_batch() and shell() is not None and Chart.waiting is None:
             Chart.waiting = []
             after_failed_cell(Chart.show_waiting)
@@ -367,7 +367,7 @@ class FigureRun:
             if digest and digest not in {used.sha256 for used in self._used.values()}:
                 kind = data.PUBLIC if public.is_known(name) else data.OWN
                 self._record(data.Provenance(name, kind, digest, False))
-            # Models drawn for a trace may come from a stand-in table.
+            # Models that were sampled for a trace may come from a stand-in table.
             table = case.trace.attrs.get("throughputs")
             if table is not None and is_stand_in(table):
                 self.throughputs(table)
@@ -448,7 +448,7 @@ class FigureRun:
                 own_points,
                 reason=reason,
                 all_values=reason == NOT_PUBLISHED and self.seed == 0,
-                absent=absent_packages(self._spec.claims),
+                missing_packages=absent_packages(self._spec.claims),
             )
             all_points = [*own_points, *points_of(verdicts, own_points, **facts)]
         run = {name: getattr(self, name) for name in ("id", "profile", "seed")}
@@ -476,7 +476,7 @@ class FigureRun:
             result["fingerprint"] = self._fingerprint
         result["wall_s"] = round(time.perf_counter() - self._started, 3)
         result["cpu_s"] = round(self._meter.cpu_s(), 3)
-        result["rounds"] = [_rounded(asdict(part)) for part in self._meter.rounds()]
+        result["rounds"] = [_rounded(asdict(batch)) for batch in self._meter.parallel_batches()]
         saved.write_files(self.folder, self._stem, files, result)
         if os.environ.get(saved.ENV_PNG):
             write_whole(self.folder / f"{self._stem}.png", render(plot, "png"))
@@ -569,7 +569,7 @@ def figure(
         shorten_errors()
     root = paths.project_root()
     entry = params.FigureEntry(id, root)
-    if id.count("/") != 1 or not entry.params.is_file():
+    if id.count("/") != 1 or not entry.params_file.is_file():
         entry = params.resolve(id, params.discover(root))
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ParamError(f"seed is {seed!r}; give a whole number of 0 or more")

@@ -197,8 +197,8 @@ def _figure(
     libraries = [_library(graph, name, text) for name, text in result["versions"].items()]
     graph.link(notebook, "softwareRequirements", libraries)
     parameters = graph.add_file(
-        entry.params.relative_to(root).as_posix(),
-        entry.params.read_bytes(),
+        entry.params_file.relative_to(root).as_posix(),
+        entry.params_file.read_bytes(),
         name=f"Parameters and claims of {entry.id}",
         license=mit,
     )

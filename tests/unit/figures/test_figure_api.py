@@ -524,7 +524,7 @@ class Deadly:
             if self.alive:
                 self.path.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        return {"jobs": len(sweep.opened(case))}
+        return {"jobs": len(sweep.trace_of(case))}
 
 
 def deadly(path, alive=True):
