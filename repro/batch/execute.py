@@ -26,7 +26,7 @@ _REPORT_EVERY_S = 10.0
 _MANY_NOTEBOOKS = 20
 #: Time for which such a batch interprets each loop before it is compiled.
 _BRIEF_S = 0.3
-#: What a notebook gives: its outcome, from another machine with the files that it wrote.
+#: Result of a notebook: its outcome. A notebook that ran on a dask worker also returns its files.
 Work = Outcome | Returned
 #: Function that starts a notebook.
 Submit = Callable[[Task], Future[Work]]
@@ -216,9 +216,13 @@ class _Events:
 def _refuse_other_releases(client: Any) -> None:
     """Refuse workers with other code or libraries than this client, whose numbers may differ."""
     here = remote.release()
-    for address, theirs in client.run(remote.release, on_error="return").items():
-        is_release = isinstance(theirs, Mapping)
-        fault = remote.release_fault(theirs, here) if is_release else f"{theirs}".splitlines()[0]
+    for address, worker_release in client.run(remote.release, on_error="return").items():
+        is_release = isinstance(worker_release, Mapping)
+        fault = (
+            remote.release_fault(worker_release, here)
+            if is_release
+            else f"{worker_release}".splitlines()[0]
+        )
         if fault:
             client.close()
             raise ParamError(

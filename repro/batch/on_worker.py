@@ -59,7 +59,8 @@ def execute_on_worker(task: Task, session: remote.Session) -> Returned:
         scratch_folder() as scratch,
     ):
         here = Path(name)
-        # Notebooks of other batches write into copies of their own. Links cost no space.
+        # Several notebooks may use the unpacked inputs at the same time. Each runs in a copy of its
+        # own, into which it writes. The copy consists of links, which cost no space.
         root = here / paths.SENT_PROJECT
         shutil.copytree(inputs / paths.SENT_PROJECT, root, copy_function=os.link)
         variables = {

@@ -363,14 +363,14 @@ def _run_on_dask(
             session = stack.enter_context(remote.opened_session(client, _own_files(cases.values())))
             client.subscribe_topic("all", functools.partial(_print_loss, session))
         root = str(paths.checkout())
-        names: dict[int, str] = {}
+        trace_names: dict[int, str] = {}
         futures = {}
         for key, case in cases.items():
             trace_name = None
             if isinstance(case.trace, pd.DataFrame):
-                if id(case.trace) not in names:
-                    names[id(case.trace)] = remote.publish_trace(client, session, case.trace)
-                trace_name = names[id(case.trace)]
+                if id(case.trace) not in trace_names:
+                    trace_names[id(case.trace)] = remote.publish_trace(client, session, case.trace)
+                trace_name = trace_names[id(case.trace)]
                 case = replace(case, trace="")
             label = key if isinstance(key, str) else f"{client.id}-{key}"
             future = client.submit(
