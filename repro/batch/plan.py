@@ -16,7 +16,7 @@ from repro.batch.task import FAILED, SKIPPED, Outcome, Task
 from repro.figures import variation
 from repro.figures.extra import read_extra, with_extra
 from repro.figures.fingerprint import fingerprint, is_current, shared_state
-from repro.figures.notebook import FIGURE_ID, accepted_by
+from repro.figures.notebook import FIGURE_ID, parameter_defaults
 from repro.figures.params import FigureEntry, FigureSpec
 from repro.figures.saved import ERROR, read_result, remove_unfinished, to_json, verdict_counts
 from repro.files.whole import write_whole
@@ -50,7 +50,7 @@ def plan(
     for entry in entries:
         try:
             spec = entry.load()
-            parameters_of_notebook = accepted_by(entry)
+            parameters_of_notebook = parameter_defaults(entry)
         except ReproError as error:
             if raise_unreadable:
                 raise

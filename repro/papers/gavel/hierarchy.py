@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.figures.points import with_counted
+from repro.figures.points import mark_uncounted
 from repro.model.records import Result
 from repro.papers.gavel import curves
 from repro.perf.throughput import ThroughputTable
@@ -168,7 +168,7 @@ def points(
         values = by_job.reindex(pd.MultiIndex.from_arrays(keys)).to_numpy()
         frames.append(published.assign(series=names, quantity=quantity, ours=values))
         if instance == first_instance:
-            published = with_counted(totals[str(inner)], ["series"])
+            published = mark_uncounted(totals[str(inner)], ["series"])
             keys = [published["series"].map(series_of), published["x"]]
             total = by_job.groupby(["series", "timestep"]).sum()
             values = total.reindex(pd.MultiIndex.from_arrays(keys)).to_numpy()

@@ -11,7 +11,7 @@ from statistics import fmean
 import numpy as np
 import pandas as pd
 
-from repro.figures.sweep import Case, opened, simulated
+from repro.figures.sweep import Case, simulated, trace_of
 
 #: Columns that this module reads besides those of `repro.papers.liquid.measured.TABLES`.
 COLUMNS: Mapping[str, Sequence[str]] = {
@@ -216,7 +216,7 @@ class RunEnergy:
         The entries are avg_jct and makespan (s), busy_j and busy_s as of `busy_energy`, and the
         numbers of jobs n_jobs and n_finished.
         """
-        trace = opened(case)
+        trace = trace_of(case)
         result = simulated(case, trace)
         summary = result.summary()
         models = dict(zip(trace["job_id"], trace["model"], strict=True))

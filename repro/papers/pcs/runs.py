@@ -14,7 +14,7 @@ from numpy.random import Generator
 
 from repro.base.errors import ParamError
 from repro.base.typing import Floats
-from repro.figures.sweep import Case, MeasuredJobs, whole
+from repro.figures.sweep import Case, MeasuredJobs, keep_all_records
 from repro.files import public
 from repro.model.cluster.spec import Cluster
 from repro.model.policy import Policy
@@ -66,7 +66,7 @@ def statistics_of(values: pd.Series[float], name: str) -> dict[str, float]:
 def measured(case: Case) -> dict[str, Any]:
     """Measure of a sweep: `statistics_of` of each column of `job_metrics`."""
     statistics: dict[str, Any] = {}
-    for name, values in job_metrics(whole(case)).items():
+    for name, values in job_metrics(keep_all_records(case)).items():
         statistics |= statistics_of(values, str(name))
     return statistics
 

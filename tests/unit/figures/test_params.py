@@ -280,7 +280,7 @@ def test_figures_may_name_a_notebook(shared):
         "tiresias/fig10b_other.ipynb",
     ]
     assert [entry.names_notebook for entry in entries] == [False, True, True, False]
-    assert entries[1].executed == shared / "build/notebooks/tiresias/fig01_one.ipynb"
+    assert entries[1].executed_notebook == shared / "build/notebooks/tiresias/fig01_one.ipynb"
     assert params.loaded(entries)[1] == {}
 
 

@@ -60,7 +60,7 @@ def test_measured_jobs_are_counted_in_the_order_of_the_trace(first_label):
     assert jobs["job_id"].tolist() == [3, 2, 1, 0]
     assert jobs["mark"].tolist() == [30, 20, 10, 0]
     assert jobs.index.tolist() == [0, 1, 2, 3]
-    every = sweep.whole(case).jobs.set_index("job_id")
+    every = sweep.keep_all_records(case).jobs.set_index("job_id")
     assert jobs["end_time"].tolist() == every.loc[[3, 2, 1, 0], "end_time"].tolist()
 
 
