@@ -159,8 +159,9 @@ class Speeds:
         for index in np.flatnonzero(np.isnan(speeds))[:1].tolist():
             # this look-up raises an error with the missing throughput
             self.throughputs.speeds(*self.kind(jobs[index]), (self.throughputs.reference,))
-        unit_s = np.array([table.solo[job] for job in jobs])
-        return speeds * unit_s
+        unit_s: Floats = np.array([table.solo[job] for job in jobs])
+        steps: Floats = speeds * unit_s
+        return steps
 
     @cached_property
     def on_reference(self) -> Floats:
