@@ -106,7 +106,8 @@ def _by_time(trace: pd.DataFrame, windows: Windows) -> Iterator[tuple[float, pd.
     """Yield the start (s) and the jobs of each window of a length of time."""
     submit = trace["submit_time"].to_numpy(float)
     first = float(submit.min())
-    span_s = float(submit.max()) - first
+    last = float(submit.max())
+    span_s = last - first
     if windows.length_s > span_s:
         raise ParamError(
             f"windows of {windows.length_s / 86_400:g} days: the submissions of the trace span "
@@ -114,8 +115,8 @@ def _by_time(trace: pd.DataFrame, windows: Windows) -> Iterator[tuple[float, pd.
         )
     starts = first + np.linspace(0, span_s - windows.length_s, windows.number)
     for number, start_s in enumerate(starts.tolist()):
-        # the last window has the last submission
-        is_last = 0 < number == windows.number - 1
+        # the last of several windows, and one window of the whole span, have the last submission
+        is_last = 0 < number == windows.number - 1 or start_s + windows.length_s >= last
         end_s = math.inf if is_last else start_s + windows.length_s
         is_inside = (submit >= start_s) & (submit < end_s)
         yield start_s, trace.loc[is_inside].reset_index(drop=True)

@@ -108,8 +108,9 @@ def bar_chart(
         if published is not None and not shared:
             axes.plot(x, rows[published].to_numpy(float), **published_style(), clip_on=False)
         if text is not None:
-            columns = [value, spread, published]
-            _write_above(axes, x, rows, columns, text, width / len(groups), shared=shared)
+            tops = _tops(rows, value, spread, ends)
+            bar_width = width / len(groups)
+            _write_above(axes, x, rows, tops, published, text, bar_width, shared=shared)
     if reference is not None:
         axes.axhline(reference, color="#555555", linewidth=0.7, linestyle=":")
     if log:
@@ -179,6 +180,18 @@ def _error_lengths(
     return None if spread is None else rows[spread].to_numpy(float)
 
 
+def _tops(
+    rows: pd.DataFrame, value: str, spread: str | None, ends: tuple[str, str] | None
+) -> Floats:
+    """Upper ends of bars or of their error bars, (bars,); 0 where there is no value."""
+    tops: Floats = rows[value].fillna(0).to_numpy(float)
+    if ends is not None:
+        tops = np.fmax(tops, rows[ends[1]].to_numpy(float))
+    elif spread is not None:
+        tops = tops + rows[spread].fillna(0).to_numpy(float)
+    return tops
+
+
 def _published_values_agree(group_values: list[Any]) -> bool:
     """Whether every group has several bars, all with the same published value."""
     return bool(group_values) and all(
@@ -200,7 +213,8 @@ def _write_above(
     axes: Axes,
     x: Floats,
     rows: pd.DataFrame,
-    columns: list[str | None],
+    tops: Floats,
+    published_column: str | None,
     text: str,
     width: float,
     *,
@@ -208,16 +222,14 @@ def _write_above(
 ) -> None:
     """Write the texts of bars over them, clear of error bars and published markers.
 
-    ``columns`` name the value, the spread and the published value; ``width`` is that of a bar as a
+    ``tops`` are the upper ends of bars or error bars. ``width`` is that of a bar as a
     fraction of the axes. A text wider than its bar is turned. ``shared``: published values are
     lines over the groups, without markers on the bars.
     """
     bar_inches = width * owner(axes).get_figwidth() * axes.get_position().width
-    value, spread, published = (
-        np.zeros(len(rows)) if name is None else rows[name].fillna(0).to_numpy(float)
-        for name in columns
-    )
-    tops = value + spread
+    published = np.zeros(len(rows))
+    if published_column is not None:
+        published = rows[published_column].fillna(0).to_numpy(float)
     # If the marker is far above the bar, the text fits between bar and marker.
     published = np.where(published - tops > 0.12 * published.max(), 0, published)
     notes = texts_in(rows, text)

@@ -224,7 +224,7 @@ def _doubled_types(case: Case) -> Change | None:
     """Jobs of one GPU on GPUs of one type, or on twice as many types of equal speed."""
     if not isinstance(case.made(), Order) or len(case.options) > 2:
         return None
-    if case.settings.get("promote_knob"):
+    if case.settings.get("promote_knob") or getattr(case.made(), "history_ties", False):
         # a job that moves to the other type stops and starts, which promotions and ties remember
         return None
     nodes = max(1, Cluster.parse(case.cluster).num_nodes // 2)

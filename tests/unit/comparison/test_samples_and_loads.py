@@ -31,6 +31,13 @@ def test_a_window_is_no_longer_than_the_trace():
         cut(JOBS, Windows.parse("2x1d"))
 
 
+def test_one_window_of_the_whole_span_has_the_last_submission():
+    ((_, jobs),) = cut(JOBS, Windows(1, 2 * HOUR))
+    assert jobs["job_id"].tolist() == [0, 1, 2, 3]
+    ((_, first),) = cut(JOBS, Windows(1, HOUR))
+    assert first["job_id"].tolist() == [0, 1]
+
+
 @pytest.mark.parametrize("text", ["7d", "0x7d", "3x0d", "3x7", "3x7w", "x"])
 def test_windows_have_one_form(text):
     with pytest.raises(ParamError, match="20x7d"):

@@ -394,3 +394,12 @@ def test_numbers_of_jobs_are_in_their_order_in_the_legend_of_lanes():
     mixed = rows.assign(job=["waiting", "J2", "restart", "10", "J1", "2"])
     names = legend_names(gantt_chart(mixed, lane="gpu", series="job"))
     assert names == ["2", "10", "J1", "J2", "waiting", "restart"]
+
+
+@pytest.mark.parametrize("errors", [{"spread": "s"}, {"ends": ("low", "high")}])
+def test_texts_of_bars_are_above_the_error_bars(errors):
+    rows = pd.DataFrame(
+        {"x": ["a", "b"], "y": [1.0, 2.0], "s": 3.0, "low": 0.5, "high": [4.0, 5.0]}
+    )
+    chart = bar_chart(rows, group="x", value="y", text="y", **errors)
+    assert [text.xy[1] for text in chart.axes[0].texts] == [4.0, 5.0]
