@@ -138,7 +138,7 @@ def simulate_divided(
     )
     # Under a policy that foresees, later arrivals do not change a JCT. With exact sizes and
     # free resizing the simulated JCT is then the prediction.
-    is_exact = not policy.size_error and bool((jobs.error == 1.0).all())
+    is_exact = not policy.size_error and bool((jobs.size_factor == 1.0).all())
     jct_is_prediction = policy.foresees and is_exact and not policy.resize_s
     no_rollouts = jct_is_prediction or policy.reserved_end_row is not None
     wants_rollout = np.zeros_like(wants_prediction) if no_rollouts else wants_prediction
@@ -170,9 +170,9 @@ def _run(
 ) -> tuple[DivisionRecord, ElasticState]:
     """Simulate; return the records, with closed intervals if wanted, and the last state."""
     rule_settings = policy.settings(jobs)
-    # `_copy` already multiplies the remaining work by the error. Rollouts must not apply the error
+    # `_copy` already multiplies the remaining work by the size factor. Rollouts must not apply it
     # again, so their factor is 1.
-    rollout_jobs = jobs._replace(error=np.ones(len(jobs.work)))
+    rollout_jobs = jobs._replace(size_factor=np.ones(len(jobs.work)))
 
     def run_once(wants_rollout: Flags, num_spans: int) -> tuple[DivisionRecord, ElasticState]:
         state = ElasticState.of(jobs, rule.memory)
@@ -360,9 +360,9 @@ def _advance(jobs: ElasticJobs, state: ElasticState, now: float) -> None:
 
 @njit()
 def _copy(jobs: ElasticJobs, state: ElasticState, rollout: ElasticState, arrived: int) -> None:
-    """Copy a state for a rollout; the error multiplies the remaining work of each job."""
+    """Copy a state for a rollout; the remaining work of each job times its size factor."""
     for job in range(arrived):
-        rollout.work_left[job] = state.work_left[job] * jobs.error[job]
+        rollout.work_left[job] = state.work_left[job] * jobs.size_factor[job]
     assign(rollout.gpus[:arrived], state.gpus)
     assign(rollout.rate[:arrived], state.rate)
     assign(rollout.progress_from[:arrived], state.progress_from)

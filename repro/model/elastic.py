@@ -52,7 +52,7 @@ class ElasticJobs(NamedTuple):
     predicted_work: Floats
     #: factor: the remaining work that the scheduler assumes, divided by the true remaining work. It
     #: combines the predicted durations of the trace and `Elastic.size_error`.
-    error: Floats
+    size_factor: Floats
     #: demand (GPUs)
     demand: Ints
     #: speed on the demanded GPUs, S(demand)
@@ -454,7 +454,7 @@ def jobs_of(
         submit=submit,
         work=work,
         predicted_work=predicted_work,
-        error=size_factors,
+        size_factor=size_factors,
         demand=demand,
         full_speed=full_speed,
         curve=curve,

@@ -392,7 +392,7 @@ def _apps(
         submit=submit,
         work=work,
         predicted_work=work,
-        error=np.ones(len(work)),
+        size_factor=np.ones(len(work)),
         demand=num_trials.copy(),
         full_speed=num_trials.astype(float),
         curve=np.zeros(len(work), np.int64),

@@ -171,7 +171,9 @@ def _share_fifo(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
 @njit()
 def _remaining_service(jobs: ElasticJobs, s: ElasticState, job: int) -> float:
     """Remaining service D w / S(D), GPU-seconds."""
-    return float(jobs.demand[job] * (s.work_left[job] * jobs.error[job]) / jobs.full_speed[job])
+    return float(
+        jobs.demand[job] * (s.work_left[job] * jobs.size_factor[job]) / jobs.full_speed[job]
+    )
 
 
 @njit()

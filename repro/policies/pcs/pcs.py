@@ -449,7 +449,7 @@ class Pcs(Elastic):
     def groups(self, jobs: ElasticJobs, *, alone: bool) -> tuple[Ints, int]:
         """Class of every job, (jobs,), and the number of classes."""
         bounds = self.bounds(jobs.work)
-        return np.searchsorted(bounds, jobs.work * jobs.error), len(bounds) + 1
+        return np.searchsorted(bounds, jobs.work * jobs.size_factor), len(bounds) + 1
 
     def settings(self, jobs: ElasticJobs) -> Classes:
         """Classes of the simulation."""

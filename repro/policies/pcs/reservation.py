@@ -119,7 +119,7 @@ def _admit(jobs: ElasticJobs, settings: int, s: ElasticState, job: int) -> None:
     """Reserve the demand of a job for its pause and its predicted run time."""
     memory = memory_of(s)
     gpus = min(jobs.demand[job], jobs.gpus)
-    seconds = s.work_left[job] * jobs.error[job] / speed(jobs, job, gpus)
+    seconds = s.work_left[job] * jobs.size_factor[job] / speed(jobs, job, gpus)
     length = jobs.pause + ticks_of(jobs, seconds)
     start = _earliest_start(jobs, s, gpus, length)
     end = start + length

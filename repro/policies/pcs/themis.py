@@ -120,7 +120,7 @@ def _admit(jobs: ElasticJobs, is_linear: bool, s: ElasticState, job: int) -> Non
     memory = memory_of(s)
     slot = memory.present[0]
     memory.job[slot] = job
-    memory.remaining_work[slot] = s.work_left[job] * jobs.error[job]
+    memory.remaining_work[slot] = s.work_left[job] * jobs.size_factor[job]
     memory.work[slot] = jobs.predicted_work[job]
     memory.submit[slot] = jobs.submit[job]
     memory.demand[slot] = jobs.demand[job]
@@ -179,7 +179,7 @@ def _compute_rho(jobs: ElasticJobs, is_linear: bool, s: ElasticState, present: i
         slot = memory.holder_slot[holder]
         if slot >= 0:
             job = s.holders[holder]
-            memory.remaining_work[slot] = s.work_left[job] * jobs.error[job]
+            memory.remaining_work[slot] = s.work_left[job] * jobs.size_factor[job]
     # two loops over few arrays each, which the compiler vectorises
     gpus = float(jobs.gpus)
     events = float(s.tally[EVENTS])
