@@ -64,7 +64,7 @@ class ElasticJobs(NamedTuple):
     #: class or kind of each job as a number, see `Elastic.groups`
     group: Ints
     #: number of classes or kinds
-    groups: int
+    num_groups: int
     #: GPUs of the cluster
     gpus: int
     #: true: jobs that complete together are taken in order of arrival. False: in order of
@@ -106,7 +106,7 @@ class ElasticState(NamedTuple):
     def of(cls, jobs: ElasticJobs, memory: Iterable[type]) -> "ElasticState":
         """State before the first arrival; the memory of the policy is zero."""
         n = len(jobs.work)
-        width = max(n, jobs.groups)
+        width = max(n, jobs.num_groups)
         array_types = [hint for rows in memory for hint in get_type_hints(rows).values()]
         clock = np.zeros(5)
         clock[LEASE_ENDS] = clock[WAKE] = math.inf
@@ -460,7 +460,7 @@ def jobs_of(
         curve=curve,
         curves=curves,
         group=np.zeros(n, np.int64),
-        groups=1,
+        num_groups=1,
         gpus=view.cluster.num_gpus,
         by_arrival=policy.rule is None or policy.rule.by_arrival,
         ticks_per_second=ticks_per_second,
@@ -471,5 +471,5 @@ def jobs_of(
     # they progress from different instants after a change of their GPUs.
     has_error = policy.size_error > 0 or bool((size_factors != 1.0).any())
     alone = alone or has_error or policy.resize_s > 0
-    group, groups = policy.groups(jobs, alone=alone)
-    return jobs._replace(group=group, groups=groups)
+    group, num_groups = policy.groups(jobs, alone=alone)
+    return jobs._replace(group=group, num_groups=num_groups)

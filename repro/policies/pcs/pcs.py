@@ -453,9 +453,9 @@ class Pcs(Elastic):
 
     def settings(self, jobs: ElasticJobs) -> Classes:
         """Classes of the simulation."""
-        sizes = np.bincount(jobs.group, minlength=jobs.groups)
+        sizes = np.bincount(jobs.group, minlength=jobs.num_groups)
         return Classes(
-            weights=self.class_weights(jobs.groups),
+            weights=self.class_weights(jobs.num_groups),
             start=np.append(0, np.cumsum(sizes)),
             caps=caps(jobs.curves, self.zeta_min, self.delta),
             turn_s=self.turn,
