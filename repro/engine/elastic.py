@@ -152,7 +152,7 @@ def simulate_divided(
     if jct_is_prediction:
         predicted_jct = np.where(wants_prediction, jct, math.nan)
     if policy.reserved_end_row is not None:
-        reserved_end = last_state.own_floats[policy.reserved_end_row, : len(jct)]
+        reserved_end = last_state.memory_floats[policy.reserved_end_row, : len(jct)]
         reserved_jct = (reserved_end - jobs.submit) / ticks_per_second
         predicted_jct = np.where(wants_prediction, reserved_jct, math.nan)
     columns: dict[str, Floats | Ints] = {"fair_jct": fair_jct, "predicted_jct": predicted_jct}
@@ -367,10 +367,10 @@ def _copy(jobs: ElasticJobs, state: ElasticState, rollout: ElasticState, arrived
     assign(rollout.rate[:arrived], state.rate)
     assign(rollout.progress_from[:arrived], state.progress_from)
     assign(rollout.holders[: state.tally[HOLDERS]], state.holders)
-    for row in range(len(state.own_floats)):
-        assign(rollout.own_floats[row], state.own_floats[row])
-    for row in range(len(state.own_ints)):
-        assign(rollout.own_ints[row], state.own_ints[row])
+    for row in range(len(state.memory_floats)):
+        assign(rollout.memory_floats[row], state.memory_floats[row])
+    for row in range(len(state.memory_ints)):
+        assign(rollout.memory_ints[row], state.memory_ints[row])
     assign(rollout.clock, state.clock)
     assign(rollout.tally, state.tally)
 

@@ -82,8 +82,8 @@ class ElasticJobs(NamedTuple):
 class ElasticState(NamedTuple):
     """State of a run of divisible GPUs; a rollout works on a copy.
 
-    ``own_floats`` and ``own_ints`` are the memory of the policy, with a row for each
-    array of `DivisionRule.memory`.
+    ``memory_floats`` and ``memory_ints`` are the memory of the policy, with a row for each array of
+    `DivisionRule.memory`.
     """
 
     #: by job: remaining work (s on one GPU), GPUs held, speed on these GPUs, and instant from which
@@ -94,8 +94,8 @@ class ElasticState(NamedTuple):
     progress_from: Floats
     #: jobs that hold GPUs, in the first ``tally[HOLDERS]`` entries
     holders: Ints
-    own_floats: Floats
-    own_ints: Ints
+    memory_floats: Floats
+    memory_ints: Ints
     clock: Floats
     tally: Ints
     #: by job, at its arrival: jobs present, events, and jobs present summed over the events; see
@@ -116,8 +116,8 @@ class ElasticState(NamedTuple):
             rate=np.zeros(n),
             progress_from=np.zeros(n),
             holders=np.zeros(n, np.int64),
-            own_floats=np.zeros((array_types.count(Floats), width)),
-            own_ints=np.zeros((array_types.count(Ints), width), np.int64),
+            memory_floats=np.zeros((array_types.count(Floats), width)),
+            memory_ints=np.zeros((array_types.count(Ints), width), np.int64),
             clock=clock,
             tally=np.zeros(4, np.int64),
             at_arrival=np.zeros((3, n), np.int64),
@@ -223,9 +223,9 @@ class DivisionRule(NamedTuple):
     holds GPUs changes (`change_demand`). None: no value in the memory depends on demands.
 
     ``memory`` has NamedTuple classes whose fields are the rows of the policy's memory. Fields of
-    type `Floats` are rows of `ElasticState.own_floats`, and come first in a class. Fields of type
-    `Ints` are rows of `ElasticState.own_ints`. A row is long enough for an entry per job, or an
-    entry per class or kind.
+    type `Floats` are rows of `ElasticState.memory_floats`, and come first in a class. Fields of
+    type `Ints` are rows of `ElasticState.memory_ints`. A row is long enough for an entry per job,
+    or an entry per class or kind.
     """
 
     run: Callable[..., Any]
@@ -291,8 +291,8 @@ class Elastic(Policy):
     has_classes: ClassVar[bool] = False
     #: true: with exact job sizes, later arrivals do not change the completion of a job
     foresees: ClassVar[bool] = False
-    #: row of `ElasticState.own_floats` with the end that each job reserves at arrival. This end is
-    #: the prediction of the job's completion. None: the policy reserves no ends.
+    #: row of `ElasticState.memory_floats` with the end that each job reserves at arrival. This end
+    #: is the prediction of the job's completion. None: the policy reserves no ends.
     reserved_end_row: ClassVar[int | None] = None
 
     @property

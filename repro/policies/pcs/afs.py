@@ -55,10 +55,10 @@ class Memory(NamedTuple):
 def memory_of(s: ElasticState) -> Memory:
     """Memory of a state; row 0 is the key of `repro.policies.pcs.in_order.Queue`."""
     return Memory(
-        gpus=s.own_floats[1],
-        time=s.own_floats[2],
-        gain=s.own_floats[3],
-        gain_after=s.own_floats[4],
+        gpus=s.memory_floats[1],
+        time=s.memory_floats[2],
+        gain=s.memory_floats[3],
+        gain_after=s.memory_floats[4],
     )
 
 

@@ -43,12 +43,12 @@ class Queue(NamedTuple):
 def queue_of(s: ElasticState) -> Queue:
     """Queue of a state."""
     return Queue(
-        key=s.own_floats[0],
-        tie=s.own_ints[0],
-        heap=s.own_ints[1],
-        waiting=s.own_ints[2],
-        last_tie=s.own_ints[3],
-        granted=s.own_ints[4],
+        key=s.memory_floats[0],
+        tie=s.memory_ints[0],
+        heap=s.memory_ints[1],
+        waiting=s.memory_ints[2],
+        last_tie=s.memory_ints[3],
+        granted=s.memory_ints[4],
     )
 
 

@@ -93,14 +93,14 @@ class Memory(NamedTuple):
 def memory_of(s: ElasticState) -> Memory:
     """Memory of a state."""
     return Memory(
-        class_gpus=s.own_floats[0],
-        queue=s.own_ints[0],
-        head=s.own_ints[1],
-        num_present=s.own_ints[2],
-        num_holders=s.own_ints[3],
-        demand=s.own_ints[4],
-        level=s.own_ints[5],
-        turns=s.own_ints[6],
+        class_gpus=s.memory_floats[0],
+        queue=s.memory_ints[0],
+        head=s.memory_ints[1],
+        num_present=s.memory_ints[2],
+        num_holders=s.memory_ints[3],
+        demand=s.memory_ints[4],
+        level=s.memory_ints[5],
+        turns=s.memory_ints[6],
     )
 
 

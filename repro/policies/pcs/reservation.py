@@ -61,12 +61,12 @@ class Memory(NamedTuple):
 def memory_of(s: ElasticState) -> Memory:
     """Memory of a state."""
     return Memory(
-        start=s.own_floats[0],
-        end=s.own_floats[1],
-        promised=s.own_floats[2],
-        heap=s.own_ints[0],
-        row=s.own_ints[1],
-        waiting=s.own_ints[2],
+        start=s.memory_floats[0],
+        end=s.memory_floats[1],
+        promised=s.memory_floats[2],
+        heap=s.memory_ints[0],
+        row=s.memory_ints[1],
+        waiting=s.memory_ints[2],
     )
 
 

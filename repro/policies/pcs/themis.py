@@ -95,22 +95,22 @@ class Memory(NamedTuple):
 def memory_of(s: ElasticState) -> Memory:
     """Memory of a state."""
     return Memory(
-        remaining_work=s.own_floats[0],
-        work=s.own_floats[1],
-        submit=s.own_floats[2],
-        demand=s.own_floats[3],
-        present_sum_offset=s.own_floats[4],
-        event_offset=s.own_floats[5],
-        rho=s.own_floats[6],
-        fair_duration=s.own_floats[7],
-        first_demand=s.own_floats[8],
-        job=s.own_ints[0],
-        by_rho=s.own_ints[1],
-        wide=s.own_ints[2],
-        has_offer=s.own_ints[3],
-        offers=s.own_ints[4],
-        holder_slot=s.own_ints[5],
-        present=s.own_ints[6],
+        remaining_work=s.memory_floats[0],
+        work=s.memory_floats[1],
+        submit=s.memory_floats[2],
+        demand=s.memory_floats[3],
+        present_sum_offset=s.memory_floats[4],
+        event_offset=s.memory_floats[5],
+        rho=s.memory_floats[6],
+        fair_duration=s.memory_floats[7],
+        first_demand=s.memory_floats[8],
+        job=s.memory_ints[0],
+        by_rho=s.memory_ints[1],
+        wide=s.memory_ints[2],
+        has_offer=s.memory_ints[3],
+        offers=s.memory_ints[4],
+        holder_slot=s.memory_ints[5],
+        present=s.memory_ints[6],
     )
 
 
