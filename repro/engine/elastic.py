@@ -14,7 +14,7 @@ from repro.base.assign import assign
 from repro.base.compiled import njit
 from repro.base.typing import Flags, Floats, Ints
 from repro.model.elastic import (
-    BUSY,
+    DEMANDED,
     HELD_GPU_S,
     HOLDERS,
     LEASE_ENDS,
@@ -352,8 +352,8 @@ def _advance(jobs: ElasticJobs, state: ElasticState, now: float) -> None:
                 begin = max(clock[NOW], state.progress_from[job])
                 state.work_left[job] -= state.rate[job] * ((now - begin) / jobs.ticks_per_second)
         # Jobs hold all GPUs that they demand, up to the cluster. A rule that leaves GPUs idle sets
-        # BUSY to the GPUs held.
-        clock[HELD_GPU_S] += min(clock[BUSY], jobs.gpus) * seconds
+        # DEMANDED to the GPUs held.
+        clock[HELD_GPU_S] += min(clock[DEMANDED], jobs.gpus) * seconds
         clock[NOW] = now
     count_event(state)
 

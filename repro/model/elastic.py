@@ -30,11 +30,11 @@ HOLDERS, PRESENT, EVENTS, PRESENT_SUM = range(4)
 #: - present instant (ticks, see `ElasticJobs.ticks_per_second`),
 #: - end of the lease (ticks),
 #: - GPU-seconds held so far,
-#: - busy GPUs: the total demand of the jobs present, which may exceed the cluster. HELD_GPU_S
+#: - demanded GPUs: the total demand of the jobs present, which may exceed the cluster. HELD_GPU_S
 #:   counts at most the GPUs of the cluster. A rule that leaves GPUs idle writes the GPUs held
 #:   instead.
 #: - instant (ticks) at which the rule wants to divide GPUs again.
-NOW, LEASE_ENDS, HELD_GPU_S, BUSY, WAKE = range(5)
+NOW, LEASE_ENDS, HELD_GPU_S, DEMANDED, WAKE = range(5)
 
 
 class ElasticJobs(NamedTuple):
@@ -393,7 +393,7 @@ def count_event(s: ElasticState) -> None:
 def arrive(s: ElasticState, jobs: ElasticJobs, job: int) -> None:
     """Record an arrival."""
     s.tally[PRESENT] += 1
-    s.clock[BUSY] += jobs.demand[job]
+    s.clock[DEMANDED] += jobs.demand[job]
     s.at_arrival[0, job] = s.tally[PRESENT]
     s.at_arrival[1, job] = s.tally[EVENTS]
     s.at_arrival[2, job] = s.tally[PRESENT_SUM]
@@ -403,7 +403,7 @@ def arrive(s: ElasticState, jobs: ElasticJobs, job: int) -> None:
 def depart(s: ElasticState, jobs: ElasticJobs, job: int) -> None:
     """Record a completion."""
     s.tally[PRESENT] -= 1
-    s.clock[BUSY] -= jobs.demand[job]
+    s.clock[DEMANDED] -= jobs.demand[job]
     s.gpus[job] = s.work_left[job] = 0.0
 
 
@@ -413,7 +413,7 @@ def change_demand(
     """Change the demand of a job that holds GPUs and speeds up linearly."""
     if rule.resize is not None:
         rule.resize(jobs, settings, s, job, demand)
-    s.clock[BUSY] += demand - jobs.demand[job]
+    s.clock[DEMANDED] += demand - jobs.demand[job]
     jobs.demand[job] = demand
     jobs.full_speed[job] = demand
 

@@ -20,7 +20,7 @@ from repro.base.compiled import njit
 from repro.base.typing import Floats, Ints
 from repro.engine.elastic import compiled_rule
 from repro.model.elastic import (
-    BUSY,
+    DEMANDED,
     HOLDERS,
     NOW,
     WAKE,
@@ -160,7 +160,7 @@ def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
         count += 1
         free -= gpus
     s.tally[HOLDERS] = count
-    s.clock[BUSY] = jobs.gpus - free
+    s.clock[DEMANDED] = jobs.gpus - free
     # a job that is due already starts at the event that frees its GPUs
     starts_later = memory.waiting[0] > 0 and start[heap[0]] > now
     s.clock[WAKE] = start[heap[0]] if starts_later else np.inf
