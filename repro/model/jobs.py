@@ -23,9 +23,10 @@ class State(NamedTuple):
     Compiled functions write the arrays in place. Instants are seconds of the clock of the run.
     """
 
-    #: remaining work at the instant `since` (units); later progress is (now - since) * rate
+    #: remaining work at the instant `progress_from` (units). Later progress is (now -
+    #: progress_from) * rate.
     work_left: Floats
-    since: Floats
+    progress_from: Floats
     #: units of work per second
     rate: Floats
     #: instant at which the previous holders of the job's GPUs have saved and left
@@ -115,7 +116,7 @@ class JobTable:
         # entries of memory views are Python numbers, read three times as fast as those of arrays
         arrays: tuple[Any, ...] = self.state
         columns = [cast(Numbers, memoryview(array)) for array in arrays]
-        self.work_left, self.since, self.rate, self.free_from, self.running = columns[:5]
+        self.work_left, self.progress_from, self.rate, self.free_from, self.running = columns[:5]
         self.held_since, self.held_gpus, self.type_column, self.partner = columns[5:9]
         self.held_s, self.service, self.first_start, self.end = columns[9:13]
         self.preemptions, self.promotions = columns[13:]
@@ -273,13 +274,13 @@ class JobTable:
         """Remaining work of a job (units)."""
         if not self.running[job]:
             return self.work_left[job]
-        return self.work_left[job] - max(0.0, now - self.since[job]) * self.rate[job]
+        return self.work_left[job] - max(0.0, now - self.progress_from[job]) * self.rate[job]
 
     def units_left(self, jobs: Sequence[int] | Ints, now: float) -> Floats:
         """Remaining work of several jobs (units), (jobs,)."""
         state = self.state
         rows = np.asarray(jobs, dtype=np.int64)
-        progress = np.maximum(0.0, now - state.since[rows]) * state.rate[rows]
+        progress = np.maximum(0.0, now - state.progress_from[rows]) * state.rate[rows]
         remaining: Floats = state.work_left[rows] - np.where(state.running[rows], progress, 0.0)
         return remaining
 

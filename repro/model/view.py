@@ -280,7 +280,7 @@ class View:
         table = self._table
         if not table.running[job]:
             return 1.0
-        return table.rate[job] * table.solo[job] if self.now >= table.since[job] else 0.0
+        return table.rate[job] * table.solo[job] if self.now >= table.progress_from[job] else 0.0
 
     def run_seconds(self, job: int) -> float:
         """Time for which the job has held GPUs (s), t_J of Tiresias."""

@@ -521,7 +521,9 @@ class GridRounds(RoundMechanism):
         if not self.writes_holds:
             return self._changes(rows[starts], columns[starts], previous_jobs)
         # the next call replaces the predictions, so later completions are not needed yet
-        ends = state.since[round_jobs] + state.work_left[round_jobs] / state.rate[round_jobs]
+        ends = (
+            state.progress_from[round_jobs] + state.work_left[round_jobs] / state.rate[round_jobs]
+        )
         soon = ends <= now + 2 * self.settings.round_s
         self.ends = list(zip(ends[soon].tolist(), round_jobs[soon].tolist(), strict=True))
         return NO_CHANGE

@@ -515,7 +515,7 @@ def simulate_events(
             spans[2, count] = now
             count += 1
             _give_back(state, ends, demotions, job, now)
-            state.work_left[job] -= (now - state.since[job]) * state.rate[job]
+            state.work_left[job] -= (now - state.progress_from[job]) * state.rate[job]
             _insert_with_key(q, state, constants, job, now, False)
             state.work_left[job] = max(0.0, state.work_left[job])
             state.preemptions[job] += 1
@@ -527,7 +527,7 @@ def simulate_events(
             _insert_with_key(q, state, constants, job, now, True)
             state.running[job] = True
             state.held_gpus[job] = q.gpus[job]
-            state.held_since[job] = state.since[job] = state.free_from[job] = now
+            state.held_since[job] = state.progress_from[job] = state.free_from[job] = now
             state.rate[job] = 1.0 / constants.solo[job]
             ends.key[job, 0] = now + state.work_left[job] / state.rate[job]
             insert(ends, job, 0)

@@ -243,8 +243,8 @@ class HeapSelection:
         elif job in self._running and self.preemptive:
             del self._running[job]
             self._run(job, now)
-            if self.table.since[job] > now:
-                heappush(self._loading, (self.table.since[job], job))
+            if self.table.progress_from[job] > now:
+                heappush(self._loading, (self.table.progress_from[job], job))
 
     def select(self, now: float) -> tuple[list[int], list[int]]:
         """Jobs that stop, and jobs that start, both in the order of their choice."""
