@@ -178,7 +178,7 @@ class Holdings:
             table.held_since[job] = now
             table.held_gpus[job] = run.gpus
             table.progress_from[job] = begin
-            table.free_from[job] = free_from
+            table.gpus_free_from[job] = free_from
             table.rate[job] = self.rates.positive(job, rate) / table.solo[job]
             self.runs[job] = run
             if predicts:
@@ -200,7 +200,7 @@ class Holdings:
         table.held_since[job] = now
         table.held_gpus[job] = run.gpus
         table.progress_from[job] = now
-        table.free_from[job] = now
+        table.gpus_free_from[job] = now
         table.rate[job] = 0.0
         if self.interval_starts is not None:
             self.interval_starts.wait(job)
@@ -226,7 +226,7 @@ class Holdings:
                 else:
                     # A job without progress has nothing to checkpoint, and stops loading. The
                     # overhead already has the whole start. The rest of it is subtracted.
-                    until = max(now, table.free_from[job])
+                    until = max(now, table.gpus_free_from[job])
                     self.overhead_s += until - progress_from[job]
                 run = runs[job]
                 self.draining.add(run.charged / len(run.jobs), until, run.gpu_type)

@@ -30,7 +30,7 @@ class State(NamedTuple):
     #: units of work per second
     rate: Floats
     #: instant at which the previous holders of the job's GPUs have saved and left
-    free_from: Floats
+    gpus_free_from: Floats
     #: whether the job holds GPUs
     running: Flags
     #: start of the present interval of holding GPUs, and number of these GPUs
@@ -116,7 +116,9 @@ class JobTable:
         # entries of memory views are Python numbers, read three times as fast as those of arrays
         arrays: tuple[Any, ...] = self.state
         columns = [cast(Numbers, memoryview(array)) for array in arrays]
-        self.work_left, self.progress_from, self.rate, self.free_from, self.running = columns[:5]
+        self.work_left, self.progress_from, self.rate, self.gpus_free_from, self.running = columns[
+            :5
+        ]
         self.held_since, self.held_gpus, self.type_column, self.partner = columns[5:9]
         self.held_s, self.service, self.first_start, self.end = columns[9:13]
         self.preemptions, self.promotions = columns[13:]

@@ -527,7 +527,7 @@ def simulate_events(
             _insert_with_key(q, state, constants, job, now, True)
             state.running[job] = True
             state.held_gpus[job] = q.gpus[job]
-            state.held_since[job] = state.progress_from[job] = state.free_from[job] = now
+            state.held_since[job] = state.progress_from[job] = state.gpus_free_from[job] = now
             state.rate[job] = 1.0 / constants.solo[job]
             ends.key[job, 0] = now + state.work_left[job] / state.rate[job]
             insert(ends, job, 0)
