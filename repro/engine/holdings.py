@@ -261,8 +261,8 @@ class Holdings:
                 intervals.nodes.append(self.gang_nodes.of(leader))
             if intervals.tasks is not None:
                 intervals.tasks.append(run.tasks)
-        table.held_s[job] += now - start
-        table.service[job] += (now - start) * table.held_gpus[job]
+        table.earlier_held_s[job] += now - start
+        table.earlier_service[job] += (now - start) * table.held_gpus[job]
 
     # progress and predicted completions ----------------------------------------------------------
 

@@ -41,8 +41,8 @@ class State(NamedTuple):
     #: job that shares the GPUs in rounds (-1: none)
     partner: Ints
     #: time (s) and attained service (GPU-seconds) of earlier intervals of holding GPUs
-    held_s: Floats
-    service: Floats
+    earlier_held_s: Floats
+    earlier_service: Floats
     first_start: Floats
     end: Floats
     preemptions: Ints
@@ -116,11 +116,10 @@ class JobTable:
         # entries of memory views are Python numbers, read three times as fast as those of arrays
         arrays: tuple[Any, ...] = self.state
         columns = [cast(Numbers, memoryview(array)) for array in arrays]
-        self.work_left, self.progress_from, self.rate, self.gpus_free_from, self.running = columns[
-            :5
-        ]
+        self.work_left, self.progress_from, self.rate = columns[:3]
+        self.gpus_free_from, self.running = columns[3:5]
         self.held_since, self.held_gpus, self.type_column, self.partner = columns[5:9]
-        self.held_s, self.service, self.first_start, self.end = columns[9:13]
+        self.earlier_held_s, self.earlier_service, self.first_start, self.end = columns[9:13]
         self.preemptions, self.promotions = columns[13:]
         #: jobs that have arrived and not finished, in order of arrival: the keys of the dictionary
         self.active: dict[int, None] = {}
@@ -288,12 +287,12 @@ class JobTable:
 
     def run_seconds(self, job: int, now: float) -> float:
         """Time for which a job has held GPUs (s)."""
-        return self.held_s[job] + (now - self.held_since[job] if self.running[job] else 0.0)
+        return self.earlier_held_s[job] + (now - self.held_since[job] if self.running[job] else 0.0)
 
     def attained(self, job: int, now: float) -> float:
         """Attained service of a job (GPU-seconds)."""
         present = (now - self.held_since[job]) * self.held_gpus[job] if self.running[job] else 0.0
-        return self.service[job] + present
+        return self.earlier_service[job] + present
 
 
 def factors_of(trace: pd.DataFrame) -> Floats | None:

@@ -290,7 +290,7 @@ class View:
         """Time for which each of ``jobs`` has held GPUs (s), (jobs,)."""
         state = self._table.state
         present = np.where(state.running[jobs], self.now - state.held_since[jobs], 0.0)
-        seconds: Floats = state.held_s[jobs] + present
+        seconds: Floats = state.earlier_held_s[jobs] + present
         return seconds
 
     def attained(self, job: int) -> float:
@@ -302,7 +302,7 @@ class View:
         state = self._table.state
         present_s = self.now - state.held_since[jobs]
         present = np.where(state.running[jobs], present_s * state.held_gpus[jobs], 0.0)
-        service: Floats = state.service[jobs] + present
+        service: Floats = state.earlier_service[jobs] + present
         return service
 
     def duration(self, job: int) -> float:

@@ -489,8 +489,8 @@ def close_holds(state: State, jobs: Ints, solo: Floats, now: float) -> Floats:
         holds[5, n] = state.held_gpus[job]
         holds[6, n] = state.rate[job] * solo[job]
         holds[7, n] = state.type_column[job]
-        state.held_s[job] += seconds
-        state.service[job] += seconds * state.held_gpus[job]
+        state.earlier_held_s[job] += seconds
+        state.earlier_service[job] += seconds * state.held_gpus[job]
         state.held_since[job] = now
     return holds
 

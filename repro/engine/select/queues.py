@@ -378,7 +378,7 @@ def _insert_with_key(
         remaining_s = state.work_left[job] * constants.solo[job] * constants.prediction[job]
         q.key[job, last] = (
             constants.per_second[job] * remaining_s
-            + constants.per_service[job] * state.service[job]
+            + constants.per_service[job] * state.earlier_service[job]
         )
     q.slope[job] = constants.slope[job] if is_running else 0.0
     if q.slope[job] != 0.0:
@@ -394,7 +394,7 @@ def _plan_demotion(
     if len(constants.limits):
         limit = constants.limits[int(q.key[job, 0])]
         if limit < np.inf:
-            seconds_left = limit / q.gpus[job] - state.held_s[job]
+            seconds_left = limit / q.gpus[job] - state.earlier_held_s[job]
             demotions.key[job, 0] = state.held_since[job] + seconds_left
             insert(demotions, job, 0)
 
@@ -404,8 +404,8 @@ def _give_back(
     state: State, ends: PairingHeaps, demotions: PairingHeaps, job: int, now: float
 ) -> None:
     """Record the service of a job that stops or ends; remove its end and its demotion."""
-    state.service[job] += (now - state.held_since[job]) * state.held_gpus[job]
-    state.held_s[job] += now - state.held_since[job]
+    state.earlier_service[job] += (now - state.held_since[job]) * state.held_gpus[job]
+    state.earlier_held_s[job] += now - state.held_since[job]
     state.running[job] = False
     remove(ends, job)
     if demotions.heap[job] >= 0:
