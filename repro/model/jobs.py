@@ -139,8 +139,8 @@ class JobTable:
         if not self.has("iteration_time"):
             if 0.0 in steps:
                 raise TraceError(
-                    f"{self.source}: {self.row(steps.index(0.0))} has 0 iterations and a duration; "
-                    f"give its training steps, or a column iteration_time (s)"
+                    f"{self.source}: {self.row_label(steps.index(0.0))} has 0 iterations and a "
+                    f"duration; give its training steps, or a column iteration_time (s)"
                 )
             durations = self.duration
             return steps, [total / count for total, count in zip(durations, steps, strict=True)]
@@ -249,10 +249,12 @@ class JobTable:
         if gaps.size:
             first = min(gaps.tolist(), key=self.positions.__getitem__)
             more = f" ({gaps.size - 1:,} more like it)" if gaps.size > 1 else ""
-            raise TraceError(f"{self.source}: {self.row(first)} has no {name}; {advice}{more}")
+            raise TraceError(
+                f"{self.source}: {self.row_label(first)} has no {name}; {advice}{more}"
+            )
         self._complete.add(name)
 
-    def row(self, job: int) -> str:
+    def row_label(self, job: int) -> str:
         """Row and id of a job for messages; rows count from 0, as in a DataFrame."""
         return f"row {self.positions[job]} (job {self.ids[job]})"
 

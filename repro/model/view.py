@@ -384,7 +384,7 @@ class View:
 
     def row(self, job: int) -> str:
         """Row and id of a job in the trace, for messages."""
-        return self._table.row(job)
+        return self._table.row_label(job)
 
     def column(
         self, name: str, default: object = None, *, gaps: bool = False

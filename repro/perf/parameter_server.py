@@ -307,7 +307,7 @@ def _needed(table: JobTable, job: int, name: str) -> float:
         value = float(table.column(name, gaps=True)[job])
     if not value > 0:
         raise TraceError(
-            f"{table.source}: {table.row(job)} has no {name}; the iteration model needs a positive "
-            f"value in that column"
+            f"{table.source}: {table.row_label(job)} has no {name}; the iteration model needs a "
+            f"positive value in that column"
         )
     return value
