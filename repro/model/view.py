@@ -440,7 +440,7 @@ class View:
     def kind_codes(self) -> Ints:
         """Kind of each job of the run as a number, (jobs,); input "throughput"."""
         self._require("throughput")
-        return self._speeds.codes
+        return self._speeds.kind_codes
 
     @property
     def pairs(self) -> Floats:
@@ -462,7 +462,7 @@ class View:
     def throughputs(self) -> object | None:
         """Throughput table of the run, None if there is none; input "throughput"."""
         self._require("throughput")
-        return self._speeds.throughputs
+        return self._speeds.throughput_model
 
     def speeds(self, job: int) -> Floats:
         """Throughput on each GPU type (steps/s), (GPU types,); input "throughput".

@@ -181,7 +181,7 @@ class RoundMechanism(ABC):
         self._solo = np.array(table.solo)
         self.constants = self._round_constants()
         #: kind of each job; entry -1 stands for "no second job" and is -1
-        self._kind_of = np.append(speeds.codes, -1)
+        self._kind_of = np.append(speeds.kind_codes, -1)
         #: steps per second of single jobs, stored twice as for the members of a pair, shape (kinds,
         #: 2, types)
         self._single_throughputs = np.repeat(speeds.single[:, None], 2, axis=1)
