@@ -106,7 +106,7 @@ def _simulate_elastic(setup: Setup) -> AddedRecords | None:
             policy,
             setup.view,
             setup.holdings.intervals if settings.keep_intervals else None,
-            ticks_per_second=settings.rules.grid,
+            ticks_per_second=settings.rules.ticks_per_second,
             wants_prediction=sampled_jobs(setup.table.count, settings.predict, settings.seed),
         )
     return AddedRecords(columns, held_gpu_s)
