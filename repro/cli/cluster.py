@@ -15,7 +15,7 @@ from repro.figures.saved import to_json
 from repro.files.whole import write_whole
 from repro.model.cluster.outline import EqualNodes, counted, domains_of, outline_of
 from repro.model.cluster.spec import Cluster
-from repro.model.cluster.topology import ROOT, of_kind
+from repro.model.cluster.topology import ROOT, nodes_of_kind
 
 _FORMATS = (".svg", ".png")
 #: Nodes that a picture shows one by one.
@@ -106,7 +106,7 @@ def _report(cluster: Cluster) -> dict[str, Any]:
         "gpus": cluster.num_gpus,
         "gpus_by_type": cluster.gpu_types,
         "used_gpus": sum(node.used for node in cluster.nodes),
-        "racks": len(of_kind(cluster.topology, "rack")),
+        "racks": len(nodes_of_kind(cluster.topology, "rack")),
         "domains": len(domains),
         "tree": [
             {

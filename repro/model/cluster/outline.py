@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from repro.model.cluster.spec import Cluster
-from repro.model.cluster.topology import ROOT, of_kind
+from repro.model.cluster.topology import ROOT, nodes_of_kind
 
 #: Largest number of racks of a domain that are listed one by one. In a domain with more racks,
 #: neighbours with equal nodes become one entry.
@@ -68,7 +68,7 @@ def domains_of(cluster: Cluster) -> tuple[Domain, ...]:
             tree.nodes[domain]["number"],
             tuple(_rack(tree, rack) for rack in tree.successors(domain)),
         )
-        for domain in of_kind(tree, "domain")
+        for domain in nodes_of_kind(tree, "domain")
     )
 
 
