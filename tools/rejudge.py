@@ -59,7 +59,7 @@ def rejudged(spec: FigureSpec, result: dict[str, Any]) -> dict[str, Any]:
     values = {row["id"]: as_number(row["ours"]) for row in result["claims"]}
     about_values = {claim.id: values[claim.id] for claim in spec.claims if claim.series is None}
     stored_reasons = {row["id"]: row["reason"] for row in result["claims"] if row.get("reason")}
-    absent = {
+    missing_packages = {
         claim.package
         for claim in spec.claims
         if claim.package and stored_reasons.get(claim.id) == PACKAGE_NOT_INSTALLED
@@ -69,7 +69,11 @@ def rejudged(spec: FigureSpec, result: dict[str, Any]) -> dict[str, Any]:
         if verdict.outcome == NOT_COMPARABLE
         else verdict
         for verdict in judge_all(
-            spec.claims, about_values, points, reason=_reason(result), absent=absent
+            spec.claims,
+            about_values,
+            points,
+            reason=_reason(result),
+            missing_packages=missing_packages,
         )
     ]
     notes = {"fitted_on": spec.fitted_on, "unknown": spec.unknown}

@@ -24,7 +24,7 @@ import numpy as np
 
 from repro.base import paths
 from repro.base.errors import CacheWarning, ReproError
-from repro.base.interpreted import THREAD, Interpretation, check_nested
+from repro.base.interpreted import THREAD_STATE, Interpretation, check_nested
 from repro.base.release import edited_since_start
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -115,7 +115,7 @@ class CompiledFunction:
 
     def __call__(self, *values: Any, **named: Any) -> Any:
         """Call the function, interpreted or compiled."""
-        if THREAD.deadline is not None:
+        if THREAD_STATE.deadline is not None:
             check_nested(self._is_exact)
             return self.py_func(*values, **named)
         if not self.is_compiled and self._is_exact:

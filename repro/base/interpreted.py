@@ -28,7 +28,7 @@ DEFAULT_S = 2.0
 _WRITTEN_EVERY_S = 0.1
 
 
-class _Thread(threading.local):
+class _ThreadState(threading.local):
     """State of a thread.
 
     Attributes
@@ -43,7 +43,7 @@ class _Thread(threading.local):
     is_compiled_only: bool = False
 
 
-THREAD = _Thread()
+THREAD_STATE = _ThreadState()
 
 
 class NotInterpreted(Exception):
@@ -57,15 +57,15 @@ def compiled_only() -> Iterator[None]:
     Examples
     --------
     >>> with compiled_only():
-    ...     THREAD.is_compiled_only
+    ...     THREAD_STATE.is_compiled_only
     True
     """
-    before = THREAD.is_compiled_only
-    THREAD.is_compiled_only = True
+    before = THREAD_STATE.is_compiled_only
+    THREAD_STATE.is_compiled_only = True
     try:
         yield
     finally:
-        THREAD.is_compiled_only = before
+        THREAD_STATE.is_compiled_only = before
 
 
 def seconds_allowed() -> float:
@@ -99,7 +99,7 @@ class Interpretation:
         If it was not, arrays keep their values from before the call, and the function has to be
         compiled.
         """
-        if THREAD.is_compiled_only:
+        if THREAD_STATE.is_compiled_only:
             return False, None
         left_s = seconds_allowed() - self._spent_s
         if left_s <= 0.0:
@@ -112,7 +112,7 @@ class Interpretation:
         before = [array.copy() for array in arrays]
         is_done = False
         began = time.perf_counter()
-        THREAD.deadline = began + left_s
+        THREAD_STATE.deadline = began + left_s
         try:
             with np.errstate(all="ignore"):
                 result = _as_compiled(self._function(*values, **named))
@@ -121,7 +121,7 @@ class Interpretation:
             # The call runs again in machine code, which raises errors of the call.
             return False, None
         finally:
-            THREAD.deadline = None
+            THREAD_STATE.deadline = None
             spent_s = self._spent_s + time.perf_counter() - began
             if not is_done:
                 spent_s = math.inf
@@ -155,7 +155,7 @@ def _read_seconds(seconds_file: Path | None) -> float:
 
 def check_nested(is_exact: bool) -> None:
     """Stop the interpretation if it took too long, or if a function would change the last bits."""
-    deadline = THREAD.deadline
+    deadline = THREAD_STATE.deadline
     assert deadline is not None, "only called during an interpretation"
     if not is_exact or time.perf_counter() > deadline:
         raise NotInterpreted

@@ -22,10 +22,11 @@ def edited_since_start(files: Iterable[Path]) -> Path | None:
     for file in files:
         changed_s = file.stat().st_ctime
         first_seen_change_s, first_check_s, elapsed_s = _first_check(file)
-        # If the clock was set back since the start, an edit may have a time before `STARTED`.
+        # If the clock was set back since the start, an edit may have a time before `STARTED`. By
+        # the clock of the first check, the process began ``elapsed_s`` before that check.
         started_s = min(STARTED, first_check_s - elapsed_s)
-        # A time of change far after the first check means that the clock was set back after the
-        # change. Such a change counts as made before this process began.
+        # A time of change may be far in the future of the first check. Then the clock was set back
+        # after the change, and the change counts as made before this process began.
         if changed_s != first_seen_change_s or started_s < changed_s <= first_check_s + _AHEAD_S:
             return file
     return None

@@ -123,8 +123,8 @@ class Card:
             labels.append("diagram")
         elif "example" in claim_kinds and claim_kinds <= {"example", "check"}:
             labels.append("worked example")
-        tables = [str(used["name"]) for used in result.get("data", [])]
-        reads_measurements = any(name.startswith(_MEASUREMENTS) for name in tables)
+        data_names = [str(used["name"]) for used in result.get("data", [])]
+        reads_measurements = any(name.startswith(_MEASUREMENTS) for name in data_names)
         if result.get("kind") == _MEASURED or reads_measurements:
             labels.append(_MEASURED)
         return labels

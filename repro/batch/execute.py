@@ -26,7 +26,7 @@ _REPORT_EVERY_S = 10.0
 _MANY_NOTEBOOKS = 20
 #: Time for which such a batch interprets each loop before it is compiled.
 _BRIEF_S = 0.3
-#: What a notebook gives: its outcome, from another machine with the files that it wrote.
+#: Result of a notebook: its outcome. A notebook that ran on a dask worker also returns its files.
 Work = Outcome | Returned
 #: Function that starts a notebook.
 Submit = Callable[[Task], Future[Work]]
@@ -144,10 +144,10 @@ def _pool(
         client = _connected(distributed, scheduler)
         _refuse_other_releases(client)
     slots = jobs or sum(client.ncores().values())
-    with remote.opened(client, files) as session:
+    with remote.opened_session(client, files) as session:
         events = _Events(client, session, tasks)
         client.subscribe_topic("all", events.on_cluster)
-        client.subscribe_topic(session.name, events.of_notebooks)
+        client.subscribe_topic(session.name, events.on_notebook)
         pool = client.get_executor(pure=False)
 
         def submit(task: Task) -> Future[Work]:
@@ -184,7 +184,7 @@ class _Events:
         if isinstance(message, dict) and (line := remote.loss_line(self._session, message)):
             self._lines.append(line)
 
-    def of_notebooks(self, event: tuple[float, Any]) -> None:
+    def on_notebook(self, event: tuple[float, Any]) -> None:
         """Write the progress of a notebook, and hold the outcomes of its simulations.
 
         If the notebook's worker is lost, the notebook begins again and finds them.
@@ -216,9 +216,13 @@ class _Events:
 def _refuse_other_releases(client: Any) -> None:
     """Refuse workers with other code or libraries than this client, whose numbers may differ."""
     here = remote.release()
-    for address, theirs in client.run(remote.release, on_error="return").items():
-        is_release = isinstance(theirs, Mapping)
-        fault = remote.release_fault(theirs, here) if is_release else f"{theirs}".splitlines()[0]
+    for address, worker_release in client.run(remote.release, on_error="return").items():
+        is_release = isinstance(worker_release, Mapping)
+        fault = (
+            remote.release_fault(worker_release, here)
+            if is_release
+            else f"{worker_release}".splitlines()[0]
+        )
         if fault:
             client.close()
             raise ParamError(

@@ -85,7 +85,7 @@ def execute(task: Task) -> Outcome:
         return Outcome(task.id, FAILED, error="stopped")
     warnings = _WARNING.findall(notebook.decode(errors="replace"))
     if notebook:
-        write_whole(task.executed, notebook)
+        write_whole(task.executed_notebook, notebook)
         warnings += _write_page(task, notebook)
     if failure is None and _stamp(folder / RESULT) == before:
         argument = FIGURE_ID if FIGURE_ID in task.parameters else repr(task.id)
@@ -111,7 +111,7 @@ def execute(task: Task) -> Outcome:
 
 def _write_page(task: Task, notebook: bytes) -> list[str]:
     """Write the HTML page of an executed notebook; return a warning if it cannot be rendered."""
-    path = task.executed.with_suffix(".html")
+    path = task.executed_notebook.with_suffix(".html")
     try:
         write_whole(path, as_page(notebook, task.id, _gallery(task)))
     # Libraries that do not fit together raise anything; the result must not get lost with the page.
@@ -127,7 +127,7 @@ def _gallery(task: Task) -> str | None:
     if task.changed:
         return None
     page = Path(task.parameters["out"]) / INDEX
-    return Path(os.path.relpath(page, task.executed.parent)).as_posix()
+    return Path(os.path.relpath(page, task.executed_notebook.parent)).as_posix()
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,8 @@ def execute_on_worker(task: Task, session: remote.Session) -> Returned:
         scratch_folder() as scratch,
     ):
         here = Path(name)
-        # Notebooks of other batches write into copies of their own. Links cost no space.
+        # Several notebooks may use the unpacked inputs at the same time. Each runs in a copy of its
+        # own, into which it writes. The copy consists of links, which cost no space.
         root = here / paths.SENT_PROJECT
         shutil.copytree(inputs / paths.SENT_PROJECT, root, copy_function=os.link)
         variables = {
@@ -87,7 +88,7 @@ def _executed(task: Task, folder: Path) -> Returned:
         result_files = {
             path.name: path.read_bytes() for path in task.folder.glob("*") if path.is_file()
         }
-        copies = [task.executed.with_suffix(suffix) for suffix in (".ipynb", ".html")]
+        copies = [task.executed_notebook.with_suffix(suffix) for suffix in (".ipynb", ".html")]
         executed = {path.suffix: path.read_bytes() for path in copies if path.is_file()}
     # a variation has its executed notebook in the folder of the result
     for path in copies:
@@ -110,7 +111,7 @@ def _tls_value(value: str) -> str:
 def write_returned(task: Task, returned: Returned) -> Outcome:
     """Write the files that a worker sent into the folders of the batch; return the outcome."""
     for suffix, content in returned.executed.items():
-        write_whole(task.executed.with_suffix(suffix), content)
+        write_whole(task.executed_notebook.with_suffix(suffix), content)
     folder = task.folder
     files = dict(returned.files)
     if returned.outcome.status != DONE:

@@ -16,7 +16,7 @@ from repro.batch.task import FAILED, SKIPPED, Outcome, Task
 from repro.figures import variation
 from repro.figures.extra import read_extra, with_extra
 from repro.figures.fingerprint import fingerprint, is_current, shared_state
-from repro.figures.notebook import FIGURE_ID, accepted_by
+from repro.figures.notebook import FIGURE_ID, parameter_defaults
 from repro.figures.params import FigureEntry, FigureSpec
 from repro.figures.saved import ERROR, read_result, remove_unfinished, to_json, verdict_counts
 from repro.files.whole import write_whole
@@ -37,11 +37,11 @@ def plan(
     png: bool = False,
     raise_unreadable: bool = False,
 ) -> tuple[list[Task], list[Outcome]]:
-    """Check figures; return the tasks, most CPU time first, and the outcomes of other figures.
+    """Check figures; return the tasks in the order of their start, and outcomes of other figures.
 
-    The other figures are current or cannot be read. With ``png`` a figure without a PNG is not
-    current. Figures that cannot be read get an ``error.json``. With ``raise_unreadable`` the first
-    figure that cannot be read raises.
+    Tasks with most CPU time come first, but the papers take turns. The other figures are current or
+    cannot be read. With ``png`` a figure without a PNG is not current. Figures that cannot be read
+    get an ``error.json``. With ``raise_unreadable`` the first figure that cannot be read raises.
     """
     tasks: list[tuple[float, Task]] = []
     skipped: list[Outcome] = []
@@ -50,7 +50,7 @@ def plan(
     for entry in entries:
         try:
             spec = entry.load()
-            parameters_of_notebook = accepted_by(entry)
+            parameters_of_notebook = parameter_defaults(entry)
         except ReproError as error:
             if raise_unreadable:
                 raise
@@ -78,7 +78,24 @@ def plan(
     for failed in unreadable:
         write_whole(out / failed.id / ERROR, to_json({"id": failed.id, "error": failed.error}))
     most_cpu_first = [task for _, task in sorted(tasks, key=lambda item: -item[0])]
-    return most_cpu_first, [*skipped, *unreadable]
+    return _papers_in_turn(most_cpu_first), [*skipped, *unreadable]
+
+
+def _papers_in_turn(tasks: Sequence[Task]) -> list[Task]:
+    """Put tasks in an order in which neighbours are of different papers, as far as possible.
+
+    Figures of one paper need the same compiled loops. Two of them that start at the same time on an
+    empty cache would compile each loop twice.
+    """
+    left = list(tasks)
+    ordered: list[Task] = []
+    paper = ""
+    while left:
+        task = next((task for task in left if task.entry.paper != paper), left[0])
+        left.remove(task)
+        ordered.append(task)
+        paper = task.entry.paper
+    return ordered
 
 
 def _expected_cpu_s(result: Mapping[str, Any], figure_id: str) -> float:

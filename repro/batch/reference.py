@@ -134,7 +134,7 @@ class Reference:
         """Ids of the figures with values."""
         return list(self._file.figures)
 
-    def like(self, figures: Sequence[StoredFigure]) -> list[StoredFigure]:
+    def matching(self, figures: Sequence[StoredFigure]) -> list[StoredFigure]:
         """Figures with their values in the reference.
 
         A figure has a record for each state of its data. The record with the same ``stand_in`` as

@@ -148,9 +148,9 @@ def _links(figure: StoredFigure, out: Path) -> list[tuple[str, str]]:
     if out.resolve() != paths.figures_dir():
         by_run = {
             "png": figure.folder / f"{entry.stem}.png",
-            "notebook with its output": entry.executed.with_suffix(".html"),
-            "executed notebook": entry.executed,
+            "notebook with its output": entry.executed_notebook.with_suffix(".html"),
+            "executed notebook": entry.executed_notebook,
         }
         files += [(name, path) for name, path in by_run.items() if path.is_file()]
-    files += [("notebook", entry.notebook), ("parameters and claims", entry.params)]
+    files += [("notebook", entry.notebook), ("parameters and claims", entry.params_file)]
     return [(name, Path(os.path.relpath(path, out)).as_posix()) for name, path in files]

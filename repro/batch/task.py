@@ -49,9 +49,11 @@ class Task:
         return variation.folder(out, self.id, self.changed, profile, seed)
 
     @property
-    def executed(self) -> Path:
+    def executed_notebook(self) -> Path:
         """Executed copy of the notebook."""
-        return self.folder / f"{self.entry.stem}.ipynb" if self.changed else self.entry.executed
+        if self.changed:
+            return self.folder / f"{self.entry.stem}.ipynb"
+        return self.entry.executed_notebook
 
     @property
     def progress_file(self) -> Path:

@@ -171,25 +171,25 @@ def compare_policies(
     reader_options: dict[str, Any] = dict(column_options(columns, unit))
     reader_options |= {"drop_bad_rows": True} if drop_bad_rows else {}
     source: Any = trace
-    used: frozenset[str] = frozenset()
+    used_options: frozenset[str] = frozenset()
     if is_generator(trace):
         if format is not None or reader_options:
             names_given = [f"--{name.replace('_', '-')}" for name in reader_options]
             option = names_given[0] if format is None else f"--format {format}"
             raise ParamError(f"{option}: {trace!r} is a generator, not a file; leave it out")
         accepted = inspect.signature(synth.generators[trace]).parameters
-        used = frozenset(name for name in speed_options if name in accepted)
-        options |= {name: speed_options[name] for name in used}
+        used_options = frozenset(name for name in speed_options if name in accepted)
+        options |= {name: speed_options[name] for name in used_options}
     else:
         opened = open_jobs(trace, format, None, seed, speed_options, options | reader_options)
         source = opened.frame
-        used = opened.used
+        used_options = opened.used_options
         options = {}
     table = None
     if throughputs is not None and machines.gpu_types:
         table = load_throughputs(throughputs, reference_gpu)
     else:
-        check_options_used(used, machines, speed_options)
+        check_options_used(used_options, machines, speed_options)
     # progress goes to stderr
     with contextlib.redirect_stdout(sys.stderr):
         comparison = compare(
@@ -222,9 +222,9 @@ def _policies(names: str, extra: list[str]) -> dict[str, Policy]:
     if not listed and not extra:
         raise ParamError(f"--policies {shown(repr(names))}: names none; see `repro policies`")
     # --policies and the other entries may name the policies of a file
-    of_files = register_files(text for text in extra if text.endswith(ENDING))
+    file_policies = register_files(text for text in extra if text.endswith(ENDING))
     chosen = [(name, make(name, RULES)) for name in listed]
-    chosen += [(name, make(name, RULES)) for name in of_files if name not in listed]
+    chosen += [(name, make(name, RULES)) for name in file_policies if name not in listed]
     for text in extra:
         if not text.endswith(ENDING):
             chosen += [

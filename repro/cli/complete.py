@@ -235,7 +235,7 @@ class Parameters(NamedTuple):
 
     #: ``K=`` of each parameter, and ``K=V`` where its values are known
     words: list[Word]
-    #: whether the round mechanism has parameters, too: orders run without it
+    #: whether the policy runs in rounds, which have parameters of their own; an order does not
     has_rounds: bool
 
 
@@ -315,7 +315,7 @@ def _lineage(file: Path, node: ast.ClassDef) -> Iterator[tuple[Path, ast.ClassDe
 
 
 def _imports(statement: ast.ImportFrom, name: str) -> bool:
-    """Whether an import of absolute names binds a name."""
+    """Whether an import statement is absolute and imports a name."""
     return statement.level == 0 and name in [alias.name for alias in statement.names]
 
 

@@ -49,7 +49,8 @@ def _registered_by(path: Path) -> list[str]:
     source = read_small(path, _LARGEST_FILE, ParamError)
     _add_to_search_path(path.resolve().parent)
     try:
-        # Worker processes get what belongs to `__main__` by value, so they need no such module.
+        # What `__main__` defines is sent to worker processes by value. The workers need not import
+        # the file.
         exec(compile(source, str(path), "exec"), {"__name__": "__main__", "__file__": str(path)})
     except (Exception, SystemExit) as error:
         raise ParamError(f"--extra {path}: {type(error).__name__}: {error}") from error

@@ -257,7 +257,7 @@ def _changes(
     tolerance = compare_results.Same()
     if against.is_file():
         values = reference.Reference(against)
-        earlier = values.like(results)
+        earlier = values.matching(results)
         tolerance = compare_results.Same(values.relative, values.absolute)
     else:
         earlier = check.stored(entries, against)

@@ -255,7 +255,8 @@ def _open_jobs(
     if is_public:
         return load(name, **reader_options)
     own_options = [name for name in ("map", "unit", "drop_bad_rows") if name in reader_options]
-    option = f"--{own_options[0].replace('_', '-')}" if own_options else "--set"
+    setting = next(iter(reader_options))
+    option = f"--{own_options[0].replace('_', '-')}" if own_options else f"--set {setting}"
     raise ParamError(f"{option}: {name!r} is neither a file nor a public trace")
 
 

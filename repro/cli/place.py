@@ -109,14 +109,14 @@ def place_jobs(
         raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
     machines = Cluster.parse(cluster)
     site = NodeResources(machines)
-    run_times = None if times is None else named(times)
+    plan_times = None if times is None else named(times)
     reader_options = column_options(columns, unit)
     rows: _Jobs
     # names and unit of columns are those of a trace
     if not reader_options and _is_table(jobs, trace_format):
-        rows = _TableJobs(jobs, run_times)
+        rows = _TableJobs(jobs, plan_times)
     else:
-        rows = _TraceJobs(jobs, trace_format, seed or 0, run_times, reader_options)
+        rows = _TraceJobs(jobs, trace_format, seed or 0, plan_times, reader_options)
     parameters = parse_settings(settings or [], WITH_OPTION | {"times": "--times"})
     is_random = False
     if policy == GIVEN:
@@ -168,8 +168,8 @@ def _is_table(jobs: str, trace_format: str | None) -> bool:
 class _Jobs(ABC):
     """Jobs in order, with their gangs, and what a run-time model reads of them."""
 
-    def __init__(self, model: PlanTimes | None) -> None:
-        self.model = model
+    def __init__(self, plan_times: PlanTimes | None) -> None:
+        self.plan_times = plan_times
         self.ids: list[Any] = []
         self.gangs: list[Gang] = []
         #: name, batch size and iterations of each job, for a run-time model
@@ -196,11 +196,11 @@ class _Jobs(ABC):
 
     def run_s(self, row: int, plan: Plan) -> float | None:
         """Run time of a plan (s); None without a run-time model."""
-        if self.model is None:
+        if self.plan_times is None:
             return None
         num_ps = self.gangs[row].num_ps
         try:
-            return self.model.run_s(
+            return self.plan_times.run_s(
                 str(self.models[row]), plan, self.batch_sizes[row], self.iterations[row], num_ps
             )
         except ParamError as error:
@@ -229,10 +229,10 @@ class _TraceJobs(_Jobs):
         name: str,
         trace_format: str | None,
         seed: int,
-        model: PlanTimes | None,
+        plan_times: PlanTimes | None,
         reader_options: dict[str, str],
     ) -> None:
-        super().__init__(model)
+        super().__init__(plan_times)
         self._name = name
         opened = open_jobs(name, trace_format, None, seed, {}, reader_options)
         frame = opened.frame
@@ -255,9 +255,11 @@ class _TraceJobs(_Jobs):
                 )
             self.gangs.append(Gang(num_ps, width - num_ps, memory_mb[row], bandwidth_mb_s[row]))
         self._read = {"job_id", "submit_time", "num_gpus", "num_ps", "gpu_mem_mb", "bandwidth_mb_s"}
-        if model is None:
+        if plan_times is None:
             return
-        columns = ("model",) if model.sizeless else ("model", "batch_size", "iterations")
+        columns = (
+            ("model",) if plan_times.ignores_batches else ("model", "batch_size", "iterations")
+        )
         if absent := [column for column in columns if column not in frame]:
             raise TraceError(
                 f"{name}: --times needs the column {', '.join(absent)}; name them, or leave "
@@ -285,11 +287,11 @@ class _TraceJobs(_Jobs):
             "duration": "a plan has no duration without --times",
             "gpu_type": "a container goes on a GPU of any type",
         }
-        if self.model is None:
+        if self.plan_times is None:
             reasons |= dict.fromkeys(("model", "batch_size", "iterations"), "only --times reads it")
         else:
             reasons["duration"] = "--times has run times of its own"
-        if self.model is not None and self.model.sizeless:
+        if self.plan_times is not None and self.plan_times.ignores_batches:
             reasons |= dict.fromkeys(
                 ("batch_size", "iterations"), "--times measured has one batch size only"
             )
@@ -310,8 +312,8 @@ class _TraceJobs(_Jobs):
 class _TableJobs(_Jobs):
     """Rows of a table of gangs, in the order of the file."""
 
-    def __init__(self, path: str, model: PlanTimes | None) -> None:
-        super().__init__(model)
+    def __init__(self, path: str, plan_times: PlanTimes | None) -> None:
+        super().__init__(plan_times)
         self.path = Path(path)
         text_columns = ("model", "tasks")
         table = Table(Document.read(path), _REQUIRED, text=text_columns, ids="job_id")
@@ -335,9 +337,9 @@ class _TableJobs(_Jobs):
         ]
         # NaN if the run-time model does not read them
         self.batch_sizes = self.iterations = [np.nan] * len(self.ids)
-        if model is None:
+        if plan_times is None:
             return
-        size_columns = () if model.sizeless else ("batch_size", "num_batches")
+        size_columns = () if plan_times.ignores_batches else ("batch_size", "num_batches")
         if absent := [name for name in ("model", *size_columns) if name not in table]:
             similar = renames(absent, table.header).values()
             hint = "".join(f", found {name!r}" for name in similar)
@@ -370,11 +372,11 @@ class _TableJobs(_Jobs):
         reasons = {"gpu_type": "a container goes on a GPU of any type"}
         if policy != GIVEN:
             reasons["tasks"] = f"only --policy {GIVEN!r} reads it"
-        if self.model is None:
+        if self.plan_times is None:
             reasons |= dict.fromkeys(
                 ("model", "batch_size", "num_batches"), "only --times reads it"
             )
-        elif self.model.sizeless:
+        elif self.plan_times.ignores_batches:
             reasons |= dict.fromkeys(
                 ("batch_size", "num_batches"),
                 "--times measured has one batch size only",

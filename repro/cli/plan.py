@@ -72,20 +72,20 @@ def _document(
     loads: list[duration.Load], unknown: list[str], workers: int, profile: str
 ) -> dict[str, Any]:
     """Critical path, bounds and expected time."""
-    path = max(loads, key=lambda load: load.path_s)
+    path = max(loads, key=lambda load: load.critical_path_s)
     longest = max(loads, key=lambda load: load.longest_s)
     return {
         "profile": profile,
         "workers": workers,
         "figures": len(loads),
-        "simulations": sum(part.simulations for load in loads for part in load.rounds),
+        "simulations": sum(batch.simulations for load in loads for batch in load.parallel_batches),
         "cpu_s": round(sum(load.cpu_s for load in loads), 3),
         "longest_simulation": {"figure": longest.id, "cpu_s": longest.longest_s},
         "critical_path": {
             "figure": path.id,
-            "seconds": round(path.path_s, 3),
+            "seconds": round(path.critical_path_s, 3),
             "own_s": round(path.own_s, 3),
-            "rounds_s": [part.longest_s for part in path.rounds],
+            "rounds_s": [batch.longest_s for batch in path.parallel_batches],
         },
         "least_s": round(duration.least_s(loads, workers), 3),
         "expected_s": round(duration.expected_s(loads, workers), 3),

@@ -22,7 +22,7 @@ from repro.model.rules import RULES
 from repro.model.settings import accepted
 from repro.model.share_policy import SharePolicy, share_traits
 
-#: Folder of `repro.policies` -> title of its group, in the order of lists.
+#: Folder of `repro.policies` -> title of its group, in the order in which groups are listed.
 GROUPS = {
     "tiresias": "Tiresias (NSDI 2019)",
     "muri": "Muri (SIGCOMM 2022)",
@@ -61,7 +61,7 @@ COLUMNS = {
 }
 #: Columns that every trace has.
 BASE_COLUMNS = ("job_id", "submit_time", "duration", "num_gpus")
-#: Inputs that are columns of every trace, or no columns.
+#: Inputs of policies that are not listed as columns: every trace has them, or they are no columns.
 _NO_COLUMNS = {*BASE_COLUMNS, "throughput"}
 
 #: How the GPU type of a job is chosen, in words: the texts of `_gpu_types`.
@@ -210,7 +210,7 @@ def group_of(cls: type) -> str:
 
 
 def grouped(names: Iterable[str]) -> dict[str, list[str]]:
-    """Names of policies by title of their group; groups in the order of lists."""
+    """Names of policies by title of their group; groups in the order of `GROUPS`."""
     members: dict[str, list[str]] = {title: [] for title in (*GROUPS.values(), OTHER)}
     for name in names:
         members[group_of(policies[name])].append(name)

@@ -236,7 +236,7 @@ class RunMessages:
     def _failure_lines(self, task: Task) -> list[str]:
         """Lines with the files to look at, and with --debug the traceback."""
         here = Path.cwd()
-        candidates = (task.folder / ERROR, task.executed)
+        candidates = (task.folder / ERROR, task.executed_notebook)
         existing = [path for path in candidates if path.is_file()]
         files = " and ".join(
             str(path.relative_to(here) if path.is_relative_to(here) else path) for path in existing

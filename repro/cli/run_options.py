@@ -113,7 +113,7 @@ class Opened(NamedTuple):
     """A trace, the options that its reader used, and whether its values depend on the seed."""
 
     frame: pd.DataFrame
-    used: frozenset[str]
+    used_options: frozenset[str]
     seeded: bool
 
 
@@ -160,15 +160,18 @@ def with_profiles(opened: Opened, profiles: str | None, seed: int) -> Opened:
         return opened
     has_models = "model" in opened.frame and bool(opened.frame["model"].notna().any())
     frame = dress(opened.frame, seed=seed, profiles=profiles)
-    return Opened(frame, opened.used, opened.seeded or not has_models)
+    return Opened(frame, opened.used_options, opened.seeded or not has_models)
 
 
 def check_options_used(
-    used: frozenset[str], machines: Cluster, speed_options: dict[str, str]
+    used_options: frozenset[str], machines: Cluster, speed_options: dict[str, str]
 ) -> None:
-    """Refuse speed options that the reader or generator of the trace did not take (``used``)."""
+    """Refuse speed options that the reader or generator of the trace did not take.
+
+    ``used_options`` are the options that it took.
+    """
     for option, value in speed_options.items():
-        if option not in used:
+        if option not in used_options:
             reason = "is used only with --throughputs or by a trace that reads it"
             if not machines.gpu_types:
                 reason = (

@@ -60,7 +60,7 @@ def parse_settings(
 ) -> dict[str, Any]:
     """Parameters by name from texts ``K=V``.
 
-    Names in ``with_option`` have separate options, its values, and are refused.
+    Names in ``with_option`` are refused. Its values are the options that set them.
 
     A value is a whole number, a number (also ``inf``), true, false, none, or text. A comma makes a
     tuple.

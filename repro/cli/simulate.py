@@ -198,7 +198,7 @@ def simulate_trace(
     opened = with_profiles(opened, profiles, seed)
     if prediction_error is not None:
         predicted = repro.predict_durations(opened.frame, prediction_error, seed)
-        opened = Opened(predicted, opened.used, seeded=True)
+        opened = Opened(predicted, opened.used_options, seeded=True)
     if curves is not None:
         # the policy uses the curves, so the check for unused speed options leaves them out
         del speed_options["speedups"]
@@ -322,7 +322,7 @@ def _performance(
     if placement_sensitive:
         _check_sensitive(machines, rules)
     elif "throughputs" not in speed_options or not machines.gpu_types:
-        check_options_used(opened.used, machines, speed_options)
+        check_options_used(opened.used_options, machines, speed_options)
         return None
     reference = speed_options.get("reference_gpu") or frame.attrs.get("reference_gpu")
     source = speed_options.get("throughputs")

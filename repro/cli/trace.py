@@ -350,7 +350,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         "mean load (GPUs)": "-" if demand is None else f"{demand:,.1f}",
     }
     if facts["cluster_gpus"] is not None:
-        rows |= _load_lines(facts)
+        rows |= _load_rows(facts)
     elif facts["demand_over_time"] is not None:
         rows["mean load over time (GPUs)"] = _over_time(facts["demand_over_time"], ",.1f")
     rows |= {f"dropped, {reason}": f"{count:,}" for reason, count in facts["dropped"].items()}
@@ -360,7 +360,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     return [f"{key:<{width}}  {value}" for key, value in rows.items()]
 
 
-def _load_lines(facts: dict[str, Any]) -> dict[str, str]:
+def _load_rows(facts: dict[str, Any]) -> dict[str, str]:
     """Rows about the load on a cluster: total, by GPU type, over time, and jobs that never fit."""
     load = facts["offered_load"]
     text = "undefined, all jobs arrive at once" if load is None else f"{load:.3f}"

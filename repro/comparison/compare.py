@@ -472,14 +472,14 @@ def _notes(
     )
     if stand_ins:
         notes.append(f"stand-ins for public data: {', '.join(stand_ins)}")
-    of_runs = {
+    run_notes = {
         label: [note for run in runs for note in run["notes"] if sampled.keeps(note)]
         for label, runs in ran.items()
     }
     return [
         *notes,
         *(f"trace: {note}" for note in dict.fromkeys(sampled.source_notes)),
-        *terms.notes_of_runs(of_runs, sampled.trace_notes),
+        *terms.notes_of_runs(run_notes, sampled.trace_notes),
     ]
 
 

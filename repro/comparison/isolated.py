@@ -72,12 +72,12 @@ def _advance(
         until_event = min(until_event, remaining[job] / rate)
     until_event = max(0.0, until_event)
     kept = 0
-    for place in range(len(present)):
-        job = present[place]
+    for position in range(len(present)):
+        job = present[position]
         rate = min(1.0, share / gpus[job])
         remaining[job] -= until_event * rate
         if remaining[job] > _ROUNDING * duration[job]:
-            present[place] = present[kept]
+            present[position] = present[kept]
             present[kept] = job
             kept += 1
     return until_event, kept

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CHARTS = ("jct", "load")
-#: Smaller values are rounding errors of sums (s).
+#: Smaller values of a metric, in its unit, are rounding errors of sums.
 _ROUNDING = 1e-9
 #: Files of a comparison.
 FILES = ("comparison.csv", "summary.csv", "result.json", "report.md", "jct.svg", "load.svg")
@@ -121,7 +121,7 @@ class Comparison:
     def loads(self) -> list[float]:
         """Offered loads, in the order of the call; a single NaN without loads."""
         values = self.frame["load"].tolist()
-        # NaN as one object, which equals itself as a key
+        # dict.fromkeys merges NaNs only if all of them are the same object
         return list(dict.fromkeys(math.nan if math.isnan(load) else load for load in values))
 
     def table(self) -> pd.DataFrame:
@@ -354,7 +354,10 @@ def _signed(value: float, digits: int = 0) -> str:
 
 
 def _number(value: float) -> str:
-    """Number with at least three digits; empty for NaN, 0 for a rounding error."""
+    """Number as text: whole from 100 on, else with at most three digits.
+
+    It is empty for NaN, and 0 for a rounding error.
+    """
     if math.isnan(value):
         return ""
     if abs(value) < _ROUNDING:

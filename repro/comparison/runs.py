@@ -13,7 +13,7 @@ from repro.base.compiled import compile_watch
 from repro.base.errors import ReproError
 from repro.base.typing import Floats
 from repro.comparison.isolated import isolated_jcts
-from repro.figures.sweep import Case, opened, simulated
+from repro.figures.sweep import Case, simulated, trace_of
 from repro.model.cluster.spec import Cluster
 from repro.model.records import Result
 
@@ -44,7 +44,7 @@ class Metrics:
 
     def __call__(self, case: Case) -> dict[str, Any]:
         """Simulate a case."""
-        trace = opened(case)
+        trace = trace_of(case)
         try:
             result, cpu_s, compile_s = _timed(case, trace)
             if compile_s > _MOST_COMPILING * cpu_s:

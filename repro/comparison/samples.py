@@ -124,7 +124,7 @@ def _by_time(trace: pd.DataFrame, windows: Windows) -> Iterator[tuple[float, pd.
 def at_loads(
     label: int, trace: pd.DataFrame, seed: int, num_gpus: int, loads: Sequence[float]
 ) -> Iterator[Sample]:
-    """Yield a sample at each load; without loads one, as the trace is.
+    """Yield a sample at each load; without loads, one sample with the trace's own submit times.
 
     The offered load is that of `repro.trace.load.describe`: GPU-seconds of all jobs over GPUs times
     the span of the submissions. All submit times are multiplied by one factor, so gaps keep their

@@ -10,7 +10,7 @@ import pandas as pd
 from repro.comparison.intervals import LEVEL, RESAMPLES
 from repro.comparison.samples import Sample, Windows
 from repro.model.cluster.spec import Cluster
-from repro.model.jobs import factors_of
+from repro.model.jobs import prediction_factors_of
 from repro.model.policy import Policy
 from repro.perf.throughput_files import throughputs_of
 from repro.trace import predictions
@@ -46,7 +46,7 @@ def durations_of(trace: pd.DataFrame) -> str:
     >>> durations_of(pd.DataFrame({"duration": [8.0], "predicted_duration": [4.0]}))
     'durations as predicted by the trace'
     """
-    if factors_of(trace) is None:
+    if prediction_factors_of(trace) is None:
         return TRUE_DURATIONS
     return predictions.words(trace.attrs.get(predictions.ERROR))
 

@@ -169,7 +169,7 @@ def findings_of(
     for reason, labels in refusals.items():
         all_lack = all(results[label].lacks for label in labels)
         findings.append(
-            _of_policies(
+            _policy_finding(
                 "error" if are_named or not ran else "note",
                 "refused",
                 f"{_named(labels, results)} cannot run: {reason}",
@@ -181,15 +181,15 @@ def findings_of(
     for words, labels in lacks.items():
         text = f"{_named(labels, results)} would read {words}, which the trace lacks"
         level: Level = "warning" if are_named else "note"
-        findings.append(_of_policies(level, "lacks", text, labels, dress))
+        findings.append(_policy_finding(level, "lacks", text, labels, dress))
     if alike := [label for label, trial in ran.items() if trial.types_alike]:
         text = f"all GPU types count as equally fast for {_named(alike, results)}"
         advice = "give throughputs by GPU type (--throughputs)"
-        findings.append(_of_policies("note", "types-alike", text, alike, advice))
+        findings.append(_policy_finding("note", "types-alike", text, alike, advice))
     notes = _grouped((note, label) for label, trial in ran.items() for note in trial.notes)
     for note, labels in notes.items():
         text = f"{_named(labels, results)}: {note}"
-        findings.append(_of_policies("note", "policy-note", text, labels))
+        findings.append(_policy_finding("note", "policy-note", text, labels))
     return findings + _columns(ran, frame)
 
 
@@ -222,7 +222,7 @@ def _columns(ran: Mapping[str, Trial], frame: pd.DataFrame) -> list[Finding]:
     return findings
 
 
-def _of_policies(
+def _policy_finding(
     level: Level, code: str, text: str, labels: list[str], advice: str = ""
 ) -> Finding:
     """Finding on policies."""

@@ -14,10 +14,11 @@ _QUANTILES = 1000
 
 
 def tuned(name: str, trace: pd.DataFrame, **settings: Any) -> Policy:
-    """Policy whose threshold or history comes from the jobs of a trace; others as `make`.
+    """Policy whose threshold or history comes from the jobs of a trace.
 
     ``tiresias-l`` has one threshold, the median of the jobs' GPU-times, and ``gittins-2d`` knows
-    their distribution (Tiresias, sections 3.2.2 and 3.2.3).
+    their distribution (Tiresias, sections 3.2.2 and 3.2.3). Other policies take nothing from the
+    trace.
 
     Parameters
     ----------

@@ -60,10 +60,10 @@ def expect(
         with the shortest arguments.
     mistakes : mapping, optional
         Name of a mistake -> its answer, or a function that computes it from the arguments. A call
-        with the right answer speaks against a mistake that would give another answer. A mistake is
-        likely if it gives the student's answer in every failed call, and if fewer calls speak
-        against it than failed. The message names the first likely mistake against which the fewest
-        calls speak.
+        that the student answered rightly speaks against a mistake that gives another answer there.
+        A mistake is likely if it gives the student's answer in every failed call, and if fewer
+        calls speak against it than failed. The message names the likely mistake against which the
+        fewest calls speak; of equal ones, the first.
     because : str
         Reason for the right answer.
     see : str

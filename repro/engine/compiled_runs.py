@@ -132,13 +132,13 @@ def why_not_compiled(setup: Setup) -> str:
     return next((reason for reason, applies in reasons.items() if applies), "")
 
 
-def sampled_jobs(num_jobs: int, number: int | None, seed: int) -> Flags:
-    """Whether each job is predicted: ``number`` jobs sampled by the seed, or all jobs (None).
+def sampled_jobs(num_jobs: int, num_sampled: int | None, seed: int) -> Flags:
+    """Whether each job is predicted: ``num_sampled`` jobs chosen by the seed, or all (None).
 
     >>> int(sampled_jobs(4, 2, seed=0).sum())
     2
     """
     chosen = np.zeros(num_jobs, np.bool_)
     order = np.random.default_rng([seed, num_jobs]).permutation(num_jobs)
-    chosen[order[:number]] = True
+    chosen[order[:num_sampled]] = True
     return chosen

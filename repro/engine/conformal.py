@@ -65,8 +65,8 @@ def bounds_at_arrival(
     (array([nan, nan,  2.,  2.,  2.]), array([nan, nan,  3.,  3.,  5.]))
     """
     low, high = np.full((2, len(submit)), np.nan)
-    for number in np.unique(job_class):
-        jobs = np.flatnonzero((job_class == number) & ~np.isnan(predicted))
+    for class_number in np.unique(job_class):
+        jobs = np.flatnonzero((job_class == class_number) & ~np.isnan(predicted))
         ended = jobs[~np.isnan(jct[jobs])]
         # heap of (end in s, JCT over predicted JCT)
         ends = [(submit[job] + jct[job], jct[job] / predicted[job]) for job in ended]

@@ -1,4 +1,7 @@
-"""Checks of decisions: demands are met, hosts run, GPUs suffice. Errors name time and job."""
+"""Checks of decisions: demands are met, GPUs suffice, jobs whose GPUs are shared hold GPUs.
+
+Errors name time and job.
+"""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -159,12 +162,12 @@ def checked_wake(policy_name: str, wake: object) -> float:
 
 
 def check_fill(policy_name: str, fill: object) -> None:
-    """Check the treatment of gangs that do not fit, which a policy returned.
+    """Check `RunSet.fill`: what happens to gangs that do not fit.
 
     Raises
     ------
     PolicyError
-        If it is none of `Fill`.
+        If it is not a value of `Fill`.
     """
     if fill not in get_args(Fill):
         raise PolicyError(

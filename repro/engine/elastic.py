@@ -170,8 +170,8 @@ def _run(
 ) -> tuple[DivisionRecord, ElasticState]:
     """Simulate; return the records, with closed intervals if wanted, and the last state."""
     rule_settings = policy.settings(jobs)
-    # `_copy` already multiplies the remaining work by the size factor. Rollouts must not apply it
-    # again, so their factor is 1.
+    # `_begin_rollout` already multiplies the remaining work by the size factor. Rollouts must not
+    # apply it again, so their factor is 1.
     rollout_jobs = jobs._replace(size_factor=np.ones(len(jobs.work)))
 
     def run_once(wants_rollout: Flags, num_spans: int) -> tuple[DivisionRecord, ElasticState]:
@@ -280,7 +280,7 @@ def compiled_rule(
                 _record_changes(state, record, keeps_intervals)
                 if is_arrival and record.wants_rollout[next_job - 1]:
                     subject = next_job - 1
-                    _copy(jobs, state, rollout, next_job)
+                    _begin_rollout(jobs, state, rollout, next_job)
         record.held_gpu_s[0] = state.clock[HELD_GPU_S]
 
     return DivisionRule(run, admit, retire, share, memory, by_arrival, resize)
@@ -359,7 +359,9 @@ def _advance(jobs: ElasticJobs, state: ElasticState, now: float) -> None:
 
 
 @njit()
-def _copy(jobs: ElasticJobs, state: ElasticState, rollout: ElasticState, arrived: int) -> None:
+def _begin_rollout(
+    jobs: ElasticJobs, state: ElasticState, rollout: ElasticState, arrived: int
+) -> None:
     """Copy a state for a rollout; the remaining work of each job times its size factor."""
     for job in range(arrived):
         rollout.work_left[job] = state.work_left[job] * jobs.size_factor[job]

@@ -1,4 +1,4 @@
-"""Failures of nodes at random times, as a process beside the scheduler."""
+"""Failures of nodes at random times, as a process next to the scheduler."""
 
 from collections.abc import Generator
 from dataclasses import dataclass

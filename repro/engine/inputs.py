@@ -9,7 +9,7 @@ from repro.base.errors import TraceError
 from repro.engine.setup import Setup
 from repro.files import public
 from repro.model.families import alias_note
-from repro.model.jobs import factors_of
+from repro.model.jobs import prediction_factors_of
 from repro.model.performance import reads_nodes
 from repro.model.policy import Order, Policy, policies
 from repro.model.share_policy import share_traits
@@ -117,8 +117,8 @@ def notes_on_nodes(setup: Setup, *, placement_given: bool) -> list[str]:
 
 
 def note_on_rollouts(trace: pd.DataFrame) -> list[str]:
-    """Note on predicted JCTs from runs of their own, which do not read predicted durations."""
-    if factors_of(trace) is None:
+    """Note on rollouts: each predicts a JCT by a run with the true durations of the jobs."""
+    if prediction_factors_of(trace) is None:
         return []
     return [
         "the runs behind the predicted JCTs have true durations: their errors leave out those of "
@@ -145,6 +145,7 @@ def _nodes_have_no_effect(setup: Setup) -> bool:
 
 def _note_on_relatives(setup: Setup) -> list[str]:
     """Notes on models for which the performance model has only the values of a related model."""
+    # a note about the models is no use of the column
     models = {name for name in setup.table.uncounted_models if isinstance(name, str)}
     lines: list[str] = []
     for source in _parts_of(setup.settings.perf):
@@ -158,7 +159,7 @@ def _note_on_relatives(setup: Setup) -> list[str]:
 
 
 def _parts_of(perf: object) -> Iterator[object]:
-    """Performance models of which a model is made, such as the table of one on GPU types."""
+    """Performance models that a performance model combines, such as the base of a slow-down."""
     if isinstance(perf, Slowed):
         yield from _parts_of(perf.base)
     elif isinstance(perf, OnTypes):

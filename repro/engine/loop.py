@@ -78,10 +78,11 @@ class Engine:
             # One call may simulate several rounds. Arrivals and completions inside them are handled
             # at the next decision.
             may_be_late = driver.rounds is not None and driver.rounds.simulates_many_rounds
-            is_inside = event < next_decision < math.inf and next_decision <= stop_time
-            is_late = may_be_late and is_inside
+            is_before_decision = event < next_decision < math.inf and next_decision <= stop_time
+            is_late = may_be_late and is_before_decision
             instant = next_decision if is_late else min(event, next_decision)
-            # a failure wakes no policy that runs no job, but a process of the caller may
+            # No event is left and no job progresses, so failures change nothing. Only a process of
+            # the caller may still wake the policy.
             if instant == math.inf and not self.settings.processes:
                 raise self._never_ends()
             if instant > stop_time:

@@ -91,7 +91,8 @@ def make_rounds(
         rounds,
         seed=settings.seed,
         interval_blocks=interval_blocks,
-        # otherwise the engine writes holds, as it knows nodes, rates and added processes
+        # A hold is an interval in which a job holds GPUs. Where nodes, rates or added processes
+        # matter, the engine writes the holds, because only the engine knows these.
         writes_holds=needs_no_perf
         and holdings.gang_nodes.counts_only
         and not settings.all_processes,

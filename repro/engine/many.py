@@ -131,7 +131,7 @@ def simulate_many(
         values = {**_SETTINGS, **settings, "cluster": cluster, "policy": policy, "rules": rules}
         for number in seeds:
             arguments.check({**values, "seed": number})
-    spec = Cluster.parse(cluster)
+    parsed_cluster = Cluster.parse(cluster)
     checked = workloads(traces, divisors)
     if len(seeds) == 1:
         seeds *= len(checked)
@@ -143,7 +143,7 @@ def simulate_many(
     num_workers = workers or joblib.cpu_count()
     if rules_named(rules) == Rules() and not settings:
         for policy_number, policy in enumerate(by_label.values()):
-            order = LinearOrder.of(policy, spec, checked[0])
+            order = LinearOrder.of(policy, parsed_cluster, checked[0])
             if order is not None:
                 # keys that read more of a view than demands cannot run in a batch;
                 # `_simulate_others` simulates their runs
@@ -156,7 +156,7 @@ def simulate_many(
         table,
         list(by_label.values()),
         num_workers,
-        {"cluster": spec, "rules": rules, "keep_jct": keep_jct, **settings},
+        {"cluster": parsed_cluster, "rules": rules, "keep_jct": keep_jct, **settings},
     )
     frame = table.frame(keep_jct=keep_jct)
     _warn_of_notes(frame)

@@ -15,7 +15,7 @@ from repro.base.errors import ParamError, ReproError, TraceError, refuse_unknown
 from repro.base.typing import Flags, Floats
 from repro.engine import arguments, inputs
 from repro.files.checks import shown
-from repro.model.jobs import factors_of
+from repro.model.jobs import prediction_factors_of
 from repro.trace.schema import COLUMNS, are_sound
 
 #: Columns of traces that are passed as arrays.
@@ -40,7 +40,7 @@ class Workload:
     gpus: Floats
     frame: pd.DataFrame | None = None
     #: predicted over true duration of each job; None: true durations are known
-    prediction: Floats | None = None
+    prediction_factor: Floats | None = None
 
     @property
     def attrs(self) -> Mapping[Any, Any]:
@@ -117,12 +117,12 @@ def columns_of(traces: Sequence[Workload]) -> tuple[Floats, Floats, Floats]:
     return submit, duration, gpus
 
 
-def predictions_of(traces: Sequence[Workload]) -> Floats:
+def prediction_factors(traces: Sequence[Workload]) -> Floats:
     """Predicted over true duration of each job, (traces, jobs); 1 without predictions."""
     defaults = (np.ones(len(trace.submit)) for trace in traces)
     return np.array(
         [
-            default if trace.prediction is None else trace.prediction
+            default if trace.prediction_factor is None else trace.prediction_factor
             for trace, default in zip(traces, defaults, strict=True)
         ]
     )
@@ -137,7 +137,7 @@ def _of_frame(label: Hashable, trace: Any) -> Workload:
             inputs.checked(trace)
         arguments.check_attributes(trace)
     submit, duration, gpus = (trace[name].to_numpy(float) for name in ARRAYS)
-    return Workload(label, submit, duration, gpus, trace, factors_of(trace))
+    return Workload(label, submit, duration, gpus, trace, prediction_factors_of(trace))
 
 
 def _has_numbers_only(frame: pd.DataFrame) -> bool:

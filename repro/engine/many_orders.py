@@ -19,7 +19,7 @@ from repro.engine.many_inputs import (
     Workload,
     columns_of,
     of_equal_length,
-    predictions_of,
+    prediction_factors,
 )
 from repro.engine.run_settings import RunSettings
 from repro.engine.select import order_batches
@@ -73,8 +73,9 @@ class LinearOrder:
     @classmethod
     def of(cls, policy: Policy, cluster: Cluster, trace: Workload) -> LinearOrder | None:
         """The order, or None if its runs need `repro.simulate`; ``trace`` is any of the traces."""
-        special = policy.baseline is not None or hasattr(policy, "history")
-        if not isinstance(policy, Order) or cluster.gpu_types or special:
+        # notes on a baseline or a history depend on the trace; `repro.simulate` writes them
+        may_have_notes = policy.baseline is not None or hasattr(policy, "history")
+        if not isinstance(policy, Order) or cluster.gpu_types or may_have_notes:
             return None
         settings = RunSettings(
             placement=placement_base.make(policy.placement),
@@ -205,8 +206,8 @@ def _outcome(order: LinearOrder, traces: Sequence[Workload], loads: Floats, call
     submit = in_submission_order(trace_submit) - clock_start[:, None]
     duration = in_submission_order(trace_duration)
     demands = in_submission_order(gpus.astype(np.int64))
-    prediction = in_submission_order(predictions_of(traces_of_runs))
-    batch = _batch(order, submit, duration, demands, prediction, clock_start)
+    prediction_factor = in_submission_order(prediction_factors(traces_of_runs))
+    batch = _batch(order, submit, duration, demands, prediction_factor, clock_start)
     records = order_batches.simulate_batch(batch)
     jct = in_trace_order(records.end - submit)
     # the same operations as in `repro.model.records`, so that the last digits agree
@@ -235,7 +236,7 @@ def _batch(
     submit: Floats,
     duration: Floats,
     gpus: Ints,
-    prediction: Floats,
+    prediction_factor: Floats,
     clock_start: Floats,
 ) -> OrderBatch:
     """Batch of runs. A row of each array is a run, with its jobs in order of submission."""
@@ -245,28 +246,28 @@ def _batch(
         key = order.linear_key(demands)
         per_second[run] = key.per_second
         per_service[run] = key.per_service
-    slope = per_service * gpus - per_second * prediction
+    slope = per_service * gpus - per_second * prediction_factor
     running_heap = np.zeros(gpus.shape, np.int64)
-    num_running = 1
+    num_running_heaps = 1
     if (slope != slope[0, 0]).any():
-        running_heap, num_running = heaps_of_slopes(slope, order.num_gpus)
+        running_heap, num_running_heaps = heaps_of_slopes(slope, order.num_gpus)
     is_demanded = np.zeros(order.num_gpus + 1, np.bool_)
     is_demanded[gpus] = True
-    num_waiting = int(is_demanded.sum())
+    num_waiting_heaps = int(is_demanded.sum())
     waiting_heap = (np.cumsum(is_demanded) - 1)[gpus]
     return OrderBatch(
         submit=submit,
         duration=duration,
         gpus=gpus,
         waiting_heap=waiting_heap,
-        running_heap=np.where(running_heap < 0, -1, running_heap + num_waiting),
-        prediction=prediction,
+        running_heap=np.where(running_heap < 0, -1, running_heap + num_waiting_heaps),
+        prediction_factor=prediction_factor,
         per_second=per_second,
         per_service=per_service,
         slope=slope,
         clock_start=clock_start,
-        num_waiting=num_waiting,
-        num_running=num_running,
+        num_waiting_heaps=num_waiting_heaps,
+        num_running_heaps=num_running_heaps,
         limits=np.array(order.limits, dtype=float),
         quantum=order.quantum,
         num_gpus=order.num_gpus,

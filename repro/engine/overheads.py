@@ -59,5 +59,5 @@ def named_overhead(name: str | float) -> Overhead | None:
 def _measured(source: str) -> Overhead:
     """Pause by model, and mean time to resume, of a measured folder."""
     pauses, resume_s = measured_folder(source).pauses()
-    further = {name: pauses[job] for name, job in OTHER_NAMES.items() if job in pauses}
-    return CheckpointOverhead(pauses | further, resume_s, fmean(pauses.values()))
+    by_other_name = {name: pauses[job] for name, job in OTHER_NAMES.items() if job in pauses}
+    return CheckpointOverhead(pauses | by_other_name, resume_s, fmean(pauses.values()))

@@ -51,15 +51,16 @@ class TypeView(View):
     ) -> None:
         cluster = whole.cluster
         self._whole = whole
-        #: number in the whole cluster of each node
+        #: number in the whole cluster of each node of the type
         self.node_numbers = [
             number for number, node in enumerate(cluster.nodes) if node.gpu_type == gpu_type
         ]
-        self._number_here = {number: here for here, number in enumerate(self.node_numbers)}
+        #: the inverse: number in this view of each node
+        self._number_in_view = {number: here for here, number in enumerate(self.node_numbers)}
         nodes = tuple(cluster.nodes[number] for number in self.node_numbers)
-        of_type = Cluster(nodes, f"{cluster}:{gpu_type}")
-        speeds = Speeds(table, perf, {gpu_type: of_type.num_gpus})
-        super().__init__(table, of_type, policy.needs, policy.name, speeds)
+        type_cluster = Cluster(nodes, f"{cluster}:{gpu_type}")
+        speeds = Speeds(table, perf, {gpu_type: type_cluster.num_gpus})
+        super().__init__(table, type_cluster, policy.needs, policy.name, speeds)
         #: unfinished jobs of the type, in order of arrival
         self.members: dict[int, None] = {}
 
@@ -86,14 +87,14 @@ class TypeView(View):
 
     def nodes(self, job: int) -> tuple[tuple[int, int], ...]:
         """Nodes of the job, as (node, GPUs there)."""
-        return tuple((self._number_here[node], gpus) for node, gpus in self._whole.nodes(job))
+        return tuple((self._number_in_view[node], gpus) for node, gpus in self._whole.nodes(job))
 
     def run(self, job: int) -> Run | None:
         """Gang of the job, with the nodes of its tasks."""
         run = self._whole.run(job)
         if run is None or not run.tasks:
             return run
-        return replace(run, tasks=tuple(self._number_here[node] for node in run.tasks))
+        return replace(run, tasks=tuple(self._number_in_view[node] for node in run.tasks))
 
 
 @dataclass
@@ -114,7 +115,7 @@ class _Part:
     runs: list[Run] | None = None
     #: `RunSet.order` of its last decision
     order: Sequence[int] = ()
-    #: gang of each job that the decisions name by its row number
+    #: gang of each job that a decision has named by its row number instead of a `Run`
     bare_runs: dict[int, Run] = field(default_factory=dict)
 
 
@@ -160,11 +161,11 @@ class Partition:
         self._parts: list[_Part] = []
         for gpu_type in choice.gpu_types:
             assert gpu_type is not None, "a partition is of named types"
-            of_type = policy.on_type(gpu_type, choice.gpu_types)
-            part_view = TypeView(table, gpu_type, of_type, perf, view)
+            type_policy = policy.on_type(gpu_type, choice.gpu_types)
+            part_view = TypeView(table, gpu_type, type_policy, perf, view)
             part_view.holdings = view.holdings
-            session = of_type.session(part_view)
-            self._parts.append(_Part(gpu_type, part_view, of_type, session))
+            session = type_policy.session(part_view)
+            self._parts.append(_Part(gpu_type, part_view, type_policy, session))
         self._part_of: dict[int, _Part] = {}
         reasons = [part.policy.never_runs(part.view) for part in self._parts]
         #: columns of the types on which the policy can run each job
@@ -185,20 +186,20 @@ class Partition:
             fresh[part.gpu_type].append(job)
         decisions = [self._ask(part, view, fresh[part.gpu_type]) for part in self._parts]
         wake = min(part.wake for part in self._parts)
-        asked = [decision for decision in decisions if decision is not None]
+        new_decisions = [decision for decision in decisions if decision is not None]
         runs: list[Run] = []
-        if all(decision.keep for decision in asked):
+        if all(decision.keep for decision in new_decisions):
             stop: list[int] = []
             for part, decision in zip(self._parts, decisions, strict=True):
                 if decision is not None:
                     part.runs = None
                     runs += self._typed(part, decision)
-                    stop += decision.stop
+                    # `+=` would add the numbers of an array
+                    stop.extend(decision.stop)
             return RunSet(runs, wake=wake, order=self._joined_order(), keep=True, stop=stop)
         exact = True
         for part, decision in zip(self._parts, decisions, strict=True):
-            of_type = list(self._all_runs(part, decision))
-            runs += of_type
+            runs += self._all_runs(part, decision)
             if decision is not None:
                 exact = exact and (decision.keep or decision.fill == "exact")
         return RunSet(runs, "exact" if exact else "skip", wake, self._joined_order())
@@ -206,18 +207,19 @@ class Partition:
     def _joined_order(self) -> list[int]:
         """Orders of the types, one after the other; empty if no type has one.
 
-        Beside types with an order, a type without one has its gangs in order.
+        If only some types have an order, the jobs of the others are in the order of their gangs.
+        If a decision of these named only changes, they are in the order of arrival.
         """
         if not any(len(part.order) for part in self._parts):
             return []
         joined: list[int] = []
         for part in self._parts:
             if len(part.order):
-                joined += part.order
+                joined.extend(part.order)
             elif part.runs is not None:
-                joined += [job for run in part.runs for job in run.jobs]
+                joined.extend(job for run in part.runs for job in run.jobs)
             else:
-                joined += part.view.members
+                joined.extend(part.view.members)
         return joined
 
     def _join(self, job: int) -> _Part:

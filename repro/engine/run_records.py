@@ -14,7 +14,7 @@ from repro.model.records import Result, collect
 class AddedRecords(NamedTuple):
     """Records of a simulation in one compiled call, beyond the job table and the intervals."""
 
-    #: more columns of the job records, in order of submission
+    #: more columns of the job records; their rows are in order of submission
     columns: Mapping[str, Floats | Ints | Flags] = {}
     #: GPU-seconds held by all jobs; None: they follow from the intervals
     held_gpu_s: float | None = None

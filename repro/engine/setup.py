@@ -53,8 +53,8 @@ class Setup:
     ) -> None:
         self.table = JobTable(trace, settings.rules)
         if settings.arrivals is not None:
-            late = self.table.count - settings.arrivals
-            self.table.submit[settings.arrivals :] = [math.inf] * late
+            num_absent = self.table.count - settings.arrivals
+            self.table.submit[settings.arrivals :] = [math.inf] * num_absent
         stop_time = settings.stop_time - self.table.clock_start_s
         self.settings = dataclasses.replace(settings, stop_time=stop_time)
         #: whether the run distinguishes GPU types; otherwise its GPUs are one pool
@@ -76,7 +76,8 @@ class Setup:
         self.speeds = Speeds(self.table, base_of(settings.perf), gpus_by_type(cluster))
         #: GPU types of the jobs, if the engine chooses among several
         self.type_choice: TypeChoice | None = None
-        #: GPU types of gangs to which a policy that names types gives none, if speeds are known
+        #: choice of GPU types for gangs without a type, under a policy that names types for others;
+        #: None: no speeds are known
         self._default_types: TypeChoice | None = None
         if self.uses_types and len(cluster.gpu_types) > 1:
             choice = TypeChoice(

@@ -233,7 +233,7 @@ def simulate(
         added = simulate_compiled(setup)
         if added is None:
             Engine(setup).run()
-        # rollouts use the same performance model, which counts their starts, too
+        # before the rollouts: the performance model counts starts, and would count theirs too
         notes_on_nodes = inputs.notes_on_nodes(setup, placement_given=placement is not None)
         if reason:
             added = _with_rollouts(setup, added, trace, cluster, policy, settings)
@@ -303,10 +303,10 @@ def _with_rollouts(
     wanted = sampled_jobs(setup.table.count, settings.predict, settings.seed)
 
     def setup_of(arrivals: int, job_id: object) -> Setup:
-        of_rollout = dataclasses.replace(
+        rollout_settings = dataclasses.replace(
             settings, arrivals=arrivals, until=[job_id], keep_intervals=False, predict=0
         )
-        return Setup(trace, cluster, policy, of_rollout)
+        return Setup(trace, cluster, policy, rollout_settings)
 
     records = added or AddedRecords()
     predicted = predicted_jcts(setup, wanted, setup_of)

@@ -74,8 +74,8 @@ class DecisionDriver:
         self._holdings = holdings
         self._make_rounds = make_rounds
         self._checks = DecisionChecks(table, policy)
-        #: gang of each job that the decisions name by its row number; cached, because unchanged
-        #: gangs are found by identity
+        #: gang of each job that a decision has named by its row number instead of a `Run`; cached,
+        #: because unchanged gangs are found by identity
         self._bare_runs: dict[int, Run] = {}
         #: jobs of the last decision, in its order; some may have ended
         self._order: Iterable[int] = ()

@@ -264,15 +264,15 @@ def judge_all(
     *,
     reason: Reason = NOT_PUBLISHED,
     all_values: bool = True,
-    absent: Collection[str] = (),
+    missing_packages: Collection[str] = (),
 ) -> list[Verdict]:
     """Judge claims about a series by its points, the others by ``values``, keyed by claim id.
 
     A claim without a value is not comparable; ``reason`` says why. A series without points is an
     error if the reason is "not published", because the run should then have its points. With
     ``all_values``, ``values`` must have the id of every claim without a series. The value None
-    stands for a value that nobody can compare. ``absent`` lists Python packages that are not
-    installed. A claim that needs one of them is not comparable.
+    stands for a value that nobody can compare. ``missing_packages`` lists Python packages that are
+    not installed. A claim that needs one of them is not comparable.
     """
     wanted = [claim.id for claim in claims if claim.series is None]
     missing = [name for name in wanted if name not in values] if all_values else []
@@ -286,7 +286,7 @@ def judge_all(
         )
     verdicts = []
     for claim in claims:
-        if claim.package in absent:
+        if claim.package in missing_packages:
             value = None if claim.series else plain(values.get(claim.id))
             verdicts.append(Verdict(claim, value, NOT_COMPARABLE, PACKAGE_NOT_INSTALLED))
         elif claim.series is None:

@@ -27,8 +27,8 @@ class Costs:
     used: list[tuple[str | int, float]] = field(default_factory=list)
     #: CPU time (s) of the results that were computed in this process
     here_s: float = 0.0
-    #: first and last (exclusive) position in ``used`` of the results of each `round`
-    rounds: list[tuple[int, int]] = field(default_factory=list)
+    #: first and last (exclusive) position in ``used`` of the results of each `parallel_batch`
+    parallel_batches: list[tuple[int, int]] = field(default_factory=list)
     #: attribute ``parts``: key and CPU time (s) of each result that the present computation of a
     #: thread has used
     _thread: threading.local = field(default_factory=threading.local)
@@ -53,12 +53,12 @@ class Costs:
             self._thread.parts = outer
 
     @contextlib.contextmanager
-    def round(self) -> Iterator[None]:
+    def parallel_batch(self) -> Iterator[None]:
         """Record the results used in the block, which can be computed at the same time."""
         first = len(self.used)
         yield
         if len(self.used) > first:
-            self.rounds.append((first, len(self.used)))
+            self.parallel_batches.append((first, len(self.used)))
 
     def use(self, key: str | int, cpu_s: float) -> None:
         """Note the use of a result, and the CPU time (s) of its first computation."""
@@ -67,7 +67,7 @@ class Costs:
 
 
 @dataclass(frozen=True)
-class Round:
+class ParallelBatch:
     """Simulations that can run at the same time: number, CPU time and longest CPU time (s)."""
 
     simulations: int
@@ -86,7 +86,7 @@ class Meter:
         self._began = time.process_time()
         self._here_s = COSTS.here_s
         self._num_used = len(COSTS.used)
-        self._num_rounds = len(COSTS.rounds)
+        self._num_batches = len(COSTS.parallel_batches)
 
     def cpu_s(self) -> float:
         """CPU time (s) of this process since the meter was made, and of all results used since.
@@ -97,16 +97,17 @@ class Meter:
         used = dict(COSTS.used[self._num_used :])
         return own_s + sum(used.values())
 
-    def rounds(self) -> list[Round]:
-        """Rounds since the meter was made; a result counts where it was used first."""
+    def parallel_batches(self) -> list[ParallelBatch]:
+        """Parallel batches since the meter was made; a result counts where it was used first."""
         counted: set[str | int] = set()
         before = self._num_used
-        rounds = []
-        for first, end in COSTS.rounds[self._num_rounds :]:
+        batches = []
+        for first, end in COSTS.parallel_batches[self._num_batches :]:
             counted.update(key for key, _ in COSTS.used[before:first])
             costs = {key: cpu_s for key, cpu_s in COSTS.used[first:end] if key not in counted}
             counted.update(costs)
             before = end
             if costs:
-                rounds.append(Round(len(costs), sum(costs.values()), max(costs.values())))
-        return rounds
+                cpu_times = costs.values()
+                batches.append(ParallelBatch(len(costs), sum(cpu_times), max(cpu_times)))
+        return batches

@@ -85,9 +85,9 @@ def _generated(
 
 
 def describe_file(name: str) -> Provenance:
-    """Provenance of a public file: its stand-in if the file is missing and has one.
+    """Provenance of a public file, or of its stand-in if the file is not available here.
 
-    Otherwise it is the provenance of the registered file, with the registered hash.
+    A file that has no stand-in keeps its own provenance, with the registered hash.
     """
     if public.available(name) or synth.stand_in_for(name)[0] is None:
         return Provenance(name, PUBLIC, public.entry(name).sha256, False)

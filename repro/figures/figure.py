@@ -122,7 +122,7 @@ class FigureRun:
         self._started = time.perf_counter()
         self._meter = Meter()
         self._spec = entry.load()
-        self._used: dict[tuple[str, str, int | None], data.Provenance] = {}
+        self._used_data: dict[tuple[str, str, int | None], data.Provenance] = {}
         self._notes: list[str] = []
         self._seeds: set[int] = set()
         self._simulated = 0
@@ -146,7 +146,7 @@ class FigureRun:
         setting = variation.setting_text(self.variation)
         # Cells show the picture before it is saved.
         Chart.before_shown = partial(fade_published, setting=setting) if setting else None
-        # Charts of a figure that this notebook opened before may be in the list already.
+        # The list may already have charts of a figure that this notebook opened before. They stay.
         if in_batch() and shell() is not None and Chart.waiting is None:
             Chart.waiting = []
             after_failed_cell(Chart.show_waiting)
@@ -364,10 +364,10 @@ class FigureRun:
             # A trace that was not read by :meth:`trace` has no record yet.
             digest = case.trace.attrs.get("sha256")
             name = str(case.trace.attrs.get("name"))
-            if digest and digest not in {used.sha256 for used in self._used.values()}:
+            if digest and digest not in {used.sha256 for used in self._used_data.values()}:
                 kind = data.PUBLIC if public.is_known(name) else data.OWN
                 self._record(data.Provenance(name, kind, digest, False))
-            # Models drawn for a trace may come from a stand-in table.
+            # Models that were sampled for a trace may come from a stand-in table.
             table = case.trace.attrs.get("throughputs")
             if table is not None and is_stand_in(table):
                 self.throughputs(table)
@@ -448,7 +448,7 @@ class FigureRun:
                 own_points,
                 reason=reason,
                 all_values=reason == NOT_PUBLISHED and self.seed == 0,
-                absent=absent_packages(self._spec.claims),
+                missing_packages=absent_packages(self._spec.claims),
             )
             all_points = [*own_points, *points_of(verdicts, own_points, **facts)]
         run = {name: getattr(self, name) for name in ("id", "profile", "seed")}
@@ -459,7 +459,9 @@ class FigureRun:
             run["variation"] = self.variation
             if setting := variation.setting_text(self.variation):
                 fade_published(plot, setting)
-        seeds = self._seeds | {used.seed for used in self._used.values() if used.seed is not None}
+        seeds = self._seeds | {
+            used.seed for used in self._used_data.values() if used.seed is not None
+        }
         caption(plot, saved.title_line(self._spec, run, verdicts, seeds))
         svg = render(plot, "svg")
         files = {f"{self._stem}.svg": svg, f"{self._stem}.csv": saved.table_bytes(table, run)}
@@ -467,7 +469,7 @@ class FigureRun:
             rows = point_table(point.row() for point in all_points)
             files[f"{self._stem}.points.csv"] = saved.table_bytes(rows, run)
         by_name = sorted(
-            self._used.values(), key=lambda used: (used.name, used.kind, used.seed or 0)
+            self._used_data.values(), key=lambda used: (used.name, used.kind, used.seed or 0)
         )
         result = saved.result(self._spec, run, verdicts, all_points, list(map(asdict, by_name)))
         result["files"] = {name: saved.checksum(content) for name, content in files.items()}
@@ -476,7 +478,7 @@ class FigureRun:
             result["fingerprint"] = self._fingerprint
         result["wall_s"] = round(time.perf_counter() - self._started, 3)
         result["cpu_s"] = round(self._meter.cpu_s(), 3)
-        result["rounds"] = [_rounded(asdict(part)) for part in self._meter.rounds()]
+        result["rounds"] = [_rounded(asdict(batch)) for batch in self._meter.parallel_batches()]
         saved.write_files(self.folder, self._stem, files, result)
         if os.environ.get(saved.ENV_PNG):
             write_whole(self.folder / f"{self._stem}.png", render(plot, "png"))
@@ -490,11 +492,11 @@ class FigureRun:
 
     def _record(self, used: data.Provenance) -> None:
         """Record the provenance of a data set."""
-        self._used[used.name, used.kind, used.seed] = used
+        self._used_data[used.name, used.kind, used.seed] = used
 
     def _reason(self) -> Reason:
         """Why a claim without a value is not comparable in this run."""
-        replaced = [used.name for used in self._used.values() if used.kind == data.STAND_IN]
+        replaced = [used.name for used in self._used_data.values() if used.kind == data.STAND_IN]
         if any(map(public.is_known, replaced)):
             return DATA_NOT_AVAILABLE
         if self.profile != "paper":
@@ -503,7 +505,9 @@ class FigureRun:
 
     def _stand_in(self) -> str | None:
         """Text that names the stand-ins of this run; None without stand-ins."""
-        replaced = sorted({used.name for used in self._used.values() if used.kind == data.STAND_IN})
+        replaced = sorted(
+            {used.name for used in self._used_data.values() if used.kind == data.STAND_IN}
+        )
         texts = [self._spec.stand_in] if self._spec.stand_in else []
         if replaced:
             texts.append(f"{data.STAND_IN} for {', '.join(replaced)}")
@@ -569,7 +573,7 @@ def figure(
         shorten_errors()
     root = paths.project_root()
     entry = params.FigureEntry(id, root)
-    if id.count("/") != 1 or not entry.params.is_file():
+    if id.count("/") != 1 or not entry.params_file.is_file():
         entry = params.resolve(id, params.discover(root))
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ParamError(f"seed is {seed!r}; give a whole number of 0 or more")

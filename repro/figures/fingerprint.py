@@ -8,7 +8,7 @@ from typing import Any
 from repro.base.errors import DataMissingError
 from repro.figures.cache import PACKAGE, files_hash, key, tables_hash, versions
 from repro.figures.data import OWN, PUBLIC, STAND_IN, own_file
-from repro.figures.notebook import RUN_PARAMETERS, accepted_by, cells
+from repro.figures.notebook import RUN_PARAMETERS, cells, parameter_defaults
 from repro.figures.params import FigureEntry
 from repro.figures.saved import damaged, fingerprints, read_result
 from repro.files import public
@@ -37,7 +37,7 @@ def fingerprint(
     and the profile are hashed from the arguments, not from ``parameters``. ``shared`` is the
     present `shared_state`, given where several figures are hashed at once.
     """
-    defaults = accepted_by(entry)
+    defaults = parameter_defaults(entry)
     # The default is `...` if the notebook computes it, or has no parameter of this name.
     changed = {
         name: value
@@ -45,7 +45,7 @@ def fingerprint(
         if name not in RUN_PARAMETERS
         if defaults.get(name, ...) is ... or key(value) != key(defaults[name])
     }
-    files = cells(entry.notebook), entry.params.read_bytes()
+    files = cells(entry.notebook), entry.params_file.read_bytes()
     return key(entry.id, *files, *(shared or shared_state()), profile, changed)
 
 

@@ -36,7 +36,7 @@ def cells(notebook: Path) -> list[tuple[str, str, list[str]]]:
         ) from None
 
 
-def accepted(notebook: Path) -> dict[str, Any]:
+def notebook_defaults(notebook: Path) -> dict[str, Any]:
     """Default value of each name in the parameters cell; ``...`` if it is no literal."""
     tagged = [source for kind, source, tags in cells(notebook) if "parameters" in tags]
     if not tagged:
@@ -61,13 +61,13 @@ def accepted(notebook: Path) -> dict[str, Any]:
     return values
 
 
-def accepted_by(entry: FigureEntry) -> dict[str, Any]:
-    """Names and values of the parameters of a figure's notebook, as `accepted`.
+def parameter_defaults(entry: FigureEntry) -> dict[str, Any]:
+    """Names and values of the parameters of a figure's notebook, as `notebook_defaults`.
 
     If the figure uses a notebook with another stem than its own, that notebook must have the
     parameter ``figure_id``.
     """
-    values = accepted(entry.notebook)
+    values = notebook_defaults(entry.notebook)
     if entry.names_notebook and FIGURE_ID not in values:
         raise ParamError(
             f"{entry.notebook}: the parameters cell has no {FIGURE_ID}, but {entry.id} names this "
@@ -114,7 +114,7 @@ class Kernel:
         parameters = {
             name: value for name, value in assigned.items() if not name.startswith("PAPERMILL_")
         }
-        refuse_unknown(f"{entry.id} has no parameter", parameters, accepted_by(entry))
+        refuse_unknown(f"{entry.id} has no parameter", parameters, parameter_defaults(entry))
         return cls([source for source, _ in code], parameters)
 
     def is_faithful(self) -> bool:

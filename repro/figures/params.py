@@ -108,14 +108,15 @@ class FigureSpec(Strict):
         refuse_unknown(f"{self.title}: unknown parameter", overrides, self.inputs)
         passed = {key: value for key, value in overrides.items() if value is not None}
         for name, value in passed.items():
-            _check_form(name, value, self.inputs[name])
+            in_profiles = [inputs[name] for inputs in self.profiles.values() if name in inputs]
+            _check_form(name, value, self.inputs[name], in_profiles)
         return copy.deepcopy({**self.inputs, **self.profiles.get(profile, {}), **passed})
 
 
-def _check_form(name: str, value: Any, file_value: Any) -> None:
-    """Refuse a value whose form differs from that in the parameter file."""
+def _check_form(name: str, value: Any, file_value: Any, in_profiles: Sequence[Any]) -> None:
+    """Refuse a value whose form is that of no value in the parameter file."""
     wanted = _form(file_value)
-    accepted = [wanted]
+    accepted = [wanted, *map(_form, in_profiles)]
     # a whole number is a number; a parameter file's null says nothing about the form
     if wanted == "a number":
         accepted.append("a whole number")
@@ -184,7 +185,7 @@ class FigureEntry:
     @functools.cached_property
     def notebook(self) -> Path:
         """Notebook of the figure."""
-        name = _named_notebook(self.params) or self.stem
+        name = _named_notebook(self.params_file) or self.stem
         return _notebook_file(self.root, name if "/" in name else f"{self.paper}/{name}")
 
     @property
@@ -193,25 +194,25 @@ class FigureEntry:
         return self.notebook != _notebook_file(self.root, self.id)
 
     @property
-    def params(self) -> Path:
+    def params_file(self) -> Path:
         """Parameter file of the figure."""
         return self.root / "params" / f"{self.id}.yaml"
 
     @property
-    def executed(self) -> Path:
+    def executed_notebook(self) -> Path:
         """Executed notebook of the last batch."""
         return self.root / "build" / "notebooks" / f"{self.id}.ipynb"
 
     def load(self) -> FigureSpec:
         """Read and check the parameter file; a missing notebook is an error, too."""
-        name = _shown(self.params)
-        if not self.params.is_file() and self.notebook.is_file():
+        name = _shown(self.params_file)
+        if not self.params_file.is_file() and self.notebook.is_file():
             raise ParamError(
                 f"{_shown(self.notebook)} has no {name}, and no parameter file names it; "
                 "write that file, or name the notebook in another (notebook: STEM)"
             )
-        spec = load(self.params)
-        if spec.notebook != _named_notebook(self.params):
+        spec = load(self.params_file)
+        if spec.notebook != _named_notebook(self.params_file):
             raise ParamError(f"{name}: notebook: write the key and its value on one line")
         self._check_notebook()
         if spec.paper != self.paper:
@@ -220,7 +221,7 @@ class FigureEntry:
 
     def _check_notebook(self) -> None:
         """Refuse a missing notebook, and a second notebook with the stem of the parameter file."""
-        name = _shown(self.params)
+        name = _shown(self.params_file)
         notebook = _shown(self.notebook)
         own = _notebook_file(self.root, self.id)
         if not self.notebook.is_file() and self.names_notebook:

@@ -140,7 +140,7 @@ def point_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*COLUMNS, *present])
 
 
-def with_counted(frame: pd.DataFrame, by: Sequence[str], max_counted: int = 11) -> pd.DataFrame:
+def mark_uncounted(frame: pd.DataFrame, by: Sequence[str], max_counted: int = 11) -> pd.DataFrame:
     """Add column ``uncounted``, true for all but ``max_counted`` rows of each curve.
 
     Then no curve outweighs the others.
@@ -151,7 +151,7 @@ def with_counted(frame: pd.DataFrame, by: Sequence[str], max_counted: int = 11) 
     Examples
     --------
     >>> curve = pd.DataFrame({"series": "LAS", "x": range(21)})
-    >>> curve[~with_counted(curve, ["series"])["uncounted"]]["x"].tolist()
+    >>> curve[~mark_uncounted(curve, ["series"])["uncounted"]]["x"].tolist()
     [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20]
     """
     groups = frame.groupby(list(by), sort=False, dropna=False)
@@ -164,7 +164,7 @@ def with_counted(frame: pd.DataFrame, by: Sequence[str], max_counted: int = 11) 
 
 
 def thinned(frame: pd.DataFrame, by: Sequence[str], max_counted: int = 11) -> pd.DataFrame:
-    """Rows that `with_counted` counts, for curves of hundreds of points.
+    """Rows that `mark_uncounted` counts, for curves of hundreds of points.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def thinned(frame: pd.DataFrame, by: Sequence[str], max_counted: int = 11) -> pd
     >>> len(thinned(curve, ["series"]))
     11
     """
-    marked = with_counted(frame, by, max_counted)
+    marked = mark_uncounted(frame, by, max_counted)
     kept: pd.DataFrame = marked[~marked["uncounted"]].drop(columns="uncounted")
     return kept
 

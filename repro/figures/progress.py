@@ -22,7 +22,7 @@ _BAR_AFTER_S = 1.0
 
 
 def in_batch() -> bool:
-    """Tell whether `repro run` runs this notebook."""
+    """Whether `repro run` runs this notebook."""
     return bool(os.environ.get(ENV_PROGRESS))
 
 

@@ -63,13 +63,13 @@ def _code_hash() -> str:
     return files_hash(sorted(PACKAGE.rglob("*.py")))
 
 
-def release_fault(theirs: Mapping[str, str], client: Mapping[str, str]) -> str:
+def release_fault(worker: Mapping[str, str], client: Mapping[str, str]) -> str:
     """How the release of a worker differs from the client's, in words; empty if it does not."""
     for name, version in client.items():
-        if theirs.get(name) != version:
+        if worker.get(name) != version:
             if name == "code":
                 return "its code of repro is not this one"
-            return f"it has {name} {theirs.get(name, '(none)')}, this client {version}"
+            return f"it has {name} {worker.get(name, '(none)')}, this client {version}"
     return ""
 
 
@@ -166,7 +166,7 @@ def _packed(files: tuple[tuple[str, Path, int, int], ...]) -> bytes:
 
 
 @contextlib.contextmanager
-def opened(client: Any, own_files: Iterable[Path] = ()) -> Iterator[Session]:
+def opened_session(client: Any, own_files: Iterable[Path] = ()) -> Iterator[Session]:
     """Send the inputs to the scheduler; at the end remove all that the session left there."""
     content = archive(own_files)
     digest = hashlib.sha256(content).hexdigest()
@@ -275,7 +275,7 @@ def _forget_other_tables(digest: str) -> None:
     _read_inputs[:] = [digest]
 
 
-def moved(value: Any, root: str) -> Any:
+def local_path(value: Any, root: str) -> Any:
     """A path below the client's checkout ``root`` as the path below this worker's copy of it.
 
     Other values are returned unchanged.

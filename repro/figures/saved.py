@@ -88,7 +88,7 @@ class _Lock(_Saved):
     differs: dict[str, Annotated[list[str | None], Field(min_length=2, max_length=2)]]
 
 
-class _Round(_Saved):
+class _ParallelBatch(_Saved):
     simulations: int
     cpu_s: float
     longest_s: float
@@ -119,8 +119,8 @@ class _Result(_Saved):
     #: CPU time (s) of the run without a cache: a cached simulation counts with its first run
     cpu_s: float | None = None
     #: parts of ``cpu_s`` whose simulations can run at the same time, see
-    #: `repro.figures.costs.Round`; None: not recorded
-    rounds: list[_Round] | None = None
+    #: `repro.figures.costs.ParallelBatch`; None: not recorded
+    rounds: list[_ParallelBatch] | None = None
     fingerprint: str | None = None
 
 
@@ -241,14 +241,14 @@ def result(
     run: Mapping[str, Any],
     verdicts: Sequence[Verdict],
     points: Sequence[Point],
-    used: Sequence[Mapping[str, Any]],
+    used_data: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Content of ``result.json``, without fingerprint, files and wall time."""
     about = {name: getattr(spec, name) for name in ("paper", "kind", "title", "reference", "shows")}
     rows = [verdict.row() for verdict in verdicts]
     return {
         **{"id": run["id"], **about, **run},
-        "data": used,
+        "data": used_data,
         "versions": versions(),
         "lock": lock(paths.project_root()),
         "verdict": figure_verdict(rows),
@@ -316,7 +316,7 @@ def _verdict_css(verdict: Any) -> str:
 
 
 def shown_values(row: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Texts: published value of a claim, our value, and the point of a series that has both.
+    """Texts of a claim: published value, our value, and the point of a series that they are of.
 
     >>> farthest = {"x": 4.4, "unit": "h"}
     >>> shown_values({"published": 25.7, "ours": 29.71, "farthest": farthest, "judged": 11})

@@ -58,7 +58,7 @@ Outcome = Result | dict[str, Any]
 _uncacheable = itertools.count()
 
 
-def opened(case: Case) -> pd.DataFrame:
+def trace_of(case: Case) -> pd.DataFrame:
     """Trace of a case."""
     if isinstance(case.trace, pd.DataFrame):
         return case.trace
@@ -80,9 +80,9 @@ def simulated(case: Case, trace: pd.DataFrame, **more: Any) -> Result:
         )
 
 
-def whole(case: Case) -> Result:
+def keep_all_records(case: Case) -> Result:
     """Simulate a case and keep all records."""
-    return simulated(case, opened(case))
+    return simulated(case, trace_of(case))
 
 
 def _rate(case: Case) -> float:
@@ -119,7 +119,7 @@ class MeasuredJobs:
             stop_settings = {}
             if end is not None:
                 options["jobs"] = end + math.ceil(_rate(case) * horizon_h)
-            trace = opened(replace(case, options=options))
+            trace = trace_of(replace(case, options=options))
             if end is not None:
                 stop_settings = {
                     "until": trace["job_id"].iloc[measured],
@@ -178,7 +178,7 @@ class Case:
     seed: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
-    measure: Callable[[Case], Outcome] = whole
+    measure: Callable[[Case], Outcome] = keep_all_records
 
     def __post_init__(self) -> None:
         refuse_unknown("a simulation has no setting", self.settings, SETTINGS)
@@ -187,7 +187,7 @@ class Case:
         """Case with policy and cluster in place of their names.
 
         On a cluster with GPU types, the throughput table of a trace (a DataFrame) is added if
-        `settings` have none.
+        `settings` have none and the rules know GPU types.
         """
         policy = self.policy
         cluster = Cluster.parse(self.cluster)
@@ -195,7 +195,9 @@ class Case:
             policy = make(policy, self.rules)
         settings = dict(self.settings)
         trace = self.trace if isinstance(self.trace, pd.DataFrame) else pd.DataFrame()
-        if settings.get("perf") is None and cluster.gpu_types and "throughputs" in trace.attrs:
+        # rules pcs know no GPU types
+        knows_types = bool(cluster.gpu_types) and self.rules != "pcs"
+        if settings.get("perf") is None and knows_types and "throughputs" in trace.attrs:
             # The content of the table then counts in the cache key. If the policy has a model of
             # its own, `simulate` multiplies the rates of this model by the throughputs.
             settings["perf"] = throughput_files.throughputs_of(trace)
@@ -298,7 +300,7 @@ def run(cases: Sequence[Case], workers: int | None = None, before: int = 0) -> l
     # Equal cases have equal keys and are simulated once.
     to_run = dict(zip(keys, cases, strict=True))
     done: dict[str | int, Outcome] = {}
-    with COSTS.round():
+    with COSTS.parallel_batch():
         for key in to_run:
             if isinstance(key, str) and (cached := cache.recall(key)) is not None:
                 done[key] = cached
@@ -360,17 +362,17 @@ def _run_on_dask(
         session = remote.inherited()
         in_batch = session is not None
         if session is None:
-            session = stack.enter_context(remote.opened(client, _own_files(cases.values())))
+            session = stack.enter_context(remote.opened_session(client, _own_files(cases.values())))
             client.subscribe_topic("all", functools.partial(_print_loss, session))
         root = str(paths.checkout())
-        names: dict[int, str] = {}
+        trace_names: dict[int, str] = {}
         futures = {}
         for key, case in cases.items():
             trace_name = None
             if isinstance(case.trace, pd.DataFrame):
-                if id(case.trace) not in names:
-                    names[id(case.trace)] = remote.publish_trace(client, session, case.trace)
-                trace_name = names[id(case.trace)]
+                if id(case.trace) not in trace_names:
+                    trace_names[id(case.trace)] = remote.publish_trace(client, session, case.trace)
+                trace_name = trace_names[id(case.trace)]
                 case = replace(case, trace="")
             label = key if isinstance(key, str) else f"{client.id}-{key}"
             future = client.submit(
@@ -441,9 +443,9 @@ def _entry_on_worker(
     ``root`` is the client's checkout, in which user's files lie.
     """
     with remote.using_inputs(session):
-        options = {name: remote.moved(value, root) for name, value in case.options.items()}
-        settings = {name: remote.moved(value, root) for name, value in case.settings.items()}
-        trace: Any = remote.moved(case.trace, root)
+        options = {name: remote.local_path(value, root) for name, value in case.options.items()}
+        settings = {name: remote.local_path(value, root) for name, value in case.settings.items()}
+        trace: Any = remote.local_path(case.trace, root)
         if trace_name is not None:
             trace = remote.received_trace(trace_name)
         return _entry(key, replace(case, trace=trace, options=options, settings=settings))

@@ -164,13 +164,18 @@ def refuse(
     if not bad.any():
         return
     first = int(bad.argmax())
-    label = series.index[first]
-    row = int(label) if isinstance(label, (int, np.integer)) else first
     more = int(bad.sum()) - 1
     if more:
         accepted += f" ({more:,} more like it)"
     rows = series.index[bad].tolist()
+    row = row_label(series, first)
     raise origin.error(row, column, rule, series.iloc[first], accepted, rows)
+
+
+def row_label(series: pd.Series[Any], position: int) -> int:
+    """Label of a row in messages; its position if the label is no whole number."""
+    label = series.index[position]
+    return int(label) if isinstance(label, (int, np.integer)) else position
 
 
 def numbers(

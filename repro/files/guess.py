@@ -156,18 +156,18 @@ def foreign_format(text: str, required: Sequence[str]) -> str | None:
     advice = f"write a table with the columns {columns}"
     stripped = _stripped(text)
     first = stripped.split("\n", 1)[0].strip()
-    known = format_of_text(text)
+    format_name = format_of_text(text)
     if stripped[:1] in ("{", "["):
-        if known == "philly-json":
-            return f"JSON, not a table; looks like the Philly job log: {add_format(known)}"
-        if known == "batsim":
-            return f"JSON, not a table (looks like a workload of Batsim); {add_format(known)}"
+        if format_name == "philly-json":
+            return f"JSON, not a table; looks like the Philly job log: {add_format(format_name)}"
+        if format_name == "batsim":
+            return f"JSON, not a table (looks like a workload of Batsim); {add_format(format_name)}"
         lines = " lines" if is_json_lines(stripped) else ""
         return f"JSON{lines}, not a table; {advice}"
-    if known == "swf":
-        return f"looks like SWF (Standard Workload Format), not a table; {add_format(known)}"
-    if known == "slurm":
-        return f"looks like the output of sacct -P (Slurm), not a table; {add_format(known)}"
+    if format_name == "swf":
+        return f"looks like SWF (Standard Workload Format), not a table; {add_format(format_name)}"
+    if format_name == "slurm":
+        return f"looks like the output of sacct -P (Slurm), not a table; {add_format(format_name)}"
     if _is_aligned(stripped):
         return (
             "looks like the output of sacct (Slurm) in columns of fixed width, not a table; call "

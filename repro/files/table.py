@@ -169,10 +169,10 @@ class Parsed:
     """Jobs of a file in the columns of the schema, in file order, before validation.
 
     ``dropped`` has the number of rows that were left out: reason -> rows. ``unread`` are the
-    columns of the file that the format does not read. ``rows`` are the labels of all rows of
-    the first ``frame``; `drop` does not shorten them. ``log`` has the times that the file records
-    for the rows of ``frame``, if it is a log. `repro.trace.runs.set_run_times` sets it.
-    ``dropped_jobs`` has the ids of the first rows that `drop` left out: reason -> ids.
+    columns of the file that the format does not read. ``rows`` are the labels of all rows, also of
+    rows that `drop` left out. ``log`` has the times that the file records for the rows of
+    ``frame``, if it is a log. `repro.trace.runs.set_run_times` sets it. ``dropped_jobs`` has the
+    ids of the first rows that `drop` left out: reason -> ids.
     """
 
     frame: pd.DataFrame
@@ -206,8 +206,8 @@ class Table:
 
     Rows are labelled by their position in the file, from 0. Blank rows are left out. Blank columns
     without a name, which spreadsheets write, are missing in ``frame``. The rows of the document's
-    ``left_out`` are missing in ``frame``, too. ``all_rows`` has those of them that have the right
-    number of fields.
+    ``left_out`` are missing in ``frame``, too. ``all_rows`` has the rows of ``frame``, and the rows
+    of ``left_out`` whose number of fields is right.
     """
 
     def __init__(
@@ -312,14 +312,14 @@ class Table:
                     "a column; name it in printable text"
                 )
 
-    def _check_width(self, line: int, fields: int) -> None:
+    def _check_width(self, line: int, num_fields: int) -> None:
         """Raise for a first row with a wrong number of fields.
 
         If every row has that number, the file has another format: a TraceError. Otherwise only some
         rows are bad: `BadRows`. No error if the first row is already among the rows to leave out.
         """
-        error = self._fields_error({0: (line, fields)})
-        if all(len(row_fields) == fields for _, _, row_fields in self._rows()):
+        error = self._fields_error({0: (line, num_fields)})
+        if all(len(fields) == num_fields for _, _, fields in self._rows()):
             raise TraceError(str(error))
         if 0 not in self.document.left_out:
             raise error
@@ -336,9 +336,9 @@ class Table:
                 )
 
     def _fields_error(self, wrong_widths: Mapping[int, tuple[int, int]]) -> BadRows:
-        """Error for rows with too few or too many fields: row -> (line, fields)."""
-        line, fields = next(iter(wrong_widths.values()))
-        rule = f"{fields} fields where {len(self.header)} are expected; one field per column"
+        """Error for rows with too few or too many fields: row -> (line, number of fields)."""
+        line, num_fields = next(iter(wrong_widths.values()))
+        rule = f"{num_fields} fields where {len(self.header)} are expected; one field per column"
         if len(wrong_widths) > 1:
             rule += f" ({len(wrong_widths) - 1:,} more like it)"
         reasons = dict.fromkeys(wrong_widths, "wrong number of fields")
@@ -439,7 +439,7 @@ class Table:
             if not any(field.strip() for field in fields):
                 self.blank_rows += 1
                 continue
-            fields_in_file = len(fields)
+            num_fields = len(fields)
             while len(fields) > width and not fields[-1].strip():
                 fields.pop()
             if min_fields <= len(fields) < width:
@@ -448,7 +448,7 @@ class Table:
                 writer.writerow(fields)
                 labels.append(row)
             elif row not in self.document.left_out:
-                wrong_widths[row] = (line, fields_in_file)
+                wrong_widths[row] = (line, num_fields)
         if wrong_widths:
             raise self._fields_error(wrong_widths)
         return stream.getvalue().encode(), labels

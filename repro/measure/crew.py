@@ -48,7 +48,7 @@ class Crew:
     ) -> None:
         self.dismiss()
 
-    def of(self, jobs: Sequence[JobType]) -> list[Worker]:
+    def ready_workers(self, jobs: Sequence[JobType]) -> list[Worker]:
         """Ready workers of these jobs; two of the same job type are two workers."""
         seen: Counter[str] = Counter()
         keys: list[tuple[str, int]] = []

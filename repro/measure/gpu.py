@@ -17,8 +17,8 @@ from typing import Any
 _NO_TYPE = {"nvidia", "tesla", "geforce", "quadro", "graphics", "device", "gpu"}
 #: Words after the number of a GPU that make it another type.
 _VARIANTS = {"ti", "super", "ada", "laptop", "max", "q", "d", "sff"}
-_VARIABLE = "CUDA_VISIBLE_DEVICES"
-_ORDER = "CUDA_DEVICE_ORDER"
+_VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
+_DEVICE_ORDER = "CUDA_DEVICE_ORDER"
 #: Program that prints the identifier of the GPU that PyTorch counts first.
 _PRINT_UUID = "import torch; print(torch.cuda.get_device_properties(0).uuid)"
 #: Longest wait for this program, most of which is the import of PyTorch (s).
@@ -57,12 +57,12 @@ class Nvml:
     def __init__(self, library: Any) -> None:
         self._library = library
         library.nvmlInit()
-        visible = os.environ.get(_VARIABLE, "0").split(",")[0].strip()
+        visible = os.environ.get(_VISIBLE_DEVICES, "0").split(",")[0].strip()
         number = int(visible or 0) if visible.isdigit() or not visible else None
         uuid = visible if number is None else None
         # CUDA counts the fastest GPU first, unless told to count by PCI bus as NVML does
-        is_order_unlike = os.environ.get(_ORDER) != "PCI_BUS_ID"
-        if number is not None and is_order_unlike and library.nvmlDeviceGetCount() > 1:
+        orders_differ = os.environ.get(_DEVICE_ORDER) != "PCI_BUS_ID"
+        if number is not None and orders_differ and library.nvmlDeviceGetCount() > 1:
             uuid = _uuid_of_first()
         if uuid is not None:
             self._gpu = library.nvmlDeviceGetHandleByUUID(uuid)

@@ -85,7 +85,7 @@ def _rates_alone(rows: Sequence[dict[str, str]], mode: str) -> dict[str, float]:
 def _alone(session: Session, crew: Crew, mode: str, when: str, job: JobType) -> dict[str, Any]:
     """Row of a job type alone."""
     configuration = session.configuration(job)
-    (worker,) = crew.of([job])
+    (worker,) = crew.ready_workers([job])
     facts = worker.ask("facts")
     with session.samples() as samples:
         measured = worker.ask("rate", seconds=session.window_s(_WINDOW_S))
@@ -114,7 +114,7 @@ def _together(
     rates_alone: dict[str, float],
 ) -> dict[str, Any]:
     """Row of jobs that share the GPU, in one common window."""
-    workers = crew.of(jobs)
+    workers = crew.ready_workers(jobs)
     begin = time.monotonic() + _LEAD_S
     with session.samples() as samples:
         for worker in workers:

@@ -10,7 +10,7 @@ from multiprocessing.context import SpawnContext
 import numpy as np
 import numpy.typing as npt
 
-from repro.measure.processes import ended
+from repro.measure.processes import end_process
 
 _LEARNING_RATE = np.float32(1e-4)
 _CONNECT_S = 60
@@ -79,13 +79,13 @@ class ParameterServer:
             self._socket.settimeout(None)
             self._socket.sendall(self.values.data.cast("B"))
         except BaseException:
-            ended(self._process)
+            end_process(self._process)
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
         self._socket.close()
-        ended(self._process)
+        end_process(self._process)
 
     def exchange(self, gradients: Values) -> None:
         """Push gradients and pull parameters into `values`."""

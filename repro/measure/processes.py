@@ -8,7 +8,7 @@ from multiprocessing.process import BaseProcess
 _EXIT_S = 20.0
 
 
-def ended(process: BaseProcess, wait_s: float = _EXIT_S) -> None:
+def end_process(process: BaseProcess, wait_s: float = _EXIT_S) -> None:
     """Wait for the end of a process; end it if it goes on."""
     process.join(wait_s)
     if process.is_alive():

@@ -27,8 +27,8 @@ def measure(session: Session) -> int:
     per_job = _TINY_PER_JOB if session.tiny else PER_JOB
     # one configuration of every job type, then the next of every job type, so that all job types
     # have about as many rows when the budget is spent
-    names = [(number, job) for number in range(per_job) for job in session.jobs]
-    todo = [(number, job) for number, job in names if not table.has(f"{job.name}-{number}")]
+    runs = [(number, job) for number in range(per_job) for job in session.jobs]
+    todo = [(number, job) for number, job in runs if not table.has(f"{job.name}-{number}")]
     for done, (number, job) in enumerate(todo):
         if not session.begins(f"profile {number} of {job.name}", done, len(todo)):
             return done

@@ -25,8 +25,8 @@ def measure(session: Session) -> int:
     """Append rows to ``sequence.csv`` and ``sequence_gpu.csv``; number of new scenarios."""
     table = session.table("sequence.csv")
     samples_table = session.table("sequence_gpu.csv")
-    names = [(job, scenario) for job in session.jobs for scenario in SCENARIOS]
-    todo = [(job, scenario) for job, scenario in names if not table.has(scenario, job.name, 0)]
+    runs = [(job, scenario) for job in session.jobs for scenario in SCENARIOS]
+    todo = [(job, scenario) for job, scenario in runs if not table.has(scenario, job.name, 0)]
     added = 0
     for done, (job, scenario) in enumerate(todo):
         if not session.begins(f"two of {job.name}, {scenario}", done, len(todo)):

@@ -24,7 +24,7 @@ _LEAD_S = 0.1
 _FACTORS = (1.0, 0.25, 0.5)
 #: Random groups of each size above two; all pairs are measured.
 GROUPS_OF_A_SIZE = 28
-_SIZES = (3, 4)
+_GROUP_SIZES = (3, 4)
 ALONE = "alone"
 _MODES = ("free", "lock")
 
@@ -44,8 +44,8 @@ def _measure_stages(session: Session) -> int:
         )
         for job in session.jobs
     }
-    names = [(job, size) for job in session.jobs for size in sizes[job]]
-    todo = [(job, size) for job, size in names if not table.has(job.name, size)]
+    runs = [(job, size) for job in session.jobs for size in sizes[job]]
+    todo = [(job, size) for job, size in runs if not table.has(job.name, size)]
     added = 0
     for done, (job, size) in enumerate(todo):
         if not session.begins(f"stages of {job.name}, batch size {size}", done, len(todo)):
@@ -90,7 +90,7 @@ def _groups(session: Session) -> list[tuple[JobType, ...]]:
     jobs = [job for job in session.jobs if job.name in MURI_TYPES] or list(session.jobs)
     rng = np.random.default_rng([session.seed, 43])
     groups: list[tuple[JobType, ...]] = [*itertools.combinations(jobs, 2)]
-    for size in _SIZES:
+    for size in _GROUP_SIZES:
         larger = list(itertools.combinations(jobs, size))
         count = min(GROUPS_OF_A_SIZE, len(larger))
         chosen = sorted(rng.permutation(len(larger))[:count].tolist())
@@ -135,7 +135,7 @@ def _group(
     alone: dict[str, float],
 ) -> list[dict[str, Any]]:
     """Rows of the members of a group, in one common window."""
-    workers = crew.of(group)
+    workers = crew.ready_workers(group)
     for worker in workers:
         worker.send("connect")
     for worker in workers:

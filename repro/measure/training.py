@@ -181,9 +181,9 @@ class Training:
     def offload(self) -> dict[str, float]:
         """Move the state off the GPU and back; seconds, and GPU memory (MiB) before and after."""
         seconds: dict[str, float] = {"offload_held_mb": self.reserved_mb()}
-        state = timed(seconds, "offload_s", lambda: self._out())
+        state = timed(seconds, "offload_s", lambda: self._move_state_out())
         seconds["offload_left_mb"] = self.reserved_mb()
-        timed(seconds, "reload_s", lambda: self._back(state))
+        timed(seconds, "reload_s", lambda: self._move_state_back(state))
         timed(seconds, "offload_after_s", lambda: self.iterate(0))
         return seconds
 
@@ -191,7 +191,7 @@ class Training:
         """GPU memory that the allocator holds (MiB)."""
         return torch.cuda.memory_reserved() / 2**20 if self.device.type == "cuda" else 0.0
 
-    def _out(self) -> dict[str, Any]:
+    def _move_state_out(self) -> dict[str, Any]:
         """Move network and optimizer to the host and free the GPU memory."""
         optimizer: dict[str, Any] = _moved(self.optimizer.state_dict(), torch.device("cpu"))
         self.network.cpu()
@@ -199,7 +199,7 @@ class Training:
         self._free()
         return optimizer
 
-    def _back(self, optimizer: dict[str, Any]) -> None:
+    def _move_state_back(self, optimizer: dict[str, Any]) -> None:
         """Move network and optimizer to the device."""
         self.network.to(self.device)
         self.optimizer.load_state_dict(optimizer)

@@ -14,7 +14,7 @@ from typing import Any
 
 from repro.base.errors import ReproError
 from repro.measure.configuration import Configuration
-from repro.measure.processes import ended
+from repro.measure.processes import end_process
 
 #: Context of all processes: CUDA does not survive a fork.
 CONTEXT = get_context("spawn")
@@ -73,7 +73,7 @@ class Worker:
             target=_work, args=(child_end, time.monotonic(), *self._arguments)
         )
         self._process.start()
-        # the child's end is only in the child, so that its death ends a wait for an answer
+        # Only the child keeps this end open. If the child dies, a wait for its answer ends.
         child_end.close()
 
     def wait_until_ready(self) -> None:
@@ -86,9 +86,9 @@ class Worker:
     def stop(self) -> float:
         """End the process; seconds until it is gone."""
         begin = time.monotonic()
-        # the process ends when its requests do
+        # the process ends once the connection is closed
         self._connection.close()
-        ended(self._process)
+        end_process(self._process)
         return time.monotonic() - begin
 
     def ask(self, request: str, **arguments: Any) -> Any:
@@ -109,10 +109,10 @@ class Worker:
         try:
             if not self._connection.poll(wait_s):
                 raise WorkerError(f"{name}: no answer within {wait_s:g} s")
-            is_right, result = self._connection.recv()
+            succeeded, result = self._connection.recv()
         except (EOFError, ConnectionError):
             raise self._ended() from None
-        if not is_right:
+        if not succeeded:
             raise WorkerError(f"{name}: {result}")
         return result
 

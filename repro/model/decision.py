@@ -145,6 +145,9 @@ class Shares:
         """
         rows = np.full((len(self.jobs), 2), -1, dtype=np.int64)
         if isinstance(self.jobs, np.ndarray):
+            if not len(self.jobs):
+                # `np.array([])` is of floats
+                return rows
             are_numbers = self.jobs.dtype.kind in "iu"
             if are_numbers and self.jobs.ndim == 1:
                 rows[:, 0] = self.jobs

@@ -93,7 +93,7 @@ class JobTable:
         self.read = {"job_id", "submit_time", "num_gpus"}
         self._duration: list[float] = duration.iloc[order].astype(float).tolist()
         self._columns: dict[str, list[Any]] = {}
-        self._prediction_factors = factors_of(self.frame)
+        self._prediction_factors = prediction_factors_of(self.frame)
         #: whether the trace has values in a column, by name
         self._has: dict[str, bool] = {}
         #: columns in which `refuse_gaps` found a value for every job
@@ -297,12 +297,13 @@ class JobTable:
         return self.earlier_service[job] + present
 
 
-def factors_of(trace: pd.DataFrame) -> Floats | None:
+def prediction_factors_of(trace: pd.DataFrame) -> Floats | None:
     """Predicted over true duration of each job, (jobs,); None without column predicted_duration.
 
     A column without values counts as absent.
 
-    >>> factors_of(pd.DataFrame({"duration": [10.0, 8.0], "predicted_duration": [5.0, 8.0]}))
+    >>> trace = pd.DataFrame({"duration": [10.0, 8.0], "predicted_duration": [5.0, 8.0]})
+    >>> prediction_factors_of(trace)
     array([0.5, 1. ])
     """
     if "predicted_duration" not in trace or trace["predicted_duration"].isna().all():

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 
 from repro.base.errors import ParamError
 from repro.base.typing import Array
 from repro.model.records import Result, durations, makespan
+
+#: A last time step that the run reaches by less than this fraction of a step is a rounding error.
+_ROUNDING = 1e-9
 
 
 def statistics(values: pd.Series[float] | Array) -> dict[str, float]:
@@ -60,12 +65,11 @@ def improvement(result: Result, reference: Result, metric: str = "jct") -> dict[
     >>> {name: round(factor, 2) for name, factor in improvement(run, reference).items()}
     {'avg': 1.78, 'median': 4.17, 'p95': 0.94, 'makespan': 1.02}
     """
-    values = statistics(result.jobs[metric])
-    bases = statistics(reference.jobs[metric])
-    factors = {
+    values = statistics(result.jobs[metric]) | {"makespan": makespan(result)}
+    bases = statistics(reference.jobs[metric]) | {"makespan": makespan(reference)}
+    return {
         name: value / bases[name] if bases[name] else float("nan") for name, value in values.items()
     }
-    return factors | {"makespan": makespan(result) / makespan(reference)}
 
 
 def unfairness(result: Result, fair: Result) -> pd.Series[float]:
@@ -214,7 +218,9 @@ def busy_gpus(result: Result, step: float) -> pd.Series[float]:
     # a job may start just before its submission, within the tolerance of simultaneous events
     begin = min(float(result.jobs["submit_time"].min()), float(spans["start"].min()))
     first_edge = begin // step * step
-    edges = np.arange(first_edge, float(spans["end"].max()) + step, step)
+    end = float(spans["end"].max())
+    num_steps = max(1, math.ceil((end - first_edge) / step - _ROUNDING))
+    edges = np.arange(first_edge, end + step, step)[: num_steps + 1]
     times = np.concatenate([spans["start"].to_numpy(), spans["end"].to_numpy()])
     change = np.concatenate([spans["gpus"].to_numpy(), -spans["gpus"].to_numpy()])
     order = np.argsort(times, kind="stable")

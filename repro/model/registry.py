@@ -54,7 +54,9 @@ class Registry(Generic[T]):
         self._explain = explain
         self._listing = listing
         self._aliases = aliases or {}
+        #: package whose modules may still register items; None once all are imported
         self._home = home
+        self._own_prefix = f"{home}."
         self._group = group
         self._items: dict[str, T] = {}
         #: name whose module or entry point cannot be imported -> text of the error
@@ -64,17 +66,23 @@ class Registry(Generic[T]):
         """Register the decorated object under ``name``."""
 
         def keep(item: T) -> T:
-            if not str(getattr(item, "__module__", "")).startswith(f"{self._home}."):
+            if not self._is_own(item):
                 # an item of the package with this name comes first, even if nobody used it yet
                 self._import_module_of(name)
             earlier = self._items.get(name)
-            # a definition that runs again, as in a notebook cell, replaces the earlier item
-            if earlier is not None and _definition_of(earlier) != _definition_of(item):
-                raise self.error(f"{self.kind} {name!r} is registered twice")
+            if earlier is not None:
+                # a definition that runs again, as in a notebook cell, replaces the earlier item
+                is_same = _definition_of(earlier) == _definition_of(item)
+                if not is_same or self._is_own(earlier) != self._is_own(item):
+                    raise self.error(f"{self.kind} {name!r} is registered twice")
             self._items[name] = item
             return item
 
         return keep
+
+    def _is_own(self, item: object) -> bool:
+        """Whether a module of the home package defines an item."""
+        return str(getattr(item, "__module__", "")).startswith(self._own_prefix)
 
     def _import_module_of(self, name: str) -> None:
         """Import the module of the home package whose source registers ``name``."""

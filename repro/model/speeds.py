@@ -163,7 +163,8 @@ class Speeds:
             self.throughput_model.speeds(
                 *self.kind(jobs[index]), (self.throughput_model.reference,)
             )
-        return speeds
+        unit_s = np.array([table.solo[job] for job in jobs])
+        return speeds * unit_s
 
     @cached_property
     def on_reference(self) -> Floats:

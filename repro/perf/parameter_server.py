@@ -45,7 +45,7 @@ class PlanTimes:
     #: table of the map of names
     table_name: ClassVar[str] = "liquid"
     #: whether run times do not depend on batch size and iterations
-    sizeless: ClassVar[bool] = False
+    ignores_batches: ClassVar[bool] = False
 
     #: further names of models, each with the name that the model has here
     names: Mapping[str, str]
@@ -87,7 +87,7 @@ class PlanTimes:
             num_ps = int(table.column("num_ps")[job])
         batch = math.nan
         iterations = math.nan
-        if not self.sizeless:
+        if not self.ignores_batches:
             batch = _needed(table, job, "batch_size")
             iterations = _needed(table, job, "iterations")
         model = table.named_models("a model of run times")[job]
@@ -124,7 +124,7 @@ class MeasuredPlans(PlanTimes):
     seconds: Mapping[str, Mapping[str, float]]
     names: Mapping[str, str] = field(default_factory=dict)
 
-    sizeless = True
+    ignores_batches = True
 
     def _run_s(
         self, model: str, tasks: Sequence[int], num_ps: int, batch: float, iterations: float

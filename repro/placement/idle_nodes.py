@@ -25,7 +25,7 @@ class NodeSet:
         for node in members:
             self.counts[idle[node]] += 1
             self._buckets[idle[node]].append(node)
-        #: Nodes with an entry in each bucket, old entries included.
+        #: For each bucket, the nodes with an entry in it, old entries included.
         self._entered = [set(bucket) for bucket in self._buckets]
 
     def set_idle(self, node: int, gpus: int) -> None:

@@ -68,7 +68,7 @@ class IlpPlacer(YarnPlacer):
             allocation = super()._place(job, gpus, model) or ()
             nodes = [node for node, _ in allocation]
             workers = tuple(count for _, count in allocation)
-            servers = tuple(rank for rank, count in enumerate(workers) for _ in range(count))
+            servers = tuple(index for index, count in enumerate(workers) for _ in range(count))
         added = node_traffic(workers, servers, sizes_mb, [0.0] * len(nodes))
         for node, amount in zip(nodes, added, strict=True):
             self.traffic[node][job] = amount

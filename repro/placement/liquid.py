@@ -24,7 +24,7 @@ class LiquidPlacer(Placer):
 
     def _place(self, job: int, gpus: int, model: str | None) -> Allocation:
         servers = default_num_ps(gpus)
-        # needs of 0 fit any node; a trace's needs bind under Liquid's own policies only
+        # Needs of 0 fit any node. Only Liquid's own policies use the needs in the trace.
         gang = Gang(servers, gpus - servers, gpu_mem_mb=0.0, bandwidth_mb_s=0.0)
         tasks = self._site.best_fit(gang, self._scoring, self._drop)
         if tasks is None:

@@ -50,7 +50,7 @@ class Gang:
         return self.num_ps + self.num_workers
 
     @property
-    def units(self) -> int:
+    def bandwidth_units(self) -> int:
         """Bandwidth of a container in whole units of 100 MB/s, as in the artifact."""
         return max(1, int(np.ceil(self.bandwidth_mb_s / 100.0)))
 
@@ -158,7 +158,7 @@ class NodeResources:
     def score(self, tasks: Sequence[int], gang: Gang, scoring: Scoring) -> float:
         """Score of a plan on the nodes as they are now, infinite across domains.
 
-        The artifact's score is Cost * `Gang.units` + (nodes - sum of the loads) / containers.
+        The artifact's score is Cost * `Gang.bandwidth_units` + (nodes - sum of loads) / containers.
         The load of a container is (used + 2) / total GPUs of its node.
         """
         cost = self.cost(tasks, gang.num_ps, scoring.formula)
@@ -172,7 +172,7 @@ class NodeResources:
             load = sum(
                 (gpus + 2) / self.total[node] for node, gpus in zip(tasks, used, strict=True)
             )
-            return float(cost * gang.units + (len(nodes) - load) / gang.size)
+            return float(cost * gang.bandwidth_units + (len(nodes) - load) / gang.size)
         if cost == np.inf:
             return cost
         fitness = sum(-(tasks.count(node) + self.used[node]) / self.total[node] for node in nodes)
@@ -241,7 +241,7 @@ class NodeResources:
                 # The artifact prefers idle nodes for servers and loaded nodes for workers.
                 signed_load = load if is_server else -load
                 is_new_node = ~chosen
-                added = cost * gang.units + (signed_load + is_new_node) / gang.size
+                added = cost * gang.bandwidth_units + (signed_load + is_new_node) / gang.size
             added = np.where(candidates, added, np.inf)
             node = int(np.argmax(added <= added.min() + TIE))
             if is_server:

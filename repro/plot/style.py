@@ -25,8 +25,9 @@ _CHARS_PER_INCH = 24
 #: Digits of a panel's position: far below a pixel, far above rounding errors.
 _POSITION_DIGITS = 10
 
-#: Largest number of marks in an SVG that has no series as pixels. A symbol is a mark. Five points
-#: of a line, or of an area's border, also count as a mark: they take as many bytes as a symbol.
+#: Number of marks above which an SVG has its large series as pixels. A symbol is a mark. Five
+#: points of a line, or of an area's border, also count as a mark: they take as many bytes as a
+#: symbol.
 MOST_MARKS = 20_000
 _POINTS_PER_MARK = 5
 #: Number of marks above which a series becomes pixels in an SVG with more than `MOST_MARKS`.

@@ -101,7 +101,7 @@ class _Audit:
         )
 
     def capacity(self, limit: int, spans: pd.DataFrame, where: str = "the cluster") -> None:
-        """Check that jobs never hold more than ``limit`` GPUs of a cluster or node."""
+        """Check that jobs never hold more than ``limit`` GPUs of a cluster, GPU type or node."""
         gpus = spans["gpus"].to_numpy(float)
         times = np.concatenate([spans["end"].to_numpy(float), spans["start"].to_numpy(float)])
         change = np.concatenate([-gpus, gpus])

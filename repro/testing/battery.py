@@ -73,8 +73,9 @@ def check_policy(
     - ids, file order: neither job ids nor the order of rows matter, except in ties
     - alone: a job alone takes its duration
     - scaling: all times doubled give all ends doubled; ``time_fields`` are doubled, too
-    - baseline: under rules ``paper``, all jobs end as under the policy of `Policy.baseline`. This
-      holds for runs without the inputs that it names (changed parameters, columns, model)
+    - baseline: under rules ``paper``, all jobs end as under the policy of `Policy.baseline`. Runs
+      with an input that `Policy.baseline` names are not checked: a changed parameter, a column, or
+      a performance model
     - needs: the policy reads the fields in `needs` and no others
     - blind: without "duration" in `needs`, longer durations change no interval before the first
       completion

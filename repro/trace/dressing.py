@@ -102,7 +102,7 @@ def dress(
         If an argument is not accepted.
     TraceError
         If the trace has models, iterations or stage times, and ``replace`` is False; with
-        ``profiles``, if it has a model that the folder lacks.
+        ``profiles``, if it has a model that the folder lacks, or models of some jobs only.
     DataMissingError
         If ``profiles`` is ``h100`` and the tables of the checkout are missing.
 

@@ -382,8 +382,8 @@ def describe(
     if tenths is not None and cluster_gpus:
         load_over_time = [gpus / cluster_gpus for gpus in tenths]
     mix = frame["num_gpus"].value_counts().sort_index()
-    levels = np.quantile(duration, QUANTILES).tolist()
-    quantiles = {f"p{round(100 * q)}": level for q, level in zip(QUANTILES, levels, strict=True)}
+    values = np.quantile(duration, QUANTILES).tolist()
+    quantiles = {f"p{round(100 * q)}": value for q, value in zip(QUANTILES, values, strict=True)}
     range_and_quantiles = {"min": float(duration.min()), **quantiles, "max": float(duration.max())}
     attrs = frame.attrs
     by_type = None

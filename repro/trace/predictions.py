@@ -10,7 +10,7 @@ import pandas as pd
 
 from repro.base.errors import ParamError, TraceError
 from repro.base.typing import Floats
-from repro.model.jobs import factors_of
+from repro.model.jobs import prediction_factors_of
 from repro.trace.schema import COLUMNS, validate
 
 COLUMN = "predicted_duration"
@@ -68,7 +68,7 @@ def predict_durations(trace: pd.DataFrame, error: float, seed: int = 0) -> pd.Da
         raise ParamError(f"seed={seed!r}: give a whole number of 0 or more")
     name = str(trace.attrs.get("name", "trace"))
     frame = validate(trace, name, keep_order=True)
-    if factors_of(frame) is not None:
+    if prediction_factors_of(frame) is not None:
         raise TraceError(
             f"{name}: has {COLUMN} already; leave --prediction-error (prediction_error) out, or "
             "drop the column"

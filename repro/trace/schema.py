@@ -12,7 +12,7 @@ import pandas as pd
 
 from repro.base.errors import TraceError
 from repro.base.typing import Flags, Floats
-from repro.files.checks import Origin, numbers, refuse, refuse_strange, shown
+from repro.files.checks import Origin, numbers, refuse, refuse_strange, row_label, shown
 from repro.files.guess import epoch_unit
 from repro.model.jobs import MAX_GPUS_PER_JOB
 
@@ -358,7 +358,7 @@ def refuse_repeats(ids: pd.Series[Any], origin: Origin, hint: str = "") -> None:
     repeated = ids.duplicated().to_numpy()
     if repeated.any():
         repeated_id = ids.iloc[int(repeated.argmax())]
-        first_row = origin.where(ids.index[int((ids == repeated_id).to_numpy().argmax())])
+        first_row = origin.where(row_label(ids, int((ids == repeated_id).to_numpy().argmax())))
         where = f"line {first_row}" if origin.line else first_row
         accepted = f"{_ID}; first used on {where}{f'; {hint}' if hint else ''}"
         refuse(repeated, ids, "job_id", origin, "duplicate id", accepted)

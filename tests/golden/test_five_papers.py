@@ -13,7 +13,7 @@ from repro.model.decision import Run, Shares
 from repro.model.metrics import time_by_type, unfairness
 from repro.model.policy import Policy
 from repro.model.records import prediction_errors
-from repro.papers.gavel.rounds import choose, priorities, realised
+from repro.papers.gavel.rounds import choose, priorities, received_after
 from repro.perf import Interleaving, IterationModel, MeasuredPlans, ThroughputTable, TrainedModel
 from repro.perf.stages import efficiency, interleaving_time
 from repro.policies.baselines.scripted import Scripted
@@ -110,7 +110,7 @@ def test_gavel_priorities():
     expected = [[0.2, 0.4, 0], [0.2, 0.2, np.inf], [np.inf, 0, 0.2]]
     np.testing.assert_allclose(priorities(X, RECEIVED), expected)
     assert sorted(choose(X, RECEIVED, [1] * 3, [1] * 3)) == [(0, 1), (1, 2), (2, 0)]
-    following = realised(X, RECEIVED, [1] * 3, [1] * 3)
+    following = received_after(X, RECEIVED, [1] * 3, [1] * 3)
     assert following.tolist() == [[3, 2, 0], [1, 3, 1], [1, 0, 4]]
 
 
@@ -124,7 +124,7 @@ class Drawn(Policy):
 
 
 def test_gavel_ten_rounds_give_ten_times_x():
-    assert realised(X, 0 * X, [1] * 3, [1] * 3, more=10) == pytest.approx(10 * X)
+    assert received_after(X, 0 * X, [1] * 3, [1] * 3, more=10) == pytest.approx(10 * X)
     jobs = trace([0, 1, 2], 0, 3600)
     result = simulate(jobs, "1xv100,1xp100,1xk80", Drawn(), placement="yarn")
     received = time_by_type(result)[["v100", "p100", "k80"]] / 360

@@ -15,7 +15,7 @@ import pytest
 
 from repro.figures import params
 from repro.figures.claims import MISSED, NOT_PUBLISHED, figure_verdict, judge_all, points_of
-from repro.figures.notebook import FIGURE_ID, accepted
+from repro.figures.notebook import FIGURE_ID, notebook_defaults
 from repro.figures.points import read_points
 from repro.figures.saved import verdict_counts
 
@@ -58,7 +58,7 @@ def test_shape(entry):
     cells = code_cells(entry.notebook)
     tagged = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
     assert len(tagged) == 1, "one cell is tagged `parameters`"
-    parameters = accepted(entry.notebook)
+    parameters = notebook_defaults(entry.notebook)
     assert {"profile", "out"} <= parameters.keys()
     assert len(cells) <= 7
     assert sum(len(source(cell).splitlines()) for cell in cells) <= 90
@@ -74,7 +74,7 @@ def test_opens_with_its_picture_and_names_its_steps(entry):
     cells = json.loads(entry.notebook.read_text(encoding="utf-8"))["cells"]
     opened = entry
     if len(figures := figures_of(entry.notebook)) > 1:
-        default = accepted(entry.notebook)[FIGURE_ID]
+        default = notebook_defaults(entry.notebook)[FIGURE_ID]
         (opened,) = (figure for figure in figures if figure.id == default)
         assert f"`{entry.id}`" in source(cells[0]), "the table of figures names each"
         assert f"(../../figures/{entry.id}/{entry.stem}.svg)" in source(cells[0])
@@ -102,7 +102,7 @@ def test_a_parameter_seed_is_used(entry):
     code = "".join(map(source, code_cells(entry.notebook)))
     samples = re.search(r'fig\.rng\((f?"[^"]*")\)', code)
     may_sample = re.search(r"fig\.(rng|traces?|seed)\b|\(fig[,)]", code)
-    assert may_sample if "seed" in accepted(entry.notebook) else not samples
+    assert may_sample if "seed" in notebook_defaults(entry.notebook) else not samples
 
 
 @each_figure
@@ -155,7 +155,7 @@ def test_quick_profile(entry, quick):
     error = folder / "error.json"
     assert not error.exists(), json.loads(error.read_text())["traceback"]
     check_result(entry, folder, "quick")
-    check_document(entry.executed)
+    check_document(entry.executed_notebook)
 
 
 @pytest.mark.slow

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from repro.figures import params
-from repro.figures.notebook import accepted
+from repro.figures.notebook import notebook_defaults
 
 ROOT = Path(__file__).resolve().parents[2]
 ALL = params.discover(ROOT)
-ENTRIES = [entry for entry in ALL if "cluster" in accepted(entry.notebook)]
+ENTRIES = [entry for entry in ALL if "cluster" in notebook_defaults(entry.notebook)]
 
 
 def doubled(cluster):
@@ -39,7 +39,7 @@ def first_items():
     """Figures, their parameters with several items, and the first item of each."""
     for entry in ALL:
         inputs = entry.load().merged("quick", {})
-        for name in accepted(entry.notebook):
+        for name in notebook_defaults(entry.notebook):
             items = inputs.get(name)
             if isinstance(items, list) and len(items) > 1:
                 yield entry, name, items[:1]

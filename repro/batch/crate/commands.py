@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from repro.base.release import VERSION
 from repro.batch.check import StoredFigure
 from repro.figures.data import PUBLIC
-from repro.figures.notebook import accepted_by
+from repro.figures.notebook import parameter_defaults
 
 
 def commands(figures: Sequence[StoredFigure]) -> str:
@@ -43,6 +43,6 @@ def options(figure: StoredFigure) -> str:
     """Options of ``repro run`` that make a result: its profile, and a seed that is no default."""
     seed = figure.result["seed"]
     # a notebook without random numbers accepts no seed
-    default = accepted_by(figure.entry).get("seed", seed)
+    default = parameter_defaults(figure.entry).get("seed", seed)
     own_seed = f" -p seed {seed}" if seed != default else ""
     return f"--profile {figure.result['profile']}{own_seed}"

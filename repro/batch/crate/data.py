@@ -87,20 +87,20 @@ def _named_only(graph: Graph, used: Mapping[str, Any], version: str) -> str:
     """Describe data that no address leads to: kind, seed, and checksum where there is one."""
     kind = used["kind"]
     seed = used.get("seed")
-    sum_ = used.get("sha256")
+    sha256 = used.get("sha256")
     made = f"by repro {version}" + (f" with seed {seed}" if seed is not None else "")
     texts = {
         PUBLIC: "Public file at an earlier commit than the registered one.",
         OWN: "File of the user, not part of this crate.",
         STAND_IN: f"Stand-in for a public file, generated {made}.",
     }
-    parts = [slug(used["name"]), *([str(seed)] if seed is not None else []), (sum_ or "")[:12]]
+    parts = [slug(used["name"]), *([str(seed)] if seed is not None else []), (sha256 or "")[:12]]
     return graph.add(
         f"#data-{'-'.join(filter(None, parts))}",
         "CreativeWork",
         name=used["name"],
         description=texts.get(kind, f"Generated {made}. The checksum is of its values."),
-        sha256=sum_,
+        sha256=sha256,
     )
 
 

@@ -156,8 +156,8 @@ def _project_files(graph: Graph, figures: Sequence[StoredFigure], root: Path) ->
     if text.is_file():
         graph.add_file("LICENSE", text.read_bytes(), name="Licence of code, texts and pictures")
     lock = root / LOCK
-    sums = [(figure.result.get("lock") or {}).get("sha256") for figure in figures]
-    if lock.is_file() and (number := sums.count(checksum(lock.read_bytes()))):
+    lock_sums = [(figure.result.get("lock") or {}).get("sha256") for figure in figures]
+    if lock.is_file() and (number := lock_sums.count(checksum(lock.read_bytes()))):
         graph.add_file(
             LOCK,
             lock.read_bytes(),
@@ -197,8 +197,8 @@ def _figure(
     libraries = [_library(graph, name, text) for name, text in result["versions"].items()]
     graph.link(notebook, "softwareRequirements", libraries)
     parameters = graph.add_file(
-        entry.params.relative_to(root).as_posix(),
-        entry.params.read_bytes(),
+        entry.params_file.relative_to(root).as_posix(),
+        entry.params_file.read_bytes(),
         name=f"Parameters and claims of {entry.id}",
         license=mit,
     )
@@ -254,7 +254,8 @@ def _figure(
 def _library(graph: Graph, name: str, version: str) -> str:
     """Describe a library by name and version; return its id."""
     release = version.replace(".", "")
-    # the other libraries are known by name and version, so that no index of packages is named
+    # Python has a page for each release. The id of another library is its name and version, not the
+    # address of a package index.
     address = f"#software-{name}-{version}"
     if name == "python":
         address = f"https://www.python.org/downloads/release/python-{release}/"

@@ -170,7 +170,7 @@ def select(
     num_gpus: int,
     holders: int,
     sorts: bool,
-    partition: bool,
+    running_first: bool,
     moved: bool,
 ) -> tuple[int, int, int]:
     """Sort the list, choose the jobs that run, and mark them.
@@ -187,7 +187,7 @@ def select(
         Number of jobs that hold GPUs.
     sorts : bool
         Whether to sort the list first.
-    partition : bool
+    running_first : bool
         Whether to move jobs that hold GPUs ahead afterwards, if a job starts, stops or has
         ``moved``.
     moved : bool
@@ -204,7 +204,7 @@ def select(
         k.holds[k.stops[choice]] = False
     for choice in range(num_starts):
         k.holds[k.starts[choice]] = True
-    if partition and (moved or num_stops + num_starts > 0):
+    if running_first and (moved or num_stops + num_starts > 0):
         # the next stable sort restores the order of unequal keys
         _move_holders_ahead(k, count)
     return count, num_stops, num_starts

@@ -1,4 +1,4 @@
-"""Error of a key that compiled selections cannot store."""
+"""Error of a key that selections cannot store or compare."""
 
 from typing import Any
 

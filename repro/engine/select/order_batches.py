@@ -30,7 +30,7 @@ class OrderBatch(NamedTuple):
     waiting_heap: Ints
     running_heap: Ints
     #: predicted over true remaining time
-    prediction: Floats
+    prediction_factor: Floats
     #: factors of remaining time and attained service in the key, and the slope of a running job
     per_second: Floats
     per_service: Floats
@@ -38,8 +38,8 @@ class OrderBatch(NamedTuple):
     #: time of the first submission (s), (runs,)
     clock_start: Floats
     #: numbers of heaps of waiting and of running jobs
-    num_waiting: int
-    num_running: int
+    num_waiting_heaps: int
+    num_running_heaps: int
     #: upper limits of the priority queues; see `repro.model.policy.LinearKey`
     limits: Floats
     #: seconds between decisions while jobs wait
@@ -67,8 +67,9 @@ class _Space(NamedTuple):
     demotions: PairingHeaps
     buffers: Buffers
     state: State
-    #: work per second of each job, 1; whether each job is awaited, True
+    #: seconds per unit of work of each job, all 1
     solo: Floats
+    #: whether the simulation waits for the end of each job, all True
     awaited: np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
@@ -110,7 +111,7 @@ def _space_for(batch: OrderBatch) -> _Space:
     num_jobs = batch.submit.shape[1]
     gpus = np.empty(num_jobs, np.int64)
     key_length = 2 if len(batch.limits) else 1
-    q = queues.empty(gpus, key_length, batch.num_waiting, batch.num_running)
+    q = queues.empty(gpus, key_length, batch.num_waiting_heaps, batch.num_running_heaps)
     return _Space(
         q=q,
         ends=queues.empty(gpus, 1, 1, 0),
@@ -183,7 +184,7 @@ def simulate_runs(
         constants = OrderConstants(
             batch.waiting_heap[run],
             batch.running_heap[run],
-            batch.prediction[run],
+            batch.prediction_factor[run],
             batch.per_second[run],
             batch.per_service[run],
             batch.slope[run],

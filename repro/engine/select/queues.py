@@ -37,7 +37,7 @@ class PairingHeaps(NamedTuple):
     #: heap of each job; -1: none
     heap: Ints
     #: number of heaps of waiting jobs; heaps of running jobs have higher numbers
-    num_waiting: int
+    num_waiting_heaps: int
     #: of each job, -1 for none: first child, next sibling, and previous sibling or else parent
     child: Ints
     after: Ints
@@ -46,7 +46,9 @@ class PairingHeaps(NamedTuple):
     top: Ints
 
 
-def empty(gpus: Ints, key_length: int, num_waiting: int, num_running: int) -> PairingHeaps:
+def empty(
+    gpus: Ints, key_length: int, num_waiting_heaps: int, num_running_heaps: int
+) -> PairingHeaps:
     """Empty heaps.
 
     Parameters
@@ -55,14 +57,14 @@ def empty(gpus: Ints, key_length: int, num_waiting: int, num_running: int) -> Pa
         Demand of each job.
     key_length : int
         Length of a key.
-    num_waiting, num_running : int
+    num_waiting_heaps, num_running_heaps : int
         Number of heaps of waiting and of running jobs.
     """
     heap, child, after, before = (np.full(len(gpus), -1) for _ in range(4))
     key = np.zeros((len(gpus), key_length))
     slope = np.zeros(len(gpus))
-    top = np.full(num_waiting + num_running, -1)
-    return PairingHeaps(key, slope, gpus, heap, num_waiting, child, after, before, top)
+    top = np.full(num_waiting_heaps + num_running_heaps, -1)
+    return PairingHeaps(key, slope, gpus, heap, num_waiting_heaps, child, after, before, top)
 
 
 @njit()
@@ -102,14 +104,14 @@ def insert(q: PairingHeaps, job: int, heap: int) -> None:
     q.heap[job] = heap
     q.child[job] = q.after[job] = q.before[job] = -1
     top = q.top[heap]
-    q.top[heap] = job if top < 0 else _merged(q, top, job, heap >= q.num_waiting)
+    q.top[heap] = job if top < 0 else _merged(q, top, job, heap >= q.num_waiting_heaps)
 
 
 @njit()
 def remove(q: PairingHeaps, job: int) -> None:
     """Remove a job from its heap."""
     heap = q.heap[job]
-    is_running = q.heap[job] >= q.num_waiting
+    is_running = q.heap[job] >= q.num_waiting_heaps
     q.heap[job] = -1
     if q.top[heap] == job:
         root = -1
@@ -156,7 +158,7 @@ def buffers_for(q: PairingHeaps) -> Buffers:
     """Buffers for the heaps of a simulation."""
     num_jobs = len(q.gpus)
     return Buffers(
-        waiting=np.empty(q.num_waiting, np.int64),
+        waiting=np.empty(q.num_waiting_heaps, np.int64),
         removed=np.empty(num_jobs, np.int64),
         choices=np.empty(num_jobs, np.int64),
     )
@@ -166,7 +168,7 @@ def buffers_for(q: PairingHeaps) -> Buffers:
 def _rank_waiting(q: PairingHeaps, ranked: Ints) -> int:
     """Write the best waiting job of each demand into ``ranked``, best first; count them."""
     count = 0
-    for job in q.top[: q.num_waiting]:
+    for job in q.top[: q.num_waiting_heaps]:
         if job < 0:
             continue
         rank = count
@@ -181,7 +183,7 @@ def _rank_waiting(q: PairingHeaps, ranked: Ints) -> int:
 @njit(allocates=True)
 def best_waiting(q: PairingHeaps) -> Ints:
     """Best waiting job of each demand, best first."""
-    ranked = np.empty(q.num_waiting, np.int64)
+    ranked = np.empty(q.num_waiting_heaps, np.int64)
     return ranked[: _rank_waiting(q, ranked)]
 
 
@@ -189,7 +191,7 @@ def best_waiting(q: PairingHeaps) -> Ints:
 def _worst_running(q: PairingHeaps, now: float) -> int:
     """Lowest-priority running job; -1: no job runs."""
     worst = -1
-    for job in q.top[q.num_waiting :]:
+    for job in q.top[q.num_waiting_heaps :]:
         if job >= 0 and (worst < 0 or _precedes(q, worst, job, now)):
             worst = job
     return worst
@@ -242,7 +244,7 @@ def select(q: PairingHeaps, buffers: Buffers, idle: int, now: float) -> tuple[in
             released += q.gpus[job]
             n += 1
         for job in waiting[:num_ranked]:
-            # the stop of the victim has the higher priority
+            # Choices are made in order of priority: the victim stops before this job is tried.
             if victim >= 0 and _precedes(q, victim, job, now):
                 break
             # only running jobs of lower priority make room for the job
@@ -314,7 +316,7 @@ class OrderConstants(NamedTuple):
     waiting_heap: Ints
     running_heap: Ints
     #: by job: predicted over true remaining time
-    prediction: Floats
+    prediction_factor: Floats
     #: by job: factors of remaining time (s) and attained service (GPU-seconds) in its key
     per_second: Floats
     per_service: Floats
@@ -359,7 +361,7 @@ def _running_heap(q: PairingHeaps, constants: OrderConstants, job: int) -> int:
     """
     if constants.running_heap[job] >= 0:
         return int(constants.running_heap[job])
-    heap = q.num_waiting
+    heap = q.num_waiting_heaps
     while q.top[heap] >= 0 and q.slope[q.top[heap]] != constants.slope[job]:
         heap += 1
     return heap
@@ -375,7 +377,7 @@ def _insert_with_key(
         # the first number of the key, the queue, changes only at demotions
         q.key[job, last] = state.first_start[job]
     else:
-        remaining_s = state.work_left[job] * constants.solo[job] * constants.prediction[job]
+        remaining_s = state.work_left[job] * constants.solo[job] * constants.prediction_factor[job]
         q.key[job, last] = (
             constants.per_second[job] * remaining_s
             + constants.per_service[job] * state.earlier_service[job]

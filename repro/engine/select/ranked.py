@@ -23,7 +23,7 @@ _LATER_S = (1.0, 60.0, 3600.0, 86400.0, 1e9)
 class _AgeingKeys:
     """Unfinished jobs whose keys change with the clock while they wait, such as keys with ageing.
 
-    Only orders without an ordering of their own can have such jobs: the engine does not know when
+    Only an `Order` that uses the plain `Ordering` can have such jobs. The engine does not know when
     their keys jump, so it reads them again at every event and at every quantum.
     """
 
@@ -44,7 +44,7 @@ class _AgeingKeys:
         self.jobs.pop(job, None)
 
     def _ages(self, job: int, now: float) -> bool:
-        """Whether the key of a job is another one later."""
+        """Whether the key of a job differs at a later instant."""
         key = self._ordering.key(job, now)
         try:
             for seconds in _LATER_S:

@@ -1,4 +1,4 @@
-"""Selection by nodes: at every event, consolidated first fit on the empty cluster, in key order."""
+"""Selection by nodes: every event fills the cluster anew by consolidated first fit, by key."""
 
 from repro.engine.select import kept_list
 from repro.engine.select.resort import Resort

@@ -32,8 +32,9 @@ class Resort:
         Keys of the jobs.
     cluster : Cluster
         Cluster of the simulation.
-    partition : bool
-        After each event, running jobs move ahead of waiting jobs of equal key.
+    running_first : bool
+        After each event with a change, running jobs move ahead of waiting jobs. The next stable
+        sort keeps them ahead only at equal keys.
     history_ties : bool
         Jobs of equal key keep the order of the previous event. Otherwise the earlier submission
         comes first, then the earlier row of the trace.
@@ -49,7 +50,7 @@ class Resort:
         ordering: Ordering,
         cluster: Cluster,
         *,
-        partition: bool = False,
+        running_first: bool = False,
         history_ties: bool = False,
         always_sorts: bool = False,
         drifts: Callable[[int], bool] | None = None,
@@ -57,7 +58,7 @@ class Resort:
         self.table = table
         self.ordering = ordering
         self.capacity = cluster.num_gpus
-        self.partition = partition
+        self.running_first = running_first
         self.history_ties = history_ties
         self.always_sorts = always_sorts
         self.drifts = drifts
@@ -143,7 +144,7 @@ class Resort:
             self.capacity,
             self._holders,
             sorts,
-            self.partition,
+            self.running_first,
             self._moved,
         )
         return self._list.stops[:num_stops].tolist(), self._list.starts[:num_starts].tolist()
@@ -197,6 +198,6 @@ class Resort:
             self._list.key[jobs, : self._key_length] = keys.reshape(len(jobs), self._key_length)
 
     def _update(self, job: int, now: float) -> None:
-        """Read the key of a job that started, stopped or moved, and whether the key now changes."""
+        """Read the key of a job that started, stopped or moved. Note whether it now drifts."""
         self._read(job, now)
         self._drifting[job] = self._holds[job] and (self.drifts is None or self.drifts(job))

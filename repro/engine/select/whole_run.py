@@ -61,18 +61,18 @@ def simulate_order(
     n = table.count
     gpus = np.array(table.gpus, dtype=np.int64)
     demands, waiting_heap = np.unique(gpus, return_inverse=True)
-    prediction = np.ones(n)
+    prediction_factor = np.ones(n)
     # a key without remaining times does not read the predictions
     if np.any(linear_key.per_second) and table.prediction_factors is not None:
-        prediction = table.prediction_factors
-    slope = linear_key.per_service * gpus - linear_key.per_second * prediction
-    running_heap, num_running = heaps_of_slopes(slope, num_gpus)
+        prediction_factor = table.prediction_factors
+    slope = linear_key.per_service * gpus - linear_key.per_second * prediction_factor
+    running_heap, num_running_heaps = heaps_of_slopes(slope, num_gpus)
     is_awaited = np.full(n, awaited is None)
     is_awaited[list(awaited or ())] = True
     constants = OrderConstants(
         waiting_heap=waiting_heap,
         running_heap=np.where(running_heap < 0, -1, running_heap + len(demands)),
-        prediction=prediction,
+        prediction_factor=prediction_factor,
         per_second=np.full(n, linear_key.per_second),
         per_service=np.full(n, linear_key.per_service),
         slope=slope,
@@ -85,7 +85,7 @@ def simulate_order(
         stop_time=settings.stop_time,
     )
     key_length = 2 if linear_key.limits else 1
-    q = queues.empty(gpus, key_length, len(demands), num_running)
+    q = queues.empty(gpus, key_length, len(demands), num_running_heaps)
     ends, demotions = (queues.empty(gpus, 1, 1, 0) for _ in range(2))
     buffers = queues.buffers_for(q)
     spans = np.empty((3, 2 * max(_INTERVALS_PER_CALL, num_gpus)))

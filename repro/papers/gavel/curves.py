@@ -11,7 +11,7 @@ import pandas as pd
 
 from repro.base import paths
 from repro.base.errors import refuse_unknown
-from repro.figures.points import as_points, with_counted
+from repro.figures.points import as_points, mark_uncounted
 from repro.perf.throughput_files import is_stand_in
 from repro.plot import line_chart
 
@@ -111,7 +111,7 @@ def points(
             # our curve may end before the last published x
             reach = simulated[column].dropna().reset_index().groupby("series")["x"].max()
             rows = rows[rows["x"] <= rows["series"].map(reach) + 1e-9]
-        rows = with_counted(rows, ["series"])
+        rows = mark_uncounted(rows, ["series"])
         keys = pd.MultiIndex.from_frame(rows[["series", "x"]].round(_X_DECIMALS))
         is_ftf = column == "ftf_seed0"
         frame = rows[["series", "x", "uncounted"]].assign(

@@ -7,17 +7,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.figures.points import with_counted
+from repro.figures.points import mark_uncounted
 from repro.model.records import Result
 from repro.papers.gavel import curves
 from repro.perf.throughput import ThroughputTable
 from repro.solve.entities import Hierarchy, hierarchical_shares
 from repro.solve.max_min import normalised
 
-Table = Mapping[str, Mapping[str, Any]]
+#: Settings of each job or entity, by its name.
+SettingsByName = Mapping[str, Mapping[str, Any]]
 
 
-def entity_shares(jobs: Table, entities: Table, gpus: Mapping[str, int]) -> pd.DataFrame:
+def entity_shares(
+    jobs: SettingsByName, entities: SettingsByName, gpus: Mapping[str, int]
+) -> pd.DataFrame:
     """Allocation of the hierarchical policy, one row per job.
 
     ``throughput`` is the job's throughput under the allocation (steps/s). ``equal_throughput`` is
@@ -54,7 +57,7 @@ def entity_shares(jobs: Table, entities: Table, gpus: Mapping[str, int]) -> pd.D
 
 
 def stages(
-    jobs: Table, entities: Table, gpus: Mapping[str, int], leaving: Sequence[str]
+    jobs: SettingsByName, entities: SettingsByName, gpus: Mapping[str, int], leaving: Sequence[str]
 ) -> pd.DataFrame:
     """`entity_shares` of all jobs, and again after each job of ``leaving`` has ended."""
     frames = []
@@ -165,7 +168,7 @@ def points(
         values = by_job.reindex(pd.MultiIndex.from_arrays(keys)).to_numpy()
         frames.append(published.assign(series=names, quantity=quantity, ours=values))
         if instance == first_instance:
-            published = with_counted(totals[str(inner)], ["series"])
+            published = mark_uncounted(totals[str(inner)], ["series"])
             keys = [published["series"].map(series_of), published["x"]]
             total = by_job.groupby(["series", "timestep"]).sum()
             values = total.reindex(pd.MultiIndex.from_arrays(keys)).to_numpy()
@@ -187,10 +190,10 @@ def random_speeds(gpu_types: Iterable[str], count: int) -> dict[str, dict[str, f
 
 
 def end_parts(last_step: Sequence[float], jobs_per_entity: int, timestep: int) -> pd.DataFrame:
-    """Cumulative throughput of the jobs at the end of the published stacked areas, over the total.
+    """Upper edges of the published stacked areas at the last timestep, as parts of the total.
 
-    ``last_step`` has the throughputs of two jobs per entity, one for each of its two weights. The
-    jobs of an entity have these weights in turn.
+    Each area is the throughput of a job. ``last_step`` has the throughputs of two jobs per entity,
+    one for each of its two weights. The jobs of an entity have these weights in turn.
     """
     pairs = np.reshape(last_step, (-1, 2))
     tops = np.cumsum(np.tile(pairs, jobs_per_entity // 2).ravel())

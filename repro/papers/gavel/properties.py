@@ -12,7 +12,7 @@ from repro.model.typed_shares import Kinds, TypedShares
 from repro.policies.gavel.isolated import isolated_shares
 from repro.solve.linear import minimise_linear
 
-#: Reported speeds, shape (jobs, types), and GPUs, shape (types,), to the allocation X.
+#: Function of reported speeds, (jobs, types), and GPUs, (types,), that computes the allocation X.
 AllocationRule = Callable[[Floats, Floats], Floats]
 DRF = "drf"
 #: Inputs of a policy that an allocation rule has: speeds, and equal weights.
@@ -20,12 +20,15 @@ _INPUTS = {"throughput", "priority_weight"}
 
 
 class Instance(NamedTuple):
-    """Speeds (jobs, types), GPUs (types,), lies (lies, types), and sizes of the jobs (jobs, 1)."""
+    """Speeds (jobs, types), GPUs (types,) and lies (lies, types) of a random instance.
+
+    ``job_factors``, (jobs, 1), multiply the speeds of a job on all types.
+    """
 
     speeds: Floats
     gpus: Floats
     lies: Floats
-    sizes: Floats
+    job_factors: Floats
 
 
 def rule_of(policy: str) -> AllocationRule:
@@ -41,12 +44,12 @@ def rule_of(policy: str) -> AllocationRule:
     if policy == DRF:
         return _by_fastest_type
     policy_object = make(policy)
-    policy_class = type(policy_object)
-    if (
-        not isinstance(policy_object, TypedShares) or policy_class.shares is TypedShares.shares  # type: ignore[attr-defined]
+    if not (
+        isinstance(policy_object, TypedShares)
+        and type(policy_object).shares is not TypedShares.shares
     ):
         raise PolicyError(f"policy {policy!r} is no formula of shares; give gavel-las or alike")
-    if further_inputs := sorted(policy_class.needs - _INPUTS):
+    if further_inputs := sorted(policy_object.needs - _INPUTS):
         raise PolicyError(
             f"policy {policy!r} reads {', '.join(further_inputs)}; give a policy whose shares "
             f"follow from speeds alone, such as gavel-las"
@@ -124,11 +127,11 @@ def sampled_instance(rng: np.random.Generator, inputs: Mapping[str, Any]) -> Ins
     jobs = rng.integers(fewest_jobs, most_jobs, endpoint=True)
     fewest_gpus, most_gpus = inputs["gpus"]
     gpus = rng.integers(fewest_gpus, most_gpus, types, endpoint=True).astype(float)
-    sizes = rng.lognormal(0, inputs["spread"][0], (jobs, 1))
-    speeds = sizes * inputs["speeds"] * rng.lognormal(0, inputs["spread"][1], (jobs, types))
+    job_factors = rng.lognormal(0, inputs["spread"][0], (jobs, 1))
+    speeds = job_factors * inputs["speeds"] * rng.lognormal(0, inputs["spread"][1], (jobs, types))
     reports = speeds[0] * rng.lognormal(0, inputs["spread"][1], (inputs["lies"], types))
     lies = np.vstack([speeds[0] * np.where(np.eye(types), 1, 0.01), reports])
-    return Instance(speeds, gpus, lies, sizes)
+    return Instance(speeds, gpus, lies, job_factors)
 
 
 def drf_gaps(bundles: Floats, capacity: Floats, lies: Floats) -> dict[str, float]:

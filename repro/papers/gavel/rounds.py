@@ -43,7 +43,7 @@ def choose(
     return list(zip(*(column.tolist() for column in chosen), strict=True))
 
 
-def realised(
+def received_after(
     fractions: Floats,
     received: Floats,
     widths: Sequence[int],

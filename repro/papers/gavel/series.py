@@ -55,7 +55,9 @@ def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
     """
     inputs = {**fig.inputs, **changes}
     series = {label: Series.read(label, values) for label, values in inputs["series"].items()}
-    settings = solvable(fig, {label: item.settings for label, item in series.items()})
+    settings = settings_for_available_solver(
+        fig, {label: item.settings for label, item in series.items()}
+    )
     is_static = "jobs" in inputs
     simulations: dict[Label, Case] = {}
     for label, item in series.items():
@@ -85,7 +87,7 @@ def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
     return dict(sorted(simulations.items(), key=lambda entry: -entry[0][1]))
 
 
-def part_cases(fig: FigureRun) -> dict[str, dict[Label, Case]]:
+def v100_fraction_cases(fig: FigureRun) -> dict[str, dict[Label, Case]]:
     """Simulations on clusters with different fractions of V100s, by key ``jct`` or ``makespan``.
 
     A role is ``agnostic`` or ``aware`` of throughputs. ``jct`` has series ``V100s: <fraction>
@@ -151,7 +153,7 @@ def draws(fig: FigureRun) -> pd.DataFrame:
     return jobs(fig, cases(fig, series=series))
 
 
-def solvable(
+def settings_for_available_solver(
     fig: FigureRun, settings: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, dict[str, Any]]:
     """Policy settings of each series.
@@ -170,7 +172,7 @@ def solvable(
     }
 
 
-def in_reference(jobs: pd.DataFrame, reference: str) -> pd.Series[float]:
+def reference_jct_h(jobs: pd.DataFrame, reference: str) -> pd.Series[float]:
     """JCT (h) of each job in the series ``reference`` at the same x and seed.
 
     It is NaN if the reference has no such job, or the job never ended there.

@@ -32,15 +32,15 @@ def compare(
     features: Sequence[str],
     sizes: Sequence[int],
     regressors: Sequence[str] = REGRESSORS,
-    per_type: bool = False,
+    per_model: bool = False,
 ) -> pd.DataFrame:
     """RMSE (unit of the label) and R2 of each regressor by size of the training set (``rows``).
 
     The rows are shuffled once. The last 50 are the test set, and a training set is the last rows
-    before them. The trained network (column ``model``) is a feature. With ``per_type`` each network
-    has regressors of its own instead. R2 is 1 - mean squared error / variance of the test set, as
-    in the artifact's ``compare.sh`` and ``rf.py``. These scripts lose some rows; this function uses
-    all.
+    before them. The trained network (column ``model``) is a feature. With ``per_model`` each
+    network has regressors of its own instead. R2 is 1 - mean squared error / variance of the test
+    set, as in the artifact's ``compare.sh`` and ``rf.py``. These scripts lose some rows; this
+    function uses all.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def compare(
     for size in sizes:
         for name in regressors:
             seed = int(rng.integers(2**31))
-            estimator = RequirementEstimator(name, [label], features, per_type, seed)
+            estimator = RequirementEstimator(name, [label], features, per_model, seed)
             estimate = estimator.fit(pool[-size:]).estimates(test)[label].to_numpy(float)
             mse = float(np.mean((estimate - truth) ** 2))
             scores.append((size, name, mse**0.5, 1 - mse / truth.var(), float(truth.std())))

@@ -295,7 +295,7 @@ def sequences(
     """
     rows = []
     for group, models in lists.items():
-        left_out = [model for model in MODELS if model not in models] or MODELS
+        fitted_to = [model for model in MODELS if model not in models] or MODELS
         for series, limit in share.items():
-            rows.append((group, series, sequence_minutes(gpu, models, limit, left_out)))
+            rows.append((group, series, sequence_minutes(gpu, models, limit, fitted_to)))
     return pd.DataFrame(rows, columns=["group", "series", "minutes"])

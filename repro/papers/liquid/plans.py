@@ -13,10 +13,10 @@ from repro.model.cluster import Cluster
 from repro.placement.network import Gang, NodeResources
 
 #: Containers of each node.
-Groups = Mapping[str, Sequence[str]]
+ContainersByNode = Mapping[str, Sequence[str]]
 
 
-def nodes_of(groups: Groups, names: Sequence[str], nodes: Sequence[str]) -> list[int]:
+def nodes_of(groups: ContainersByNode, names: Sequence[str], nodes: Sequence[str]) -> list[int]:
     """Number of the node of each container.
 
     >>> nodes_of({"a": ["PS"], "b": ["W1", "W2"]}, ["PS", "W1", "W2"], ["a", "b"])
@@ -40,7 +40,7 @@ def containers_of(
     }
 
 
-def lanes(groups: Groups, notes: Mapping[str, str] | None = None) -> pd.DataFrame:
+def lanes(groups: ContainersByNode, notes: Mapping[str, str] | None = None) -> pd.DataFrame:
     """Bars of a chart of a plan: a lane per node, and in it a bar of length 1 per container.
 
     ``notes`` are appended to the names of nodes.
@@ -62,14 +62,14 @@ def sampled_batch(
     return NodeResources(Cluster.parse(f"{nodes}x{gpus}")), gangs
 
 
-def least_objective(site: NodeResources, gangs: Sequence[Gang], weight: float) -> float:
+def least_objective(node_resources: NodeResources, gangs: Sequence[Gang], weight: float) -> float:
     """Least objective (Eqs 7 and 8) of all plans that fit; only for small batches."""
     count = sum(gang.size for gang in gangs)
-    nodes = len(site.idle)
+    nodes = len(node_resources.idle)
     plans = np.indices((nodes,) * count).reshape(count, -1).T
     used = (plans[:, :, None] == np.arange(nodes)).sum(axis=1)
-    fits = (used <= site.idle).all(axis=1)
-    return float(site.objectives(plans[fits], gangs, weight).min())
+    fits = (used <= node_resources.idle).all(axis=1)
+    return float(node_resources.objectives(plans[fits], gangs, weight).min())
 
 
 def whole_batches(total: int, rates: Sequence[float]) -> list[int]:

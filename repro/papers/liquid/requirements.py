@@ -112,7 +112,7 @@ def encode(column: pd.Series[Any]) -> Floats:
 class RequirementEstimator:
     """Estimator of a job's requirements, trained on measured containers.
 
-    ``regressor`` is one of `REGRESSORS`. With ``per_type`` each model (column ``model``) has
+    ``regressor`` is one of `REGRESSORS`. With ``per_model`` each model (column ``model``) has
     its own regressors, as in the artifact; otherwise the model is a hashed feature. Another feature
     is numeric if all its values in the training set are numbers or texts of numbers. Features of
     other text are hashed.
@@ -132,7 +132,7 @@ class RequirementEstimator:
     regressor: str = "random_forest"
     labels: Sequence[str] = (*LABELS, *ENOUGH)
     features: Sequence[str] = FEATURES
-    per_type: bool = True
+    per_model: bool = True
     seed: int = 0
     _trained: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, repr=False)
     #: features that are numbers in the training set
@@ -145,7 +145,8 @@ class RequirementEstimator:
         ------
         TraceError
             A column is missing, a label holds no numbers, a feature has a missing value, there are
-            fewer than two rows (with ``per_type``: of a model), or a label is the same in all rows.
+            fewer than two rows (with ``per_model``: of a model), or a label is the same in all
+            rows.
         """
         self._check(table, self.labels, _TRAINING)
         rows_of_model = self._rows_of_model(table)
@@ -228,7 +229,7 @@ class RequirementEstimator:
 
     def _check(self, table: pd.DataFrame, labels: Sequence[str], origin: Origin) -> None:
         """Raise if a needed column is missing."""
-        needed = dict.fromkeys((*self.features, *labels, *[_MODEL_COLUMN] * self.per_type))
+        needed = dict.fromkeys((*self.features, *labels, *[_MODEL_COLUMN] * self.per_model))
         if absent := [name for name in needed if name not in table]:
             raise origin.missing(absent, [str(name) for name in table])
 
@@ -243,8 +244,8 @@ class RequirementEstimator:
         return needs
 
     def _inputs(self, table: pd.DataFrame, numeric: frozenset[str], origin: Origin) -> Floats:
-        """Features as an array (rows, features), with the model unless ``per_type``."""
-        names = [name for name in self.features if not (self.per_type and name == _MODEL_COLUMN)]
+        """Features as an array (rows, features), with the model unless ``per_model``."""
+        names = [name for name in self.features if not (self.per_model and name == _MODEL_COLUMN)]
         columns = {
             name: _numbers(table[name], name, origin) if name in numeric else encode(table[name])
             for name in names
@@ -257,8 +258,8 @@ class RequirementEstimator:
         return np.column_stack(list(columns.values()))
 
     def _rows_of_model(self, table: pd.DataFrame) -> dict[str, Ints]:
-        """Rows of each model that has its own regressors; all rows under "" unless ``per_type``."""
-        if not self.per_type:
+        """Rows of each model with its own regressors; all rows under "" unless ``per_model``."""
+        if not self.per_model:
             return {"": np.arange(len(table))}
         models = table[_MODEL_COLUMN].astype(str).to_numpy()
         return {model: np.flatnonzero(models == model) for model in dict.fromkeys(models)}

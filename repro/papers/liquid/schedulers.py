@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from repro.figures.sweep import Case, whole
+from repro.figures.sweep import Case, keep_all_records
 from repro.model.policy import Policy, make
 from repro.model.records import makespan
 from repro.papers.liquid import figure_data
@@ -43,7 +43,8 @@ class OverSeeds:
     def __call__(self, case: Case) -> dict[str, float]:
         """Mean (avg_jct_s, makespan_s), standard deviation (_sd) and minimum (_lowest) of each."""
         is_random = getattr(case.policy, "is_random", False) or case.options.get("gap_s", 0)
-        runs = [whole(replace(case, seed=seed)) for seed in range(self.seeds if is_random else 1)]
+        num_seeds = self.seeds if is_random else 1
+        runs = [keep_all_records(replace(case, seed=seed)) for seed in range(num_seeds)]
         jct = np.array([run.jobs["jct"].mean() for run in runs])
         span = np.array([makespan(run) for run in runs])
         statistics: dict[str, float] = {}

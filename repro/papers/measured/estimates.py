@@ -98,7 +98,7 @@ def feature_losses(
     regressor: str,
     repeats: int = 3,
 ) -> pd.DataFrame:
-    """Loss of R2 when a feature is permuted, split among the rows, (rows, features).
+    """Contribution of each row to the loss of R2 when a feature is permuted, (rows, features).
 
     A feature is permuted among the rows of the fold that is held out. The mean of a column is the
     loss of R2 by its feature. A bootstrap of this mean samples the rows.
@@ -146,5 +146,5 @@ def _trained(
 ) -> RequirementEstimator:
     """Regressor trained on all rows but some."""
     kept = np.setdiff1d(np.arange(len(table)), left_out)
-    estimator = RequirementEstimator(regressor, [label], features, per_type=False, seed=seed)
+    estimator = RequirementEstimator(regressor, [label], features, per_model=False, seed=seed)
     return estimator.fit(table.iloc[kept])

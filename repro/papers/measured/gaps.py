@@ -61,7 +61,10 @@ def gap_parts(runs: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class GapModel:
-    """Gap of two jobs by the ways to launch the second: save, wait for a report, launch.
+    """Gap between two jobs, for three ways to launch the second.
+
+    A gap has three parts: the save of the first job, the wait for a report that it has left, and
+    the launch of the second. A launch ahead of the end of the first job overlaps with its training.
 
     Parameters
     ----------

@@ -55,8 +55,8 @@ def groups(rows: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         Columns ``mode``, ``group``, ``jobs``, ``size``; ``iterations`` of all members in the
         measured window; ``period_s``, members over the sum of their rates; ``predicted_s``, period
-        T of Eq 3 from the stages alone; ``speed``, the sum of the rates over those alone (jobs'
-        worth); ``predicted_speed``, the sum of the times alone over T.
+        T of Eq 3 from the stages alone; ``speed``, the sum over the members of rate / rate alone;
+        ``predicted_speed``, the sum of the times of an iteration alone, divided by T.
 
     Examples
     --------
@@ -165,7 +165,8 @@ def predicted_speeds(rows: pd.DataFrame, resources: Sequence[str] = RESOURCES) -
     Returns
     -------
     DataFrame
-        Columns ``group``, ``size``, ``speed`` (jobs' worth) and ``by_contention``, the prediction.
+        Columns ``group``, ``size``, ``speed`` (as of `groups`) and ``by_contention``, the
+        prediction.
 
     Raises
     ------

@@ -11,7 +11,7 @@ from statistics import fmean
 import numpy as np
 import pandas as pd
 
-from repro.figures.sweep import Case, opened, simulated
+from repro.figures.sweep import Case, simulated, trace_of
 
 #: Columns that this module reads besides those of `repro.papers.liquid.measured.TABLES`.
 COLUMNS: Mapping[str, Sequence[str]] = {
@@ -62,7 +62,9 @@ def power_alone(isolated: pd.DataFrame) -> pd.Series:
     return isolated.groupby("job")["power_w"].mean()
 
 
-def power_of(isolated: pd.DataFrame, colocated: pd.DataFrame, mode: str, idle_w: float) -> Power:
+def measured_power(
+    isolated: pd.DataFrame, colocated: pd.DataFrame, mode: str, idle_w: float
+) -> Power:
     """Power of a GPU whose jobs share it by time slicing or MPS.
 
     Repeated measurements of a job or pair count by their mean.
@@ -214,7 +216,7 @@ class RunEnergy:
         The entries are avg_jct and makespan (s), busy_j and busy_s as of `busy_energy`, and the
         numbers of jobs n_jobs and n_finished.
         """
-        trace = opened(case)
+        trace = trace_of(case)
         result = simulated(case, trace)
         summary = result.summary()
         models = dict(zip(trace["job_id"], trace["model"], strict=True))

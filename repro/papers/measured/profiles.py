@@ -95,9 +95,9 @@ def with_stages(trace: pd.DataFrame, stages: pd.DataFrame, *, network: bool) -> 
 
 
 def speeds_in_turn(stages: pd.DataFrame) -> Floats:
-    """Speed of each pair of models that takes turns, by Eq 3 of Muri (jobs' worth), (pairs,).
+    """Speed of each pair of models that takes turns, by Eq 3 of Muri, (pairs,).
 
-    It is the sum over the two jobs of the iteration time alone over the period T.
+    It is the sum of the two iteration times alone, divided by the period T.
 
     Parameters
     ----------
@@ -135,8 +135,8 @@ def with_measured_type(
     table : ThroughputTable
         Throughputs by GPU type.
     rates : mapping of str to float
-        Steps/s of models on one GPU of the new type. Other models are left out. The ratio of the
-        new type to the reference of ``table`` is that of one GPU for gangs of every size.
+        Steps/s of models on one GPU of the new type. Other models are left out. The new type is as
+        many times as fast as the reference of ``table`` for a gang of any size as for one GPU.
     gpu_type : str
         Name of the new type.
 

@@ -57,7 +57,9 @@ def group_speeds(
     return pd.DataFrame(rows, columns=["series", "group", "f", "speed"])
 
 
-def turning_factor(shared: Sequence[float], factors: Sequence[float], interleaved: float) -> float:
+def break_even_factor(
+    shared: Sequence[float], factors: Sequence[float], interleaved: float
+) -> float:
     """Contention factor from which on jobs side by side are slower than those that take turns.
 
     Infinite if they are faster at every factor.
@@ -73,9 +75,9 @@ def turning_factor(shared: Sequence[float], factors: Sequence[float], interleave
 
     Examples
     --------
-    >>> turning_factor([2.0, 1.5, 1.0], [0.0, 1.0, 2.0], 1.25)
+    >>> break_even_factor([2.0, 1.5, 1.0], [0.0, 1.0, 2.0], 1.25)
     1.5
-    >>> turning_factor([2.0, 1.5, 1.0], [0.0, 1.0, 2.0], 0.5)
+    >>> break_even_factor([2.0, 1.5, 1.0], [0.0, 1.0, 2.0], 0.5)
     inf
     """
     if min(shared) > interleaved:

@@ -13,7 +13,8 @@ from repro.papers.muri.stage_simulation import (
 )
 from repro.perf.stages import efficiency, interleaving_time
 
-Stages = Mapping[str, Sequence[float]]
+#: Stage times of each job, by its name.
+StagesByJob = Mapping[str, Sequence[float]]
 
 
 def bars(rows: pd.DataFrame, resources: Sequence[str], until: float | None = None) -> pd.DataFrame:
@@ -36,7 +37,7 @@ def bars(rows: pd.DataFrame, resources: Sequence[str], until: float | None = Non
 def stalls(
     rows: pd.DataFrame,
     groups: Mapping[str, Mapping[str, int]],
-    stages: Stages,
+    stages: StagesByJob,
     resources: Sequence[str],
 ) -> pd.DataFrame:
     """Time in which groups wait for other groups, as rows of job ``stalled``.
@@ -57,7 +58,7 @@ def stalls(
     return gaps[stall > 1e-9]
 
 
-def offset_period(stages: Stages, offsets: Mapping[str, int]) -> float:
+def offset_period(stages: StagesByJob, offsets: Mapping[str, int]) -> float:
     """Period of a group whose members are ``offsets`` stages ahead (Eq 3)."""
     resources = len(stages[next(iter(offsets))])
     steps = range(resources)
@@ -70,7 +71,7 @@ def offset_period(stages: Stages, offsets: Mapping[str, int]) -> float:
 
 
 def simulate_plans(
-    plans: Mapping[str, Sequence[Sequence[str]]], stages: Stages, resources: Sequence[str]
+    plans: Mapping[str, Sequence[Sequence[str]]], stages: StagesByJob, resources: Sequence[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Simulate the groups of several plans: stage rows, and a table with the closed forms.
 

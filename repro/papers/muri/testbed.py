@@ -44,8 +44,8 @@ def over_time(
 ) -> pd.DataFrame:
     """State of the cluster every ``step`` seconds up to the last completion.
 
-    ``sample_kb`` is the mean size of a sample (kB) and ``cpu_level`` the CPU use of a job alone
-    (part of the CPUs of its GPUs), both by model.
+    ``sample_kb`` is the mean size of a sample (kB), and ``cpu_level`` the part of its CPUs that a
+    job alone keeps busy, both by model. A job has CPUs in proportion to its GPUs.
     """
     times = np.arange(0.0, result.jobs["end_time"].max(), step)
     columns = {
@@ -183,7 +183,8 @@ def cpu_busy(
 ) -> Floats:
     """Part of the CPUs that are busy, (times,): the level of each model times the rate of its jobs.
 
-    ``cpu_level`` is the part of the CPUs of its GPUs that a job alone keeps busy, by model.
+    ``cpu_level`` is the part of its CPUs that a job alone keeps busy, by model. A job has CPUs in
+    proportion to its GPUs.
     """
     spans = result.intervals
     models = spans["job_id"].map(trace.set_index("job_id")["model"])

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from repro.base.errors import ParamError
 from repro.base.typing import Flags, Floats
 from repro.papers.pcs.fronts import nondominated
 from repro.papers.pcs.objectives import Objective
@@ -77,5 +78,7 @@ def split_gpus(jobs: pd.DataFrame, gpus: int) -> dict[str, int]:
     work = jobs.groupby("prefers")["service"].sum()
     if len(work) == 1:
         return {str(work.index[0]): gpus}
+    if gpus < len(work):
+        raise ParamError(f"cluster: {gpus} GPU for two groups of users; give at least 2")
     sure = int(np.clip(round(gpus * work["sure"] / work.sum()), 1, gpus - 1))
     return {"fast": gpus - sure, "sure": sure}

@@ -81,7 +81,7 @@ def encoding(work: Floats, *, heuristics: bool, linear: bool) -> Encoding:
 
 
 def partitions(work: Floats, variations: int, decay_step: float) -> list[Configuration]:
-    """Configurations with different classes or weights, of a grid of T and W; speed-up is linear.
+    """Configurations at the points of a grid of T and W, without repetitions; speed-up is linear.
 
     >>> len(partitions(np.array([1.0, 2.0, 50.0]), variations=10, decay_step=3.0))
     7

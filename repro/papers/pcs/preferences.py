@@ -69,7 +69,7 @@ class Judged:
 
     def __call__(self, case: Case) -> dict[str, Any]:
         """Objectives (``values``), whether they are complete or lower bounds, and CPU seconds."""
-        trace = sweep.opened(case)
+        trace = sweep.trace_of(case)
         started = time.process_time()
         predicts = any(objective.metric == PREDICTED for objective in self.objectives)
         predicted_counts = [0, -(-len(trace) // _EARLY_DIVISOR), len(trace)] if predicts else [0]
@@ -542,6 +542,6 @@ class Searching:
             return [results[item.policy, item.measure] for item in cases]
 
         perf = case.settings.get("perf")
-        pcs = Preferences(sweep.opened(case), case.cluster, perf=perf, rules=case.rules, run=run)
+        pcs = Preferences(sweep.trace_of(case), case.cluster, perf=perf, rules=case.rules, run=run)
         pcs.set_preference(self.objectives)
         return {"table": pcs.search(self.method, seed=self.seed, heuristics=self.heuristics)}

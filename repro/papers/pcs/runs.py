@@ -14,7 +14,7 @@ from numpy.random import Generator
 
 from repro.base.errors import ParamError
 from repro.base.typing import Floats
-from repro.figures.sweep import Case, MeasuredJobs, whole
+from repro.figures.sweep import Case, MeasuredJobs, keep_all_records
 from repro.files import public
 from repro.model.cluster.spec import Cluster
 from repro.model.policy import Policy
@@ -66,7 +66,7 @@ def statistics_of(values: pd.Series[float], name: str) -> dict[str, float]:
 def measured(case: Case) -> dict[str, Any]:
     """Measure of a sweep: `statistics_of` of each column of `job_metrics`."""
     statistics: dict[str, Any] = {}
-    for name, values in job_metrics(whole(case)).items():
+    for name, values in job_metrics(keep_all_records(case)).items():
         statistics |= statistics_of(values, str(name))
     return statistics
 
@@ -127,6 +127,8 @@ def partitioned(
     shares = np.bincount(class_of_job, jobs["service"]) / jobs["service"].sum()
     own = np.maximum((shares * gpus).astype(int), 1)
     own[-1] += gpus - own.sum()
+    if own[-1] < 1:
+        raise ParamError(f"cluster: {gpus} GPUs are too few for {len(own)} classes; give more")
     parts = [
         fig.simulate(
             jobs[class_of_job == number],
@@ -142,8 +144,8 @@ def partitioned(
     return records, float(100 * held_s / (gpus * span_s))
 
 
-def as_shipped(fig: FigureRun, bars: pd.DataFrame) -> pd.Series[bool]:
-    """Whether each bar (x: trace, series) of Fig 7 is PCS's and has an unknown configuration."""
+def has_unknown_configuration(fig: FigureRun, bars: pd.DataFrame) -> pd.Series[bool]:
+    """Whether each bar of Fig 7 (x: trace, series) is of PCS and its configuration is not known."""
     is_known = [
         series in fig.inputs.plotted.get(name, {}) or not series.startswith("pcs")
         for name, series in zip(bars["x"], bars["series"], strict=True)
@@ -211,9 +213,9 @@ def _trial_case(
 def testbed(fig: FigureRun, trace: pd.DataFrame) -> pd.DataFrame:
     """Records of all jobs under each series of a figure, by two models.
 
-    Column ``model`` is ``divisible``: one job an app, without costs, as the authors simulate, or
-    ``trials``: `repro.papers.pcs.trials` with the best costs of `trial_fits`. Columns ``start_s``
-    and ``epoch_s`` are these costs.
+    Column ``model`` names the model. In ``divisible``, an app is one divisible job without costs,
+    as the authors simulate it. In ``trials``, an app is its trials (`repro.papers.pcs.trials`),
+    with the best costs of `trial_fits`. Columns ``start_s`` and ``epoch_s`` are the costs.
     """
     best = trial_fits(fig, trace).iloc[0]
     costs = Costs(float(best["start_s"]), float(best["epoch_s"]))

@@ -15,8 +15,8 @@ The policy sees the trials that have not ended as the demand of an app, and thei
 last reported as its remaining work. It knows neither cost. A prediction is a simulation from the
 state at an arrival, without costs and without further arrivals.
 
-Events are arrivals, ends of trials, and ends of the policy's leases or turns, in this order if they
-coincide: trial, lease, arrival.
+Events are ends of trials, ends of the policy's leases or turns, and arrivals. Events that coincide
+happen in this order.
 """
 
 import math
@@ -28,7 +28,7 @@ import pandas as pd
 
 from repro.base.errors import ParamError, PolicyError
 from repro.base.typing import Flags, Floats, Ints
-from repro.figures.sweep import Case, opened
+from repro.figures.sweep import Case, trace_of
 from repro.model.cluster.spec import Cluster
 from repro.model.elastic import (
     NOW,
@@ -423,7 +423,7 @@ class TrialJobs:
         if not isinstance(policy, Elastic):
             raise ParamError(f"policy {policy.name!r} does not divide GPUs")
         jobs = simulate_trials(
-            opened(case), cluster.num_gpus, policy, self.costs, predicts=self.predicts
+            trace_of(case), cluster.num_gpus, policy, self.costs, predicts=self.predicts
         )
         meta = {"policy": policy.name, "starts": jobs.attrs["starts"], "stops": jobs.attrs["stops"]}
         return Result(jobs, pd.DataFrame(), meta)

@@ -59,20 +59,20 @@ def changed(
 
 
 def candidates(
-    stored: pd.DataFrame, objectives: list[str], work: Floats, number: int, rivals: Floats
+    stored: pd.DataFrame, objectives: list[str], work: Floats, number: int, rival_offsets: Floats
 ) -> dict[int, Configuration]:
     """Configurations spread evenly along the front of ``stored``, and a rival near each of them.
 
     The keys are the numbers of the configurations. Those of rivals follow those of ``stored``.
-    ``number`` is how many configurations of the front are taken. ``rivals`` are the offsets of the
-    rivals, shape (number, 4), as fractions of the searched box. A configuration that gives a class
-    no weight is left out.
+    ``number`` is how many configurations of the front are taken. ``rival_offsets`` are the
+    distances from these to their rivals, shape (number, 4), as fractions of the searched box. A
+    configuration that gives a class no weight is left out.
     """
     front = stored[nondominated(stored[objectives].to_numpy())].sort_values(objectives[0])
     front = front.iloc[np.linspace(0, len(front) - 1, number).astype(int)]
     points = front[["T", "W", "zeta_min", "delta"]].to_numpy()
     code = encoding(work, heuristics=True, linear=False)
-    moved = (points + rivals * (code.high - code.low)).clip(code.low, code.high)
+    moved = (points + rival_offsets * (code.high - code.low)).clip(code.low, code.high)
     numbers = [*front["solution"], *(len(stored) + np.arange(number))]
     decoded = zip(numbers, map(code.decode, [*points, *moved]), strict=True)
     return {int(solution): configuration for solution, configuration in decoded if configuration}

@@ -104,8 +104,10 @@ def linear_fit(observed: npt.ArrayLike, *columns: npt.ArrayLike) -> Fit:
     matrix = np.column_stack([np.ones(len(y)), *(np.asarray(c, dtype=float) for c in columns)])
     solution, *_ = np.linalg.lstsq(matrix, y, rcond=None)
     residuals = y - matrix @ solution
-    variation = float(((y - y.mean()) ** 2).sum())
-    r2 = 1 - float(residuals @ residuals) / variation if variation else float("nan")
+    # the mean of equal floats may differ from them by rounding
+    is_constant = bool((y == y[:1]).all())
+    variation = float("nan") if is_constant else float(((y - y.mean()) ** 2).sum())
+    r2 = 1 - float(residuals @ residuals) / variation
     freedom = len(y) - matrix.shape[1]
     adjusted = 1 - (1 - r2) * (len(y) - 1) / freedom if freedom else float("nan")
     intercept, *slopes = solution.tolist()

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 DAY_S = 86_400.0
 #: Name of the trace of the twelve virtual clusters.
-CLUSTERS = "philly-vcs"
-#: Number of jobs of the stand-in for `CLUSTERS`. With it, the stand-in demands as many GPUs in
+VIRTUAL_CLUSTERS_TRACE = "philly-vcs"
+#: Number of jobs of the stand-in for this trace. With it, the stand-in demands as many GPUs in
 #: total as the jobs of the twelve files.
 _STAND_IN_JOBS = 191_000
 #: Name of the series of all jobs.
@@ -38,12 +38,12 @@ _PERCENTS = (1, 5, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90, 95, 99)
 
 
 def open_trace(fig: FigureRun, name: str) -> pd.DataFrame:
-    """Trace of a figure: a named one, a user's file, or `CLUSTERS`.
+    """Trace of a figure: a named one, a user's file, or `VIRTUAL_CLUSTERS_TRACE`.
 
     If a file of a virtual cluster is missing, one stand-in that is like the flat file replaces all
     twelve. Twelve stand-ins, one for each file, would have no bursts of arrivals in common.
     """
-    if name != CLUSTERS:
+    if name != VIRTUAL_CLUSTERS_TRACE:
         return fig.trace(name)
     files = {vc: fig.trace(f"pcs-{vc}") for vc in measured("philly_clocks")["vc"]}
     if any(jobs.attrs["synthetic"] for jobs in files.values()):
@@ -61,7 +61,7 @@ def on_one_clock(files: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         frames.append(jobs[columns].assign(submit_time=submit, vc=vc))
     trace = pd.concat(frames).sort_values("submit_time", kind="stable", ignore_index=True)
     trace.insert(0, "job_id", np.arange(len(trace)))
-    trace.attrs = {"name": CLUSTERS, "synthetic": False}
+    trace.attrs = {"name": VIRTUAL_CLUSTERS_TRACE, "synthetic": False}
     return trace
 
 

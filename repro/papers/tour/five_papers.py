@@ -8,7 +8,7 @@ import pandas as pd
 
 from repro.model.metrics import time_by_type
 from repro.model.records import Result
-from repro.papers.gavel.rounds import realised
+from repro.papers.gavel.rounds import received_after
 
 
 def schedule(results: Mapping[str, Result]) -> pd.DataFrame:
@@ -35,8 +35,8 @@ def gavel_values(
     received = np.array(example["drawn"]["received"], float)
     # every job asks for one GPU, and the cluster has one GPU of each type
     one_gpu = [1] * len(shares)
-    next_round = realised(shares, received, one_gpu, one_gpu)
-    ten_rounds = realised(shares, np.zeros_like(shares), one_gpu, one_gpu, more=10)
+    next_round = received_after(shares, received, one_gpu, one_gpu)
+    ten_rounds = received_after(shares, np.zeros_like(shares), one_gpu, one_gpu, more=10)
     return {
         "gavel_rounds": (time_by_type(rounds, until) / example["round_s"]).to_numpy().tolist(),
         "gavel_aware": aware.tolist(),

@@ -158,7 +158,7 @@ class _Sharing:
         heap = [(self._share(held, user), jobs.pop(), user) for user, jobs in waiting.items()]
         heapify(heap)
         starts: list[int] = []
-        # every job holds a GPU
+        # every job demands a GPU or more
         while heap and free[0] >= 1.0:
             _, job, user = heappop(heap)
             if self._fits(job, free):

@@ -71,16 +71,16 @@ class _Deadlines(Ordering):
         deadlines = view.deadlines()
         lacks_slo = np.isinf(deadlines)
         #: keys of all jobs, (jobs, 2)
-        self._ranks: Floats = np.column_stack(
+        self._keys: Floats = np.column_stack(
             [lacks_slo, np.where(lacks_slo, view.submits, deadlines)]
         )
 
     def key(self, job: int, now: float) -> Key:
         """Key of the job."""
-        lacks_slo, deadline = self._ranks[job].tolist()
+        lacks_slo, deadline = self._keys[job].tolist()
         return lacks_slo, deadline
 
     def keys(self, jobs: Ints, now: float) -> Floats:
         """Keys of several jobs, (jobs, 2)."""
-        ranks: Floats = self._ranks[jobs]
-        return ranks
+        keys: Floats = self._keys[jobs]
+        return keys

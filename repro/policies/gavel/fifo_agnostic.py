@@ -7,8 +7,8 @@ blocks all jobs behind it.
 The rule of the public simulator (``assign="last"``) keeps a list of the GPU types with idle GPUs:
 
 - A job gets the last type of the list that has as many GPUs as its gang, idle or not. Gangs that
-  do not fit together take turns. The public simulator may give a job a type with fewer GPUs, on
-  which it never runs.
+  do not fit together take turns. Here the public simulator itself differs: it may also give a job
+  a type with fewer GPUs, on which the job never runs.
 - If the gang takes exactly the idle GPUs of this type, a random type that fits the gang leaves the
   list.
 - A job that cannot run on the last type waits, and the next job is considered.
@@ -128,7 +128,8 @@ class RandomTypes:
             column = random_column
             if self._last:
                 # the list is not empty: a type with enough idle GPUs has enough GPUs
-                column = [number for number in columns if jobs.gpus.item(number) >= width][-1]
+                large_enough = [other for other in columns if jobs.gpus.item(other) >= width]
+                column = large_enough[-1]
             if not can_run[column]:
                 continue
             self._assigned[job] = column, width

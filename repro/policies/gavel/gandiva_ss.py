@@ -41,7 +41,8 @@ from repro.policies.gavel.isolated import isolated_shares
 class GandivaSS(SharePolicy):
     """Let random pairs of jobs of equal demand share GPUs, with equal time on every GPU type.
 
-    While all jobs fit the cluster, every job runs alone. Pairs are kept for the time after.
+    While all jobs fit the cluster, every job runs alone. The formed pairs are kept, and share GPUs
+    again once the jobs no longer fit.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ class Proportional(TypedShares):
         return np.tile(row, (len(kinds.counts), 1))
 
 
-def isolated_shares(widths: Floats, gpus: Floats, jobs: float | None = None) -> Floats:
+def isolated_shares(widths: Floats, gpus: Floats, num_jobs: float | None = None) -> Floats:
     """X^isolated, shape (rows, GPU types); a row whose sum exceeds 1 is scaled down to 1.
 
     Parameters
@@ -64,7 +64,7 @@ def isolated_shares(widths: Floats, gpus: Floats, jobs: float | None = None) -> 
         GPUs of one job of each row.
     gpus : Floats
         GPUs of each type.
-    jobs : float, optional
+    num_jobs : float, optional
         Number of jobs that divide the cluster. Default: one per row.
 
     Examples
@@ -74,6 +74,6 @@ def isolated_shares(widths: Floats, gpus: Floats, jobs: float | None = None) -> 
     >>> isolated_shares(np.array([1.0, 2.0]), np.array([4.0, 2.0])).round(2).tolist()
     [[0.67, 0.33], [0.67, 0.33]]
     """
-    shares: Floats = gpus / ((jobs or len(widths)) * widths[:, None])
+    shares: Floats = gpus / ((num_jobs or len(widths)) * widths[:, None])
     shares /= np.maximum(1.0, shares.sum(axis=1, keepdims=True))
     return shares

@@ -113,7 +113,8 @@ def makespan_shares(
     >>> shares.ravel().round(6).tolist(), round(makespan, 3)
     ([0.5, 0.5], 400.0)
     """
-    # jobs without steps, too, have a share; if no job has any, all count the same
+    # Jobs without remaining steps get a share too. If no job has remaining steps, all jobs count
+    # the same.
     steps_left = np.maximum(steps_left, 1e-9 * float(steps_left.max()) or 1.0)
     if backend == "ecos" and tolerance > 0:
         return _bisected_by_ecos(problem, steps_left, tolerance)

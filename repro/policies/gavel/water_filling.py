@@ -21,13 +21,14 @@ in the trace. Many X have the same final e_m. ``lp_backend`` chooses the analyti
 optima, or the vertex with the largest sum of normalised throughputs.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+import warnings
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
-from repro.base.errors import refuse_unknown
+from repro.base.errors import InputWarning, near
 from repro.base.typing import Flags, Floats
 from repro.model.baseline import Baseline
 from repro.model.policy import register
@@ -133,8 +134,7 @@ class GavelHierarchical(AwareOrAgnostic):
         entity_column = self.column or ("entity" if view.has_column("entity") else "vc")
         entities = [as_name(entity) for entity in view.column(entity_column, "all").tolist()]
         if view.has_column(entity_column):
-            subject = f"entity_weights: column {entity_column} of the trace has no entity"
-            refuse_unknown(subject, self._weight_of_entity(), sorted(set(entities)))
+            self._warn_of_absent(entity_column, sorted(set(entities)))
         key_without_entity = super().key(view)
         return lambda job: (key_without_entity(job), entities[job])
 
@@ -146,6 +146,20 @@ class GavelHierarchical(AwareOrAgnostic):
         problem = normalised(kinds.speeds, kinds.counts, kinds.widths, kinds.gpus, kinds.name)
         entities = [kinds.key(row)[-1] for row in range(len(kinds.counts))]
         return hierarchical_shares(problem, kinds.weights, entities, hierarchy)
+
+    def _warn_of_absent(self, entity_column: str, entities: Sequence[str]) -> None:
+        """Warn of weights whose entity the trace does not have.
+
+        They are no error, because a part of a trace may lack an entity that the whole trace has.
+        """
+        for name in self._weight_of_entity():
+            if name not in entities:
+                warnings.warn(
+                    f"entity_weights: column {entity_column} of the trace has no entity "
+                    f"{name!r:.60}{near(name, entities)} (there are: {', '.join(entities)})",
+                    InputWarning,
+                    stacklevel=2,
+                )
 
     def _weight_of_entity(self) -> dict[str, float]:
         """Weight of each named entity; entities are compared as text."""

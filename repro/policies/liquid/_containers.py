@@ -31,8 +31,8 @@ GangOf = Callable[[int], Gang]
 #: (view, idle resources of the nodes, gang of each job, random generator) -> decision.
 Chooser = Callable[[View, NodeResources, GangOf, np.random.Generator], RunSet]
 
-#: Without run times of plans, and if every container fits every node, all plans end the jobs as
-#: liquid-pack does.
+#: Without run times of plans, completion times do not depend on the plans if every container fits
+#: every node, and all nodes are in one domain. They are then those of liquid-pack.
 PACK = Baseline(
     "liquid-pack",
     "without run times of plans a job takes as long on any nodes; give --set times=t4 (or "

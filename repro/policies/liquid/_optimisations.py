@@ -87,6 +87,7 @@ class OptimisedContainers(Containers):
 
     def completions(self) -> Completions:
         """Completions are noticed at the next report."""
+        # infinity: at decisions only, and these follow the reports
         return Completions(poll_s=0.0 if self.heartbeat_s is None else math.inf)
 
     def performance(self) -> Performance | None:
@@ -152,7 +153,7 @@ class _Session:
         for job in view.jobs:
             if job in decision.running:
                 continue
-            launch = decision.start(job)
+            launch = decision.try_start(job)
             if launch > view.now + _ROUNDING_S:
                 wake = launch
                 break
@@ -202,7 +203,7 @@ class _Decision:
             if run.gpus == 1 and job not in hosts:
                 self._alone[job] = run
 
-    def start(self, job: int) -> float:
+    def try_start(self, job: int) -> float:
         """Start a waiting job if it can start, and return the time of its start (s).
 
         The time is later than now if the job waits, and infinite if it is not known.

@@ -131,7 +131,7 @@ class Muri(Grouped):
     tie_window_s: Annotated[float, AtLeast(0, "seconds")] | None = None
 
     #: whether priorities depend on the time on GPUs
-    attained: ClassVar = False
+    ranks_by_run_time: ClassVar = False
     needs = frozenset(
         {"stage_storage", "stage_cpu", "stage_gpu", "stage_network", "iteration_time"}
     )
@@ -199,7 +199,7 @@ class MuriL(Muri):
 
     families = ("las",)
 
-    attained: ClassVar = True
+    ranks_by_run_time: ClassVar = True
 
     def first_priority(self, view: View, job: int) -> float:
         """Attained service of a job that never ran: 0 GPU-seconds."""
@@ -445,7 +445,7 @@ class _SessionByList(_Session):
     def _ranked_holders(self, view: View) -> dict[int, list[Entry]]:
         """Entries of the jobs that hold GPUs, by width, best first."""
         rows = np.fromiter(self.holders, np.int64, len(self.holders))
-        if not self.policy.attained:
+        if not self.policy.ranks_by_run_time:
             return self.rerank(view, rows)
         # The public simulator adds from left to right, and equal sums have to stay equal.
         run_seconds = self.run_seconds[rows] + view.now - self.last_event

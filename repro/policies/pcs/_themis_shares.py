@@ -217,7 +217,9 @@ class FairShares:
                 "the trace has no column 'iteration_time'; give it in seconds, or set "
                 "iterations_in_denominator to False"
             )
-        return np.array(view.column("iteration_time"), dtype=float)
+        # An error names the row of a gap.
+        view.column("iteration_time")
+        return np.array([view.iteration_s(job) for job in jobs])
 
     def _fitting(self, ranked: Ints) -> list[int]:
         """Jobs that get nodes by first fit on an empty cluster, in order of rank."""

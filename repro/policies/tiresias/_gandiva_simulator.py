@@ -52,13 +52,13 @@ class Sets(NamedTuple):
     #: (sizes,): number of sets
     num_sets: Ints
     #: (sizes,): number of jobs in the sets
-    members: Ints
+    num_members: Ints
     #: (sizes, nodes of the cluster): sets of each size, roughly the least used first
     order: Ints
     #: (sets,): jobs that entered since the set was opened or refilled; completions do not lower it
     usage: Ints
     #: (sets,): number of jobs
-    jobs: Ints
+    num_jobs: Ints
     #: (sets,): first job, -1 in an empty set
     first: Ints
     #: (sets,): last job
@@ -100,10 +100,10 @@ def empty_sets(widths: Floats, cluster: Cluster) -> Sets:
         nodes=nodes,
         capacity=nodes * cluster.gpus_per_node // sizes,
         num_sets=np.zeros(len(sizes), np.int64),
-        members=np.zeros(len(sizes), np.int64),
+        num_members=np.zeros(len(sizes), np.int64),
         order=np.zeros((len(sizes), num_nodes), np.int64),
         usage=np.zeros(num_nodes, np.int64),
-        jobs=np.zeros(num_nodes, np.int64),
+        num_jobs=np.zeros(num_nodes, np.int64),
         first=np.full(num_nodes, -1),
         last=np.full(num_nodes, -1),
         size=np.array([index_of[demand] for demand in gpus.tolist()]),
@@ -123,13 +123,13 @@ def empty_sets(widths: Floats, cluster: Cluster) -> Sets:
 @njit()
 def _append(s: Sets, node_set: int, job: int) -> None:
     """Put a job at the tail of a set."""
-    if s.jobs[node_set] == 0:
+    if s.num_jobs[node_set] == 0:
         s.first[node_set] = job
     else:
         s.behind[s.last[node_set]] = job
     s.behind[job] = -1
     s.last[node_set] = job
-    s.jobs[node_set] += 1
+    s.num_jobs[node_set] += 1
 
 
 @njit()
@@ -143,7 +143,7 @@ def _take_out(s: Sets, node_set: int, num_moving: int) -> int:
         s.moving[num_moving] = job
         num_moving += 1
         job = s.behind[job]
-    s.jobs[node_set] = 0
+    s.num_jobs[node_set] = 0
     s.first[node_set] = -1
     return num_moving
 
@@ -221,13 +221,13 @@ def _execute(s: Sets, finished: Flags, some_finished: bool, rotates: bool) -> bo
         for index in range(s.num_sets[size]):
             node_set = s.order[size, index]
             # jobs that finish now still take part in the rotation
-            if rotates and s.jobs[node_set] > s.capacity[size]:
+            if rotates and s.num_jobs[node_set] > s.capacity[size]:
                 _rotate(s, node_set, s.capacity[size])
             if some_finished:
-                jobs_before = s.jobs[node_set]
+                jobs_before = s.num_jobs[node_set]
                 _remove_finished(s, finished, node_set)
-                s.members[size] -= jobs_before - s.jobs[node_set]
-            if s.jobs[node_set] > 0:
+                s.num_members[size] -= jobs_before - s.num_jobs[node_set]
+            if s.num_jobs[node_set] > 0:
                 s.order[size, kept] = node_set
                 kept += 1
             else:
@@ -253,7 +253,7 @@ def _rotate(s: Sets, node_set: int, capacity: int) -> None:
 def _remove_finished(s: Sets, finished: Flags, node_set: int) -> None:
     """Remove finished jobs from a set."""
     job = s.first[node_set]
-    s.jobs[node_set] = 0
+    s.num_jobs[node_set] = 0
     s.first[node_set] = -1
     while job >= 0:
         behind = s.behind[job]
@@ -294,7 +294,7 @@ def _enter(s: Sets, job: int) -> bool:
 def _put(s: Sets, size: int, node_set: int, job: int) -> None:
     """Put a job into a set of its size, which is the last of the list, and sort the list."""
     _append(s, node_set, job)
-    s.members[size] += 1
+    s.num_members[size] += 1
     s.usage[node_set] += 1
     _sort(s, s.order[size, : s.num_sets[size]])
 
@@ -322,9 +322,9 @@ def _rebalance(s: Sets) -> None:
     s.tally[OPENED] = 0
     total_demand = 0
     for size in range(len(s.gpus)):
-        total_demand += s.gpus[size] * s.members[size]
+        total_demand += s.gpus[size] * s.num_members[size]
     for size in range(len(s.gpus)):
-        demand = s.gpus[size] * s.members[size]
+        demand = s.gpus[size] * s.num_members[size]
         if demand == 0:
             continue
         # in this order of operations: the rounding error decides
@@ -396,7 +396,8 @@ def _distribute(s: Sets, size: int) -> None:
         node_set = order[index if turn % 2 == 0 else num_sets - 1 - index]
         _append(s, node_set, s.moving[position])
         s.usage[node_set] += 1
-    # sets that the last turn reached, latest first, come behind the others
+    # The sets that the last turn did not reach come first, then the sets that it reached. In each
+    # part, the set that got a job last is first.
     if num_moving // num_sets % 2 == 1:
         _reverse(order)
     _reverse(order)
@@ -418,7 +419,7 @@ def set_heads(s: Sets, heads: Ints) -> int:
     for size in range(len(s.gpus)):
         for node_set in s.order[size, : s.num_sets[size]]:
             job = s.first[node_set]
-            for _ in range(min(s.capacity[size], s.jobs[node_set])):
+            for _ in range(min(s.capacity[size], s.num_jobs[node_set])):
                 heads[num_heads] = job
                 num_heads += 1
                 job = s.behind[job]
@@ -460,7 +461,7 @@ def stepper(slice_s: float, step_s: float, view: View) -> Callable[[View], RunSe
 def _next_change(s: Sets, now: float, slice_s: float, step_s: float) -> float:
     """Next step (s) that can change anything, after a step that changed nothing."""
     is_overfull = any(
-        (s.jobs[s.order[size, : s.num_sets[size]]] > s.capacity[size]).any()
+        (s.num_jobs[s.order[size, : s.num_sets[size]]] > s.capacity[size]).any()
         for size in range(len(s.gpus))
     )
     if not is_overfull:

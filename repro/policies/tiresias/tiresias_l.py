@@ -160,7 +160,7 @@ class _Queues(Ordering):
         if self.history_ties or self.indices is not None or policy.exact_demotion is False:
             self.selection = partial(
                 Resort,
-                partition=self.history_ties,
+                running_first=self.history_ties,
                 history_ties=self.history_ties,
                 always_sorts=self.history_ties and self.indices is not None,
                 drifts=self._drifts,
@@ -340,8 +340,8 @@ class _DemotionAtEvents(_Queues):
             del self._demotable[job]
             self._demotable_jobs = None
 
-    def _listed(self) -> Ints:
-        """Demotable jobs."""
+    def _demotable_array(self) -> Ints:
+        """Demotable jobs, (jobs,)."""
         if self._demotable_jobs is None:
             self._demotable_jobs = np.fromiter(self._demotable, np.int64, len(self._demotable))
         return self._demotable_jobs
@@ -353,7 +353,7 @@ class _DemotionAtEvents(_Queues):
             return moved
         num_demoted = demote(
             self.state,
-            self._listed(),
+            self._demotable_array(),
             self._limits,
             now,
             self.rounds_up,
@@ -370,6 +370,8 @@ class _DemotionAtEvents(_Queues):
         """Next promotion, or the simulator's own wake-up for a demotion."""
         wake = super().wake(now)
         if self._demotable:
-            demotion = next_demotion(self.state, self._listed(), self._limits, now, self.rounds_up)
+            demotion = next_demotion(
+                self.state, self._demotable_array(), self._limits, now, self.rounds_up
+            )
             wake = min(wake, demotion)
         return wake

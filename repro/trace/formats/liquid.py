@@ -22,7 +22,7 @@ _REQUIRED = ("job", "model", "batch_size", "num_batches", "num_ps", "num_workers
 
 
 @FORMATS.register("liquid")
-def read(document: Document, case: str | None = None, times: str = "t4") -> Parsed:
+def read(document: Document, case: str | int | None = None, times: str = "t4") -> Parsed:
     """Read a list of Liquid's jobs, or the list ``case`` of a file with several lists.
 
     Columns: job, model, batch_size, num_batches, num_ps, num_workers; optional: case, index,
@@ -36,7 +36,9 @@ def read(document: Document, case: str | None = None, times: str = "t4") -> Pars
     table = Table(document, _REQUIRED, text=("job", "model", "case"))
     in_case = np.ones(len(table.frame), np.bool_)
     if "case" in table:
-        in_case = _in_case(table.frame["case"], case, document.name)
+        # `repro simulate --set case=2` gives a number
+        wanted = None if case is None else str(case)
+        in_case = _in_case(table.frame["case"], wanted, document.name)
     elif case is not None:
         raise ParamError(f"case {case!r}: {document.name} has no column case; leave it out")
     parsed = table.parsed(
@@ -77,6 +79,8 @@ def _in_case(cases: pd.Series[Any], case: str | None, file: str) -> Flags:
         raise TraceError(
             f"{file}: holds {lists}; choose one with case=, of {', '.join(map(str, names))}"
         )
+    if case is not None and not names:
+        raise ParamError(f"case {case!r}: the column case of {file} is empty; leave it out")
     if case is not None and case not in names:
         raise ParamError(f"case {case!r} is not in {file}: {', '.join(map(str, names))}")
     if case is None:

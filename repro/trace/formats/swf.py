@@ -201,7 +201,8 @@ def _parsed(frame: pd.DataFrame, origin: Origin, values: dict[str, Floats], gpus
 def _whole(frame: pd.DataFrame, column: str, values: Floats, origin: Origin) -> Any:
     """Column of whole numbers; -1, fractions and numbers that are too large raise."""
     bad = ~((values >= 0) & (values <= MAX_EXACT) & (values % 1 == 0))
-    refuse(bad, frame[column], column, origin, "no job number", "a job number is whole, from 0 on")
+    hint = f"a job number is whole, from 0 to {MAX_EXACT:,}"
+    refuse(bad, frame[column], column, origin, "no job number", hint)
     return values.astype(np.int64)
 
 

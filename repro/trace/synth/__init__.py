@@ -6,6 +6,7 @@ seed passed to it. The same state of the random generator gives the same trace.
 
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
@@ -100,8 +101,13 @@ def make(name: str, rng: np.random.Generator | int, **options: Any) -> pd.DataFr
     refuse_unknown(f"generator {name!r} has no option", options, names)
     hints = get_type_hints(generator)
     for option, value in options.items():
+        types = {hints[option], *get_args(hints[option])}
+        if Path in types and not isinstance(value, str | Path):
+            # a trace keeps the name of its table, so that others can load the table again
+            kind = type(value).__name__
+            raise ParamError(f"{option}: give the name or path of a table, not a {kind}")
         if value != accepted[option].default:
-            _check_option(option, value, {hints[option], *get_args(hints[option])})
+            _check_option(option, value, types)
     source: np.random.Generator | int = np.random.default_rng(rng)
     if first_argument == "seed":
         source = int(rng if isinstance(rng, int | np.integer) else rng.integers(2**32))

@@ -20,7 +20,7 @@ from repro import make, simulate
 from repro.base.compiled import CompiledFunction, njit
 from repro.base.interpreted import (
     ENV_SECONDS,
-    THREAD,
+    THREAD_STATE,
     Interpretation,
     compiled_only,
     seconds_allowed,
@@ -185,7 +185,7 @@ def test_a_try_that_takes_too_long_leaves_the_arrays_as_they_were(monkeypatch, t
     assert interpretation.try_once((pair, 10**9), {}) == (False, None)
     assert time.perf_counter() - began < 5
     assert pair.counts.tolist() == [0, 0, 0]
-    assert THREAD.deadline is None
+    assert THREAD_STATE.deadline is None
     assert note.read_text() == "inf"
     # the next process, and the next call, do not try again
     assert Interpretation(endless, note).try_once((pair, 1), {}) == (False, None)
@@ -248,4 +248,4 @@ def test_measurements_of_time_interpret_nothing(monkeypatch):
             "srtf",
         )
         assert "kernel" in queues.simulate_events.__dict__
-    assert not THREAD.is_compiled_only
+    assert not THREAD_STATE.is_compiled_only

@@ -63,7 +63,7 @@ def test_every_cause_changes_the_fingerprint(entry, project):
     seen = {first, now("paper"), now(seed=1), now(seed=2), now(seeds=[1])}
     assert len(seen) == 5
     changes = (
-        (entry.params, lambda text: text.replace("1x4", "1x8")),
+        (entry.params_file, lambda text: text.replace("1x4", "1x8")),
         (entry.notebook, lambda text: text.replace("range(5)", "range(6)")),
         (project.root / "traces/table.csv", lambda text: "a,b\n1,2\n"),
         (project.root / "params/models.csv", lambda text: "a,b\n1,2\n"),
@@ -260,8 +260,18 @@ def test_a_batch_passes_the_id_to_a_notebook_of_several_figures(project, shared)
         "tiresias/fig02_b": "tiresias/fig02_b",
         "tiresias/fig03_own": None,
     }
-    assert len({task.executed for task in tasks.values()}) == 3
+    assert len({task.executed_notebook for task in tasks.values()}) == 3
     assert not any(task.changed for task in tasks.values())
+
+
+def test_most_cpu_time_comes_first_but_papers_take_turns(project, monkeypatch):
+    monkeypatch.setenv("REPRO_HOME", str(project.root))
+    cpu_s = {"gavel/fig01_a": 9, "gavel/fig02_b": 8, "gavel/fig03_c": 7, "muri/fig01_d": 1}
+    for figure_id in cpu_s:
+        project.add(figure_id)
+    monkeypatch.setattr(plan, "_expected_cpu_s", lambda result, figure_id: cpu_s[figure_id])
+    order = list(planned(project, params.discover()))
+    assert order == ["gavel/fig01_a", "muri/fig01_d", "gavel/fig02_b", "gavel/fig03_c"]
 
 
 def test_the_id_is_in_the_fingerprint_once(shared):

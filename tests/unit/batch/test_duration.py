@@ -10,13 +10,13 @@ import pytest
 from repro.batch import duration
 from repro.batch.duration import Load
 from repro.figures import sweep
-from repro.figures.costs import COSTS, Meter, Round
+from repro.figures.costs import COSTS, Meter, ParallelBatch
 from repro.figures.sweep import Case
 from repro.testing import small_trace
 
 
 def test_all_work_in_equal_parts_or_the_critical_path_bounds_the_time():
-    loads = [Load("a", 2.0, (Round(10, 50.0, 5.0),)), Load("b", 3.0)]
+    loads = [Load("a", 2.0, (ParallelBatch(10, 50.0, 5.0),)), Load("b", 3.0)]
     # 55 s of work; the path of `a` is its own 2 s and the longest simulation
     assert duration.least_s(loads, 1) == 55
     assert duration.least_s(loads, 5) == 11
@@ -26,9 +26,9 @@ def test_all_work_in_equal_parts_or_the_critical_path_bounds_the_time():
 
 
 def test_a_round_begins_when_the_one_before_has_ended():
-    rounds = (Round(2, 4.0, 3.0), Round(3, 3.0, 1.0))
+    rounds = (ParallelBatch(2, 4.0, 3.0), ParallelBatch(3, 3.0, 1.0))
     load = Load("a", 1.0, rounds)
-    assert load.path_s == 5
+    assert load.critical_path_s == 5
     assert duration.expected_s([load], 3) == 5
     # own work to 1 s, the first round to 4 s, two of the second to 5 s, its last to 6 s
     assert duration.expected_s([load], 2) == 6
@@ -42,7 +42,9 @@ def test_the_schedule_lies_between_the_bounds(workers):
         Load(
             f"f{number}",
             next(sizes),
-            tuple(Round(n, n * 1.5 + 2, 3.5) for n in (next(sizes), next(sizes))[: number % 3]),
+            tuple(
+                ParallelBatch(n, n * 1.5 + 2, 3.5) for n in (next(sizes), next(sizes))[: number % 3]
+            ),
         )
         for number in range(20)
     ]
@@ -57,22 +59,22 @@ def test_no_work_takes_no_time():
 
 def test_a_result_of_an_earlier_version_is_one_piece():
     load = duration.load_of("a", {"wall_s": 12.0})
-    assert (load.own_s, load.path_s, load.is_divided) == (12.0, 12.0, False)
+    assert (load.own_s, load.critical_path_s, load.is_divided) == (12.0, 12.0, False)
     assert duration.load_of("a", {"cpu_s": 3.0, "rounds": []}).is_divided
 
 
 def test_rounds_count_a_result_once_where_it_was_used_first():
     meter = Meter()
     COSTS.use("single", 1.0)
-    with COSTS.round():
+    with COSTS.parallel_batch():
         COSTS.use("single", 1.0)
         COSTS.use("one", 2.0)
         COSTS.use("two", 3.0)
-    with COSTS.round():
+    with COSTS.parallel_batch():
         COSTS.use("two", 3.0)
-    with COSTS.round():
+    with COSTS.parallel_batch():
         pass
-    assert meter.rounds() == [Round(2, 5.0, 3.0)]
+    assert meter.parallel_batches() == [ParallelBatch(2, 5.0, 3.0)]
 
 
 #: CPU times (s) of the simulations of the run on two workers.
@@ -94,7 +96,7 @@ def test_a_run_on_two_workers_takes_what_its_own_record_predicts():
     ]
     meter = Meter()
     outcomes = sweep.run(cases, workers=2)
-    (recorded,) = meter.rounds()
+    (recorded,) = meter.parallel_batches()
     assert recorded.simulations == len(BURNS)
     assert recorded.cpu_s == pytest.approx(sum(BURNS), rel=0.2)
     busy_s = {}

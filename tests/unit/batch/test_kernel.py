@@ -48,8 +48,8 @@ def test_a_page_that_cannot_be_rendered_loses_no_result(tmp_path, monkeypatch):
     def as_page(notebook, figure_id, gallery):
         raise AttributeError("no attribute\n'parse_axt_heading'")
 
-    task.executed.parent.mkdir(parents=True)
-    task.executed.with_suffix(".html").write_text("the page of an earlier run")
+    task.executed_notebook.parent.mkdir(parents=True)
+    task.executed_notebook.with_suffix(".html").write_text("the page of an earlier run")
     monkeypatch.setattr(kernel, "_run_notebook", run_notebook)
     monkeypatch.setattr(kernel, "as_page", as_page)
     outcome = kernel.execute(task)
@@ -59,5 +59,5 @@ def test_a_page_that_cannot_be_rendered_loses_no_result(tmp_path, monkeypatch):
         "'parse_axt_heading'); its notebook is kept",
     )
     assert json.loads((task.folder / "result.json").read_text())["fingerprint"] == "fingerprint"
-    assert task.executed.is_file()
-    assert not task.executed.with_suffix(".html").exists()
+    assert task.executed_notebook.is_file()
+    assert not task.executed_notebook.with_suffix(".html").exists()

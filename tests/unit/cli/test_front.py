@@ -128,6 +128,12 @@ def test_columns_and_unit_of_the_file(capsys, jobs, tmp_path):
     assert "--unit: 'philly-like' is neither a file nor a public" in capsys.readouterr().err
 
 
+def test_a_setting_that_is_for_a_file_is_named(capsys):
+    words = ["front", "--trace", "testbed", "--cluster", "1x32", "--prefer", "jct=avg"]
+    assert main([*words, "--set", "attempts=join"]) == 2
+    assert "--set attempts: 'testbed' is neither a file nor a public" in capsys.readouterr().err
+
+
 def test_a_folder_hides_no_generator(capsys, tmp_path, monkeypatch):
     (tmp_path / "testbed").mkdir()
     monkeypatch.chdir(tmp_path)

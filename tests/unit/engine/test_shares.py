@@ -13,7 +13,7 @@ from repro.base.errors import PolicyError, TraceError
 from repro.model.decision import Run, RunSet, Shares
 from repro.model.metrics import time_by_type
 from repro.model.policy import Policy
-from repro.papers.gavel.rounds import choose, realised
+from repro.papers.gavel.rounds import choose, received_after
 from repro.perf import ThroughputTable
 from repro.testing import check_policy
 
@@ -128,7 +128,7 @@ def test_rounds_approach_the_shares(seed):
     rng = np.random.default_rng(seed)
     # a mixture of permutations could be realised exactly; greedy rounds now and then idle a GPU
     x = sum(w * np.eye(4)[rng.permutation(4)] for w in rng.dirichlet(np.ones(6)))
-    received = realised(x, 0 * x, [1] * 4, [1] * 4, more=1000)
+    received = received_after(x, 0 * x, [1] * 4, [1] * 4, more=1000)
     np.testing.assert_allclose(received / 1000, x, atol=0.02)
 
 
@@ -251,3 +251,10 @@ def test_a_row_of_shares_is_one_job_or_two(rows, message):
     with pytest.raises(PolicyError, match=f"'unnamed': {message}.*give ") as caught:
         simulate(jobs([0, 0, 5000], 100), "1x4", Rows(rows))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("rows", [(), np.array([]), np.zeros((0, 2))])
+def test_shares_may_have_no_rows(rows):
+    shares = Shares(rows, (None,), np.zeros((0, 1)))
+    assert shares.members.shape == (0, 2)
+    assert simulate(jobs([0], 100), "1x4", Rows(rows), stop_time=5000).summary()["n_finished"] == 0

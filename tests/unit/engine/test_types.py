@@ -7,6 +7,7 @@ the V100, so that a job on a K80 takes twice its duration.
 import warnings
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -323,6 +324,7 @@ class InTurn(Policy):
     keep: bool = True
     fill: str = "skip"
     gpu_type: str = ""
+    collect: object = tuple
 
     def on_type(self, gpu_type, gpu_types):
         return replace(self, gpu_type=gpu_type)
@@ -332,17 +334,18 @@ class InTurn(Policy):
         if self.keep:
             jobs = [job for job in jobs if not view.is_running(job)]
         order = view.jobs if self.gpu_type in self.orders else ()
-        return RunSet(jobs, self.fill, keep=self.keep, order=order)
+        return RunSet(jobs, self.fill, keep=self.keep, order=self.collect(order))
 
 
+@pytest.mark.parametrize("collect", [tuple, np.array])
 @pytest.mark.parametrize("keep", [True, False])
 @pytest.mark.parametrize("orders", [("v100",), ("v100", "k80")])
-def test_a_type_without_an_event_keeps_its_order(orders, keep):
+def test_a_type_without_an_event_keeps_its_order(orders, keep, collect):
     # At 5 s only the V100 has an event. The job on the K80 holds its GPU, too.
     jobs = trace((0, 10, 1), (0, 10, 1), (5, 10, 1))
     cluster = "1xv100,1xk80"
     expected = ends(jobs, cluster, InTurn(keep=keep))
-    assert ends(jobs, cluster, InTurn(orders, keep)) == expected
+    assert ends(jobs, cluster, InTurn(orders, keep, collect=collect)) == expected
 
 
 def test_an_unknown_fill_is_refused_on_a_type():

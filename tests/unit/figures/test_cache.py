@@ -171,7 +171,7 @@ def test_a_bound_method_counts_with_its_object():
         make("tiresias-l").session,
         make("tiresias-l", thresholds=(5.0,)).session,
         Cluster.parse,
-        sweep.whole,
+        sweep.keep_all_records,
     ]
     keys = [cache.key(method) for method in methods]
     assert len(set(keys)) == len(methods)

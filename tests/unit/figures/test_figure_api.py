@@ -524,7 +524,7 @@ class Deadly:
             if self.alive:
                 self.path.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        return {"jobs": len(sweep.opened(case))}
+        return {"jobs": len(sweep.trace_of(case))}
 
 
 def deadly(path, alive=True):
@@ -586,5 +586,5 @@ def test_a_stand_in_behind_drawn_models_is_data_of_the_figure(fig, monkeypatch):
     dressed = small_trace()
     dressed.attrs["throughputs"] = "gavel-throughputs"
     fig.simulate(dressed, cluster="1x4", policy="srtf")
-    (used,) = fig._used.values()
+    (used,) = fig._used_data.values()
     assert (used.name, used.kind) == ("gavel-throughputs", data.STAND_IN)

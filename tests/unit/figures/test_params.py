@@ -70,6 +70,14 @@ def test_reading_and_merging(root):
         spec.merged("full", {})
 
 
+def test_a_value_may_have_the_form_that_a_profile_has(root):
+    text = GOOD.replace("quick: {seeds: [0]}", "quick: {seeds: []}")
+    spec = params.load(write(root, "tiresias", "fig11_empty", text))
+    assert spec.merged("paper", {"seeds": []})["seeds"] == []
+    with pytest.raises(ParamError, match=r"seeds is \['a'\]; give a list of whole numbers"):
+        spec.merged("paper", {"seeds": ["a"]})
+
+
 @pytest.mark.parametrize(
     ("old", "new", "kind", "message"),
     [
@@ -272,7 +280,7 @@ def test_figures_may_name_a_notebook(shared):
         "tiresias/fig10b_other.ipynb",
     ]
     assert [entry.names_notebook for entry in entries] == [False, True, True, False]
-    assert entries[1].executed == shared / "build/notebooks/tiresias/fig01_one.ipynb"
+    assert entries[1].executed_notebook == shared / "build/notebooks/tiresias/fig01_one.ipynb"
     assert params.loaded(entries)[1] == {}
 
 

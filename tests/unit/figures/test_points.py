@@ -154,7 +154,7 @@ def test_a_claim_without_its_package_is_not_comparable():
     }
     inner = claim(series="LAS", accept={"rel": 0.5}, package="no_such_solver.inner")
     assert absent_packages([inner]) == {"no_such_solver.inner"}
-    (verdict,) = judge_all([needy], {}, points, absent={"no_such_solver"})
+    (verdict,) = judge_all([needy], {}, points, missing_packages={"no_such_solver"})
     row = verdict.row()
     assert (row["verdict"], row["reason"]) == ("not comparable", "package not installed")
     (verdict,) = judge_all([needy], {}, points)

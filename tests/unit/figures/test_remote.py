@@ -81,7 +81,7 @@ def test_a_users_file_travels_if_it_lies_in_the_checkout(client, tmp_path):
     folder = sent(remote.archive([file]))
     assert (folder / "project" / "data" / "jobs.csv").read_text() == JOBS
     with paths.using_sent_inputs(folder):
-        moved = remote.moved(str(file), str(client.root))
+        moved = remote.local_path(str(file), str(client.root))
     assert moved == str(folder / "project" / "data" / "jobs.csv")
     with pytest.raises(ParamError, match="give a path from"):
         own_files([task(client, trace=str(file))])

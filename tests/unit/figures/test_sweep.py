@@ -60,7 +60,7 @@ def test_measured_jobs_are_counted_in_the_order_of_the_trace(first_label):
     assert jobs["job_id"].tolist() == [3, 2, 1, 0]
     assert jobs["mark"].tolist() == [30, 20, 10, 0]
     assert jobs.index.tolist() == [0, 1, 2, 3]
-    every = sweep.whole(case).jobs.set_index("job_id")
+    every = sweep.keep_all_records(case).jobs.set_index("job_id")
     assert jobs["end_time"].tolist() == every.loc[[3, 2, 1, 0], "end_time"].tolist()
 
 
@@ -68,3 +68,11 @@ def test_a_last_measured_job_asks_for_the_rate_of_arrivals():
     case = sweep.Case(small_trace(), "1x4", "srtf", measure=sweep.MeasuredJobs(0, 3))
     with pytest.raises(ParamError, match="needs the trace option rate"):
         sweep.outcome(case.resolved())
+
+
+def test_rules_pcs_get_no_throughput_table_of_the_trace():
+    trace = small_trace().assign(model="vgg16")
+    trace.attrs |= {"throughputs": str(MEASURED), "reference_gpu": "h100"}
+    cluster = "1x4:h100"
+    assert sweep.Case(trace, cluster, "srtf").resolved().settings["perf"] is not None
+    assert "perf" not in sweep.Case(trace, cluster, "pcs", rules="pcs").resolved().settings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -131,6 +132,8 @@ def test_improvement_over_nothing_is_undefined():
     frame = trace((0, 10, 1), (50, 2, 1))
     result = simulate(frame, "1x1", "yarn-cs")
     assert math.isnan(improvement(result, result, "queueing")["avg"])
+    at_once = replace(result, jobs=result.jobs.assign(submit_time=0.0, end_time=0.0))
+    assert math.isnan(improvement(result, at_once)["makespan"])
 
 
 def test_bins_at_their_limits():
@@ -146,6 +149,11 @@ def test_busy_gpus():
     assert busy_gpus(result, 10.0).tolist() == [1.0, 1.5]
     assert busy_gpus(result, 5.0).tolist() == [1, 1, 2, 1]
     assert busy_gpus(result, 5.0).index.tolist() == [0, 5, 10, 15]
+
+
+def test_busy_gpus_has_no_empty_last_step():
+    busy = busy_gpus(simulate(trace((0, 1.1, 1)), "1x1", "yarn-cs"), 0.1)
+    assert busy.tolist() == pytest.approx([1.0] * 11)
 
 
 def test_no_gpu_is_busy_if_the_run_stops_before_the_first_submission():

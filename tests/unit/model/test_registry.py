@@ -207,3 +207,10 @@ def test_a_name_of_the_package_is_taken_before_anybody_used_it(package):
 
     assert list(animals) == ["lion"]
     assert animals["lion"].__module__.startswith("zoo_for_tests.")
+
+
+def test_an_equal_class_name_does_not_replace_what_the_package_has(package):
+    animals = importlib.import_module("zoo_for_tests.cage").animals
+    with pytest.raises(ParamError, match="animal 'lion' is registered twice"):
+        animals.register("lion")(type("Lion", (), {}))
+    assert animals["lion"].__module__.startswith("zoo_for_tests.")

@@ -15,11 +15,11 @@ from repro.model.speeds import ByType, Speeds
 KINDS = [("even", 1), ("slow", 1), ("odd", 1), ("even", 2), ("slow", 2)]
 
 
-def table(kinds, steps=False, **columns):
+def table(kinds, rules=None, **columns):
     n = len(kinds)
     frame = pd.DataFrame({"job_id": range(n), "submit_time": 0.0, "duration": 10.0})
     frame["model"], frame["num_gpus"] = zip(*kinds, strict=True)
-    return JobTable(frame.assign(**columns), Rules(steps=steps))
+    return JobTable(frame.assign(**columns), rules or Rules())
 
 
 def speeds(kinds=KINDS, perf=SPEEDS, capacity=None):
@@ -97,11 +97,15 @@ def test_who_can_never_run_is_known_and_not_told_before_it_is_asked_for():
 
 
 def test_steps_of_a_unit_of_work():
-    assert Speeds(table(KINDS, True, iterations=80.0), SPEEDS, {"v100": 4}).steps_per_unit([0]) == 1
+    in_steps = Speeds(table(KINDS, Rules(steps=True), iterations=80.0), SPEEDS, {"v100": 4})
+    assert in_steps.steps_per_unit([0]) == 1
     # 10 s on a V100, where durations are meant
     in_seconds = speeds()
     left = in_seconds.on_reference.tolist()
     assert in_seconds.steps_per_unit([0, 1]).tolist() == left[:2] == [8, 1]
+    # an iteration of 0.5 s on a V100 is 4 steps there
+    iterations = table(KINDS, Rules(iterations=1.0), iterations=20.0, iteration_time=0.5)
+    assert Speeds(iterations, SPEEDS, {"v100": 4}).steps_per_unit([0, 1]).tolist() == [4, 0.5]
     # seconds where speeds are unknown: 10 s for 80 steps
-    unknown = Speeds(table(KINDS, True, iterations=80.0), None, {None: 4})
+    unknown = Speeds(table(KINDS, Rules(steps=True), iterations=80.0), None, {None: 4})
     assert unknown.steps_per_unit([0]).tolist() == pytest.approx([10 / 80])

@@ -104,6 +104,17 @@ def test_jobs_without_a_case_are_no_list(tmp_path):
     ):
         load(path, "liquid")
     assert len(load(path, "liquid", case="one")) == 1
+    path.write_text(HEAD + ",1,b,vgg16,12,250,1,2,8192\n")
+    with pytest.raises(ParamError, match=r"case 'one': the column case of .* is empty; leave it"):
+        load(path, "liquid", case="one")
+    assert len(load(path, "liquid")) == 1
+
+
+def test_a_case_may_be_a_number(tmp_path):
+    path = tmp_path / "jobs.csv"
+    rows = [f"{case},{case},a,vgg16,12,250,1,2,8192\n" for case in (1, 2)]
+    path.write_text(HEAD + "".join(rows))
+    assert load(path, "liquid", case=2)["job_id"].tolist() == [2]
 
 
 def test_a_model_without_this_plan_is_not_unknown(tmp_path):

@@ -298,3 +298,11 @@ def test_the_sampler_of_2019_takes_the_type_first(offline):
 def test_the_year_of_the_sampler_is_text():
     with pytest.raises(ParamError, match=r"^sampler=2019: give 2020 or 2019, as text$"):
         synth.make("gavel-single", 0, jobs=1, sampler=2019)
+
+
+@pytest.mark.parametrize("kind", ["frame", "table"])
+def test_a_table_is_given_by_name_or_path(kind):
+    frame = pd.DataFrame({"model": ["m"]})
+    table = frame if kind == "frame" else load_throughputs(LIKE)
+    with pytest.raises(ParamError, match=r"^throughputs: give the name or path of a table, not a "):
+        synth.make("gavel-single", 0, jobs=3, throughputs=table)

@@ -118,6 +118,8 @@ def test_ids_are_integers_or_text(ids, kind, first):
 def test_the_first_row_of_a_repeated_id_has_its_label():
     frame = jobs(job_id=[7, 8, 7]).set_axis([10, 11, 12])
     fails(frame, "row 12:job_id: duplicate id (7)", "first used on row 10")
+    named = frame.set_axis(["x", "y", "z"])
+    fails(named, "row 2:job_id: duplicate id (7)", "first used on row 0")
 
 
 def test_many_bad_rows_are_counted():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from repro.base.errors import ParamError
 from repro.engine.rounds.settings import RoundSettings
 from repro.model.cluster.spec import Cluster, gpus_by_type
-from repro.papers.gavel.rounds import choose, priorities, realised
+from repro.papers.gavel.rounds import choose, priorities, received_after
 
 X = np.array([[0.6, 0.4, 0.0], [0.2, 0.6, 0.2], [0.2, 0.0, 0.8]])
 N = np.array([[3.0, 1.0, 0.0], [1.0, 3.0, 0.0], [0.0, 0.0, 4.0]])
@@ -82,12 +82,12 @@ def test_the_example_of_the_lecture():
     expected = np.array([[0.2, 0.4, 0], [0.2, 0.2, np.inf], [np.inf, 0, 0.2]])
     np.testing.assert_allclose(priorities(X, N), expected)
     assert choose(X, N, [1, 1, 1], [1, 1, 1]) == [(2, 0), (1, 2), (0, 1)]
-    after = realised(X, N, [1, 1, 1], [1, 1, 1])
+    after = received_after(X, N, [1, 1, 1], [1, 1, 1])
     assert after.tolist() == [[3, 2, 0], [1, 3, 1], [1, 0, 4]]
 
 
 def test_ten_rounds_realise_the_example_exactly():
-    received = realised(X, 0 * X, [1, 1, 1], [1, 1, 1], more=10)
+    received = received_after(X, 0 * X, [1, 1, 1], [1, 1, 1], more=10)
     np.testing.assert_allclose(received, 10 * X)
 
 

@@ -12,7 +12,7 @@ class PlainResort:
         ordering,
         cluster,
         *,
-        partition=False,
+        running_first=False,
         history_ties=False,
         always_sorts=False,
         drifts=None,
@@ -20,7 +20,7 @@ class PlainResort:
         self.table = table
         self.ordering = ordering
         self.capacity = cluster.num_gpus
-        self.partition = partition
+        self.running_first = running_first
         self.history_ties = history_ties
         self.always_sorts = always_sorts
         self.order = []
@@ -64,7 +64,7 @@ class PlainResort:
         for job in starts:
             self.ordering.start(job, now)
         self.holders = chosen
-        if self.partition and (starts or stops or self.moved):
+        if self.running_first and (starts or stops or self.moved):
             self.moved = False
             waiting = [job for job in self.order if job not in chosen]
             self.order = self.running + waiting

@@ -31,7 +31,7 @@ from repro.papers.gavel.hierarchy import (
     stages,
 )
 from repro.papers.gavel.models import configurations
-from repro.papers.gavel.rounds import realised
+from repro.papers.gavel.rounds import received_after
 from repro.perf.synthetic_throughputs import gavel_like
 from repro.perf.throughput import ThroughputTable
 from repro.solve.counted import counted_solves
@@ -57,7 +57,7 @@ def test_played_rounds_are_those_of_the_mechanism(weights, number):
     shares = np.array(weights, float) / max(1, np.sum(weights))
     widths = [1 + row % 2 for row in range(len(shares))]
     rounds = examples.scheduled_rounds(shares, widths, [2, 1, 2], number)
-    whole = realised(shares, np.zeros_like(shares), widths, [2, 1, 2], more=number)
+    whole = received_after(shares, np.zeros_like(shares), widths, [2, 1, 2], more=number)
     assert np.array_equal(examples.received_rounds(rounds, shares.shape), whole)
 
 

@@ -68,10 +68,10 @@ def test_series_may_not_set_what_does_not_exist():
 def test_without_its_solver_the_centre_stands_in(monkeypatch):
     asked = {"lp_backend": "ecos", "tolerance": 0.05}
     monkeypatch.setattr("repro.solve.ecos.is_installed", lambda: True)
-    assert gavel.solvable(figure(), {"a": asked}) == {"a": asked}
+    assert gavel.settings_for_available_solver(figure(), {"a": asked}) == {"a": asked}
     monkeypatch.setattr("repro.solve.ecos.is_installed", lambda: False)
     replaced = {"lp_backend": "centre", "tolerance": 0.05}
-    assert gavel.solvable(figure(), {"a": asked}) == {"a": replaced}
+    assert gavel.settings_for_available_solver(figure(), {"a": asked}) == {"a": replaced}
 
 
 def test_without_its_solver_a_figure_says_so_and_other_results_are_remembered(monkeypatch):
@@ -244,7 +244,7 @@ def test_points_hold_every_published_number_of_a_curve_and_count_at_most_eleven(
 def test_jobs_of_the_reference_have_the_same_rate_seed_and_id():
     jobs = pd.DataFrame({"series": ["a", "alone", "a"], "x": [1.0, 1.0, 2.0], "seed": 0})
     jobs = jobs.assign(job_id=7, jct_h=[3.0, 2.0, 5.0])
-    assert gavel.in_reference(jobs, "alone").fillna(-1).tolist() == [2.0, 2.0, -1.0]
+    assert gavel.reference_jct_h(jobs, "alone").fillna(-1).tolist() == [2.0, 2.0, -1.0]
 
 
 def test_quantiles_stand_beside_the_published_ones_and_a_job_without_end_is_the_longest():
@@ -277,7 +277,7 @@ def test_cluster_sweep_pairs_policies_at_each_part():
         jct={"trace": "gavel-single", **roles, "measured": [3, 5], "rates": {0.5: [1.0]}},
         makespan={"trace": "gavel-static", **roles, "jobs": 30},
     )
-    found = gavel.part_cases(fig)
+    found = gavel.v100_fraction_cases(fig)
     jobs = gavel.jobs(fig, found["makespan"])
     pairs = gavel.by_role(jobs, "end_h")
     assert list(pairs.index) == [("all", 0.5, 0)]

@@ -118,7 +118,7 @@ def test_a_trace_gets_the_larger_need_of_both_roles(estimator):
 @pytest.mark.parametrize("name", REGRESSORS)
 def test_every_regressor_learns_and_repeats(rows, name):
     def guess():
-        one = RequirementEstimator(name, ["gpu_mem_mb"], per_type=False, seed=4)
+        one = RequirementEstimator(name, ["gpu_mem_mb"], per_model=False, seed=4)
         return one.fit(rows[:80]).estimates(rows[80:])["gpu_mem_mb"]
 
     first = guess()
@@ -204,6 +204,6 @@ def test_a_feature_may_be_text(rows):
         precision=np.where(rows["gpu_mem_mb"] > rows["gpu_mem_mb"].median(), "f", "h")
     )
     features = ["precision", "batch_size"]
-    estimator = RequirementEstimator("decision_tree", ["gpu_mem_mb"], features, per_type=False)
+    estimator = RequirementEstimator("decision_tree", ["gpu_mem_mb"], features, per_model=False)
     estimates = estimator.fit(texts).estimates(texts)["gpu_mem_mb"]
     assert estimates[texts["precision"] == "f"].min() > estimates[texts["precision"] == "h"].max()

@@ -48,7 +48,7 @@ def test_power_of_a_mode_has_its_pairs_in_alphabetical_order():
             "power_w": [55.0, 45.0],
         }
     )
-    found = power.power_of(isolated, colocated, "mps", 5.0)
+    found = power.measured_power(isolated, colocated, "mps", 5.0)
     assert found == power.Power(5.0, {"a": 20.0, "b": 40.0}, {("a", "b"): 55.0})
 
 
@@ -96,4 +96,4 @@ def test_a_pair_measured_twice_has_the_mean_power_in_any_order():
     isolated = pd.DataFrame({"job": ["a", "b"], "power_w": [10.0, 40.0]})
     pairs = {"mode": "mps", "job_a": ["b", "a"], "job_b": ["a", "b"], "power_w": [55.0, 45.0]}
     for table in (pd.DataFrame(pairs), pd.DataFrame(pairs)[::-1]):
-        assert power.power_of(isolated, table, "mps", 5.0).pairs == {("a", "b"): 50.0}
+        assert power.measured_power(isolated, table, "mps", 5.0).pairs == {("a", "b"): 50.0}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from repro.papers.measured.turning import SERIES, group_speeds, turning_factor
+from repro.papers.measured.turning import SERIES, break_even_factor, group_speeds
 
 
 def test_a_short_iteration_waits_for_a_long_one():
@@ -24,4 +24,4 @@ def test_every_group_has_every_series():
 
 @pytest.mark.parametrize(("interleaved", "factor"), [(1.75, 0.5), (1.0, 2.0), (0.9, float("inf"))])
 def test_turning_factor(interleaved, factor):
-    assert turning_factor([2.0, 1.5, 1.0], [0.0, 1.0, 2.0], interleaved) == factor
+    assert break_even_factor([2.0, 1.5, 1.0], [0.0, 1.0, 2.0], interleaved) == factor

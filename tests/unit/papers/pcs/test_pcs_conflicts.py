@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
+from repro.base.errors import ParamError
 from repro.papers.pcs.conflicts import choices, objectives, split_gpus
 
 
@@ -44,3 +45,6 @@ def test_gpus_follow_work_and_no_group_is_left_without() -> None:
     assert split_gpus(jobs, 64) == {"fast": 48, "sure": 16}
     assert split_gpus(jobs.iloc[[0, 2]], 64) == {"fast": 63, "sure": 1}
     assert split_gpus(jobs.iloc[:1], 64) == {"fast": 64}
+    assert split_gpus(jobs.iloc[:1], 1) == {"fast": 1}
+    with pytest.raises(ParamError, match="1 GPU for two groups of users; give at least 2"):
+        split_gpus(jobs, 1)

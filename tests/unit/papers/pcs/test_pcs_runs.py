@@ -44,7 +44,14 @@ def test_a_figure_opens_only_virtual_clusters() -> None:
 def test_bars_of_unknown_configuration() -> None:
     fig = figure("pcs/fig07a_philly_jct")
     bars = pd.DataFrame({"x": ["6214e9"] * 3, "series": ["afs", "pcs-jct", "pcs-bal"]})
-    assert runs.as_shipped(fig, bars).tolist() == [False, True, False]
+    assert runs.has_unknown_configuration(fig, bars).tolist() == [False, True, False]
+
+
+def test_each_class_of_jobs_needs_a_gpu() -> None:
+    fig = figure("pcs/reservations", cluster="1x4")
+    jobs = pd.DataFrame({"service": [1.0] * 100 + [2.0, 3.0, 4.0]})
+    with pytest.raises(ParamError, match="4 GPUs are too few for 4 classes; give more"):
+        runs.partitioned(fig, jobs, [1.5, 2.5, 3.5])
 
 
 def by_hand(start: list[int], end: list[int]) -> list[float]:

@@ -74,3 +74,5 @@ def test_a_fit_of_a_constant_explains_no_part_of_a_variance():
     fit = models.linear_fit([3.0, 3.0, 3.0, 3.0], [1.0, 2.0, 4.0, 5.0])
     assert [fit.intercept, *fit.slopes] == pytest.approx([3, 0])
     assert np.isnan(fit.r2) and np.isnan(fit.adjusted_r2)
+    # the mean of three times 0.1 is no 0.1
+    assert np.isnan(models.linear_fit([0.1, 0.1, 0.1], [1.0, 2.0, 4.0]).r2)

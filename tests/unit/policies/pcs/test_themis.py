@@ -11,8 +11,9 @@ from scipy.optimize import linprog
 
 from repro import make, simulate
 from repro.base.errors import ParamError, TraceError
+from repro.model.rules import rules_named
 from repro.perf import SpeedUp, ThroughputTable
-from repro.policies.pcs._themis_shares import fair_shares
+from repro.policies.pcs._themis_shares import FairShares, fair_shares
 from repro.policies.pcs.themis import Themis
 from repro.testing import check_policy, small_trace
 from repro.trace.load import load
@@ -92,6 +93,25 @@ def test_a_denominator_in_iterations_favours_jobs_of_long_iterations():
 
     assert starts(iterations_in_denominator=True) == [120.0, 0.0, 60.0]
     assert starts(iterations_in_denominator=False) == [0.0, 60.0, 120.0]
+
+
+@pytest.mark.parametrize(
+    ("rules", "factor"), [("paper", 1.0), ("muri", rules_named("muri").iterations)]
+)
+def test_times_of_iterations_are_those_of_the_rules_with_an_entry_per_job(
+    rules, factor, monkeypatch
+):
+    made = []
+    monkeypatch.setattr(
+        "repro.policies.pcs.themis.FairShares",
+        lambda *args, **named: made.append(FairShares(*args, **named)) or made[-1],
+    )
+    jobs = small_trace().assign(iterations=10, iteration_time=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    jobs["duration"] = jobs["iterations"] * jobs["iteration_time"]
+    policy = make("themis", rules, form="shares", iterations_in_denominator=True)
+    simulate(jobs, "1x4", policy, rules=rules, overhead="none")
+    expected = factor * jobs["iteration_time"].to_numpy()
+    assert made[0].iteration_s == pytest.approx(expected, rel=1e-6)
 
 
 def test_among_equals_the_wider_gang_goes_first():
