@@ -180,15 +180,19 @@ def with_gpu_type(
     free: Mapping[str | None, float],
     present_run: Run | None,
     choice: TypeChoice | None,
+    holding: Mapping[int, Run],
 ) -> Run:
     """Choose the GPU type of a gang without a type, on a cluster that has types.
 
-    The gang stays on the type of ``present_run``, the present gang of its first job, if this type
+    A gang that shares GPUs runs on the type of its first host, which is in ``holding``. Another
+    gang stays on the type of ``present_run``, the present gang of its first job, if this type
     has enough free GPUs. Otherwise it goes to the fastest type with enough free GPUs by ``choice``.
     Without speeds (None), or if no type has enough, it goes to the type with the most free GPUs.
     """
     if run.gpu_type is not None or None in free:
         return run
+    if run.hosts:
+        return replace(run, gpu_type=holding[run.hosts[0]].gpu_type)
     if present_run is not None and free.get(present_run.gpu_type, 0.0) >= run.gpus:
         return replace(run, gpu_type=present_run.gpu_type)
     names: list[str | None] = list(free)

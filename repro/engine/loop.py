@@ -231,7 +231,13 @@ class Engine:
         if not holdings.gang_nodes.placer.tracks_nodes or holdings.interval_starts or predicts_ends:
             raise failures_refused()
         _check_failure(node, holdings.gang_nodes.num_nodes, checkpoint_s, restart_s)
-        jobs = [job for job in holdings.runs if node in dict(holdings.nodes(job))]
+        hosts = {job for job in holdings.runs if node in dict(holdings.nodes(job))}
+        # a gang that only shares GPUs has no nodes of its own, and fails with its hosts
+        jobs = [
+            job
+            for job, run in holdings.runs.items()
+            if job in hosts or not hosts.isdisjoint(run.hosts)
+        ]
         # a job that waits for the rest of its GPUs has no progress to lose
         progressing = [job for job in jobs if not holdings.runs[job].waits]
         holdings.set_back(progressing, now, checkpoint_s, restart_s)

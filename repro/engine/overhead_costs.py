@@ -39,6 +39,10 @@ def start_costs(overhead: Overhead, table: JobTable) -> list[float]:
     return [checked_cost(overhead, "start_s", seconds, job_id) for seconds, job_id in pairs]
 
 
+#: GPU type and nodes of a gang.
+_Place = tuple[str | None, Nodes]
+
+
 class OverheadCosts:
     """Costs of starts and preemptions under an overhead.
 
@@ -58,13 +62,13 @@ class OverheadCosts:
         self._gang_nodes = gang_nodes
         #: nodes of the first host of each job that started with hosts
         self._host_nodes: dict[int, Nodes] = {}
-        #: nodes, start of progress (s) and last step (s) of each job that stops and starts at once
-        self._before_restart: dict[int, tuple[Nodes, float, float]] = {}
+        #: each job that stops and starts at once: place, start of progress (s) and last step (s)
+        self._before_restart: dict[int, tuple[_Place, float, float]] = {}
 
     def note_restarts(self, jobs: Iterable[int], runs: Mapping[int, Run]) -> None:
-        """Note the nodes and progress of jobs that stop and start again at this instant.
+        """Note the places and progress of jobs that stop and start again at this instant.
 
-        Under an overhead with ``stays`` a job whose new gang has the same nodes is not charged a
+        Under an overhead with ``stays`` a job whose new gang has the same place is not charged a
         start.
         """
         self._before_restart.clear()
@@ -75,7 +79,7 @@ class OverheadCosts:
             run = runs[job]
             if not run.waits:
                 last_step = self._last_step(job)
-                self._before_restart[job] = (self._nodes(run), table.progress_from[job], last_step)
+                self._before_restart[job] = (self._place(run), table.progress_from[job], last_step)
 
     def pauses(self, jobs: Iterable[int]) -> dict[int, float]:
         """Seconds of the checkpoint of each preempted job."""
@@ -92,8 +96,8 @@ class OverheadCosts:
         """
         table = self._table
         overhead = self._overhead
-        nodes, since, last_step = self._before_restart.get(job, (None, 0.0, math.inf))
-        if nodes == self._nodes(run):
+        place, since, last_step = self._before_restart.get(job, (None, 0.0, math.inf))
+        if place == self._place(run):
             # A job past its last step has no work left and only saves. Its progress starts at the
             # last step, so that the save does not begin anew.
             progress_from = max(free_from, since)
@@ -116,10 +120,13 @@ class OverheadCosts:
         seconds = getattr(self._overhead, method)(self._table, job)
         return checked_cost(self._overhead, method, seconds, self._table.ids[job])
 
-    def _nodes(self, run: Run) -> Nodes:
-        """Nodes of a gang; without own GPUs, the nodes of its first host."""
+    def _place(self, run: Run) -> _Place:
+        """GPU type and nodes of a gang; without own GPUs, the nodes of its first host.
+
+        A placement that only counts GPUs has no nodes. Then all GPUs of a type are one place.
+        """
         leader = run.jobs[0]
-        return self._gang_nodes.of(leader) or self._host_nodes.get(leader, ())
+        return run.gpu_type, self._gang_nodes.of(leader) or self._host_nodes.get(leader, ())
 
     def _last_step(self, job: int) -> float:
         """Instant of the last step of a running job (s)."""

@@ -245,7 +245,7 @@ class DecisionDriver:
             if run.hosts or run.shared:
                 checks.check_hosts(run, holding, now, _HOLDS_NOTHING)
                 self._guests.update(run.jobs)
-            run = with_gpu_type(run, free, None, self._choice)
+            run = with_gpu_type(run, free, None, self._choice, holding)
             if run.charged > free.get(run.gpu_type, -1.0):
                 raise checks.too_few_gpus(now, run.jobs[0], run.gpus, free.get(run.gpu_type, 0.0))
             free[run.gpu_type] -= run.charged
@@ -289,10 +289,10 @@ class DecisionDriver:
                     chosen[member] = run
                 continue
             checks.check_members(run, chosen, now)
-            run = with_gpu_type(run, free, present_runs.get(job), self._choice)
             if run.hosts or run.shared:
                 checks.check_hosts(run, chosen, now)
                 self._guests.update(run.jobs)
+            run = with_gpu_type(run, free, present_runs.get(job), self._choice, chosen)
             gpu_type = run.gpu_type
             charged = run.charged
             if gpu_type not in free:

@@ -163,8 +163,9 @@ class Speeds:
             self.throughput_model.speeds(
                 *self.kind(jobs[index]), (self.throughput_model.reference,)
             )
-        unit_s = np.array([table.solo[job] for job in jobs])
-        return speeds * unit_s
+        unit_s: Floats = np.array([table.solo[job] for job in jobs])
+        steps: Floats = speeds * unit_s
+        return steps
 
     @cached_property
     def on_reference(self) -> Floats:

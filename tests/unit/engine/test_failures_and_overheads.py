@@ -10,7 +10,7 @@ from repro import simulate
 from repro.base.errors import ParamError, PolicyError
 from repro.engine.failures import Failures
 from repro.engine.overheads import named_overhead
-from repro.model.decision import RunSet
+from repro.model.decision import Run, RunSet
 from repro.model.performance import Overhead
 from repro.model.policy import Policy
 from repro.perf.overhead import CheckpointOverhead
@@ -201,3 +201,21 @@ def test_a_cost_of_every_interval_is_checked(method):
 def test_a_resumption_of_nan_seconds_is_refused():
     message = refusal_of(CheckpointOverhead({}, resume=math.nan))
     assert message.startswith("overhead CheckpointOverhead: `resume_s` is nan for job 'a'")
+
+
+class Guest(Policy):
+    """Job 1 runs on the GPUs of job 0."""
+
+    def decide(self, view):
+        runs = [Run((0,), 2)] if view.is_unfinished(0) else []
+        if view.is_unfinished(1):
+            runs.append(Run((1,), 2, hosts=(0,), shared=2) if runs else Run((1,), 2))
+        return RunSet(runs)
+
+
+def test_a_job_that_shares_gpus_fails_with_its_host():
+    jobs = hand_trace((0, 100, 2), (0, 100, 2))
+    failures = "mtbf=30,repair=1,checkpoint=7"
+    result = simulate(jobs, "1x2", Guest(), placement="yarn", failures=failures, seed=1)
+    host_s, guest_s = result.jobs["jct"]
+    assert host_s == guest_s > 100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import pandas as pd
@@ -141,3 +142,21 @@ def test_half_placed_jobs_that_wait_for_each_other_are_one_clear_line():
     halves = Scripted(tuple(Run((job,), 1, tasks=(job,), waits=True) for job in (0, 1)))
     with pytest.raises(PolicyError, match="deadlock at 0 s; 2 jobs, first 0, hold 2 GPUs"):
         simulate(jobs(0.0, 0.0, gpus=2), "2x1", halves, placement="wished")
+
+
+class Mover(Policy):
+    """Moves the job from GPU type a to b at 10 s."""
+
+    names_types = True
+
+    def decide(self, view):
+        gpu_type = "a" if view.now < 10 else "b"
+        wake = 10.0 if view.now < 10 else math.inf
+        return RunSet([Run((0,), 1, gpu_type)], wake=wake)
+
+
+@pytest.mark.parametrize("placement", ["count", "yarn"])
+def test_a_job_that_changes_its_gpu_type_launches_again(placement):
+    phases = Phases(launch={"a": 20.0}, save={})
+    done = simulate(jobs(0.0), "1x1:a,1x1:b", Mover(), overhead=phases, placement=placement)
+    assert done.jobs["jct"].tolist() == [130.0]

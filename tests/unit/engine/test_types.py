@@ -351,3 +351,22 @@ def test_a_type_without_an_event_keeps_its_order(orders, keep, collect):
 def test_an_unknown_fill_is_refused_on_a_type():
     with pytest.raises(PolicyError, match=r"returned RunSet\(fill='blok'\); give skip, block or"):
         run(trace((0, 10, 1)), "1xv100,1xk80", InTurn(fill="blok"))
+
+
+class GuestOnB(Policy):
+    """Runs job 0 on type b, and job 1, without a type, on the GPUs of job 0."""
+
+    names_types = True
+
+    def decide(self, view):
+        runs = [Run((0,), 2, "b")] if view.is_unfinished(0) else []
+        if view.is_unfinished(1):
+            runs.append(Run((1,), 2, None, hosts=(0,), shared=2) if runs else Run((1,), 2, "b"))
+        return RunSet(runs)
+
+
+@pytest.mark.parametrize("placement", ["count", "yarn"])
+def test_a_guest_runs_on_the_type_of_its_host(placement):
+    jobs = trace((0, 100, 2), (0, 50, 2))
+    intervals = simulate(jobs, "1x4:a,1x2:b", GuestOnB(), placement=placement).intervals
+    assert set(intervals["gpu_type"]) == {"b"}
