@@ -15,7 +15,7 @@ from repro.figures.saved import to_json
 from repro.files.whole import write_whole
 from repro.model.cluster.outline import EqualNodes, counted, domains_of, outline_of
 from repro.model.cluster.spec import Cluster
-from repro.model.cluster.topology import ROOT, of_kind
+from repro.model.cluster.topology import ROOT, nodes_of_kind
 
 _FORMATS = (".svg", ".png")
 #: Nodes that a picture shows one by one.
@@ -64,7 +64,7 @@ def _draw(cluster: Cluster, out: Path) -> None:
     with needed_for("a picture of a cluster (--out)", "leave out --out"):
         graph = importlib.import_module("repro.plot.graph")
         style = importlib.import_module("repro.plot.style")
-    outline = outline_of(cluster, most_nodes=_MOST_NODES)
+    outline = outline_of(cluster, max_listed_nodes=_MOST_NODES)
     # the title has the name of the cluster, so the root shows the number of GPUs instead
     outline.nodes[ROOT]["label"] = counted(cluster.num_gpus, "GPU")
     name = str(cluster)
@@ -78,7 +78,7 @@ def _tree_lines(cluster: Cluster) -> list[str]:
     # networkx loads slowly, so it is imported here; the tree of the cluster needs it, too
     from networkx import Graph, generate_network_text
 
-    outline = Graph(outline_of(cluster, merge_single=True))
+    outline = Graph(outline_of(cluster, merge_equal_nodes=True))
     return list(generate_network_text(outline, with_labels=True, sources=[ROOT]))
 
 
@@ -106,7 +106,7 @@ def _report(cluster: Cluster) -> dict[str, Any]:
         "gpus": cluster.num_gpus,
         "gpus_by_type": cluster.gpu_types,
         "used_gpus": sum(node.used for node in cluster.nodes),
-        "racks": len(of_kind(cluster.topology, "rack")),
+        "racks": len(nodes_of_kind(cluster.topology, "rack")),
         "domains": len(domains),
         "tree": [
             {

@@ -25,7 +25,7 @@ from repro.files.guess import renames
 from repro.files.table import Document, Table
 from repro.model.cluster.spec import Cluster
 from repro.model.policy import make, policies
-from repro.perf.parameter_server import PlanTimes, named, num_servers
+from repro.perf.parameter_server import PlanTimes, default_num_ps, named
 from repro.placement.network import (
     DEFAULT_BANDWIDTH_MB_S,
     DEFAULT_GPU_MEM_MB,
@@ -244,7 +244,7 @@ class _TraceJobs(_Jobs):
         memory_mb = self._column("gpu_mem_mb", DEFAULT_GPU_MEM_MB)
         bandwidth_mb_s = self._column("bandwidth_mb_s", DEFAULT_BANDWIDTH_MB_S)
         widths = frame["num_gpus"].tolist()
-        servers = [num_servers(width) for width in widths]
+        servers = [default_num_ps(width) for width in widths]
         if "num_ps" in frame:
             servers = frame["num_ps"].tolist()
         for row, (width, num_ps) in enumerate(zip(widths, servers, strict=True)):

@@ -331,7 +331,7 @@ def _rule_set(cls: type[Policy], rules: str) -> RuleSet:
     }
     # Only rule set pcs rounds instants to a grid. A policy needs a compiled rule that divides GPUs
     # to run on this grid.
-    needs_compiled = RULES[rules].grid > 1
+    needs_compiled = RULES[rules].ticks_per_second > 1
     policy = _with_defaults(cls, rules)
     is_compiled = isinstance(policy, Elastic) and policy.rule is not None
     return RuleSet(_NO_COMPILED_RULE if needs_compiled and not is_compiled else "", differing)

@@ -14,7 +14,7 @@ from repro.engine.select.ranked import OrderDriver
 from repro.engine.setup import Setup
 from repro.model.elastic import Elastic
 from repro.model.performance import Curves, Renewing
-from repro.model.policy import LinearKey, defined_with
+from repro.model.policy import LinearKey, is_latest_definition
 
 #: Methods by which a policy decides. `Policy.compiled_run` replaces them. If a subclass overrides
 #: one of them but not `compiled_run`, the compiled run is out of date and not used.
@@ -84,7 +84,7 @@ def _simulate_own_loops(setup: Setup) -> bool:
         # these loops count work in seconds
         return False
     compiled_run = policy.compiled_run(setup.cluster)
-    if compiled_run is None or not defined_with(policy, "compiled_run", _DECISIONS):
+    if compiled_run is None or not is_latest_definition(policy, "compiled_run", _DECISIONS):
         return False
     setup.holdings.gang_nodes.placement_used = True
     intervals = setup.holdings.intervals if setup.settings.keep_intervals else None
@@ -106,7 +106,7 @@ def _simulate_elastic(setup: Setup) -> AddedRecords | None:
             policy,
             setup.view,
             setup.holdings.intervals if settings.keep_intervals else None,
-            ticks_per_second=settings.rules.grid,
+            ticks_per_second=settings.rules.ticks_per_second,
             wants_prediction=sampled_jobs(setup.table.count, settings.predict, settings.seed),
         )
     return AddedRecords(columns, held_gpu_s)

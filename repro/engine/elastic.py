@@ -14,7 +14,7 @@ from repro.base.assign import assign
 from repro.base.compiled import njit
 from repro.base.typing import Flags, Floats, Ints
 from repro.model.elastic import (
-    BUSY,
+    DEMANDED,
     HELD_GPU_S,
     HOLDERS,
     LEASE_ENDS,
@@ -138,7 +138,7 @@ def simulate_divided(
     )
     # Under a policy that foresees, later arrivals do not change a JCT. With exact sizes and
     # free resizing the simulated JCT is then the prediction.
-    is_exact = not policy.size_error and bool((jobs.error == 1.0).all())
+    is_exact = not policy.size_error and bool((jobs.size_factor == 1.0).all())
     jct_is_prediction = policy.foresees and is_exact and not policy.resize_s
     no_rollouts = jct_is_prediction or policy.reserved_end_row is not None
     wants_rollout = np.zeros_like(wants_prediction) if no_rollouts else wants_prediction
@@ -152,7 +152,7 @@ def simulate_divided(
     if jct_is_prediction:
         predicted_jct = np.where(wants_prediction, jct, math.nan)
     if policy.reserved_end_row is not None:
-        reserved_end = last_state.own_floats[policy.reserved_end_row, : len(jct)]
+        reserved_end = last_state.memory_floats[policy.reserved_end_row, : len(jct)]
         reserved_jct = (reserved_end - jobs.submit) / ticks_per_second
         predicted_jct = np.where(wants_prediction, reserved_jct, math.nan)
     columns: dict[str, Floats | Ints] = {"fair_jct": fair_jct, "predicted_jct": predicted_jct}
@@ -170,9 +170,9 @@ def _run(
 ) -> tuple[DivisionRecord, ElasticState]:
     """Simulate; return the records, with closed intervals if wanted, and the last state."""
     rule_settings = policy.settings(jobs)
-    # `_begin_rollout` already multiplies the remaining work by the error. Rollouts must not apply
-    # the error again, so their factor is 1.
-    rollout_jobs = jobs._replace(error=np.ones(len(jobs.work)))
+    # `_begin_rollout` already multiplies the remaining work by the size factor. Rollouts must not
+    # apply it again, so their factor is 1.
+    rollout_jobs = jobs._replace(size_factor=np.ones(len(jobs.work)))
 
     def run_once(wants_rollout: Flags, num_spans: int) -> tuple[DivisionRecord, ElasticState]:
         state = ElasticState.of(jobs, rule.memory)
@@ -352,8 +352,8 @@ def _advance(jobs: ElasticJobs, state: ElasticState, now: float) -> None:
                 begin = max(clock[NOW], state.progress_from[job])
                 state.work_left[job] -= state.rate[job] * ((now - begin) / jobs.ticks_per_second)
         # Jobs hold all GPUs that they demand, up to the cluster. A rule that leaves GPUs idle sets
-        # BUSY to the GPUs held.
-        clock[HELD_GPU_S] += min(clock[BUSY], jobs.gpus) * seconds
+        # DEMANDED to the GPUs held.
+        clock[HELD_GPU_S] += min(clock[DEMANDED], jobs.gpus) * seconds
         clock[NOW] = now
     count_event(state)
 
@@ -362,17 +362,17 @@ def _advance(jobs: ElasticJobs, state: ElasticState, now: float) -> None:
 def _begin_rollout(
     jobs: ElasticJobs, state: ElasticState, rollout: ElasticState, arrived: int
 ) -> None:
-    """Copy a state for a rollout; the error multiplies the remaining work of each job."""
+    """Copy a state for a rollout; the remaining work of each job times its size factor."""
     for job in range(arrived):
-        rollout.work_left[job] = state.work_left[job] * jobs.error[job]
+        rollout.work_left[job] = state.work_left[job] * jobs.size_factor[job]
     assign(rollout.gpus[:arrived], state.gpus)
     assign(rollout.rate[:arrived], state.rate)
     assign(rollout.progress_from[:arrived], state.progress_from)
     assign(rollout.holders[: state.tally[HOLDERS]], state.holders)
-    for row in range(len(state.own_floats)):
-        assign(rollout.own_floats[row], state.own_floats[row])
-    for row in range(len(state.own_ints)):
-        assign(rollout.own_ints[row], state.own_ints[row])
+    for row in range(len(state.memory_floats)):
+        assign(rollout.memory_floats[row], state.memory_floats[row])
+    for row in range(len(state.memory_ints)):
+        assign(rollout.memory_ints[row], state.memory_ints[row])
     assign(rollout.clock, state.clock)
     assign(rollout.tally, state.tally)
 

@@ -177,8 +177,8 @@ class Holdings:
             table.type_column[job] = column
             table.held_since[job] = now
             table.held_gpus[job] = run.gpus
-            table.since[job] = begin
-            table.free_from[job] = free_from
+            table.progress_from[job] = begin
+            table.gpus_free_from[job] = free_from
             table.rate[job] = self.rates.positive(job, rate) / table.solo[job]
             self.runs[job] = run
             if predicts:
@@ -187,7 +187,7 @@ class Holdings:
                 not_nominal.append(job)
         if self.renewals is not None:
             self.renewals.note_start(run)
-            self.renewals.plan(run, nodes, max(table.since[job] for job in run.jobs))
+            self.renewals.plan(run, nodes, max(table.progress_from[job] for job in run.jobs))
         return not_nominal
 
     def _hold_waiting(self, run: Run, now: float) -> None:
@@ -199,8 +199,8 @@ class Holdings:
         table.type_column[job] = self._column.get(run.gpu_type, -1)
         table.held_since[job] = now
         table.held_gpus[job] = run.gpus
-        table.since[job] = now
-        table.free_from[job] = now
+        table.progress_from[job] = now
+        table.gpus_free_from[job] = now
         table.rate[job] = 0.0
         if self.interval_starts is not None:
             self.interval_starts.wait(job)
@@ -211,10 +211,10 @@ class Holdings:
         table = self.table
         runs = self.runs
         work_left = table.work_left
-        since = table.since
+        progress_from = table.progress_from
         rate = table.rate
         for job in jobs:
-            progress_s = now - since[job]
+            progress_s = now - progress_from[job]
             remaining = work_left[job]
             if progress_s > 0.0:
                 remaining -= progress_s * rate[job]
@@ -226,8 +226,8 @@ class Holdings:
                 else:
                     # A job without progress has nothing to checkpoint, and stops loading. The
                     # overhead already has the whole start. The rest of it is subtracted.
-                    until = max(now, table.free_from[job])
-                    self.overhead_s += until - since[job]
+                    until = max(now, table.gpus_free_from[job])
+                    self.overhead_s += until - progress_from[job]
                 run = runs[job]
                 self.draining.add(run.charged / len(run.jobs), until, run.gpu_type)
         for run, members in groupby(jobs, runs.__getitem__):
@@ -261,8 +261,8 @@ class Holdings:
                 intervals.nodes.append(self.gang_nodes.of(leader))
             if intervals.tasks is not None:
                 intervals.tasks.append(run.tasks)
-        table.held_s[job] += now - start
-        table.service[job] += (now - start) * table.held_gpus[job]
+        table.earlier_held_s[job] += now - start
+        table.earlier_service[job] += (now - start) * table.held_gpus[job]
 
     # progress and predicted completions ----------------------------------------------------------
 
@@ -284,18 +284,18 @@ class Holdings:
         nodes = self.gang_nodes.of(run.jobs[0])
         members = [job for job in run.jobs if self.runs.get(job) is run]
         for job in members:
-            done = max(0.0, now - table.since[job]) * table.rate[job]
+            done = max(0.0, now - table.progress_from[job]) * table.rate[job]
             table.work_left[job] = max(0.0, table.work_left[job] - done)
-            table.since[job] = max(now, table.since[job])
+            table.progress_from[job] = max(now, table.progress_from[job])
         rates = dict(zip(run.jobs, self.rates.of(run, nodes)[0], strict=True))
         for job in members:
             self._record(run, job, now)
             table.held_since[job] = now
             table.rate[job] = self.rates.positive(job, rates[job]) / table.solo[job]
             self.completions.invalidate(job)
-            self._predict(job, table.since[job])
+            self._predict(job, table.progress_from[job])
         if self.renewals is not None:
-            self.renewals.plan(run, nodes, max(table.since[job] for job in members))
+            self.renewals.plan(run, nodes, max(table.progress_from[job] for job in members))
         return members
 
     def set_back(
@@ -316,13 +316,13 @@ class Holdings:
         """
         table = self.table
         for job in jobs:
-            progress_s = max(0.0, now - table.since[job])
+            progress_s = max(0.0, now - table.progress_from[job])
             lost_s = math.fmod(progress_s, checkpoint_s)
             table.work_left[job] -= (progress_s - lost_s) * table.rate[job]
-            table.since[job] = max(now, table.since[job]) + restart_s
+            table.progress_from[job] = max(now, table.progress_from[job]) + restart_s
             self.overhead_s += lost_s + restart_s
             self.completions.invalidate(job)
-            self._predict(job, table.since[job])
+            self._predict(job, table.progress_from[job])
 
     def _predict(self, job: int, begin: float) -> None:
         """Predict the completion of a job that progresses from ``begin`` (s) on."""

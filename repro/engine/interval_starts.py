@@ -74,11 +74,11 @@ class IntervalStarts:
         state = self._table.state
         jobs = np.fromiter(self._runs, np.int64, len(self._runs))
         # the order of operations is the simulator's: small differences grow from event to event
-        progress_s = now - state.since[jobs] - self._start_s[jobs]
+        progress_s = now - state.progress_from[jobs] - self._start_s[jobs]
         has_progressed = progress_s > 0
         progressed = jobs[has_progressed]
         state.work_left[progressed] -= progress_s[has_progressed] / self._unit_s[progressed]
-        state.since[jobs] = now
+        state.progress_from[jobs] = now
         start_costs_s: list[float] = self._start_s[progressed].tolist()
         return start_costs_s
 

@@ -79,7 +79,7 @@ class OverheadCosts:
             run = runs[job]
             if not run.waits:
                 last_step = self._last_step(job)
-                self._before_restart[job] = (self._place(run), table.since[job], last_step)
+                self._before_restart[job] = (self._place(run), table.progress_from[job], last_step)
 
     def pauses(self, jobs: Iterable[int]) -> dict[int, float]:
         """Seconds of the checkpoint of each preempted job."""
@@ -131,4 +131,4 @@ class OverheadCosts:
     def _last_step(self, job: int) -> float:
         """Instant of the last step of a running job (s)."""
         table = self._table
-        return table.since[job] + table.work_left[job] / table.rate[job]
+        return table.progress_from[job] + table.work_left[job] / table.rate[job]

@@ -163,7 +163,7 @@ def simulate(
     rule_set = rules_named(rules)
     # Only rules pcs round instants to a grid. They have defaults of their own for perf, predict and
     # keep_intervals.
-    is_pcs = rule_set.grid > 1
+    is_pcs = rule_set.ticks_per_second > 1
     trace = inputs.checked(trace)
     arguments.check_attributes(trace)
     cluster = Cluster.parse(cluster) if isinstance(cluster, str) else cluster

@@ -81,8 +81,8 @@ class RunSet:
     order : sequence of int
         All jobs that hold GPUs, in the order in which the policy keeps them; other jobs in it play
         no role. Empty: the order of ``runs``, or with ``keep`` the order of starts. Under rules
-        ``muri``, nearly simultaneous completions happen at the instant of the first such job in
-        this order.
+        ``muri``, jobs that complete at nearly the same time complete at one instant. This instant
+        is the completion of the job among them that is first in this order.
     keep : bool
         All jobs that are neither in ``runs`` nor in ``stop`` keep their GPUs, so a decision names
         only changes. If a group changes, the decision names all its remaining members.

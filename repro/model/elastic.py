@@ -30,11 +30,11 @@ HOLDERS, PRESENT, EVENTS, PRESENT_SUM = range(4)
 #: - present instant (ticks, see `ElasticJobs.ticks_per_second`),
 #: - end of the lease (ticks),
 #: - GPU-seconds held so far,
-#: - busy GPUs: the total demand of the jobs present, which may exceed the cluster. HELD_GPU_S
+#: - demanded GPUs: the total demand of the jobs present, which may exceed the cluster. HELD_GPU_S
 #:   counts at most the GPUs of the cluster. A rule that leaves GPUs idle writes the GPUs held
 #:   instead.
 #: - instant (ticks) at which the rule wants to divide GPUs again.
-NOW, LEASE_ENDS, HELD_GPU_S, BUSY, WAKE = range(5)
+NOW, LEASE_ENDS, HELD_GPU_S, DEMANDED, WAKE = range(5)
 
 
 class ElasticJobs(NamedTuple):
@@ -52,7 +52,7 @@ class ElasticJobs(NamedTuple):
     predicted_work: Floats
     #: factor: the remaining work that the scheduler assumes, divided by the true remaining work. It
     #: combines the predicted durations of the trace and `Elastic.size_error`.
-    error: Floats
+    size_factor: Floats
     #: demand (GPUs)
     demand: Ints
     #: speed on the demanded GPUs, S(demand)
@@ -64,7 +64,7 @@ class ElasticJobs(NamedTuple):
     #: class or kind of each job as a number, see `Elastic.groups`
     group: Ints
     #: number of classes or kinds
-    groups: int
+    num_groups: int
     #: GPUs of the cluster
     gpus: int
     #: true: jobs that complete together are taken in order of arrival. False: in order of
@@ -82,8 +82,8 @@ class ElasticJobs(NamedTuple):
 class ElasticState(NamedTuple):
     """State of a run of divisible GPUs; a rollout works on a copy.
 
-    ``own_floats`` and ``own_ints`` are the memory of the policy, with a row for each
-    array of `DivisionRule.memory`.
+    ``memory_floats`` and ``memory_ints`` are the memory of the policy, with a row for each array of
+    `DivisionRule.memory`.
     """
 
     #: by job: remaining work (s on one GPU), GPUs held, speed on these GPUs, and instant from which
@@ -94,8 +94,8 @@ class ElasticState(NamedTuple):
     progress_from: Floats
     #: jobs that hold GPUs, in the first ``tally[HOLDERS]`` entries
     holders: Ints
-    own_floats: Floats
-    own_ints: Ints
+    memory_floats: Floats
+    memory_ints: Ints
     clock: Floats
     tally: Ints
     #: by job, at its arrival: jobs present, events, and jobs present summed over the events; see
@@ -106,7 +106,7 @@ class ElasticState(NamedTuple):
     def of(cls, jobs: ElasticJobs, memory: Iterable[type]) -> "ElasticState":
         """State before the first arrival; the memory of the policy is zero."""
         n = len(jobs.work)
-        width = max(n, jobs.groups)
+        width = max(n, jobs.num_groups)
         array_types = [hint for rows in memory for hint in get_type_hints(rows).values()]
         clock = np.zeros(5)
         clock[LEASE_ENDS] = clock[WAKE] = math.inf
@@ -116,8 +116,8 @@ class ElasticState(NamedTuple):
             rate=np.zeros(n),
             progress_from=np.zeros(n),
             holders=np.zeros(n, np.int64),
-            own_floats=np.zeros((array_types.count(Floats), width)),
-            own_ints=np.zeros((array_types.count(Ints), width), np.int64),
+            memory_floats=np.zeros((array_types.count(Floats), width)),
+            memory_ints=np.zeros((array_types.count(Ints), width), np.int64),
             clock=clock,
             tally=np.zeros(4, np.int64),
             at_arrival=np.zeros((3, n), np.int64),
@@ -223,9 +223,9 @@ class DivisionRule(NamedTuple):
     holds GPUs changes (`change_demand`). None: no value in the memory depends on demands.
 
     ``memory`` has NamedTuple classes whose fields are the rows of the policy's memory. Fields of
-    type `Floats` are rows of `ElasticState.own_floats`, and come first in a class. Fields of type
-    `Ints` are rows of `ElasticState.own_ints`. A row is long enough for an entry per job, or an
-    entry per class or kind.
+    type `Floats` are rows of `ElasticState.memory_floats`, and come first in a class. Fields of
+    type `Ints` are rows of `ElasticState.memory_ints`. A row is long enough for an entry per job,
+    or an entry per class or kind.
     """
 
     run: Callable[..., Any]
@@ -291,8 +291,8 @@ class Elastic(Policy):
     has_classes: ClassVar[bool] = False
     #: true: with exact job sizes, later arrivals do not change the completion of a job
     foresees: ClassVar[bool] = False
-    #: row of `ElasticState.own_floats` with the end that each job reserves at arrival. This end is
-    #: the prediction of the job's completion. None: the policy reserves no ends.
+    #: row of `ElasticState.memory_floats` with the end that each job reserves at arrival. This end
+    #: is the prediction of the job's completion. None: the policy reserves no ends.
     reserved_end_row: ClassVar[int | None] = None
 
     @property
@@ -393,7 +393,7 @@ def count_event(s: ElasticState) -> None:
 def arrive(s: ElasticState, jobs: ElasticJobs, job: int) -> None:
     """Record an arrival."""
     s.tally[PRESENT] += 1
-    s.clock[BUSY] += jobs.demand[job]
+    s.clock[DEMANDED] += jobs.demand[job]
     s.at_arrival[0, job] = s.tally[PRESENT]
     s.at_arrival[1, job] = s.tally[EVENTS]
     s.at_arrival[2, job] = s.tally[PRESENT_SUM]
@@ -403,7 +403,7 @@ def arrive(s: ElasticState, jobs: ElasticJobs, job: int) -> None:
 def depart(s: ElasticState, jobs: ElasticJobs, job: int) -> None:
     """Record a completion."""
     s.tally[PRESENT] -= 1
-    s.clock[BUSY] -= jobs.demand[job]
+    s.clock[DEMANDED] -= jobs.demand[job]
     s.gpus[job] = s.work_left[job] = 0.0
 
 
@@ -413,7 +413,7 @@ def change_demand(
     """Change the demand of a job that holds GPUs and speeds up linearly."""
     if rule.resize is not None:
         rule.resize(jobs, settings, s, job, demand)
-    s.clock[BUSY] += demand - jobs.demand[job]
+    s.clock[DEMANDED] += demand - jobs.demand[job]
     jobs.demand[job] = demand
     jobs.full_speed[job] = demand
 
@@ -454,13 +454,13 @@ def jobs_of(
         submit=submit,
         work=work,
         predicted_work=predicted_work,
-        error=size_factors,
+        size_factor=size_factors,
         demand=demand,
         full_speed=full_speed,
         curve=curve,
         curves=curves,
         group=np.zeros(n, np.int64),
-        groups=1,
+        num_groups=1,
         gpus=view.cluster.num_gpus,
         by_arrival=policy.rule is None or policy.rule.by_arrival,
         ticks_per_second=ticks_per_second,
@@ -471,5 +471,5 @@ def jobs_of(
     # they progress from different instants after a change of their GPUs.
     has_error = policy.size_error > 0 or bool((size_factors != 1.0).any())
     alone = alone or has_error or policy.resize_s > 0
-    group, groups = policy.groups(jobs, alone=alone)
-    return jobs._replace(group=group, groups=groups)
+    group, num_groups = policy.groups(jobs, alone=alone)
+    return jobs._replace(group=group, num_groups=num_groups)

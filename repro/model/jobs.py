@@ -23,13 +23,14 @@ class State(NamedTuple):
     Compiled functions write the arrays in place. Instants are seconds of the clock of the run.
     """
 
-    #: remaining work at the instant `since` (units); later progress is (now - since) * rate
+    #: remaining work at the instant `progress_from` (units). Later progress is (now -
+    #: progress_from) * rate.
     work_left: Floats
-    since: Floats
+    progress_from: Floats
     #: units of work per second
     rate: Floats
     #: instant at which the previous holders of the job's GPUs have saved and left
-    free_from: Floats
+    gpus_free_from: Floats
     #: whether the job holds GPUs
     running: Flags
     #: start of the present interval of holding GPUs, and number of these GPUs
@@ -40,8 +41,8 @@ class State(NamedTuple):
     #: job that shares the GPUs in rounds (-1: none)
     partner: Ints
     #: time (s) and attained service (GPU-seconds) of earlier intervals of holding GPUs
-    held_s: Floats
-    service: Floats
+    earlier_held_s: Floats
+    earlier_service: Floats
     first_start: Floats
     end: Floats
     preemptions: Ints
@@ -115,9 +116,10 @@ class JobTable:
         # entries of memory views are Python numbers, read three times as fast as those of arrays
         arrays: tuple[Any, ...] = self.state
         columns = [cast(Numbers, memoryview(array)) for array in arrays]
-        self.work_left, self.since, self.rate, self.free_from, self.running = columns[:5]
+        self.work_left, self.progress_from, self.rate = columns[:3]
+        self.gpus_free_from, self.running = columns[3:5]
         self.held_since, self.held_gpus, self.type_column, self.partner = columns[5:9]
-        self.held_s, self.service, self.first_start, self.end = columns[9:13]
+        self.earlier_held_s, self.earlier_service, self.first_start, self.end = columns[9:13]
         self.preemptions, self.promotions = columns[13:]
         #: jobs that have arrived and not finished, in order of arrival: the keys of the dictionary
         self.active: dict[int, None] = {}
@@ -137,8 +139,8 @@ class JobTable:
         if not self.has("iteration_time"):
             if 0.0 in steps:
                 raise TraceError(
-                    f"{self.source}: {self.row(steps.index(0.0))} has 0 iterations and a duration; "
-                    f"give its training steps, or a column iteration_time (s)"
+                    f"{self.source}: {self.row_label(steps.index(0.0))} has 0 iterations and a "
+                    f"duration; give its training steps, or a column iteration_time (s)"
                 )
             durations = self.duration
             return steps, [total / count for total, count in zip(durations, steps, strict=True)]
@@ -247,10 +249,12 @@ class JobTable:
         if gaps.size:
             first = min(gaps.tolist(), key=self.positions.__getitem__)
             more = f" ({gaps.size - 1:,} more like it)" if gaps.size > 1 else ""
-            raise TraceError(f"{self.source}: {self.row(first)} has no {name}; {advice}{more}")
+            raise TraceError(
+                f"{self.source}: {self.row_label(first)} has no {name}; {advice}{more}"
+            )
         self._complete.add(name)
 
-    def row(self, job: int) -> str:
+    def row_label(self, job: int) -> str:
         """Row and id of a job for messages; rows count from 0, as in a DataFrame."""
         return f"row {self.positions[job]} (job {self.ids[job]})"
 
@@ -273,24 +277,24 @@ class JobTable:
         """Remaining work of a job (units)."""
         if not self.running[job]:
             return self.work_left[job]
-        return self.work_left[job] - max(0.0, now - self.since[job]) * self.rate[job]
+        return self.work_left[job] - max(0.0, now - self.progress_from[job]) * self.rate[job]
 
     def units_left(self, jobs: Sequence[int] | Ints, now: float) -> Floats:
         """Remaining work of several jobs (units), (jobs,)."""
         state = self.state
         rows = np.asarray(jobs, dtype=np.int64)
-        progress = np.maximum(0.0, now - state.since[rows]) * state.rate[rows]
+        progress = np.maximum(0.0, now - state.progress_from[rows]) * state.rate[rows]
         remaining: Floats = state.work_left[rows] - np.where(state.running[rows], progress, 0.0)
         return remaining
 
     def run_seconds(self, job: int, now: float) -> float:
         """Time for which a job has held GPUs (s)."""
-        return self.held_s[job] + (now - self.held_since[job] if self.running[job] else 0.0)
+        return self.earlier_held_s[job] + (now - self.held_since[job] if self.running[job] else 0.0)
 
     def attained(self, job: int, now: float) -> float:
         """Attained service of a job (GPU-seconds)."""
         present = (now - self.held_since[job]) * self.held_gpus[job] if self.running[job] else 0.0
-        return self.service[job] + present
+        return self.earlier_service[job] + present
 
 
 def prediction_factors_of(trace: pd.DataFrame) -> Floats | None:

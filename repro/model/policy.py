@@ -260,11 +260,11 @@ class FromSettings(Generic[T]):
         return self.of_class if policy is None else self.of_instance(policy)
 
 
-def defined_with(policy: Policy, name: str, others: Iterable[str]) -> bool:
-    """Whether the definitions of ``others`` are in the class that defines ``name`` or in its bases.
+def is_latest_definition(policy: Policy, name: str, others: Iterable[str]) -> bool:
+    """Whether the class that defines ``name`` also defines each of ``others``, or inherits it.
 
-    The definitions are those that ``policy`` uses. If the answer is no, a subclass overrides one of
-    ``others`` and inherits ``name``. The inherited ``name`` may then disagree with the override.
+    The classes are those of ``policy``. If the answer is no, a subclass overrides one of ``others``
+    but not ``name``. The inherited ``name`` may then disagree with the override.
     """
     definer = {
         attribute: next(cls for cls in type(policy).__mro__ if attribute in vars(cls))
@@ -401,7 +401,7 @@ class Ordering:
         #: makes the selection, for keys that do not change linearly in time. None: the engine uses
         #: its selection for linear keys (`repro.engine.select.ranked.HeapSelection`).
         self.selection: SelectionFactory | None = None
-        self._has_keys = defined_with(policy, "keys", ("key",))
+        self._has_keys = is_latest_definition(policy, "keys", ("key",))
 
     def key(self, job: int, now: float) -> Key:
         """Key of ``job`` at the present instant."""

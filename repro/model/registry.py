@@ -94,27 +94,27 @@ class Registry(Generic[T]):
             try:
                 importlib.import_module(module.name)
             except (Exception, SystemExit):
-                # `_fill` reports it
+                # `_import_everything` reports it
                 self._forget(module.name)
             return
 
-    def _fill(self) -> None:
+    def _import_everything(self) -> None:
         """Import all modules and entry points that may register items."""
         if self._home is None:
             return
         home = self._home
         self._home = None
         faults: dict[str, list[str]] = {}
-        self._import_all(home, faults)
+        self._import_modules(home, faults)
         for point in metadata.entry_points(group=self._group) if self._group else ():
-            self._load(point, faults)
+            self._import_entry_point(point, faults)
         for fault, names in faults.items():
             missing = [name for name in names if name not in self._items]
             self._broken |= dict.fromkeys(missing, fault)
             effect = f"; {self.kind} {', '.join(missing)} left out" if missing else ""
             warnings.warn(f"{fault}{effect}", BrokenFileWarning, stacklevel=2)
 
-    def _import_all(self, package: str, faults: dict[str, list[str]]) -> None:
+    def _import_modules(self, package: str, faults: dict[str, list[str]]) -> None:
         """Import the modules of a package. ``faults`` collects fault -> unavailable names."""
         for module in _modules(package):
             try:
@@ -125,7 +125,7 @@ class Registry(Generic[T]):
                 names = _registered(module.path)
                 faults.setdefault(_error_line(error, module.name), []).extend(names)
 
-    def _load(self, point: metadata.EntryPoint, faults: dict[str, list[str]]) -> None:
+    def _import_entry_point(self, point: metadata.EntryPoint, faults: dict[str, list[str]]) -> None:
         """Import an entry point.
 
         ``faults`` collects its name if it cannot be imported or does not register its name.
@@ -151,7 +151,7 @@ class Registry(Generic[T]):
         self._import_module_of(name)
         if name in self._items:
             return self._items[name]
-        self._fill()
+        self._import_everything()
         if name in self._items:
             return self._items[name]
         if name in self._aliases:
@@ -170,24 +170,27 @@ class Registry(Generic[T]):
 
     def fault(self, name: str) -> str:
         """Text of the error for which the item of ``name`` is left out; empty without an error."""
-        self._fill()
+        self._import_everything()
         return self._broken.get(name, "")
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the registered names, sorted."""
-        self._fill()
+        self._import_everything()
         return iter(sorted(self._items))
 
     def __contains__(self, name: object) -> bool:
         """Whether ``name`` is registered; an alias is not."""
         self._import_module_of(str(name))
         if name not in self._items:
-            self._fill()
+            self._import_everything()
         return name in self._items
 
 
 def _definition_of(item: object) -> object:
-    """Name of the definition of an item. A file may run as a script, then be imported."""
+    """Name of the definition of an item, without its module.
+
+    A file may run as a script, and then be imported. The definition then has two modules.
+    """
     return getattr(item, "__qualname__", item)
 
 

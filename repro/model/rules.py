@@ -13,7 +13,7 @@ iterations                  None      muri           1.015          RULES
 start_overhead              False     muri           True           RULES
 tie_rel                     0.0       muri           1e-09          RULES
 p99_by_index                False     muri           True           RULES
-grid                        1.0       pcs            1000000.0      RULES
+ticks_per_second            1.0       pcs            1000000.0      RULES
 steps                       False     gavel          True           RULES
 min_realloc_interval_s      0.0       gavel          1920.0         RULES (rounds)
 whole_steps                 False     gavel          True           RULES (rounds)
@@ -103,9 +103,9 @@ class Rules:
     p99_by_index: bool = False
     #: true: work is counted in training steps, the column iterations
     steps: bool = False
-    #: 1: instants are not rounded. Above 1, instants are rounded to multiples of 1 / grid seconds,
-    #: and the policy must divide GPUs.
-    grid: float = 1.0
+    #: 1: instants are not rounded. Above 1, instants are rounded to whole ticks, and the policy
+    #: must divide GPUs.
+    ticks_per_second: float = 1.0
     #: settings of `repro.engine.rounds.settings.RoundSettings`
     rounds: Mapping[str, Any] = field(default_factory=dict)
 
@@ -116,7 +116,7 @@ RULES: dict[str, Rules] = {
     "muri": Rules(
         trace_clock=True, iterations=1.015, start_overhead=True, tie_rel=1e-9, p99_by_index=True
     ),
-    "pcs": Rules(grid=1e6),
+    "pcs": Rules(ticks_per_second=1e6),
     "gavel": Rules(
         steps=True,
         rounds={

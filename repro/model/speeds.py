@@ -40,8 +40,8 @@ class Speeds:
     """Throughput of jobs on the GPU types of a cluster (steps/s); 1 without a performance model.
 
     ``perf`` is used if it is `ByType` and the GPU types in ``capacity`` (GPUs of each) have names.
-    A model `perf.on_types.OnTypes` combines throughputs with a base model. Then `throughputs` is
-    the whole model, and `performance` is its base.
+    A model `perf.on_types.OnTypes` combines throughputs with a base model. Then `throughput_model`
+    is the whole model, and `performance` is its base.
     """
 
     def __init__(
@@ -50,16 +50,16 @@ class Speeds:
         self.gpu_types: tuple[str | None, ...] = tuple(sorted(capacity, key=str))
         self.gpu_counts = np.array([capacity[gpu_type] for gpu_type in self.gpu_types], dtype=float)
         #: the performance model, if it has throughputs by GPU type; otherwise all speeds are 1
-        self.throughputs: ByType | None = None
+        self.throughput_model: ByType | None = None
         if isinstance(perf, ByType) and None not in capacity:
-            self.throughputs = perf
+            self.throughput_model = perf
         #: whether there are throughputs by GPU type
-        self.has_throughputs = self.throughputs is not None
+        self.has_throughputs = self.throughput_model is not None
         #: the performance model of the run, of any class. If it has a base model (`OnTypes`), this
         #: is the base.
         self.performance = getattr(perf, "base", perf)
         self._table = table
-        #: number of each kind, filled by `codes`
+        #: number of each kind, filled by `kind_codes`
         self._kinds: dict[tuple[str | None, int], int] = {}
 
     def kind(self, job: int) -> tuple[str | None, int]:
@@ -74,7 +74,7 @@ class Speeds:
         return table.named_models(NEEDS_MODEL)[job], table.gpus[job]
 
     @cached_property
-    def codes(self) -> Ints:
+    def kind_codes(self) -> Ints:
         """Number of the kind of each job, (jobs,)."""
         numbers = self._kinds
         kinds = map(self.kind, range(self._table.count))
@@ -83,7 +83,7 @@ class Speeds:
     @cached_property
     def single(self) -> Floats:
         """Throughput of each kind alone (steps/s), (kinds, types); NaN where `speeds_of` raises."""
-        first_jobs = np.unique(self.codes, return_index=True)[1]
+        first_jobs = np.unique(self.kind_codes, return_index=True)[1]
         speeds = np.full((len(first_jobs), len(self.gpu_types)), np.nan)
         for number, job in enumerate(first_jobs.tolist()):
             with contextlib.suppress(ParamError, TraceError):
@@ -98,15 +98,15 @@ class Speeds:
         Entry [a, b, 0] is the throughput of a, and entry [a, b, 1] the throughput of b. Both are 0
         if a and b cannot share GPUs of the type.
         """
-        count = self.codes.max(initial=-1) + 1
+        count = self.kind_codes.max(initial=-1) + 1
         shape = count, count, 2, len(self.gpu_types)
-        if self.throughputs is None:
+        if self.throughput_model is None:
             return np.broadcast_to(0.0, shape)
         speeds = np.zeros(shape)
         for (model_a, gpus_a), a in self._kinds.items():
             for (model_b, gpus_b), b in self._kinds.items():
                 if gpus_a == gpus_b:
-                    pair = self.throughputs.pair_speeds(
+                    pair = self.throughput_model.pair_speeds(
                         model_a, gpus_a, model_b, gpus_b, self.gpu_types
                     )
                     speeds[a, b] = np.where(self.gpu_counts >= gpus_a, pair, 0.0)
@@ -125,16 +125,18 @@ class Speeds:
         """
         if not whole_gang:
             return self._look_up(job, whole_gang=False)
-        speeds: Floats = self.single[self.codes[job]]
+        speeds: Floats = self.single[self.kind_codes[job]]
         return self._look_up(job) if np.isnan(speeds[0]) else speeds
 
     def _look_up(self, job: int, *, whole_gang: bool = True) -> Floats:
         """Throughput of a job by the performance model (steps/s), (GPU types,)."""
         model, gpus = self.kind(job)
         speeds = np.ones(len(self.gpu_types))
-        if self.throughputs is not None:
+        if self.throughput_model is not None:
             try:
-                speeds = np.array(self.throughputs.speeds(model, gpus, self.gpu_types), dtype=float)
+                speeds = np.array(
+                    self.throughput_model.speeds(model, gpus, self.gpu_types), dtype=float
+                )
             except ParamError as error:
                 raise ParamError(f"job {self._table.ids[job]!r}: {error}") from None
         if whole_gang:
@@ -145,20 +147,22 @@ class Speeds:
 
     def pair(self, job: int, partner: int) -> Floats:
         """Throughput of two jobs on the same GPUs (steps/s), (2, GPU types)."""
-        speeds: Floats = self.pairs[self.codes[job], self.codes[partner]]
+        speeds: Floats = self.pairs[self.kind_codes[job], self.kind_codes[partner]]
         return speeds
 
     def steps_per_unit(self, jobs: Sequence[int]) -> Floats | float:
         """Training steps per unit of work, (jobs,). Without throughputs: seconds alone per unit."""
         table = self._table
-        if self.throughputs is None:
+        if self.throughput_model is None:
             return np.array([table.solo[job] for job in jobs])
         if table.counts_steps:
             return 1.0
         speeds: Floats = self.on_reference[list(jobs)]
         for index in np.flatnonzero(np.isnan(speeds))[:1].tolist():
             # this look-up raises an error with the missing throughput
-            self.throughputs.speeds(*self.kind(jobs[index]), (self.throughputs.reference,))
+            self.throughput_model.speeds(
+                *self.kind(jobs[index]), (self.throughput_model.reference,)
+            )
         unit_s: Floats = np.array([table.solo[job] for job in jobs])
         steps: Floats = speeds * unit_s
         return steps
@@ -166,12 +170,14 @@ class Speeds:
     @cached_property
     def on_reference(self) -> Floats:
         """Throughput of each job on the reference GPU type (steps/s), (jobs,); NaN if unknown."""
-        assert self.throughputs
+        assert self.throughput_model
         speed: dict[Hashable, float] = {}
         kinds = [self.kind(job) for job in range(self._table.count)]
         for kind in set(kinds):
             try:
-                (speed[kind],) = self.throughputs.speeds(*kind, (self.throughputs.reference,))
+                (speed[kind],) = self.throughput_model.speeds(
+                    *kind, (self.throughput_model.reference,)
+                )
             except ParamError:
                 speed[kind] = np.nan
         return np.array([speed[kind] for kind in kinds], dtype=float)

@@ -38,41 +38,42 @@ class KindNumbers:
         self.first_jobs: list[int] = []
         #: numbers of all kinds, sorted by the text of their keys
         self._sorted_numbers: Ints = np.empty(0, dtype=np.int64)
-        self._number: dict[Hashable, int] = {}
+        self._number_of_key: dict[Hashable, int] = {}
         #: number of the kind of each job; -1: not known yet
-        self._of_job: Ints = np.full(64, -1)
+        self._kind_of_job: Ints = np.full(64, -1)
         if codes is not None:
             _, first_jobs, code_ranks = np.unique(codes, return_index=True, return_inverse=True)
             self.first_jobs = np.sort(first_jobs).tolist()
             self.keys = list(map(key, self.first_jobs))
             # kinds are numbered in order of their first jobs
             number_of_code = np.argsort(np.argsort(first_jobs))
-            self._of_job = number_of_code[code_ranks]
+            self._kind_of_job = number_of_code[code_ranks]
 
     def numbers(self, jobs: Sequence[int] | Ints) -> Ints:
         """Kind of each job as a number, (jobs,). The key of a job is computed only once."""
         rows = np.array(jobs, dtype=np.int64)
         try:
-            numbers: Ints = self._of_job.take(rows)
+            numbers: Ints = self._kind_of_job.take(rows)
         except IndexError:
-            self._of_job = np.append(self._of_job, np.full(rows.max() + 1, -1))
-            numbers = self._of_job.take(rows)
+            self._kind_of_job = np.append(self._kind_of_job, np.full(rows.max() + 1, -1))
+            numbers = self._kind_of_job.take(rows)
         if numbers.min(initial=0) < 0:
             for index in np.flatnonzero(numbers < 0).tolist():
                 job = int(rows[index])
                 key = self._key(job)
-                number = self._number.setdefault(key, len(self.keys))
+                number = self._number_of_key.setdefault(key, len(self.keys))
                 if number == len(self.keys):
                     self.keys.append(key)
                     self.first_jobs.append(job)
-                self._of_job[job] = number
+                self._kind_of_job[job] = number
                 numbers[index] = number
         return numbers
 
     def present(self, jobs: Sequence[int] | Ints) -> tuple[Ints, Floats, Ints]:
-        """Numbers of the kinds present, (kinds,), jobs of each kind, (kinds,), and row, (jobs,).
+        """Numbers of the kinds of ``jobs``, number of jobs of each kind, and row of each job.
 
-        The row of a job is the position of its kind in the other arrays.
+        The first two arrays are (kinds,), and the third is (jobs,). The row of a job is the
+        position of its kind in the first two.
         """
         numbers = self.numbers(jobs)
         if len(self._sorted_numbers) < len(self.keys):
@@ -93,7 +94,7 @@ class Kinds:
     speeds: Floats
     #: GPUs of each type, (GPU types,)
     gpus: Floats
-    #: jobs of each kind, (kinds,)
+    #: number of jobs of each kind, (kinds,)
     counts: Floats
     #: demand of a job (GPUs), (kinds,)
     widths: Floats
@@ -184,7 +185,7 @@ class KindTable(KindNumbers):
 
 
 class SolutionCache(Generic[T]):
-    """Cache of the ``limit`` solutions used last, by kinds and jobs of each kind."""
+    """Cache of the ``limit`` most recently used solutions, by kinds and number of jobs of each."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

@@ -280,7 +280,7 @@ class View:
         table = self._table
         if not table.running[job]:
             return 1.0
-        return table.rate[job] * table.solo[job] if self.now >= table.since[job] else 0.0
+        return table.rate[job] * table.solo[job] if self.now >= table.progress_from[job] else 0.0
 
     def run_seconds(self, job: int) -> float:
         """Time for which the job has held GPUs (s), t_J of Tiresias."""
@@ -290,7 +290,7 @@ class View:
         """Time for which each of ``jobs`` has held GPUs (s), (jobs,)."""
         state = self._table.state
         present = np.where(state.running[jobs], self.now - state.held_since[jobs], 0.0)
-        seconds: Floats = state.held_s[jobs] + present
+        seconds: Floats = state.earlier_held_s[jobs] + present
         return seconds
 
     def attained(self, job: int) -> float:
@@ -302,7 +302,7 @@ class View:
         state = self._table.state
         present_s = self.now - state.held_since[jobs]
         present = np.where(state.running[jobs], present_s * state.held_gpus[jobs], 0.0)
-        service: Floats = state.service[jobs] + present
+        service: Floats = state.earlier_service[jobs] + present
         return service
 
     def duration(self, job: int) -> float:
@@ -384,7 +384,7 @@ class View:
 
     def row(self, job: int) -> str:
         """Row and id of a job in the trace, for messages."""
-        return self._table.row(job)
+        return self._table.row_label(job)
 
     def column(
         self, name: str, default: object = None, *, gaps: bool = False
@@ -440,7 +440,7 @@ class View:
     def kind_codes(self) -> Ints:
         """Kind of each job of the run as a number, (jobs,); input "throughput"."""
         self._require("throughput")
-        return self._speeds.codes
+        return self._speeds.kind_codes
 
     @property
     def pairs(self) -> Floats:
@@ -462,7 +462,7 @@ class View:
     def throughputs(self) -> object | None:
         """Throughput table of the run, None if there is none; input "throughput"."""
         self._require("throughput")
-        return self._speeds.throughputs
+        return self._speeds.throughput_model
 
     def speeds(self, job: int) -> Floats:
         """Throughput on each GPU type (steps/s), (GPU types,); input "throughput".

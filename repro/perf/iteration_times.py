@@ -22,11 +22,12 @@ def nearest_count(counts: Any, gpus: int) -> int:
 
 @cache
 def iteration_s(model: str, gpus: int) -> float | None:
-    """Seconds per iteration of a model of the map; None if only Gavel's table has it itself.
+    """Seconds per iteration of a model of the map; None if none of the tables below has it.
 
-    The first of these tables that has the model itself counts: Muri's (stage times), Tiresias'
-    (60-job trace), PCS's (speed-up curves). In the first two, a number of GPUs that the table lacks
-    has the time of the nearest number. In the third, the curve goes on as `SpeedUp` says.
+    The time is that of the first table that has the model itself, not only a relative of it. The
+    tables are, in order: Muri's (stage times), Tiresias' (60-job trace), PCS's (speed-up curves).
+    In the first two, a number of GPUs that the table lacks has the time of the nearest number. In
+    the third, the curve goes on as `SpeedUp` says.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ def iteration_s(model: str, gpus: int) -> float | None:
     (0.191, 1.105, None)
     """
     mapped = mapped_models()[model]
-    source = next((table for table in ORDER if mapped.is_own(table)), None)
+    source = next((table for table in ORDER if mapped.is_itself_in(table)), None)
     if source is None:
         return None
     name = mapped.names[source]

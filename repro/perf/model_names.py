@@ -37,7 +37,7 @@ class MappedModel:
     #: tables in which a relative stands in
     stand_ins: frozenset[str]
 
-    def is_own(self, table: str) -> bool:
+    def is_itself_in(self, table: str) -> bool:
         """Whether the table has the model itself."""
         return table in self.names and table not in self.stand_ins
 

@@ -18,7 +18,7 @@ from repro.model.records import Nodes
 from repro.perf.model_names import further_names
 
 #: Names of the performance models of `named`.
-TIMES = ("measured", "k80", "t4")
+RUN_TIME_MODELS = ("measured", "k80", "t4")
 _PLANS = ModelTable("liquid_plans.csv", ("model", "mode", "plan", "duration_s"))
 _LINKS = ("pair_mb_s", "node_mb_s", "local_mb_s")
 _CONSTANTS = ("model_mb", "images_per_s", "exposed", "fixed_s")
@@ -82,7 +82,7 @@ class PlanTimes:
                 f"job {table.ids[job]!r}: a parameter-server model needs the node of every task of "
                 f"one job; use a policy that names them (Run.tasks)"
             )
-        num_ps = num_servers(len(run.tasks))
+        num_ps = default_num_ps(len(run.tasks))
         if "num_ps" in table.frame:
             num_ps = int(table.column("num_ps")[job])
         batch = math.nan
@@ -287,7 +287,7 @@ def _named(name: str, plans: Path, models: Path, relatives: bool) -> PlanTimes:
             names,
         )
     table = _MODELS.frame
-    refuse_unknown("unknown run times", [name], TIMES)
+    refuse_unknown("unknown run times", [name], RUN_TIME_MODELS)
     table = table[table["gpu"] == name].set_index("model")
     columns = table[list(_CONSTANTS)].astype(float).T
     trained = {str(model): TrainedModel(*constants) for model, constants in columns.items()}
@@ -295,7 +295,7 @@ def _named(name: str, plans: Path, models: Path, relatives: bool) -> PlanTimes:
     return IterationModel(trained, pair_mb_s, node_mb_s, local_mb_s, names)
 
 
-def num_servers(gpus: int) -> int:
+def default_num_ps(gpus: int) -> int:
     """Parameter servers of a job if the trace has no num_ps: one, or none for a single GPU."""
     return int(gpus > 1)
 
@@ -307,7 +307,7 @@ def _needed(table: JobTable, job: int, name: str) -> float:
         value = float(table.column(name, gaps=True)[job])
     if not value > 0:
         raise TraceError(
-            f"{table.source}: {table.row(job)} has no {name}; the iteration model needs a positive "
-            f"value in that column"
+            f"{table.source}: {table.row_label(job)} has no {name}; the iteration model needs a "
+            f"positive value in that column"
         )
     return value

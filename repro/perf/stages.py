@@ -50,7 +50,7 @@ def interleaving_time(
     slots; the GPU and the network stage last one slot each. A group has at most four jobs.
     """
     # Sorted, so that the orders of one group share a cache entry.
-    shortest, longest = _extremes(tuple(sorted(map(tuple, members))), merged)
+    shortest, longest = _extreme_periods(tuple(sorted(map(tuple, members))), merged)
     if ordering not in ("best", "worst"):
         raise ParamError(f"ordering is {ordering!r}; give 'best' or 'worst'")
     return shortest if ordering == "best" else longest
@@ -73,9 +73,9 @@ def busy_per_period(group: tuple[ThreeStages, ...]) -> float:
         period = _slot_period(order)
         if period < shortest:
             shortest = period
-            busy_s = sum(max(0.0, longest) for _, longest in _slots(order))
-    if len(group) == 2 and _two_apart(group) < shortest:
-        # no slot has stages of both members
+            busy_s = sum(max(0.0, slot_s) for _, slot_s in _slots(order))
+    if len(group) == 2 and _period_two_apart(group) < shortest:
+        # Two slots apart, the GPU and network stages of the two members are in different slots.
         return sum(sum(times[1:]) for times in group)
     return busy_s
 
@@ -215,7 +215,7 @@ class Interleaving:
 
 
 @lru_cache(maxsize=200_000)
-def _extremes(group: tuple[Stages, ...], merged: bool) -> tuple[float, float]:
+def _extreme_periods(group: tuple[Stages, ...], merged: bool) -> tuple[float, float]:
     """Shortest and longest period (s) over all orders of the members."""
     num_stages = len(group[0]) if group else 0
     max_jobs = num_stages
@@ -244,11 +244,11 @@ def _barrier_periods(group: tuple[Stages, ...]) -> list[float]:
     # A rotation of all offsets leaves T unchanged, so the first member stays at offset 0.
     for others in itertools.permutations(steps[1:], len(group) - 1):
         offsets = (0, *others)
-        busy = (
+        times_of_steps = (
             [times[(step + o) % len(steps)] for times, o in zip(group, offsets, strict=True)]
             for step in steps
         )
-        periods.append(sum(map(max, busy)))
+        periods.append(sum(map(max, times_of_steps)))
     return periods
 
 
@@ -262,11 +262,11 @@ def _slot_periods(group: tuple[Stages, ...]) -> list[float]:
     periods = [_slot_period(order + padding) for order in orders]
     if len(group) == 2:
         # Two jobs can also be two slots apart.
-        periods.append(_two_apart(group))
+        periods.append(_period_two_apart(group))
     return periods
 
 
-def _two_apart(group: tuple[Stages, ...]) -> float:
+def _period_two_apart(group: tuple[Stages, ...]) -> float:
     """Period T (s) of two three-stage jobs that are two slots apart."""
     (d0, g0, n0), (d1, g1, n1) = group
     return max(d0, g1 + n1) + max(d1, g0 + n0)
@@ -287,8 +287,8 @@ def _slot_period(order: tuple[Stages, ...]) -> float:
     """
     slots = _slots(order)
     ends = [0.0, max(0.0, slots[0][1])]
-    for data, longest in (slots * 2)[1:]:
-        ends.append(max(0.0, ends[-1] + longest, ends[-2] + data))
+    for data_s, slot_s in (slots * 2)[1:]:
+        ends.append(max(0.0, ends[-1] + slot_s, ends[-2] + data_s))
         if len(ends) > RESOURCES + 1:
             period = ends[-1] - ends[-5]
             previous = ends[-2] - ends[-6]

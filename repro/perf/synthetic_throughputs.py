@@ -9,8 +9,8 @@ from repro.files.tables import ModelTable, measured
 from repro.perf.throughput import UNCONSOLIDATED, ThroughputTable
 
 GPU_TYPES = ("k80", "p100", "v100")
-#: GPUs of the gangs of distributed job types.
-GANGS = (2, 4, 8)
+#: Widths (GPUs) of the gangs of distributed job types.
+GANG_WIDTHS = (2, 4, 8)
 REFERENCE = "v100"
 #: Memory of a member of a gang, relative to the memory of the model on one GPU.
 _GANG_MEMORY = 1.5
@@ -61,72 +61,74 @@ def gavel_like() -> ThroughputTable:
     rows_of_file = measured("gavel_speeds").itertuples(index=False)
     fitted = _Fitted(
         {
-            (quantity, model, gpu_type, int(gang)): terms
-            for quantity, model, gpu_type, gang, *terms in rows_of_file
+            (quantity, model, gpu_type, int(width)): terms
+            for quantity, model, gpu_type, width, *terms in rows_of_file
         }
     )
     jobs = job_types()
     distributed = [job for job in jobs if job.distributed]
     rows = {(job.name, 1): fitted.one_gpu(job) for job in jobs}
-    rows |= {(job.name, gang): fitted.gang(job, gang) for gang in GANGS for job in distributed}
+    rows |= {
+        (job.name, width): fitted.gang(job, width) for width in GANG_WIDTHS for job in distributed
+    }
     pairs = {}
     for members in itertools.combinations_with_replacement(jobs, 2):
         first, second = sorted(members, key=lambda job: job.name)
         pairs[first.name, second.name, 1] = {
             gpu_type: fitted.pair(first, second, gpu_type) for gpu_type in rows[first.name, 1]
         }
-    for gang in GANGS:
+    for width in GANG_WIDTHS:
         for members in itertools.combinations_with_replacement(distributed, 2):
             first, second = sorted(members, key=lambda job: job.name)
-            pairs[first.name, second.name, gang] = dict.fromkeys(GPU_TYPES, (0.0, 0.0))
+            pairs[first.name, second.name, width] = dict.fromkeys(GPU_TYPES, (0.0, 0.0))
     return ThroughputTable(rows, REFERENCE, pairs)
 
 
 @dataclass(frozen=True)
 class _Fitted:
-    """Fitted trends by quantity, model, GPU type and gang: constant, slope and curvature."""
+    """Fitted trends by quantity, model, GPU type and width: constant, slope and curvature."""
 
     trends: dict[tuple[str, str, str, int], list[float]]
 
-    def _at(self, quantity: str, job: JobType, gpu_type: str, gang: int = 1) -> float:
+    def _trend(self, quantity: str, job: JobType, gpu_type: str, width: int = 1) -> float:
         """Trend at a job's batch size.
 
         The variable is log2 of the batch size. For memory it is the batch size in thousands.
         """
-        constant, slope, curvature = self.trends[quantity, job.model, gpu_type, gang]
+        constant, slope, curvature = self.trends[quantity, job.model, gpu_type, width]
         x = (job.batch_size or 0) / 1000 if quantity == "memory" else job.log2_batch_size
         return constant + slope * x + curvature * x * x
 
     def _alone(self, job: JobType, gpu_type: str) -> float:
         """Steps/s of a job alone on one GPU."""
-        return float(2 ** self._at("alone", job, gpu_type))
+        return float(2 ** self._trend("alone", job, gpu_type))
 
     def one_gpu(self, job: JobType) -> dict[str, float]:
         """Steps/s on one GPU of each type. Consolidation makes no difference."""
         speeds = {gpu_type: self._alone(job, gpu_type) for gpu_type in GPU_TYPES}
         return speeds | {gpu_type + UNCONSOLIDATED: speed for gpu_type, speed in speeds.items()}
 
-    def gang(self, job: JobType, gang: int) -> dict[str, float]:
+    def gang(self, job: JobType, width: int) -> dict[str, float]:
         """Steps/s of a gang on each type, consolidated and unconsolidated."""
         consolidated = {}
         unconsolidated = {}
         for gpu_type in GPU_TYPES:
-            gain = 2 ** self._at("scale_out", job, gpu_type, gang)
-            fits = _GANG_MEMORY * self._at("memory", job, gpu_type) < 1.0
+            gain = 2 ** self._trend("scale_out", job, gpu_type, width)
+            fits = _GANG_MEMORY * self._trend("memory", job, gpu_type) < 1.0
             speed = self._alone(job, gpu_type) * float(gain) if fits else 0.0
             consolidated[gpu_type] = speed
-            spread_factor = 2 ** self._at("unconsolidated", job, gpu_type, gang)
+            spread_factor = 2 ** self._trend("unconsolidated", job, gpu_type, width)
             unconsolidated[gpu_type + UNCONSOLIDATED] = speed * float(spread_factor)
         return consolidated | unconsolidated
 
     def pair(self, first: JobType, second: JobType, gpu_type: str) -> tuple[float, float]:
         """Steps/s of each of two one-GPU jobs that share a GPU."""
         base = gpu_type.removesuffix(UNCONSOLIDATED)
-        if self._at("memory", first, base) + self._at("memory", second, base) > 1.0:
+        if self._trend("memory", first, base) + self._trend("memory", second, base) > 1.0:
             return 0.0, 0.0
         return self._shared(first, second, base), self._shared(second, first, base)
 
     def _shared(self, job: JobType, other: JobType, gpu_type: str) -> float:
         """Steps/s of a job that shares one GPU with another."""
-        log2_part = self._at("kept", job, gpu_type) + self._at("pressure", other, gpu_type)
+        log2_part = self._trend("kept", job, gpu_type) + self._trend("pressure", other, gpu_type)
         return self._alone(job, gpu_type) * min(1.0, float(2**log2_part))

@@ -38,10 +38,11 @@ class ThroughputTable:
 
     A table of Gavel's job types also has the models of the map of names (`repro.perf.model_names`).
     On the reference type an iteration of such a model takes the time of
-    `repro.perf.iteration_times`; the other types have the ratios of the table. A gang size that the
-    table lacks has the ratios of the widest smaller gang that can run on the reference type. If the
-    model has no time of an iteration, this gang also gives the steps/s, in proportion to the GPUs.
-    A gang of a size that the table lacks shares no GPUs.
+    `repro.perf.iteration_times`. Its throughput on another type, divided by that on the reference
+    type, is the ratio of its row in the table. For a gang size that the table lacks, this row is
+    that of the widest smaller gang that can run on the reference type. If the model has no time of
+    an iteration, its steps/s are those of the row, in proportion to the GPUs. A gang of a size that
+    the table lacks shares no GPUs.
 
     In its methods, ``model`` (also ``model_a`` and ``model_b``) is the name of a model, ``gpus``
     (``gpus_a``, ``gpus_b``) the size of its gang, ``gpu_type`` a GPU type and ``gpu_types`` several
@@ -186,10 +187,10 @@ class ThroughputTable:
         key = (models, widths, run.gpu_type, run.gpus, spread)
         rates = self._rates.get(key)
         if rates is None:
-            rates = self._rates[key] = self._relative(*key)
+            rates = self._rates[key] = self._relative_rates(*key)
         return rates
 
-    def _relative(
+    def _relative_rates(
         self,
         models: tuple[str | None, ...],
         widths: tuple[int, ...],
@@ -324,7 +325,7 @@ class ThroughputTable:
 
     @cached_property
     def _own_names(self) -> dict[str, str]:
-        """Names in the table so far, by model. Finding the map of names looks for its file."""
+        """Names in the table so far, by model. They are kept, as the map of names is a file."""
         return {}
 
     @cached_property
@@ -334,5 +335,5 @@ class ThroughputTable:
 
     @cached_property
     def _rates(self) -> dict[object, tuple[float, ...]]:
-        """Rates so far, by the arguments of `_relative`."""
+        """Rates so far, by the arguments of `_relative_rates`."""
         return {}

@@ -58,9 +58,10 @@ def load_throughputs(source: Source = PUBLIC, reference: str | None = None) -> T
     or pair cannot run on the type.
 
     A measured folder (`repro.perf.measured_folder`) has the job types of one GPU, or subfolders for
-    several GPU types. Its pairs are those by time slicing, or with ``:mps`` behind the name those
-    under Multi-Process Service. No job of a pair is faster than alone. A pair that was not measured
-    is not shared. Gangs of more GPUs have a rate in proportion to their GPUs, and share none.
+    several GPU types. Its pairs were measured under time slicing. With ``:mps`` after the name, the
+    pairs are those measured under Multi-Process Service. A job of a pair is at most as fast as
+    alone. Two jobs whose pair was not measured share no GPU. A gang of several GPUs has a rate in
+    proportion to its GPUs, and shares no GPUs.
 
     Parameters
     ----------
@@ -102,8 +103,8 @@ def load_throughputs(source: Source = PUBLIC, reference: str | None = None) -> T
     """
     if isinstance(source, ThroughputTable):
         return source
-    if isinstance(source, str | Path) and (measured := measured_source(str(source))):
-        return _measured(*measured, reference)
+    if isinstance(source, str | Path) and (measured := measured_folders_of(str(source))):
+        return _measured_table(*measured, reference)
     reference = reference or _REFERENCE
     if not isinstance(source, str | Path):
         document = Document("throughputs", source.to_csv(index=False).encode())
@@ -124,7 +125,7 @@ def provenance(source: str | Path, reference: str) -> dict[str, Any]:
     """Attributes of a trace that name its throughput table: a public name or an absolute path."""
     name = str(source)
     sharing = ""
-    if measured_source(name):
+    if measured_folders_of(name):
         name, sharing = _split_sharing(name)
     path = Path(name).expanduser()
     if os.path.exists(path):
@@ -145,7 +146,7 @@ def throughputs_of(trace: pd.DataFrame) -> ThroughputTable | None:
     return load_throughputs(source, reference)
 
 
-def measured_source(source: str) -> tuple[tuple[MeasuredFolder, ...], str] | None:
+def measured_folders_of(source: str) -> tuple[tuple[MeasuredFolder, ...], str] | None:
     """Measured folders that a text names, and how pairs share the GPU.
 
     Parameters
@@ -161,9 +162,9 @@ def measured_source(source: str) -> tuple[tuple[MeasuredFolder, ...], str] | Non
 
     Examples
     --------
-    >>> measured_source("h100:mps")[1]
+    >>> measured_folders_of("h100:mps")[1]
     'mps'
-    >>> measured_source("gavel-throughputs") is None
+    >>> measured_folders_of("gavel-throughputs") is None
     True
     """
     name, suffix = _split_sharing(source)
@@ -181,7 +182,7 @@ def is_stand_in(source: Source) -> bool:
     """Whether ``source`` is the stand-in, or a name without an available public file."""
     if not isinstance(source, str | Path) or os.path.isfile(Path(source).expanduser()):
         return False
-    if measured_source(str(source)):
+    if measured_folders_of(str(source)):
         return False
     if str(source) in (STAND_IN, EARLY):
         return str(source) == STAND_IN
@@ -222,12 +223,12 @@ def _fetched(name: str, mirror: Path | None, cache: Path) -> Path | str:
 
 
 def _split_sharing(source: str) -> tuple[str, str]:
-    """Name before the way in which pairs share, and this way with its colon, such as ``:mps``."""
+    """Name of a source, and its suffix that says how pairs share, such as ``:mps``, or empty."""
     name, colon, sharing = source.rpartition(":")
     return (name, colon + sharing) if colon and sharing in SHARING else (source, "")
 
 
-def _measured(
+def _measured_table(
     folders: tuple[MeasuredFolder, ...], sharing: str, reference: str | None
 ) -> ThroughputTable:
     """Table of measured folders, one GPU type each."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from repro.model.cluster.spec import Cluster
 from repro.model.settings import Between
-from repro.perf.parameter_server import num_servers
+from repro.perf.parameter_server import default_num_ps
 from repro.placement.base import Allocation, Placement, Placer, register
 from repro.placement.network import Gang, NodeResources, Scoring
 
@@ -23,7 +23,7 @@ class LiquidPlacer(Placer):
         self._drop = rule.drop
 
     def _place(self, job: int, gpus: int, model: str | None) -> Allocation:
-        servers = num_servers(gpus)
+        servers = default_num_ps(gpus)
         # Needs of 0 fit any node. Only Liquid's own policies use the needs in the trace.
         gang = Gang(servers, gpus - servers, gpu_mem_mb=0.0, bandwidth_mb_s=0.0)
         tasks = self._site.best_fit(gang, self._scoring, self._drop)

@@ -306,7 +306,9 @@ def _shares(tables: Sequence[str], weights: Mapping[str, float] | None) -> dict[
     }
     if weights is None:
         if len(tables) == 1:
-            fitting = {name: model for name, model in fitting.items() if model.is_own(tables[0])}
+            fitting = {
+                name: model for name, model in fitting.items() if model.is_itself_in(tables[0])
+            }
         if not fitting:
             raise ParamError(f"models={','.join(tables)}: no model is in all of these tables")
     return _weighted(fitting, weights, f"models={','.join(tables)}")

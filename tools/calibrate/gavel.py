@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from repro.files.tables import MEASURED
-from repro.perf.synthetic_throughputs import GANGS, GPU_TYPES, JobType, job_types
+from repro.perf.synthetic_throughputs import GANG_WIDTHS, GPU_TYPES, JobType, job_types
 from repro.perf.throughput import UNCONSOLIDATED, ThroughputTable
 from repro.solve.linear import minimise_linear
 
@@ -60,7 +60,7 @@ def _gangs(measured: ThroughputTable) -> Iterator[_Term]:
     for model, members in _models().items():
         if not members[0].distributed:
             continue
-        for gpu_type, gang in itertools.product(GPU_TYPES, GANGS):
+        for gpu_type, gang in itertools.product(GPU_TYPES, GANG_WIDTHS):
             consolidated = (gang, gpu_type)
             unconsolidated = (gang, gpu_type + UNCONSOLIDATED)
             for quantity, numerator, denominator in (

@@ -84,9 +84,9 @@ def pairs() -> list[tuple[str, str]]:
 
 
 def runs_under(policy: str, rules: str) -> bool:
-    """Whether a policy runs under a rule set: rules with a grid need a compiled division rule."""
+    """Whether a policy runs under a rule set: rules with ticks need a compiled division rule."""
     cls = policies[policy]
-    return RULES[rules].grid == 1 or (issubclass(cls, Elastic) and cls.rule is not None)
+    return RULES[rules].ticks_per_second == 1 or (issubclass(cls, Elastic) and cls.rule is not None)
 
 
 def draw(policy: str, rules: str, seed: int, index: int, attempt: int = 0) -> Case:

@@ -105,13 +105,13 @@ def fault_of(case: Case, relation: Relation | None) -> str:
 
 def _fault_of(case: Case, relation: Relation | None, result: Result) -> str:
     """Fault of the records of a case, or of its changed run; empty if there is none."""
-    grid = RULES[case.rules].grid
+    ticks_per_second = RULES[case.rules].ticks_per_second
     check_records(
         result,
         Cluster.parse(case.cluster),
         gang=_holds_demand(case),
         exact=_serves_exactly(case),
-        tick_s=1 / grid if grid > 1 else 0.0,
+        tick_s=1 / ticks_per_second if ticks_per_second > 1 else 0.0,
         trace=case.trace,
     )
     if fault := idle_fault(case, result):

@@ -128,8 +128,9 @@ class _Spans:
             self.type_of = spans["gpu_type"].to_numpy(object)
         self.has_nodes = "nodes" in spans
         self.has_trace_clock = RULES[case.rules].trace_clock
-        # a grid moves instants by up to half a tick
-        tick_s = 1 / RULES[case.rules].grid if RULES[case.rules].grid > 1 else 0.0
+        # rounding to ticks moves instants by up to half a tick
+        ticks_per_second = RULES[case.rules].ticks_per_second
+        tick_s = 1 / ticks_per_second if ticks_per_second > 1 else 0.0
         self.instant_s = max(tick_s, _INSTANT * float(self.end.max()))
 
     def instants(self) -> Floats:

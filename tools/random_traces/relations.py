@@ -266,8 +266,8 @@ def _without_intervals(case: Case) -> Change:
     # policies that divide GPUs then add up equal jobs together
     rel = 1e-12 if isinstance(case.made(), Elastic) else 0.0
     # which a clock of ticks can round to the next tick
-    grid = RULES[case.rules].grid
-    absolute = 1.5 / grid if grid > 1 else 0.0
+    ticks_per_second = RULES[case.rules].ticks_per_second
+    absolute = 1.5 / ticks_per_second if ticks_per_second > 1 else 0.0
     return Change(case, {"keep_intervals": False}, rel=rel, absolute=absolute)
 
 

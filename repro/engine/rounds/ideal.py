@@ -49,7 +49,7 @@ class Ideal(RoundMechanism):
         if self._whole_steps:
             state = self.table.state
             state.work_left[self._jobs] = np.maximum(0.0, state.work_left[self._jobs] - self._steps)
-            state.since[self._jobs] = now
+            state.progress_from[self._jobs] = now
             self._round_end = -math.inf
         return super().record_round(now)
 
@@ -80,7 +80,7 @@ class Ideal(RoundMechanism):
             predicted = ends < math.inf
         else:
             state = self.table.state
-            ends = state.since[jobs] + state.work_left[jobs] / state.rate[jobs]
+            ends = state.progress_from[jobs] + state.work_left[jobs] / state.rate[jobs]
             predicted = ends <= ends.min(initial=math.inf)
         self.ends = list(zip(ends[predicted].tolist(), jobs[predicted].tolist(), strict=True))
         return NO_CHANGE
@@ -125,7 +125,7 @@ class Ideal(RoundMechanism):
         resized = previous_jobs[has_changed[previous_jobs] & ~keeps_gpus[previous_jobs]]
         closing = np.concatenate([moved, resized])
         self._close_holds(closing, now)
-        work_done = np.maximum(0.0, now - state.since[closing]) * state.rate[closing]
+        work_done = np.maximum(0.0, now - state.progress_from[closing]) * state.rate[closing]
         state.work_left[closing] = np.maximum(0.0, state.work_left[closing] - work_done)
         stopped = closing[all_gpus[closing] == 0]
         state.running[stopped] = False
@@ -135,7 +135,7 @@ class Ideal(RoundMechanism):
         state.first_start[started] = np.minimum(state.first_start[started], now)
         state.running[started] = True
         state.held_gpus[started] = all_gpus[started]
-        state.since[started] = now
+        state.progress_from[started] = now
         state.held_since[started] = now
         speeds = throughputs[starts] / self.constants.reference_speed[started]
         if self._perf is not None:

@@ -463,7 +463,7 @@ def record_round(
     """
     for n in range(len(last.jobs)):
         state.work_left[last.jobs[n]] -= last.steps[n]
-        state.since[last.jobs[n]] = round_end
+        state.progress_from[last.jobs[n]] = round_end
     for n in range(len(last.rows)):
         seconds = last.ends[n] - previous_end
         rows.received[last.rows[n], last.columns[n]] += seconds
@@ -489,8 +489,8 @@ def close_holds(state: State, jobs: Ints, solo: Floats, now: float) -> Floats:
         holds[5, n] = state.held_gpus[job]
         holds[6, n] = state.rate[job] * solo[job]
         holds[7, n] = state.type_column[job]
-        state.held_s[job] += seconds
-        state.service[job] += seconds * state.held_gpus[job]
+        state.earlier_held_s[job] += seconds
+        state.earlier_service[job] += seconds * state.held_gpus[job]
         state.held_since[job] = now
     return holds
 
@@ -555,7 +555,7 @@ def apply_choice(
     ended_holds = close_holds(state, changed[ended_from:ended_to], constants.solo, now)
     if constants.writes_holds:
         for job in changed[:changes]:
-            work_done = max(0.0, now - state.since[job]) * state.rate[job]
+            work_done = max(0.0, now - state.progress_from[job]) * state.rate[job]
             state.work_left[job] = max(0.0, state.work_left[job] - work_done)
     for job in changed[moved_end:stopped_end]:
         if constants.writes_holds:
@@ -578,7 +578,7 @@ def apply_choice(
                     state.held_since[job] = now
                     state.held_gpus[job] = constants.demands[job]
                     state.first_start[job] = min(state.first_start[job], now)
-                state.since[job] = now
+                state.progress_from[job] = now
                 relative_speed = rows.throughputs[i, member, j] / constants.reference_speed[job]
                 state.rate[job] = relative_speed / constants.solo[job]
             state.type_column[job] = j

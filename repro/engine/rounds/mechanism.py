@@ -181,7 +181,7 @@ class RoundMechanism(ABC):
         self._solo = np.array(table.solo)
         self.constants = self._round_constants()
         #: kind of each job; entry -1 stands for "no second job" and is -1
-        self._kind_of = np.append(speeds.codes, -1)
+        self._kind_of = np.append(speeds.kind_codes, -1)
         #: steps per second of single jobs, stored twice as for the members of a pair, shape (kinds,
         #: 2, types)
         self._single_throughputs = np.repeat(speeds.single[:, None], 2, axis=1)
@@ -521,7 +521,9 @@ class GridRounds(RoundMechanism):
         if not self.writes_holds:
             return self._changes(rows[starts], columns[starts], previous_jobs)
         # the next call replaces the predictions, so later completions are not needed yet
-        ends = state.since[round_jobs] + state.work_left[round_jobs] / state.rate[round_jobs]
+        ends = (
+            state.progress_from[round_jobs] + state.work_left[round_jobs] / state.rate[round_jobs]
+        )
         soon = ends <= now + 2 * self.settings.round_s
         self.ends = list(zip(ends[soon].tolist(), round_jobs[soon].tolist(), strict=True))
         return NO_CHANGE

@@ -177,8 +177,8 @@ def simulate_runs(
         _clear(space.ends)
         _clear(space.demotions)
         state.work_left[:] = batch.duration[run]
-        state.held_s[:] = 0.0
-        state.service[:] = 0.0
+        state.earlier_held_s[:] = 0.0
+        state.earlier_service[:] = 0.0
         state.first_start[:] = np.inf
         state.preemptions[:] = 0
         constants = OrderConstants(

@@ -380,7 +380,7 @@ def _insert_with_key(
         remaining_s = state.work_left[job] * constants.solo[job] * constants.prediction_factor[job]
         q.key[job, last] = (
             constants.per_second[job] * remaining_s
-            + constants.per_service[job] * state.service[job]
+            + constants.per_service[job] * state.earlier_service[job]
         )
     q.slope[job] = constants.slope[job] if is_running else 0.0
     if q.slope[job] != 0.0:
@@ -396,7 +396,7 @@ def _plan_demotion(
     if len(constants.limits):
         limit = constants.limits[int(q.key[job, 0])]
         if limit < np.inf:
-            seconds_left = limit / q.gpus[job] - state.held_s[job]
+            seconds_left = limit / q.gpus[job] - state.earlier_held_s[job]
             demotions.key[job, 0] = state.held_since[job] + seconds_left
             insert(demotions, job, 0)
 
@@ -406,8 +406,8 @@ def _give_back(
     state: State, ends: PairingHeaps, demotions: PairingHeaps, job: int, now: float
 ) -> None:
     """Record the service of a job that stops or ends; remove its end and its demotion."""
-    state.service[job] += (now - state.held_since[job]) * state.held_gpus[job]
-    state.held_s[job] += now - state.held_since[job]
+    state.earlier_service[job] += (now - state.held_since[job]) * state.held_gpus[job]
+    state.earlier_held_s[job] += now - state.held_since[job]
     state.running[job] = False
     remove(ends, job)
     if demotions.heap[job] >= 0:
@@ -517,7 +517,7 @@ def simulate_events(
             spans[2, count] = now
             count += 1
             _give_back(state, ends, demotions, job, now)
-            state.work_left[job] -= (now - state.since[job]) * state.rate[job]
+            state.work_left[job] -= (now - state.progress_from[job]) * state.rate[job]
             _insert_with_key(q, state, constants, job, now, False)
             state.work_left[job] = max(0.0, state.work_left[job])
             state.preemptions[job] += 1
@@ -529,7 +529,7 @@ def simulate_events(
             _insert_with_key(q, state, constants, job, now, True)
             state.running[job] = True
             state.held_gpus[job] = q.gpus[job]
-            state.held_since[job] = state.since[job] = state.free_from[job] = now
+            state.held_since[job] = state.progress_from[job] = state.gpus_free_from[job] = now
             state.rate[job] = 1.0 / constants.solo[job]
             ends.key[job, 0] = now + state.work_left[job] / state.rate[job]
             insert(ends, job, 0)

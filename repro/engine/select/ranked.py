@@ -8,7 +8,7 @@ from repro.engine.select.typed import TypedSelection
 from repro.engine.type_choice import TypeChoice
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
-from repro.model.policy import LinearKey, Order, Ordering, Selection, defined_with
+from repro.model.policy import LinearKey, Order, Ordering, Selection, is_latest_definition
 from repro.model.view import View
 from repro.placement.base import Placer
 
@@ -30,7 +30,7 @@ class _AgeingKeys:
     def __init__(self, policy: Order, ordering: Ordering, view: View) -> None:
         self._ordering = ordering
         self._view = view
-        has_linear_key = defined_with(policy, "linear_key", _REPLACED_METHODS)
+        has_linear_key = is_latest_definition(policy, "linear_key", _REPLACED_METHODS)
         self._may_age = type(ordering) is Ordering and not has_linear_key
         self.jobs: dict[int, None] = {}
 
@@ -99,7 +99,7 @@ class OrderDriver:
         if (
             make_selection is None
             and policy.preemptive
-            and defined_with(policy, "linear_key", _REPLACED_METHODS)
+            and is_latest_definition(policy, "linear_key", _REPLACED_METHODS)
         ):
             self.linear_key = policy.linear_key(view)
         self.selection: Selection
@@ -243,8 +243,8 @@ class HeapSelection:
         elif job in self._running and self.preemptive:
             del self._running[job]
             self._run(job, now)
-            if self.table.since[job] > now:
-                heappush(self._loading, (self.table.since[job], job))
+            if self.table.progress_from[job] > now:
+                heappush(self._loading, (self.table.progress_from[job], job))
 
     def select(self, now: float) -> tuple[list[int], list[int]]:
         """Jobs that stop, and jobs that start, both in the order of their choice."""

@@ -36,7 +36,7 @@ class Layout(NamedTuple):
     required: tuple[str, ...]
     #: further columns that are accepted; those of Tiresias are ignored
     optional: tuple[str, ...]
-    #: column with the name of a node, used once; empty without one
+    #: column with the name of a node, which no other node has; empty if there is no such column
     id: str = ""
 
 
@@ -108,7 +108,7 @@ def read_nodes(path: Path) -> tuple[Node, ...]:
 
 
 def _csv_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
-    """Yield line, number and description of equal nodes of a CSV file."""
+    """Yield file and line, a number of equal nodes, and the node, from a CSV file."""
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise TraceError(f"{path}:{line}: a byte is zero; a cluster file is text")
@@ -173,7 +173,7 @@ def _cells(
 def _tiresias_nodes(
     rows: Iterator[tuple[str, dict[str, str]]],
 ) -> Iterator[tuple[str, int, Node]]:
-    """Yield line, number and description of the equal nodes under each switch."""
+    """Yield file and line, number of nodes and the node, for each switch; its nodes are equal."""
     next_switch = 0
     for where, cells in rows:
         switches, nodes, gpus = (
@@ -192,7 +192,7 @@ def _openb_node(cells: dict[str, str], where: str) -> Node | None:
     if not gpus:
         return None
     model = cells["model"]
-    gpu_type = _type(model, f"{where}: column model") if model else None
+    gpu_type = _gpu_type_name(model, f"{where}: column model") if model else None
     cpus = _openb_number(cells, "cpu_milli", where) / 1000.0
     memory_mib = _openb_number(cells, "memory_mib", where)
     return Node(gpus, gpu_type, cpus=cpus, memory_mib=memory_mib)
@@ -233,7 +233,7 @@ def _pai_node(cells: dict[str, str], where: str) -> Node | None:
             f"{where}: column gpu_type is {_PAI_NO_GPU!r}, a machine without a GPU, but cap_gpu is "
             f"{gpus}; give a GPU type"
         )
-    name = _type(gpu_type, f"{where}: column gpu_type") if gpu_type else None
+    name = _gpu_type_name(gpu_type, f"{where}: column gpu_type") if gpu_type else None
     return Node(gpus, name, cpus=cpus, memory_mib=memory_gb * MIB_PER_GB)
 
 
@@ -304,7 +304,7 @@ def _rows(lines: Any, path: Path) -> Iterator[list[str]]:
 
 
 def _yaml_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
-    """Yield line, number and description of equal nodes of a YAML file."""
+    """Yield file and line, a number of equal nodes, and the node, from a YAML file."""
     located = parse_yaml(text, str(path), TraceError)
     content = located.value
     entries = content.get("nodes") if isinstance(content, dict) else None
@@ -324,7 +324,7 @@ def _yaml_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
                 raise TraceError(f"{where} has the unknown key {str(key)[:40]!r}{hint}")
         gpu_type = entry.get("type")
         if gpu_type is not None:
-            gpu_type = _type(gpu_type, f"{where}.type")
+            gpu_type = _gpu_type_name(gpu_type, f"{where}.type")
         count = _integer(entry.get("count", 1), f"{where}.count")
         gpus = _integer(entry["gpus"], f"{where}.gpus")
         switch, domain, used = (
@@ -341,7 +341,7 @@ def _yaml_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
         yield where, count, Node(gpus - used, gpu_type, switch, domain, used, **limits)
 
 
-def _type(name: Any, where: str) -> str:
+def _gpu_type_name(name: Any, where: str) -> str:
     """Name of a GPU type; TraceError if it is not printable text of accepted length."""
     if not isinstance(name, str):
         raise TraceError(f"{where} is {name!r:.40}; a name is needed, quote it if numeric")

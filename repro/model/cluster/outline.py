@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from repro.model.cluster.spec import Cluster
-from repro.model.cluster.topology import ROOT, of_kind
+from repro.model.cluster.topology import ROOT, nodes_of_kind
 
 #: Largest number of racks of a domain that are listed one by one. In a domain with more racks,
 #: neighbours with equal nodes become one entry.
-MOST_RACKS = 16
+MAX_LISTED_RACKS = 16
 #: Largest number of entries that are listed below one entry. If there are more, a further entry
 #: has the number of racks, or of nodes, that are not listed.
-MOST_ENTRIES = 40
+MAX_LISTED_ENTRIES = 40
 
 
 class EqualNodes(NamedTuple):
@@ -30,10 +30,10 @@ class EqualNodes(NamedTuple):
     @property
     def label(self) -> str:
         """Such as ``8 nodes x 4 v100``."""
-        return f"{counted(self.number, 'node')} x {self.of_one}"
+        return f"{counted(self.number, 'node')} x {self.node_label}"
 
     @property
-    def of_one(self) -> str:
+    def node_label(self) -> str:
         """GPUs and limits of one node, such as ``4 v100, 16,000 MB per GPU``."""
         unit = "GPU" if self.gpus == 1 else "GPUs"
         text = f"{self.gpus} {self.gpu_type or unit}"
@@ -68,7 +68,7 @@ def domains_of(cluster: Cluster) -> tuple[Domain, ...]:
             tree.nodes[domain]["number"],
             tuple(_rack(tree, rack) for rack in tree.successors(domain)),
         )
-        for domain in of_kind(tree, "domain")
+        for domain in nodes_of_kind(tree, "domain")
     )
 
 
@@ -82,17 +82,19 @@ def _rack(tree: Any, rack: Any) -> Rack:
     return Rack(tree.nodes[rack]["switch"], nodes)
 
 
-def outline_of(cluster: Cluster, *, most_nodes: int = 0, merge_single: bool = False) -> Any:
+def outline_of(
+    cluster: Cluster, *, max_listed_nodes: int = 0, merge_equal_nodes: bool = False
+) -> Any:
     """Outline of a cluster as a tree of a few labelled entries, a `networkx.DiGraph`.
 
     Parameters
     ----------
     cluster : Cluster
         The cluster.
-    most_nodes : int
+    max_listed_nodes : int
         Largest number of nodes that are listed one by one. In a larger cluster, each rack lists
         the numbers of its equal nodes.
-    merge_single : bool
+    merge_equal_nodes : bool
         Give a rack of equal nodes one entry, such as ``rack 0: 8 nodes x 4 v100``.
 
     Returns
@@ -115,12 +117,12 @@ def outline_of(cluster: Cluster, *, most_nodes: int = 0, merge_single: bool = Fa
         return number
 
     def add_nodes(entry: int, nodes: Sequence[EqualNodes]) -> None:
-        for equal_nodes in nodes[:MOST_ENTRIES]:
+        for equal_nodes in nodes[:MAX_LISTED_ENTRIES]:
             add(entry, "node", equal_nodes.label, equal_nodes.gpu_type)
-        if hidden := sum(equal_nodes.number for equal_nodes in nodes[MOST_ENTRIES:]):
+        if hidden := sum(equal_nodes.number for equal_nodes in nodes[MAX_LISTED_ENTRIES:]):
             add(entry, "node", f"{counted(hidden, 'node')} more")
 
-    one_by_one = cluster.num_nodes <= most_nodes
+    one_by_one = cluster.num_nodes <= max_listed_nodes
     domains = domains_of(cluster)
     for domain in domains:
         parent: Any = ROOT
@@ -128,14 +130,14 @@ def outline_of(cluster: Cluster, *, most_nodes: int = 0, merge_single: bool = Fa
             size = counted(tree.nodes["domain", domain.number]["gpus"], "GPU")
             parent = add(ROOT, "domain", f"domain {domain.number}: {size}")
         ranges = [[rack] for rack in domain.racks] if one_by_one else _ranges_of(domain.racks)
-        for rack_range in ranges[:MOST_ENTRIES]:
+        for rack_range in ranges[:MAX_LISTED_ENTRIES]:
             name = f"rack {rack_range[0].switch}"
             each = ""
             if len(rack_range) > 1:
                 name = f"racks {rack_range[0].switch} to {rack_range[-1].switch}"
                 each = "each "
             nodes = rack_range[0].nodes
-            if merge_single and len(nodes) == 1:
+            if merge_equal_nodes and len(nodes) == 1:
                 add(parent, "rack", f"{name}: {each}{nodes[0].label}", nodes[0].gpu_type)
                 continue
             size = f": {each}{counted(sum(equal_nodes.number for equal_nodes in nodes), 'node')}"
@@ -149,8 +151,8 @@ def outline_of(cluster: Cluster, *, most_nodes: int = 0, merge_single: bool = Fa
             for index in tree.successors(("rack", domain.number, rack_range[0].switch)):
                 values = (tree.nodes[index][field] for field in EqualNodes._fields[1:])
                 node = EqualNodes(1, *values)
-                add(entry, "node", f"node {index}: {node.of_one}", node.gpu_type)
-        if hidden := sum(map(len, ranges[MOST_ENTRIES:])):
+                add(entry, "node", f"node {index}: {node.node_label}", node.gpu_type)
+        if hidden := sum(map(len, ranges[MAX_LISTED_ENTRIES:])):
             add(parent, "rack", f"{counted(hidden, 'rack')} more")
     return outline
 
@@ -158,10 +160,10 @@ def outline_of(cluster: Cluster, *, most_nodes: int = 0, merge_single: bool = Fa
 def _ranges_of(racks: Sequence[Rack]) -> list[list[Rack]]:
     """Racks of a domain, divided into ranges that get one entry each.
 
-    If there are at most `MOST_RACKS` racks, each rack is a range of its own. Otherwise a range has
-    neighbours with equal nodes and successive switches.
+    If there are at most `MAX_LISTED_RACKS` racks, each rack is a range of its own. Otherwise a
+    range has neighbours with equal nodes and successive switches.
     """
-    if len(racks) <= MOST_RACKS:
+    if len(racks) <= MAX_LISTED_RACKS:
         return [[rack] for rack in racks]
     ranges: list[list[Rack]] = []
     for rack in racks:

@@ -102,7 +102,7 @@ def tree_of(nodes: Sequence[Node]) -> Any:
     return tree
 
 
-def of_kind(tree: Any, kind: str) -> list[Any]:
+def nodes_of_kind(tree: Any, kind: str) -> list[Any]:
     """Nodes of the tree that have a kind, in order of first appearance."""
     return [name for name, node_kind in tree.nodes(data="kind") if node_kind == kind]
 
@@ -114,9 +114,9 @@ def racks_of(tree: Any) -> Racks:
     domain_of = np.empty(count, np.int64)
     rack_sizes = np.empty(count)
     domain_sizes = np.empty(count)
-    domain_number = {domain: number for number, domain in enumerate(of_kind(tree, "domain"))}
+    domain_number = {domain: number for number, domain in enumerate(nodes_of_kind(tree, "domain"))}
     members: dict[tuple[int, int], tuple[int, ...]] = {}
-    for number, rack in enumerate(of_kind(tree, "rack")):
+    for number, rack in enumerate(nodes_of_kind(tree, "rack")):
         indices = list(tree.successors(rack))
         (domain,) = tree.predecessors(rack)
         rack_of[indices] = number
@@ -126,14 +126,14 @@ def racks_of(tree: Any) -> Racks:
         key = tree.nodes[rack]["switch"], tree.nodes[domain]["number"]
         members[key] = tuple(indices)
     in_order = tuple(members[key] for key in sorted(members))
-    return _fixed(Racks(rack_of, domain_of, rack_sizes, domain_sizes, in_order))
+    return _read_only(Racks(rack_of, domain_of, rack_sizes, domain_sizes, in_order))
 
 
 def one_rack(count: int) -> Racks:
     """Racks of a cluster whose nodes are all in one rack."""
     zeros = np.zeros(count, np.int64)
     sizes = np.full(count, float(count))
-    return _fixed(Racks(zeros, zeros, sizes, sizes, (tuple(range(count)),)))
+    return _read_only(Racks(zeros, zeros, sizes, sizes, (tuple(range(count)),)))
 
 
 def is_one_rack(nodes: Iterable[Node]) -> bool:
@@ -141,7 +141,7 @@ def is_one_rack(nodes: Iterable[Node]) -> bool:
     return len({(node.domain, node.switch) for node in nodes}) == 1
 
 
-def _fixed(racks: Racks) -> Racks:
+def _read_only(racks: Racks) -> Racks:
     """Racks whose arrays refuse changes, as all placements of a cluster share them."""
     for values in racks[:4]:
         values.setflags(write=False)

@@ -15,7 +15,7 @@ from repro.base.extras import needed_for
 from repro.base.typing import Floats, Ints
 from repro.files.checks import Origin, numbers, refuse, shown
 from repro.papers.liquid.training_rows import ENOUGH, FEATURES, LABELS
-from repro.perf.parameter_server import num_servers
+from repro.perf.parameter_server import default_num_ps
 from repro.placement.network import DEFAULT_BANDWIDTH_MB_S, DEFAULT_GPU_MEM_MB
 from repro.trace.synth.liquid import WARM_UP
 
@@ -270,7 +270,7 @@ def _filled(jobs: pd.DataFrame) -> pd.DataFrame:
     rows = pd.DataFrame({"gpus_per_task": 1, "num_ps": 0, "num_workers": 1}, jobs.index)
     if "num_gpus" in jobs:
         num_gpus = pd.Series(_numbers(jobs["num_gpus"], "num_gpus", _JOBS), jobs.index)
-        rows["num_ps"] = num_gpus.map(num_servers)
+        rows["num_ps"] = num_gpus.map(default_num_ps)
         if "num_ps" in jobs:
             rows["num_ps"] = _numbers(jobs["num_ps"], "num_ps", _JOBS)
         rows["num_workers"] = num_gpus - rows["num_ps"]

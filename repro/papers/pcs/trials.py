@@ -392,21 +392,21 @@ def _apps(
         submit=submit,
         work=work,
         predicted_work=work,
-        error=np.ones(len(work)),
+        size_factor=np.ones(len(work)),
         demand=num_trials.copy(),
         full_speed=num_trials.astype(float),
         curve=np.zeros(len(work), np.int64),
         curves=np.zeros((1, 2)),
         group=np.zeros(len(work), np.int64),
-        groups=1,
+        num_groups=1,
         gpus=num_gpus,
         by_arrival=True,
         ticks_per_second=1.0,
         pause=0.0,
         lease=policy.lease_s,
     )
-    group, groups = policy.groups(apps, alone=True)
-    return apps._replace(group=group, groups=groups)
+    group, num_groups = policy.groups(apps, alone=True)
+    return apps._replace(group=group, num_groups=num_groups)
 
 
 @dataclass(frozen=True)

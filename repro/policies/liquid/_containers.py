@@ -21,7 +21,7 @@ from repro.model.decision import Run, RunSet
 from repro.model.performance import Performance
 from repro.model.policy import Policy
 from repro.model.view import View
-from repro.perf.parameter_server import TIMES, named, num_servers
+from repro.perf.parameter_server import RUN_TIME_MODELS, default_num_ps, named
 from repro.placement.network import DEFAULT_BANDWIDTH_MB_S, DEFAULT_GPU_MEM_MB, Gang, NodeResources
 
 #: Node of each container of a job, parameter servers first.
@@ -72,7 +72,7 @@ class Containers(Policy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.times is not None:
-            refuse_unknown(f"policy {self.name!r}: times cannot be", [self.times], TIMES)
+            refuse_unknown(f"policy {self.name!r}: times cannot be", [self.times], RUN_TIME_MODELS)
 
     def performance(self) -> Performance | None:
         """Model of run times, if the policy names one."""
@@ -189,7 +189,7 @@ class _GangsOfTrace:
         width = self._widths[job]
         num_ps = int(self._num_ps[job])
         if num_ps < 0:
-            num_ps = num_servers(width)
+            num_ps = default_num_ps(width)
         if num_ps > width:
             raise PolicyError(
                 f"job {self._view.job_id(job)!r}: num_ps is {num_ps}, but it asks for {width} "

@@ -132,6 +132,6 @@ def _alone(table: JobTable, job: int) -> float:
 def _missing(table: JobTable, job: int, column: str) -> TraceError:
     """Error for a job that shares GPUs without a value in a column."""
     return TraceError(
-        f"{table.source}: {table.row(job)} is to share GPUs, but has no {column}; give "
+        f"{table.source}: {table.row_label(job)} is to share GPUs, but has no {column}; give "
         f"{', '.join(MERGED_COLUMNS)} and iteration_time in seconds, or make no job opportunistic"
     )

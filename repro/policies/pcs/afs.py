@@ -55,10 +55,10 @@ class Memory(NamedTuple):
 def memory_of(s: ElasticState) -> Memory:
     """Memory of a state; row 0 is the key of `repro.policies.pcs.in_order.Queue`."""
     return Memory(
-        gpus=s.own_floats[1],
-        time=s.own_floats[2],
-        gain=s.own_floats[3],
-        gain_after=s.own_floats[4],
+        gpus=s.memory_floats[1],
+        time=s.memory_floats[2],
+        gain=s.memory_floats[3],
+        gain_after=s.memory_floats[4],
     )
 
 
@@ -71,7 +71,7 @@ def _inverse_time(jobs: ElasticJobs, job: int, work: float, gpus: float) -> floa
 @njit()
 def _admit(jobs: ElasticJobs, settings: int, s: ElasticState, job: int) -> None:
     """Add a job to the queue: largest r(1) first, then the later arrival."""
-    work = s.work_left[job] * jobs.error[job]
+    work = s.work_left[job] * jobs.size_factor[job]
     enqueue(s, job, -_inverse_time(jobs, job, work, 1.0), -job)
 
 
@@ -88,7 +88,7 @@ def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
     """Give one GPU to each job in order of r(1), then the remaining GPUs one by one."""
     queue = queue_of(s)
     for job in s.holders[: s.tally[HOLDERS]]:
-        queue.key[job] = -_inverse_time(jobs, job, s.work_left[job] * jobs.error[job], 1.0)
+        queue.key[job] = -_inverse_time(jobs, job, s.work_left[job] * jobs.size_factor[job], 1.0)
     present = s.tally[PRESENT]
     if present >= jobs.gpus:
         # at least as many jobs as GPUs: the jobs of largest r(1) get one GPU each
@@ -108,7 +108,7 @@ def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
     unsatisfied = 0
     for job in holders:
         gpus[job] = 1.0
-        work = s.work_left[job] * jobs.error[job]
+        work = s.work_left[job] * jobs.size_factor[job]
         time[job], gain[job], gain_after[job] = _gains(jobs, job, work, 1.0)
         unsatisfied += jobs.demand[job] > 1
     for _ in range(jobs.gpus - present):
@@ -123,7 +123,7 @@ def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
             elif not gain[best] > gain_after[job]:
                 best = job
         gpus[best] += 1.0
-        work = s.work_left[best] * jobs.error[best]
+        work = s.work_left[best] * jobs.size_factor[best]
         time[best], gain[best], gain_after[best] = _gains(jobs, best, work, gpus[best])
         unsatisfied -= gpus[best] == jobs.demand[best]
     for job in holders:

@@ -43,12 +43,12 @@ class Queue(NamedTuple):
 def queue_of(s: ElasticState) -> Queue:
     """Queue of a state."""
     return Queue(
-        key=s.own_floats[0],
-        tie=s.own_ints[0],
-        heap=s.own_ints[1],
-        waiting=s.own_ints[2],
-        last_tie=s.own_ints[3],
-        granted=s.own_ints[4],
+        key=s.memory_floats[0],
+        tie=s.memory_ints[0],
+        heap=s.memory_ints[1],
+        waiting=s.memory_ints[2],
+        last_tie=s.memory_ints[3],
+        granted=s.memory_ints[4],
     )
 
 
@@ -171,7 +171,9 @@ def _share_fifo(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
 @njit()
 def _remaining_service(jobs: ElasticJobs, s: ElasticState, job: int) -> float:
     """Remaining service D w / S(D), GPU-seconds."""
-    return float(jobs.demand[job] * (s.work_left[job] * jobs.error[job]) / jobs.full_speed[job])
+    return float(
+        jobs.demand[job] * (s.work_left[job] * jobs.size_factor[job]) / jobs.full_speed[job]
+    )
 
 
 @njit()

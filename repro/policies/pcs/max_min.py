@@ -59,13 +59,13 @@ class Memory(NamedTuple):
 def memory_of(s: ElasticState) -> Memory:
     """Memory of a state."""
     return Memory(
-        goal=s.own_floats[0],
-        done=s.own_floats[1],
-        rate=s.own_floats[2],
-        counted_until=s.own_floats[3],
-        heap=s.own_ints[0],
-        num_present=s.own_ints[1],
-        row=s.own_ints[2],
+        goal=s.memory_floats[0],
+        done=s.memory_floats[1],
+        rate=s.memory_floats[2],
+        counted_until=s.memory_floats[3],
+        heap=s.memory_ints[0],
+        num_present=s.memory_ints[1],
+        row=s.memory_ints[2],
     )
 
 

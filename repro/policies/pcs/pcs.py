@@ -93,14 +93,14 @@ class Memory(NamedTuple):
 def memory_of(s: ElasticState) -> Memory:
     """Memory of a state."""
     return Memory(
-        class_gpus=s.own_floats[0],
-        queue=s.own_ints[0],
-        head=s.own_ints[1],
-        num_present=s.own_ints[2],
-        num_holders=s.own_ints[3],
-        demand=s.own_ints[4],
-        level=s.own_ints[5],
-        turns=s.own_ints[6],
+        class_gpus=s.memory_floats[0],
+        queue=s.memory_ints[0],
+        head=s.memory_ints[1],
+        num_present=s.memory_ints[2],
+        num_holders=s.memory_ints[3],
+        demand=s.memory_ints[4],
+        level=s.memory_ints[5],
+        turns=s.memory_ints[6],
     )
 
 
@@ -449,13 +449,13 @@ class Pcs(Elastic):
     def groups(self, jobs: ElasticJobs, *, alone: bool) -> tuple[Ints, int]:
         """Class of every job, (jobs,), and the number of classes."""
         bounds = self.bounds(jobs.work)
-        return np.searchsorted(bounds, jobs.work * jobs.error), len(bounds) + 1
+        return np.searchsorted(bounds, jobs.work * jobs.size_factor), len(bounds) + 1
 
     def settings(self, jobs: ElasticJobs) -> Classes:
         """Classes of the simulation."""
-        sizes = np.bincount(jobs.group, minlength=jobs.groups)
+        sizes = np.bincount(jobs.group, minlength=jobs.num_groups)
         return Classes(
-            weights=self.class_weights(jobs.groups),
+            weights=self.class_weights(jobs.num_groups),
             start=np.append(0, np.cumsum(sizes)),
             caps=caps(jobs.curves, self.zeta_min, self.delta),
             turn_s=self.turn,

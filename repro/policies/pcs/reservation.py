@@ -20,7 +20,7 @@ from repro.base.compiled import njit
 from repro.base.typing import Floats, Ints
 from repro.engine.elastic import compiled_rule
 from repro.model.elastic import (
-    BUSY,
+    DEMANDED,
     HOLDERS,
     NOW,
     WAKE,
@@ -61,12 +61,12 @@ class Memory(NamedTuple):
 def memory_of(s: ElasticState) -> Memory:
     """Memory of a state."""
     return Memory(
-        start=s.own_floats[0],
-        end=s.own_floats[1],
-        promised=s.own_floats[2],
-        heap=s.own_ints[0],
-        row=s.own_ints[1],
-        waiting=s.own_ints[2],
+        start=s.memory_floats[0],
+        end=s.memory_floats[1],
+        promised=s.memory_floats[2],
+        heap=s.memory_ints[0],
+        row=s.memory_ints[1],
+        waiting=s.memory_ints[2],
     )
 
 
@@ -119,7 +119,7 @@ def _admit(jobs: ElasticJobs, settings: int, s: ElasticState, job: int) -> None:
     """Reserve the demand of a job for its pause and its predicted run time."""
     memory = memory_of(s)
     gpus = min(jobs.demand[job], jobs.gpus)
-    seconds = s.work_left[job] * jobs.error[job] / speed(jobs, job, gpus)
+    seconds = s.work_left[job] * jobs.size_factor[job] / speed(jobs, job, gpus)
     length = jobs.pause + ticks_of(jobs, seconds)
     start = _earliest_start(jobs, s, gpus, length)
     end = start + length
@@ -160,7 +160,7 @@ def _share(jobs: ElasticJobs, settings: int, s: ElasticState) -> None:
         count += 1
         free -= gpus
     s.tally[HOLDERS] = count
-    s.clock[BUSY] = jobs.gpus - free
+    s.clock[DEMANDED] = jobs.gpus - free
     # a job that is due already starts at the event that frees its GPUs
     starts_later = memory.waiting[0] > 0 and start[heap[0]] > now
     s.clock[WAKE] = start[heap[0]] if starts_later else np.inf

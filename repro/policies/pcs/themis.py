@@ -95,22 +95,22 @@ class Memory(NamedTuple):
 def memory_of(s: ElasticState) -> Memory:
     """Memory of a state."""
     return Memory(
-        remaining_work=s.own_floats[0],
-        work=s.own_floats[1],
-        submit=s.own_floats[2],
-        demand=s.own_floats[3],
-        present_sum_offset=s.own_floats[4],
-        event_offset=s.own_floats[5],
-        rho=s.own_floats[6],
-        fair_duration=s.own_floats[7],
-        first_demand=s.own_floats[8],
-        job=s.own_ints[0],
-        by_rho=s.own_ints[1],
-        wide=s.own_ints[2],
-        has_offer=s.own_ints[3],
-        offers=s.own_ints[4],
-        holder_slot=s.own_ints[5],
-        present=s.own_ints[6],
+        remaining_work=s.memory_floats[0],
+        work=s.memory_floats[1],
+        submit=s.memory_floats[2],
+        demand=s.memory_floats[3],
+        present_sum_offset=s.memory_floats[4],
+        event_offset=s.memory_floats[5],
+        rho=s.memory_floats[6],
+        fair_duration=s.memory_floats[7],
+        first_demand=s.memory_floats[8],
+        job=s.memory_ints[0],
+        by_rho=s.memory_ints[1],
+        wide=s.memory_ints[2],
+        has_offer=s.memory_ints[3],
+        offers=s.memory_ints[4],
+        holder_slot=s.memory_ints[5],
+        present=s.memory_ints[6],
     )
 
 
@@ -120,7 +120,7 @@ def _admit(jobs: ElasticJobs, is_linear: bool, s: ElasticState, job: int) -> Non
     memory = memory_of(s)
     slot = memory.present[0]
     memory.job[slot] = job
-    memory.remaining_work[slot] = s.work_left[job] * jobs.error[job]
+    memory.remaining_work[slot] = s.work_left[job] * jobs.size_factor[job]
     memory.work[slot] = jobs.predicted_work[job]
     memory.submit[slot] = jobs.submit[job]
     memory.demand[slot] = jobs.demand[job]
@@ -179,7 +179,7 @@ def _compute_rho(jobs: ElasticJobs, is_linear: bool, s: ElasticState, present: i
         slot = memory.holder_slot[holder]
         if slot >= 0:
             job = s.holders[holder]
-            memory.remaining_work[slot] = s.work_left[job] * jobs.error[job]
+            memory.remaining_work[slot] = s.work_left[job] * jobs.size_factor[job]
     # two loops over few arrays each, which the compiler vectorises
     gpus = float(jobs.gpus)
     events = float(s.tally[EVENTS])

@@ -135,7 +135,7 @@ def _complete(clock: StepClock, state: State, now: float, spans: Floats) -> int:
     count = 0
     kept = 0
     for job in clock.holders[: clock.tally[_HOLDERS]]:
-        if state.since[job] + state.work_left[job] > now:
+        if state.progress_from[job] + state.work_left[job] > now:
             clock.holders[kept] = job
             kept += 1
             continue
@@ -171,7 +171,7 @@ def _apply(s: Sets, clock: StepClock, state: State, now: float, spans: Floats) -
         clock.is_chosen[job] = False
         if not state.running[job]:
             state.running[job] = True
-            state.since[job] = now
+            state.progress_from[job] = now
             state.first_start[job] = min(state.first_start[job], now)
     clock.tally[_HOLDERS] = num_chosen
     return count
@@ -182,6 +182,6 @@ def _stop(state: State, job: int, now: float, spans: Floats, column: int) -> Non
     """Stop a job, and write its interval to a column of ``spans``."""
     state.running[job] = False
     spans[0, column] = job
-    spans[1, column] = state.since[job]
+    spans[1, column] = state.progress_from[job]
     spans[2, column] = now
-    state.work_left[job] = max(0.0, state.work_left[job] - (now - state.since[job]))
+    state.work_left[job] = max(0.0, state.work_left[job] - (now - state.progress_from[job]))

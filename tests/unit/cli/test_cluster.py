@@ -93,7 +93,7 @@ def test_many_unequal_nodes_end_in_a_count(show, tmp_path):
 @pytest.mark.parametrize("spec", ["17x1x4", "20x1x8:v100"])
 def test_every_node_of_a_small_cluster_is_listed(spec):
     cluster = Cluster.parse(spec)
-    outline = outline_of(cluster, most_nodes=24)
+    outline = outline_of(cluster, max_listed_nodes=24)
     labels = [label for _, label in outline.nodes(data="label")]
     assert sum(label.startswith("node ") for label in labels) == cluster.num_nodes
 

@@ -22,7 +22,7 @@ from repro.model.policy import Order, parameter_names, policies
 from repro.model.rules import RULES
 from repro.papers.pcs.fronts import Method
 from repro.perf.model_names import TABLES
-from repro.perf.parameter_server import TIMES
+from repro.perf.parameter_server import RUN_TIME_MODELS
 from repro.placement.base import placements
 from repro.trace import synth
 from repro.trace.formats import FORMATS
@@ -147,7 +147,7 @@ def test_words_are_those_of_the_registries():
     assert completed(complete.policies) == [*policies, *ALIASES]
     assert completed(complete.placements) == list(placements)
     assert completed(complete.formats) == list(FORMATS)
-    assert completed(complete.run_times) == list(TIMES)
+    assert completed(complete.run_times) == list(RUN_TIME_MODELS)
     assert completed(complete.profiles) == list(params.PROFILES)
     assert completed(complete.figures) == [entry.id for entry in params.discover()]
     assert set(completed(complete.public_files)) == set(public.entries())

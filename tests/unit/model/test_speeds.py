@@ -85,9 +85,9 @@ def test_whole_tables_are_the_single_answers():
     drawn = [KINDS[number % len(KINDS)] for number in (0, 1, 0, 2, 1)]
     found = speeds(drawn)
     naive = speeds(drawn)
-    for one, code in enumerate(found.codes):
+    for one, code in enumerate(found.kind_codes):
         np.testing.assert_array_equal(found.single[code], naive.speeds_of(one))
-        for two, other in enumerate(found.codes):
+        for two, other in enumerate(found.kind_codes):
             np.testing.assert_array_equal(found.pairs[code, other], naive.pair(one, two))
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from repro.model.cluster import Cluster, Node
-from repro.model.cluster.topology import ROOT, of_kind
+from repro.model.cluster.topology import ROOT, nodes_of_kind
 from repro.placement.network import NodeResources
 from repro.placement.yarn import YarnPlacer
 
@@ -53,12 +53,12 @@ def test_arrays_are_those_of_the_tree(shapes):
     tree = cluster.topology
     racks = cluster.racks
     kinds = dict(tree.nodes(data="kind"))
-    assert len(of_kind(tree, "rack")) == len(racks.members)
+    assert len(nodes_of_kind(tree, "rack")) == len(racks.members)
     assert sorted(node for members in racks.members for node in members) == list(range(len(shapes)))
     for node in range(len(shapes)):
         rack, domain = nx.shortest_path(tree, ROOT, node)[-2], nx.shortest_path(tree, ROOT, node)[1]
-        assert racks.rack[node] == of_kind(tree, "rack").index(rack)
-        assert racks.domain[node] == of_kind(tree, "domain").index(domain)
+        assert racks.rack[node] == nodes_of_kind(tree, "rack").index(rack)
+        assert racks.domain[node] == nodes_of_kind(tree, "domain").index(domain)
         leaves = [name for name in nx.descendants(tree, rack) if kinds[name] == "node"]
         assert racks.rack_sizes[node] == len(leaves)
 

@@ -35,12 +35,14 @@ def test_the_map_names_models_of_the_tables(table):
 
 @pytest.mark.parametrize("table", ["muri", "pcs", "liquid", "tiresias"])
 def test_each_model_of_a_table_has_one_name_of_its_own(table):
-    own = [model.names[table] for model in MAP.values() if model.is_own(table)]
+    own = [model.names[table] for model in MAP.values() if model.is_itself_in(table)]
     assert sorted(own) == sorted(NAMES[table])
 
 
 def test_gavels_models_have_a_name_each_with_one_of_their_batch_sizes():
-    own = [model.names["gavel"].split(" (")[0] for model in MAP.values() if model.is_own("gavel")]
+    own = [
+        model.names["gavel"].split(" (")[0] for model in MAP.values() if model.is_itself_in("gavel")
+    ]
     families = {name.split(" (")[0] for name in NAMES["gavel"]}
     assert sorted(own) == sorted(families)
 
@@ -50,7 +52,7 @@ def test_names_that_a_table_has_stay_the_names_of_its_own_models():
     for table in ("muri", "liquid", "tiresias"):
         for name in NAMES[table]:
             assert MAP[name].names[table] == name
-            assert MAP[name].is_own(table)
+            assert MAP[name].is_itself_in(table)
 
 
 def test_batch_sizes_are_those_of_muri():

@@ -172,7 +172,7 @@ def test_gpus_held_while_waiting_count_as_attained_service():
 
     def watch(engine):
         yield engine.env.timeout(12.0)
-        service.append(float(engine.table.service[1]))
+        service.append(float(engine.table.earlier_service[1]))
 
     # job 1 holds one GPU from 1 to 10 s, when job 0 ends
     trace = pd.DataFrame(
