@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -30,6 +32,32 @@ def mirror() -> Path:
     if not folder.is_dir():
         pytest.skip("no public traces: set REPRO_TRACE_MIRROR or put them in ../shared/traces/raw")
     return folder
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Scheduler of pytest-xdist that runs the tests of one group in one process.
+
+    xdist 3.8 itself writes the groups into test ids, where pytest 9.2 does not keep them.
+    """
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadGroupScheduling
+
+    class FileGroups(LoadGroupScheduling):
+        """Scheduling by the mark `xdist_group` of a test file."""
+
+        def _split_scope(self, nodeid):
+            return _group_of(config.rootpath / nodeid.split("::")[0]) or nodeid
+
+    return FileGroups(config, log)
+
+
+@functools.cache
+def _group_of(file: Path) -> str:
+    """Name of the group of a test file; empty if it has none."""
+    mark = re.search(r'xdist_group\("(\w+)"\)', file.read_text(encoding="utf-8"))
+    return mark[1] if mark else ""
 
 
 def pytest_terminal_summary(terminalreporter):

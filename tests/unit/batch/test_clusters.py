@@ -136,10 +136,8 @@ def certificate(tmp_path):
     return make
 
 
-@pytest.mark.parametrize(
-    ("loses", "protocol"),
-    [pytest.param("simulations", "tcp", marks=pytest.mark.nightly), ("notebook", "tls")],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize(("loses", "protocol"), [("simulations", "tcp"), ("notebook", "tls")])
 def test_a_killed_worker_without_shared_files_changes_no_byte(
     tmp_path, checkout, mirror, local, machines, certificate, loses, protocol
 ):

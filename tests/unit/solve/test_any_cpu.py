@@ -42,6 +42,7 @@ def solutions(**variables):
     return done.stdout.strip()
 
 
+@pytest.mark.nightly
 def test_solutions_do_not_depend_on_the_instructions_of_the_cpu(tmp_path):
     folder = str(tmp_path)
     names = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": folder}
