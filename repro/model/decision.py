@@ -28,7 +28,8 @@ class Run:
     gpu_type : str, optional
         Demanded GPU type. None: the GPU type that the gang holds if it has enough free GPUs, else
         the fastest type with enough free GPUs; without speeds by type, the type with the most free
-        GPUs. With `RunSet.keep` a gang that starts again does not prefer the type that it holds.
+        GPUs. A running gang that a decision with `RunSet.keep` names again does not prefer the
+        type that it holds.
     tasks : tuple of int
         Node of each task, parameter servers first. Every task, also a parameter server, holds one
         GPU. Only some placement rules accept nodes. Empty: the placement rule chooses the nodes.
@@ -40,8 +41,8 @@ class Run:
         Number of GPUs among ``gpus`` that belong to ``hosts``. They do not count against the
         cluster.
     waits : bool
-        The job holds ``gpus``, fewer than its demand, and waits for the other GPUs. An example are
-        the placed pods of a gang without gang scheduling.
+        The job holds ``gpus``, fewer than its demand, and waits for the other GPUs. An example is a
+        gang without gang scheduling, of which only some pods are placed.
 
     Examples
     --------

@@ -71,7 +71,8 @@ class Completions(NamedTuple):
 
     #: a completion within this time (s) of the next arrival is one event with the arrival
     tie_s: float = 0.0
-    #: completions within this relative distance are one event; None: `Rules.tie_rel`
+    #: completions are one event if their instants differ by at most this part of the instant. None:
+    #: `Rules.tie_rel`.
     tie_rel: float | None = None
     #: period (s), counted from the last decision, at which completions are noticed. 0: at once.
     #: Infinity: at decisions only.
@@ -89,13 +90,14 @@ class Rules:
     whole_seconds: bool = False
     #: true: the clock starts at 0 of the trace. False: it starts at the first submission.
     trace_clock: bool = False
-    #: a factor: work is counted in iterations, and an iteration alone takes this factor times the
-    #: iteration time of the trace. None: work is not counted in iterations.
+    #: factor of the iteration times of the trace. With a factor, work is counted in iterations. An
+    #: iteration of a job that runs alone takes the factor times the time of the trace. None: work
+    #: is not counted in iterations.
     iterations: float | None = None
     #: true: every running job pays its start again after every event (`StartOverhead`)
     start_overhead: bool = False
-    #: completions within this relative distance are one event. Arrivals up to this distance after
-    #: an event belong to it.
+    #: completions are one event if their instants differ by at most this part of the instant.
+    #: Arrivals up to this distance after an event belong to it.
     tie_rel: float = 0.0
     #: true: the 99th percentile is element floor(0.99 N) of the ascending list, and the makespan
     #: is the time of the last completion. False: percentiles interpolate, and the makespan counts

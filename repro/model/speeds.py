@@ -151,7 +151,10 @@ class Speeds:
         return speeds
 
     def steps_per_unit(self, jobs: Sequence[int]) -> Floats | float:
-        """Training steps per unit of work, (jobs,). Without throughputs: seconds alone per unit."""
+        """Training steps per unit of work, (jobs,).
+
+        Without throughputs it is the time of a unit alone (s).
+        """
         table = self._table
         if self.throughput_model is None:
             return np.array([table.solo[job] for job in jobs])

@@ -92,8 +92,8 @@ def outline_of(
     cluster : Cluster
         The cluster.
     max_listed_nodes : int
-        Largest number of nodes that are listed one by one. In a larger cluster, each rack lists
-        the numbers of its equal nodes.
+        Largest number of nodes that are listed one by one. In a larger cluster, each rack has
+        one entry per set of equal nodes, with their count.
     merge_equal_nodes : bool
         Give a rack of equal nodes one entry, such as ``rack 0: 8 nodes x 4 v100``.
 
@@ -141,7 +141,7 @@ def outline_of(
                 add(parent, "rack", f"{name}: {each}{nodes[0].label}", nodes[0].gpu_type)
                 continue
             size = f": {each}{counted(sum(equal_nodes.number for equal_nodes in nodes), 'node')}"
-            # the one entry below has the number of nodes
+            # the only entry of this rack already shows the number of nodes
             if len(nodes) == 1 and not one_by_one:
                 size = f", {each}".rstrip(" ,")
             entry = add(parent, "rack", f"{name}{size}")
