@@ -192,10 +192,11 @@ class _KindSolver:
         basis = self._relax(nodes)
         for _ in range(_MAX_PIVOTS):
             change, extra = basis.step(nodes)
-            doubled = basis.inverse @ nodes + change
-            row = int(doubled.argmin())
-            if doubled[row] >= 0:
-                twice_numbers = [*zip(basis.ends, doubled.tolist(), strict=True)]
+            # Twice the number of each basic pair.
+            twice_basic = basis.inverse @ nodes + change
+            row = int(twice_basic.argmin())
+            if twice_basic[row] >= 0:
+                twice_numbers = [*zip(basis.ends, twice_basic.tolist(), strict=True)]
                 twice_numbers += ((pair, 2.0) for pair in extra)
                 # Pairs with the dummy are unmatched nodes.
                 return [
@@ -213,12 +214,12 @@ class _KindSolver:
         """Optimal basis of the relaxation, by dual simplex from the last basis."""
         basis = self._basis
         while True:
-            doubled = basis.inverse @ nodes
-            if doubled[doubled.argmin()] >= 0:
+            twice_basic = basis.inverse @ nodes
+            if twice_basic[twice_basic.argmin()] >= 0:
                 self._basis = basis
                 return basis
             # Bland's rule takes the first row below 0. The loop then ends even if costs are equal.
-            next_basis = basis.neighbour(int((doubled < 0).argmax()), self._bases)
+            next_basis = basis.neighbour(int((twice_basic < 0).argmax()), self._bases)
             # Leaving all nodes unmatched is feasible, so a pair can always enter.
             assert next_basis is not None, "the relaxation has no solution"
             basis = next_basis
@@ -227,8 +228,8 @@ class _KindSolver:
         """Improve the relaxed optimum, rounded down, by local search until it is proven optimal."""
         kinds = self._values.kinds
         numbers = np.zeros((kinds + 1, kinds + 1), np.int64)
-        for pair, number in zip(self._basis.ends, self._basis.inverse @ nodes, strict=True):
-            numbers[pair] = number // 2
+        for pair, twice in zip(self._basis.ends, self._basis.inverse @ nodes, strict=True):
+            numbers[pair] = twice // 2
         numbers = numbers[:kinds, :kinds]
         counts = nodes[:-1].astype(np.int64)
         while True:
@@ -474,7 +475,8 @@ def first_basis(values: PairValues) -> Basis:
     prices: list[int] = []
     ends: list[Pair] = []
     for a in range(values.kinds):
-        # Prices are doubled to be whole. The price of a kind tight with itself is half the pair's.
+        # Prices are doubled to be whole. The price of a kind that is paired with itself is half the
+        # value of this pair.
         needs = {(a, values.kinds): 0}
         if allowed[a][a]:
             needs[a, a] = value[a][a]

@@ -101,8 +101,8 @@ class Centre:
     shares: Floats  #: x, shares of time of one job of each kind, shape (kinds, types)
     level: float  #: largest z in v_k x_k >= scale_k z + floor_k
     slack: Floats  #: slack of each kind's constraint, relative to the kind's value
-    #: How much each kind bounds the level: relative rise of the level over relative cut, for a
-    #: small cut of the value that one job of the kind must reach.
+    #: How much each kind bounds the level. If the value that one job of the kind must reach is cut
+    #: slightly, the level rises. The price is the relative rise divided by the relative cut.
     price: Floats
 
     @property

@@ -6,7 +6,8 @@ from repro.base.errors import PolicyError
 from repro.base.typing import Floats
 from repro.solve.counted import SOLVED
 
-#: The path ends at this mean product of a slack and its price, per job of the most common kind.
+#: The path aims at this mean product of a slack and its price, times the number of jobs of the most
+#: common kind.
 END_GAP = 1e-10
 #: Factor by which a step aims to reduce that product.
 GAP_FACTOR = 0.1

@@ -65,7 +65,7 @@ def _columns(problem: Any, order: Any, time_row: Any, value_row: Any) -> Any:
             coefs[k, 1] = 1.0
             coefs[k, 3] = -values[a, j]
             k += 1
-    single_columns = k
+    num_single_columns = k
     any_pair_runs = False
     for position in range(kinds):
         a = order[position]
@@ -98,7 +98,7 @@ def _columns(problem: Any, order: Any, time_row: Any, value_row: Any) -> Any:
                     weights[k] = counts[a] * counts[b]
                 k += 1
     # If no pair can run, no pair is on offer.
-    count = k if any_pair_runs else single_columns
+    count = k if any_pair_runs else num_single_columns
     filler_kind = 0
     for k in range(count):
         a = first_kind[k]

@@ -2,8 +2,9 @@
 
 # The programme, with slacks s, is: maximise goal v subject to A x + f v + s = b, x >= 0, s >= 0.
 # The variable v is free, and its coefficients f are `free` in the code.
-# With duals y of the rows, slacks s_x = x and duals y_x of x >= 0, and two more unknowns tau,
-# kappa >= 0, its homogeneous self-dual embedding has no objective and always has a solution:
+# Let y be the duals of the rows. The bounds x >= 0 have slacks s_x = x and duals y_x. With two more
+# unknowns tau, kappa >= 0, the homogeneous self-dual embedding of the programme has no objective
+# and always has a solution:
 #
 #   (1) A x + f v + s = b tau         `primal`
 #   (2) y_x = A' y                    `dual`
@@ -100,10 +101,10 @@ def find_ranges(rows: Any, blocks: Any) -> Any:
         ranges[count, 1] = 1
         for p in range(5):
             ranges[count, 2 + p] = rows[k, p]
-        of_type = rows[k, 4] - blocks[-1]
+        type_index = rows[k, 4] - blocks[-1]
         ranges[count, 7] = blocks[block]
-        ranges[count, 8] = blocks[block + 1] - blocks[block] + of_type
-        ranges[count, 9] = of_type
+        ranges[count, 8] = blocks[block + 1] - blocks[block] + type_index
+        ranges[count, 9] = type_index
         count += 1
     return ranges[:count]
 
@@ -181,7 +182,7 @@ def normal_matrix(
         r0 = ranges[r, 2]
         r2 = ranges[r, 4]
         r4 = ranges[r, 6]
-        value_a = r2 - lo
+        value_column = r2 - lo
         s00 = s02 = s04 = s22 = s24 = s44 = 0.0
         for q in range(ranges[r, 1]):
             k = begin + q
@@ -200,16 +201,16 @@ def normal_matrix(
             matrix[r0, time - lo] += w0 * c1[k]
             matrix[r0, value - lo] += w0 * c3[k]
             matrix[r2, value - lo] += w2 * c3[k]
-            matrix[time, value_a] += w2 * c1[k]
+            matrix[time, value_column] += w2 * c1[k]
             matrix[time, time - lo] += w1 * c1[k]
             matrix[time, value - lo] += w1 * c3[k]
             matrix[time, border] += w1 * c4[k]
             matrix[value, value - lo] += w3 * c3[k]
             matrix[value, border] += w3 * c4[k]
         matrix[r0, r0 - lo] += s00
-        matrix[r0, value_a] += s02
+        matrix[r0, value_column] += s02
         matrix[r0, border] += s04
-        matrix[r2, value_a] += s22
+        matrix[r2, value_column] += s22
         matrix[r2, border] += s24
         matrix[r4, ranges[r, 9]] += s44
     for block in range(len(blocks)):
