@@ -98,8 +98,8 @@ class OnTypes:
         """Speed of the slowest member on the GPU type of its gang, over its reference speed."""
         factors: list[float] = []
         for job in run.jobs:
-            # the rate of the base already has the ratio of GPUs held to demand, so the factor is
-            # that of a job which holds its demand
+            # the rate of the base already depends on the GPUs held, so the factor is that of a job
+            # which holds its demand
             gang = Run((job,), table.gpus[job], run.gpu_type)
             factors += self.throughputs.rates(table, gang, nodes)
         return min(factors)
