@@ -118,7 +118,7 @@ def check_decision_times(
 
 
 def check_starts(table: JobTable, policy: Policy, settings: RunSettings) -> None:
-    """Raise ParamError for a job whose start lasts as long as the time between two decisions.
+    """Raise ParamError for a job whose start takes all of the time between two decisions.
 
     This concerns an overhead that every running job pays after every decision. Such a job would
     never progress under a policy that decides at fixed steps.

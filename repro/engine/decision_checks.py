@@ -186,8 +186,10 @@ def with_gpu_type(
 
     A gang that shares GPUs runs on the type of its first host, which is in ``holding``. Another
     gang stays on the type of ``present_run``, the present gang of its first job, if this type
-    has enough free GPUs. Otherwise it goes to the fastest type with enough free GPUs by ``choice``.
-    Without speeds (None), or if no type has enough, it goes to the type with the most free GPUs.
+    has enough free GPUs. Otherwise ``choice`` gives the fastest type with enough free GPUs. If no
+    type has enough, the gang goes to the type with the most free GPUs, among the types on which all
+    its jobs can run. If ``choice`` is None, no speeds are known, and the gang goes to the type with
+    the most free GPUs.
     """
     if run.gpu_type is not None or None in free:
         return run

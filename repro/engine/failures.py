@@ -19,9 +19,9 @@ class Failures:
 
     Every node fails after exponentially distributed times of mean ``mtbf_s``, each node by itself.
     The jobs on a node that fails lose the work since their last checkpoint. They keep their GPUs
-    unless the policy stops them, and progress again after a restart of ``repair_s``. A job that
-    still loads or restarts does so first. The node stays available. Policies that divide GPUs are
-    refused, and so are predictions.
+    unless the policy stops them, and progress again after a restart of ``repair_s``. If a job still
+    loads or restarts when its node fails, the new restart begins at the end of the earlier one. The
+    node stays available. Elastic policies are refused, and so are predictions.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Failures:
 
 
 def failures_refused() -> ParamError:
-    """Error of failures in a simulation that cannot set single jobs back."""
+    """Error of failures in a simulation that cannot set single jobs back to a checkpoint."""
     return ParamError(
         "nodes can fail only if the engine predicts completions job by job: use a placement that "
         "chooses nodes, such as 'yarn', rules other than muri and gavel, and no ideal execution"

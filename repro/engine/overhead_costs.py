@@ -62,7 +62,8 @@ class OverheadCosts:
         self._gang_nodes = gang_nodes
         #: nodes of the first host of each job that started with hosts
         self._host_nodes: dict[int, Nodes] = {}
-        #: each job that stops and starts at once: place, start of progress (s) and last step (s)
+        #: job that stops and starts again at this instant -> place, start of progress (s) and last
+        #: step (s) before the stop
         self._before_restart: dict[int, tuple[_Place, float, float]] = {}
 
     def note_restarts(self, jobs: Iterable[int], runs: Mapping[int, Run]) -> None:
@@ -96,11 +97,11 @@ class OverheadCosts:
         """
         table = self._table
         overhead = self._overhead
-        place, since, last_step = self._before_restart.get(job, (None, 0.0, math.inf))
+        place, old_progress_from, last_step = self._before_restart.get(job, (None, 0.0, math.inf))
         if place == self._place(run):
             # A job past its last step has no work left and only saves. Its progress starts at the
             # last step, so that the save does not begin anew.
-            progress_from = max(free_from, since)
+            progress_from = max(free_from, old_progress_from)
             return (last_step if last_step <= free_from else progress_from), 0.0
         resumes = table.first_start[job] < math.inf
         start_s = self._cost_s("resume_s" if resumes else "start_s", job)

@@ -45,9 +45,9 @@ class MeasuredPaces:
         return self.ratios[model, nearest]
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Rate of each member: `JobTable.solo` over its pace in this model, (members,).
+        """Rate of each member, (members,): `JobTable.solo` over the seconds that `paces` gives.
 
-        `JobTable.solo` is the pace of a job alone by the trace, under the rule set.
+        `JobTable.solo` has the seconds per unit of work of a job alone, by trace and rule set.
         """
         pairs = zip(run.jobs, self.paces(table, run, nodes), strict=True)
         return [table.solo[job] / seconds for job, seconds in pairs]

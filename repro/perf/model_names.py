@@ -1,4 +1,7 @@
-"""One name per model over the tables of the five papers (``params/model_names.csv``)."""
+"""The map of names: one name per model over the tables of the five papers.
+
+The map is the file ``params/model_names.csv``.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from repro.files.tables import ModelTable
 
 T = TypeVar("T")
 
-#: Tables of the map, by paper.
+#: Tables whose names the map has, one of each paper.
 TABLES = ("muri", "gavel", "pcs", "liquid", "tiresias")
 #: Table -> its content, for messages.
 CONTENTS = {

@@ -10,7 +10,7 @@ from repro.base.typing import Floats
 from repro.files.tables import ModelTable
 from repro.perf.model_names import name_in
 
-#: GPU counts that the lists of the table belong to, in order.
+#: GPU counts. A cell of a column of `_LISTS` has a number for each of them, in this order.
 GPU_COUNTS = (1, 2, 4, 8, 16, 32)
 #: Column of the file: column of the frame, and units per second.
 _LISTS = {

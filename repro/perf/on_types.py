@@ -95,10 +95,11 @@ class OnTypes:
         return [seconds / factor for seconds in paces_of(self.base, table, run, nodes)]
 
     def _factor(self, table: JobTable, run: Run, nodes: Nodes) -> float:
-        """Speed of a gang on its GPU type over its speed on the reference type."""
+        """Speed of the slowest member on the GPU type of its gang, over its reference speed."""
         factors: list[float] = []
         for job in run.jobs:
-            # the table has the throughput of the whole gang on its demand
+            # the rate of the base already depends on the GPUs held, so the factor is that of a job
+            # which holds its demand
             gang = Run((job,), table.gpus[job], run.gpu_type)
             factors += self.throughputs.rates(table, gang, nodes)
         return min(factors)

@@ -26,7 +26,10 @@ _MODELS = ModelTable("liquid_models.csv", ("gpu", "model", *_CONSTANTS, *_LINKS)
 
 
 def pattern(tasks: Sequence[int], num_ps: int = 1) -> str:
-    """Roles per node, as Liquid's public simulator writes a plan: ``pw_w``, one word per node."""
+    """Roles per node, as Liquid's public simulator writes a plan: ``pw_w``, one word per node.
+
+    ``tasks`` has the node of each task, parameter servers first.
+    """
     roles_of: dict[int, list[str]] = defaultdict(list)
     for task, node in enumerate(tasks):
         roles_of[node].append("p" if task < num_ps else "w")
@@ -42,7 +45,7 @@ class PlanTimes:
     it by a ratio: run time of the plan over run time on one node, both of this model.
     """
 
-    #: table of the map of names
+    #: name of the table of these models in the map of names (`repro.perf.model_names`)
     table_name: ClassVar[str] = "liquid"
     #: whether run times do not depend on batch size and iterations
     ignores_batches: ClassVar[bool] = False

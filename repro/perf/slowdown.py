@@ -126,12 +126,14 @@ def tiresias_slowdown() -> Slowdown:
     return Slowdown(speed_by_model=speeds)
 
 
-def _number(text: str, whole: str) -> float:
-    """Number in a text; ParamError otherwise."""
+def _number(text: str, whole_text: str) -> float:
+    """Number in a part of the text of a slow-down; ParamError otherwise."""
     try:
         return float(text)
     except ValueError:
-        raise ParamError(f"slowdown {whole!r:.60}: {text!r:.20} is no number; {ACCEPTED}") from None
+        raise ParamError(
+            f"slowdown {whole_text!r:.60}: {text!r:.20} is no number; {ACCEPTED}"
+        ) from None
 
 
 class Slowed:

@@ -68,7 +68,7 @@ class SpeedUp:
     (1.65, 2.5)
     """
 
-    #: table of the map of names
+    #: name of the table of these models in the map of names (`repro.perf.model_names`)
     table_name: ClassVar[str] = "pcs"
 
     curves: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
@@ -118,20 +118,20 @@ class SpeedUp:
         ``names``. The last column lets a loop read the speed-up with one GPU more than the demand.
         ``ids`` appear in messages only.
         """
-        width = max(gpus, default=0) + 2
-        rows = [np.arange(width, dtype=np.float64)]
-        linear = tuple(rounded_linear(width).tolist()) if self.rounded else None
+        num_columns = max(gpus, default=0) + 2
+        rows = [np.arange(num_columns, dtype=np.float64)]
+        linear = tuple(rounded_linear(num_columns).tolist()) if self.rounded else None
         row_of: dict[str | None, int] = {}
         for model, demand, job in zip(models, gpus, ids, strict=True):
             # Called for its checks of the curve.
             self._curve(model, demand, job)
             if model not in row_of:
-                curve = self._curve_up_to(model, width - 1)
+                curve = self._curve_up_to(model, num_columns - 1)
                 curve = linear if curve is None else curve
                 row_of[model] = 0 if curve is None else len(rows)
                 if curve is not None:
-                    values = np.array([0.0, *curve[: width - 1]])
-                    rows.append(np.pad(values, (0, width - values.size), mode="edge"))
+                    values = np.array([0.0, *curve[: num_columns - 1]])
+                    rows.append(np.pad(values, (0, num_columns - values.size), mode="edge"))
         return np.array(rows), np.array([row_of[model] for model in models], dtype=np.int64)
 
     def _curve(self, model: str | None, demand: int, job: object) -> tuple[float, ...] | None:

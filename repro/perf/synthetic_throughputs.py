@@ -52,11 +52,11 @@ def job_types() -> tuple[JobType, ...]:
 def gavel_like() -> ThroughputTable:
     """Stand-in for Gavel's throughput table, from trends fitted per model and GPU type.
 
-    Alone, the logarithm of the throughput is a parabola in the logarithm of the batch size. The
-    logarithms of the gain by scale-out and of the factor of unconsolidated gangs are linear in that
-    of the batch size. In a pair each job keeps a part of its throughput that depends on model and
-    batch size of both. Pairs that do not fit into memory have throughput 0, and so have all pairs
-    of distributed gangs, which were never measured.
+    Let b be the logarithm of the batch size. The logarithm of the throughput of a job alone is a
+    parabola in b. The logarithm of the gain by scale-out is linear in b, and so is the logarithm of
+    the factor of unconsolidated gangs. In a pair each job keeps a part of its throughput that
+    depends on model and batch size of both. Pairs that do not fit into memory have throughput 0,
+    and so have all pairs of distributed gangs, which were never measured.
     """
     rows_of_file = measured("gavel_speeds").itertuples(index=False)
     fitted = _Fitted(
@@ -129,6 +129,10 @@ class _Fitted:
         return self._shared(first, second, base), self._shared(second, first, base)
 
     def _shared(self, job: JobType, other: JobType, gpu_type: str) -> float:
-        """Steps/s of a job that shares one GPU with another."""
+        """Steps/s of a job that shares one GPU with another.
+
+        The part of its throughput that it keeps is the product of two factors. ``kept`` is that of
+        the job itself, ``pressure`` that of the other job; the file has their logarithms.
+        """
         log2_part = self._trend("kept", job, gpu_type) + self._trend("pressure", other, gpu_type)
         return self._alone(job, gpu_type) * min(1.0, float(2**log2_part))

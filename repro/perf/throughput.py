@@ -75,7 +75,7 @@ class ThroughputTable:
     10
     """
 
-    #: table of the map of names
+    #: name of the table of these models in the map of names (`repro.perf.model_names`)
     table_name: ClassVar[str] = "gavel"
 
     rows: Mapping[tuple[str, int], Row]

@@ -171,8 +171,8 @@ def measured_folders_of(source: str) -> tuple[tuple[MeasuredFolder, ...], str] |
     sharing = suffix.removeprefix(":") or SHARING[0]
     path = Path(os.path.expanduser(name))
     if os.path.isdir(path):
-        parts = [path] if is_measured(path) else sorted(filter(is_measured, path.iterdir()))
-        return (tuple(map(measured_folder, parts)), sharing) if parts else None
+        folders = [path] if is_measured(path) else sorted(filter(is_measured, path.iterdir()))
+        return (tuple(map(measured_folder, folders)), sharing) if folders else None
     if name == H100 and not os.path.exists(path):
         return (measured_folder(name),), sharing
     return None

@@ -20,8 +20,9 @@ class Ideal(RoundMechanism):
 
     With ``fluid``, a job m makes sum_j X_mj T_mj steps per second, and ends when its work is done.
     With ``artifact``, it makes sum_j floor(X_mj dt T_mj) whole steps in the time dt between two
-    arrivals, and jobs end at arrivals, as in Gavel's public simulator. Holds are written here.
-    ``perf`` gives the rates if they do not follow from the throughputs T.
+    arrivals, and jobs end at arrivals, as in Gavel's public simulator. This class writes the holds,
+    the intervals in which a job keeps the same shares. ``perf`` gives the rates if they do not
+    follow from the throughputs T.
     """
 
     def __init__(self, *args: Any, perf: Performance | None = None, **options: Any) -> None:
@@ -41,7 +42,7 @@ class Ideal(RoundMechanism):
             return super().next_boundary(now)
         if self.may_compute(now):
             return math.inf
-        # X was too young to be computed anew at the arrivals and completions since then
+        # X is too young to be computed anew; the boundary is the instant at which it is old enough
         return self._computed_s + self.settings.min_realloc_interval_s
 
     def record_round(self, now: float) -> bool:
