@@ -12,6 +12,7 @@ import numpy as np
 from repro.base.errors import PolicyError
 from repro.base.typing import Floats, Ints
 from repro.model.decision import Shares
+from repro.model.policy import is_latest_definition
 from repro.model.share_policy import SharePolicy
 from repro.model.view import View
 
@@ -150,7 +151,9 @@ class KindTable(KindNumbers):
     def __init__(self, policy: TypedShares, view: View, second_key: KeyOf | None = None) -> None:
         key = policy.key(view)
         if second_key is None:
-            super().__init__(key, policy.codes(view))
+            # a subclass may override the key or its parts without these numbers
+            has_codes = is_latest_definition(policy, "codes", ("key", "weight"))
+            super().__init__(key, policy.codes(view) if has_codes else None)
         else:
             super().__init__(lambda job: (key(job), second_key(job)))
         self._view = view
@@ -274,13 +277,11 @@ class TypedShares(SharePolicy):
         return lambda job: (kind(job), weight(job))
 
     def codes(self, view: View) -> Ints | None:
-        """Kind of each job of the run as a number, (jobs,); None if a subclass overrides `key`."""
-        if type(self).key is not TypedShares.key:
-            return None
-        return self._codes(view)
+        """Kind of each job of the run as a number, (jobs,), or None.
 
-    def _codes(self, view: View) -> Ints:
-        """Kind of each job by the key of `TypedShares.key`, as a number, (jobs,)."""
+        Jobs with equal numbers have equal keys. A subclass that overrides `key` or `weight`, but
+        not this method, is asked for the keys alone.
+        """
         codes = view.kind_codes if "throughput" in self.needs else view.widths.astype(np.int64)
         if "priority_weight" in self.needs:
             weights = np.unique(view.column("priority_weight", 1.0), return_inverse=True)

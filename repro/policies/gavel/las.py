@@ -70,7 +70,7 @@ class GavelLas(TypedShares):
 
     def codes(self, view: View) -> Ints | None:
         """Kind of each job of the run as a number, (jobs,); None with a table of the policy."""
-        return self._codes(view) if self.throughputs is None else None
+        return super().codes(view) if self.throughputs is None else None
 
     def speeds(self, view: View) -> Callable[[int], Floats]:
         """Throughputs (steps/s) on all GPU types as a function of the job."""

@@ -99,6 +99,26 @@ def test_a_mix_is_solved_once_whatever_the_order_of_jobs():
     assert Equal.asked == [([1, 1, 1], [1, 1, 3], [2, 2, 2])]
 
 
+@dataclass(frozen=True)
+class EqualByRow(Equal):
+    """`Equal` with a weight for each job."""
+
+    def weight(self, view):
+        return lambda job: 1.0 + job
+
+
+def test_a_weight_of_a_subclass_separates_kinds():
+    Equal.asked.clear()
+    run = view(["b", "a", "b"])
+    EqualByRow().session(run)(run)
+    ((counts, weights, _),) = Equal.asked
+    assert (counts, sorted(weights)) == ([1, 1, 1], [1, 2, 3])
+    run.column = lambda name, default: np.ones(3)
+    Equal.asked.clear()
+    EqualByRow().session(run)(run)
+    assert Equal.asked[0][0] == [1, 1, 1]
+
+
 def test_jobs_apart_stand_in_order_of_arrival_and_are_solved_anew():
     Equal.asked.clear()
     run = view(["b", "a", "b"])
