@@ -1,6 +1,6 @@
-"""Checks of decisions: demands are met, GPUs suffice, jobs whose GPUs are shared hold GPUs.
+"""Checks of decisions: gangs get their demands, GPUs suffice, and hosts hold GPUs.
 
-Errors name time and job.
+A host is a job whose GPUs another gang uses as well. Errors name time and job.
 """
 
 import math
@@ -91,8 +91,8 @@ class DecisionChecks:
     ) -> None:
         """Check that the hosts of a gang hold GPUs, and that these suffice.
 
-        ``holding`` has the gangs of jobs that can be hosts. ``absence`` says of another job why it
-        cannot be a host.
+        ``holding`` has the gangs of jobs that can be hosts. ``absence`` is for the message: it says
+        why a job that is not in ``holding`` cannot be a host.
         """
         absent = [job for job in run.hosts if job not in holding]
         if absent:

@@ -34,7 +34,7 @@ class Holdings:
     placer : Placer
         Placement rule on the whole cluster.
     placer_by_type : mapping of str to Placer
-        Placement rule on the nodes of each GPU type; empty for policies that name no GPU types.
+        Placement rule on the nodes of each GPU type; empty if the run does not distinguish types.
     settings : RunSettings
         Options of the simulation.
     type_names : iterable of str
@@ -56,12 +56,12 @@ class Holdings:
         self.table = table
         #: gang of every job that holds GPUs
         self.runs: dict[int, Run] = {}
-        #: number of GPUs of each type, in the cluster and free
+        #: GPUs of each type in the cluster. `free` has those that no job holds.
         self.capacity: dict[str | None, float] = {
             name: float(type_placer.num_gpus) for name, type_placer in placer_by_type.items()
         } or {None: float(cluster.num_gpus)}
         self.free = self.capacity.copy()
-        #: column of each GPU type in `State.type_column`
+        #: number of each GPU type. `State.type_column` has it for every job that holds GPUs.
         self._column = {name: column for column, name in enumerate(sorted(self.capacity, key=str))}
         #: seconds of starts, checkpoints and lost work so far
         self.overhead_s = 0.0

@@ -145,7 +145,7 @@ def _nodes_have_no_effect(setup: Setup) -> bool:
 
 def _note_on_relatives(setup: Setup) -> list[str]:
     """Notes on models for which the performance model has only the values of a related model."""
-    # a note about the models is no use of the column
+    # reading the models for a note does not count as a use of the column
     models = {name for name in setup.table.uncounted_models if isinstance(name, str)}
     lines: list[str] = []
     for source in _parts_of(setup.settings.perf):

@@ -62,8 +62,9 @@ class OverheadCosts:
         self._gang_nodes = gang_nodes
         #: nodes of the first host of each job that started with hosts
         self._host_nodes: dict[int, Nodes] = {}
-        #: job that stops and starts again at this instant -> place, start of progress (s) and last
-        #: step (s) before the stop
+        #: job that stops and starts again at this instant -> its place, the instant from which it
+        #: progressed (s), and the predicted instant of its last step (s). All three are as before
+        #: the stop.
         self._before_restart: dict[int, tuple[_Place, float, float]] = {}
 
     def note_restarts(self, jobs: Iterable[int], runs: Mapping[int, Run]) -> None:
@@ -130,6 +131,6 @@ class OverheadCosts:
         return run.gpu_type, self._gang_nodes.of(leader) or self._host_nodes.get(leader, ())
 
     def _last_step(self, job: int) -> float:
-        """Instant of the last step of a running job (s)."""
+        """Instant (s) at which a running job completes its work, if it runs on at its rate."""
         table = self._table
         return table.progress_from[job] + table.work_left[job] / table.rate[job]

@@ -27,7 +27,7 @@ class RunRates:
     policy : str
         Name of the policy, for messages.
     perf : Performance or None
-        The performance model; None: jobs run at nominal speed.
+        The performance model. None: the rate of a job is its number of GPUs over its demand.
     needs_unit_s : bool
         Ask a model that is `Paced` for the seconds of a unit of work instead of the rates.
     """

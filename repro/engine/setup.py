@@ -76,8 +76,8 @@ class Setup:
         self.speeds = Speeds(self.table, base_of(settings.perf), gpus_by_type(cluster))
         #: GPU types of the jobs, if the engine chooses among several
         self.type_choice: TypeChoice | None = None
-        #: choice of GPU types for gangs without a type, under a policy that names the types of
-        #: others; None: there is nothing to choose, or no speeds are known
+        #: choice of GPU types for gangs without a type, under a policy that names types itself.
+        #: None: there is nothing to choose, or no speeds are known.
         self._default_types: TypeChoice | None = None
         if self.uses_types and len(cluster.gpu_types) > 1:
             choice = TypeChoice(

@@ -51,7 +51,8 @@ class DecisionDriver:
     decide : callable
         Decision function of the policy for this run.
     choice : TypeChoice, optional
-        GPU types of gangs for which the policy names none; None: the run has no speeds by type.
+        Choice of GPU types for gangs without a type, under a policy that names types itself. None:
+        there is nothing to choose, or no speeds are known.
     """
 
     def __init__(
@@ -77,13 +78,13 @@ class DecisionDriver:
         #: gang of each job that a decision has named by its row number instead of a `Run`; cached,
         #: because unchanged gangs are found by identity
         self._bare_runs: dict[int, Run] = {}
-        #: jobs of the last decision, in its order; some may have ended
+        #: jobs of the last decision, in its order; some may hold no GPUs
         self._order: Iterable[int] = ()
-        #: jobs that the decisions let use GPUs of hosts; some may have stopped
+        #: jobs whose gangs use GPUs of hosts; some may have stopped
         self._guests: set[int] = set()
         #: whether jobs arrived or finished since the last decision
         self._changed = True
-        #: jobs that had arrived at the last decision
+        #: number of jobs that had arrived at the last decision
         self._seen = 0
         #: instant (s) at which the policy wants to decide even without an event
         self._wake = math.inf
@@ -98,7 +99,10 @@ class DecisionDriver:
         return len(self.table.active) > len(self._holdings.runs)
 
     def running(self) -> Iterable[int]:
-        """Jobs that hold GPUs, in the order of the decision, or of arrival in rounds."""
+        """Jobs that hold GPUs, in the order of the decision, or of arrival in rounds.
+
+        Outside rounds, there may be jobs without GPUs among them, which play no role.
+        """
         return self.view.running if self.rounds else self._order
 
     def wake(self, now: float) -> float:
@@ -197,7 +201,8 @@ class DecisionDriver:
         chosen = self._admitted(decision, now)
         present_runs = self._holdings.runs
         before = [job for job in self._order if job in present_runs]
-        # identity is a quick first test: a gang that is equal does not restart
+        # Identity is only a quick first test. A gang that is equal, but another object, does not
+        # restart.
         changed = [job for job in before if chosen.get(job) is not present_runs[job]]
         stops = dict.fromkeys(job for job in changed if chosen.get(job) != present_runs[job])
         starts: list[Run] = []

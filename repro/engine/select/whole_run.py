@@ -1,4 +1,4 @@
-"""Simulation of an order in one compiled call, for keys that are linear in time."""
+"""Simulation of an ordering policy in compiled calls, for keys that are linear in time."""
 
 from collections.abc import Iterable
 
@@ -12,15 +12,17 @@ from repro.model.jobs import JobTable
 from repro.model.policy import LinearKey
 from repro.model.records import Intervals
 
-#: Number of intervals after which a compiled call returns, or the GPUs of the cluster if more.
+#: Number of intervals after which a compiled call returns. In a cluster with more GPUs than this,
+#: the number of GPUs replaces it.
 _INTERVALS_PER_CALL = 100_000
 
 
 def heaps_of_slopes(slope: Floats, num_gpus: int) -> tuple[Ints, int]:
-    """Heap of running jobs of each job, from 0 on, in the shape of ``slope``; number of heaps.
+    """Heap that each job joins while it runs, in the shape of ``slope``, and number of heaps.
 
-    There is a heap for each slope. If these are more than the GPUs of the cluster, there is a heap
-    for each GPU, and all entries are -1: the simulation chooses a heap at each start.
+    Heaps are numbered from 0, one for each different slope. If there are more slopes than GPUs,
+    there is a heap for each GPU, and all entries are -1: the simulation chooses a heap at each
+    start.
     """
     slopes, heap = np.unique(slope, return_inverse=True)
     if len(slopes) > num_gpus:
@@ -39,7 +41,7 @@ def simulate_order(
 ) -> None:
     """Simulate until all awaited jobs have finished, or until the stop time.
 
-    A test compares the records with those of the engine, event by event.
+    A test compares the records with those of `Engine`, which has no compiled loop over events.
 
     Parameters
     ----------
