@@ -76,12 +76,13 @@ class RunSet:
         Highest priority first. A row number is a gang of this job that holds its demand.
     fill : {"skip", "block", "exact"}
         Treatment of a gang that does not fit. ``skip``: it waits. ``block``: it waits, and so do
-        all gangs after it. ``exact``: the decision is refused with a PolicyError.
+        all gangs after it. ``exact``: the decision is refused with a PolicyError. With ``keep`` it
+        is refused under every ``fill``.
     wake : float
         Instant (s) of the next decision, if no event comes earlier.
     order : sequence of int
-        All jobs that hold GPUs, in the order in which the policy keeps them; other jobs in it play
-        no role. Empty: the order of ``runs``, or with ``keep`` the order of starts. Under rules
+        All jobs that hold GPUs, in the order of the policy's own list. Other jobs in it play no
+        role. Empty: the order of ``runs``, or with ``keep`` the order of starts. Under rules
         ``muri``, jobs that complete at nearly the same time complete at one instant. This instant
         is the completion of the job among them that is first in this order.
     keep : bool

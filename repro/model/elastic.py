@@ -31,8 +31,8 @@ HOLDERS, PRESENT, EVENTS, PRESENT_SUM = range(4)
 #: - end of the lease (ticks),
 #: - GPU-seconds held so far,
 #: - demanded GPUs: the total demand of the jobs present, which may exceed the cluster. HELD_GPU_S
-#:   counts at most the GPUs of the cluster. A rule that leaves GPUs idle writes the GPUs held
-#:   instead.
+#:   grows per second by this number, or by the GPUs of the cluster if they are fewer. A rule that
+#:   leaves GPUs idle sets this entry to the GPUs held.
 #: - instant (ticks) at which the rule wants to divide GPUs again.
 NOW, LEASE_ENDS, HELD_GPU_S, DEMANDED, WAKE = range(5)
 
@@ -363,7 +363,7 @@ class _RuleSession:
         s.clock[NOW] = view.now
         rows = s.holders[: s.tally[HOLDERS]]
         rows = rows[[view.is_unfinished(job) for job in rows.tolist()]]
-        # the remaining time is that on the demanded GPUs
+        # the view has the remaining time on the demanded GPUs, and `work_left` that on one GPU
         s.work_left[rows] = view.true_remaining_of(rows) * jobs.full_speed[rows]
         if not finished and view.now >= s.clock[LEASE_ENDS]:
             count_event(s)

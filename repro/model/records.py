@@ -165,10 +165,11 @@ class Result:
         dict
             policy, trace, cluster, n_jobs, n_finished, avg_jct, median_jct, p95_jct, p99_jct,
             makespan, avg_queueing (s; percentiles interpolate linearly), preemptions, utilisation
-            (fraction of the GPU-seconds between the first submission and the last completion that
-            jobs hold), wall_s, ignored (inputs that the run did not use), notes (remarks of loader
-            and run about the input), stand_in (data that replaces public data). Under the rule set
-            ``muri`` the makespan counts from time 0, and p99_jct is not interpolated.
+            (GPU-seconds that jobs hold, divided by number of GPUs x time from the first submission
+            to the last completion; NaN if a job has not finished), wall_s, ignored (inputs that the
+            run did not use), notes (remarks of loader and run about the input), stand_in (data that
+            replaces public data). Under the rule set ``muri`` the makespan counts from time 0, and
+            p99_jct is not interpolated.
 
             Predictions add avg_pred_err and p99_pred_err (%), and divisible GPUs avg_unfairness and
             max_unfairness (%).

@@ -22,9 +22,9 @@ class Registry(Generic[T]):
     """Named items, registered by decorators in the files that define them.
 
     A look-up imports the module of the package ``home``, at any depth, whose source registers the
-    name. A list of all names imports all modules, and the entry points ``group`` of installed
-    packages. A look-up of a name that no source registers does the same. A module that cannot be
-    imported causes a warning.
+    name. To list all names, the registry imports all modules, and the entry points ``group`` of
+    installed packages. It does the same to look up a name that no source registers. A module that
+    cannot be imported causes a warning.
 
     An unknown name raises ``error``, and ``kind`` is the noun of the message, such as "policy".
     ``explain`` maps an unknown name and all items to the lines of a better message. If it returns
