@@ -1,6 +1,7 @@
 """The map of names: one name per model over the tables of the five papers.
 
-The map is the file ``params/model_names.csv``.
+The map is the file ``params/model_names.csv``. A table may lack a model and have a *relative* of
+it, a model of the same family. The map then gives the name of the relative, which stands in.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from repro.files.tables import ModelTable
 
 T = TypeVar("T")
 
-#: Tables whose names the map has, one of each paper.
+#: Names of the tables that the map covers, one of each paper.
 TABLES = ("muri", "gavel", "pcs", "liquid", "tiresias")
 #: Table -> its content, for messages.
 CONTENTS = {
@@ -31,11 +32,11 @@ _MAP = ModelTable("model_names.csv", ("model", "batch_size", *TABLES, "stand_ins
 
 @dataclass(frozen=True)
 class MappedModel:
-    """A model of the map: its name in each table that has it or a relative."""
+    """A model of the map, with its name in each table that has the model or a relative."""
 
     name: str
     batch_size: int
-    #: table -> name of the model, or of the relative that stands in, in this table
+    #: table -> name in this table, of the model or of the relative that stands in
     names: Mapping[str, str]
     #: tables in which a relative stands in
     stand_ins: frozenset[str]

@@ -12,7 +12,7 @@ from repro.perf.model_names import name_in
 
 #: GPU counts. A cell of a column of `_LISTS` has a number for each of them, in this order.
 GPU_COUNTS = (1, 2, 4, 8, 16, 32)
-#: Column of the file: column of the frame, and units per second.
+#: Column of the file -> column of the frame, and number of the file's units in a second.
 _LISTS = {
     "iteration_ms": ("iteration_time", 1000.0),
     "data_ms": ("stage_data", 1000.0),

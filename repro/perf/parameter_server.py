@@ -38,10 +38,10 @@ def pattern(tasks: Sequence[int], num_ps: int = 1) -> str:
 
 
 class PlanTimes:
-    """Model of the run time of a placement plan. It replaces the duration in the trace.
+    """Model of the run time of a placement plan. This time replaces the duration in the trace.
 
     In a trace with the column ``iteration_time``, the duration of a job was computed from this
-    time. The duration is then the run time with all tasks on one node. Another plan multiplies
+    column. The duration is then the run time with all tasks on one node. Another plan multiplies
     it by a ratio: run time of the plan over run time on one node, both of this model.
     """
 
@@ -274,13 +274,15 @@ def named(name: str, *, relatives: bool = False) -> PlanTimes:
     return _named(name, _PLANS.path, _MODELS.path, relatives)
 
 
-# Cached, as each run of a sweep asks for models when jobs are generated and in its policy.
+# Each run of a sweep asks for a model twice: when its jobs are generated, and in its policy.
+# Therefore models are cached.
 @lru_cache(maxsize=16)
 def _named(name: str, plans: Path, models: Path, relatives: bool) -> PlanTimes:
     """Performance model from the tables ``plans`` and ``models``; callers must not change it."""
     names = further_names("liquid") if relatives else {}
     if name == "measured":
-        # Rows without a plan are jobs of a single task.
+        # Column ``mode`` has the plan in the form of `pattern`. Column ``plan`` has its letter in
+        # Figure 1. It is empty for jobs of a single task.
         rows = _PLANS.frame.dropna(subset="plan").astype({"duration_s": float})
         return MeasuredPlans(
             {

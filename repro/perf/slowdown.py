@@ -32,8 +32,8 @@ _TIRESIAS = ModelTable("tiresias_models.csv", ("model", "random_speed"))
 class Slowdown:
     """Factors by which a gang takes longer if it spans more nodes, or more racks, than it needs.
 
-    A gang needs as many nodes (racks) as the fewest that hold it on the empty cluster, counting
-    only its GPU type. If it spans more of both, the larger factor counts.
+    A gang needs the fewest nodes (racks) that hold it on the empty cluster. Only GPUs of its type
+    count. If it spans more of both, the larger factor counts.
 
     Parameters
     ----------
@@ -147,7 +147,8 @@ class Slowed:
         self.base: Any = base
         self.slowdown = slowdown
         self.cluster = cluster
-        #: number of starts with a fraction of a GPU, which have no nodes and are not slowed down
+        #: number of starts of gangs whose number of GPUs is not whole; such a gang has no nodes and
+        #: is not slowed down
         self.starts_without_nodes = 0
         self._rack = cluster.racks.rack.tolist()
         self._capacities_by_type: dict[str | None, tuple[Ints, Ints]] = {}
@@ -183,7 +184,7 @@ class Slowed:
         )
 
     def _capacities(self, gpu_type: str | None) -> tuple[Ints, Ints]:
-        """GPUs of the 1, 2, … largest nodes, and of the 1, 2, … largest racks, of a GPU type."""
+        """GPUs of a type that the 1, 2, … largest nodes have together; the same for racks."""
         nodes = self.cluster.nodes
         gpus = np.array([n.gpus if gpu_type in (None, n.gpu_type) else 0 for n in nodes], np.int64)
         in_racks = np.bincount(self._rack, gpus).astype(np.int64)
@@ -222,7 +223,7 @@ class _SlowedRenewals(Slowed):
     """A slowed model whose rates change while a gang runs."""
 
     def renew(self, table: JobTable, run: Run, nodes: Nodes) -> float:
-        """Time until the rates of a gang are computed again (s of progress)."""
+        """Time (s) that a gang makes progress until its rates are computed again."""
         # The base model gives the time at its own rates. At the slowed rates the slowest member
         # takes longest, so the time is divided by its relative rate.
         return float(self.base.renew(table, run, nodes)) / min(self._speeds(table, run, nodes))

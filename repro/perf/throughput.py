@@ -37,12 +37,12 @@ class ThroughputTable:
     `repro.perf.throughput_files.load_throughputs` reads a file.
 
     A table of Gavel's job types also has the models of the map of names (`repro.perf.model_names`).
-    On the reference type an iteration of such a model takes the time of
-    `repro.perf.iteration_times`. Its throughput on another type, divided by that on the reference
-    type, is the ratio of its row in the table. For a gang size that the table lacks, this row is
-    that of the widest smaller gang that can run on the reference type. If the model has no time of
-    an iteration, its steps/s are those of the row, in proportion to the GPUs. A gang of a size that
-    the table lacks shares no GPUs.
+    Such a model uses the row of the job type that the map names. On the reference type an iteration
+    of the model takes the time of `repro.perf.iteration_times`. The ratio of its throughputs on
+    another type and on the reference type is that of the row. For a gang size that the table lacks,
+    the row is that of the widest smaller gang that can run on the reference type. If the model has
+    no time of an iteration, its steps/s are those of the row, in proportion to the GPUs. A gang of
+    a size that the table lacks shares no GPUs.
 
     In its methods, ``model`` (also ``model_a`` and ``model_b``) is the name of a model, ``gpus``
     (``gpus_a``, ``gpus_b``) the size of its gang, ``gpu_type`` a GPU type and ``gpu_types`` several
@@ -284,7 +284,10 @@ class ThroughputTable:
         return {gpu_type: speed * factor for gpu_type, speed in own_row.items()}
 
     def scale(self, model: str, gpus: int) -> float:
-        """Steps/s of a model of the map over those of its row in the table; 1 for other models."""
+        """Steps/s of a model over those of the table's row that it uses.
+
+        It is 1 for models that are not scaled, see `_measured_width`.
+        """
         width = self._measured_width(model, gpus)
         if width is None:
             return 1.0
@@ -325,15 +328,15 @@ class ThroughputTable:
 
     @cached_property
     def _own_names(self) -> dict[str, str]:
-        """Names in the table so far, by model. They are kept, as the map of names is a file."""
+        """Cache of `own_name`, by model, as the map of names is a file."""
         return {}
 
     @cached_property
     def _mapped_rows(self) -> dict[tuple[str, int], Row | None]:
-        """Rows so far of models under the names of the map."""
+        """Cache of `_mapped_row`, by its arguments."""
         return {}
 
     @cached_property
     def _rates(self) -> dict[object, tuple[float, ...]]:
-        """Rates so far, by the arguments of `_relative_rates`."""
+        """Cache of `_relative_rates`, by its arguments."""
         return {}

@@ -49,7 +49,9 @@
 #                + sum_i flow_ij (pull_j - pull_i),
 #        flow_ij = e_i e_j / E (own + stiff sum_m e_m (v_i - v_m) (v_j - v_m))
 #
-# (15) in (2) and (14) in (6) are a system of d pi and d z: a row per type and one for the level.
+# Inserting (15) into (2) and (14) into (6) gives a system of d pi and d z. It has a row per type
+# and a row for the level.
+#
 # Arrays have a line per quantity and a column per kind. Most loops over the kinds have a body of
 # one or two statements, so that they compile to vectors. Lines are copied in loops, because a loop
 # compiles in less time than the assignment of a slice.
@@ -67,7 +69,8 @@ from repro.base.compiled import njit
 STEPS = 80
 #: After a step shorter than this, the next step only returns to the central path.
 MIN_STEP = 0.1
-#: Largest relative distance of a complementarity product from its target at the end.
+#: Largest distance of a complementarity product from its target at the end of the path, relative to
+#: ``end`` of `follow`.
 CENTRED = 1e-5
 #: Relative addition to the diagonal of the system of the duals.
 REGULARISATION = 1e-13

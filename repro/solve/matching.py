@@ -265,7 +265,7 @@ class _KindSolver:
 
 
 def _listed(numbers: Ints) -> list[tuple[int, int, int]]:
-    """Pairs of a matrix of numbers of pairs, as (a, b, number)."""
+    """Nonzero entries of a matrix of numbers of pairs, as (a, b, number)."""
     return [(a, b, int(numbers[a, b])) for a, b in np.argwhere(numbers).tolist()]
 
 

@@ -6,8 +6,8 @@ from repro.base.errors import PolicyError
 from repro.base.typing import Floats
 from repro.solve.counted import SOLVED
 
-#: The path aims at this mean product of a slack and its price, times the number of jobs of the most
-#: common kind.
+#: Mean product of a slack and its price at which the path aims, if each kind has one job. It is
+#: multiplied by the number of jobs of the most common kind.
 END_GAP = 1e-10
 #: Factor by which a step aims to reduce that product.
 GAP_FACTOR = 0.1

@@ -4,8 +4,8 @@ import numpy as np
 
 from repro.base.typing import Floats, Ints
 
-#: A matrix that is built in part starts with few slots per GPU. Their number is this multiple of
-#: the jobs per GPU that a greedy assignment gives the GPU type, rounded down, plus 2.
+#: A matrix that is built in part starts with few slots per GPU. A greedy assignment gives each GPU
+#: type a number of jobs per GPU. The number of slots is this multiple of it, rounded down, plus 2.
 DEPTH_MARGIN = 1.3
 #: Largest number of entries of the matrix of all slots (80 MB); a larger one is built in part.
 MAX_ENTRIES = 10_000_000

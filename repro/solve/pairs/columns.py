@@ -105,8 +105,8 @@ def _columns(problem: Any, order: Any, time_row: Any, value_row: Any) -> Any:
         b = second_kind[k]
         if b < 0:
             # A single job is the second member. The coefficients of the first member are 0, so its
-            # rows do not matter. All single jobs of a width and GPU type get the rows of one kind.
-            # Their columns then form few ranges (`find_ranges` in repro.solve.pairs.interior).
+            # rows do not matter. They are those of one kind for all single jobs of a width and GPU
+            # type. The columns then form few ranges (`find_ranges` in repro.solve.pairs.interior).
             if k == 0 or widths[a] != widths[filler_kind]:
                 filler_kind = a
             b = a

@@ -363,8 +363,8 @@ def balance(rows: Any, coefs: Any, free: Any, same_kind: Any) -> Any:
     by_column = np.empty(count)
     for k in range(count):
         if same_kind[k]:
-            # Entries 0 and 2 are sums over both members, and entries 1 and 3 are 0. Over jobs, each
-            # member has rows of its own with half of the sum.
+            # Entries 0 and 2 are sums over both members, and entries 1 and 3 are 0. In a programme
+            # over jobs instead of kinds, each member has rows of its own with half of the sum.
             entries[k, 0] *= 0.5
             entries[k, 2] *= 0.5
     for _ in range(3):

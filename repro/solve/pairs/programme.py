@@ -247,9 +247,10 @@ def _overlaps(
     """Overlaps of the arcs of two circles of length 1, one circle over the other.
 
     The results are, for each overlap, the arc of the first circle, the arc of the second circle,
-    and the length. The arcs of a circle follow each other from position 0, with the lengths passed.
-    Position t of the first circle, from 0 to ``span``, lies over position t + ``offset`` of the
-    second. An overlap ends where an arc of either circle ends.
+    and the length. The arcs of a circle follow each other from position 0. ``first_lengths`` and
+    ``second_lengths`` are the lengths of the arcs. Position t of the first circle, from 0 to
+    ``span``, lies over position t + ``offset`` of the second. An overlap ends where an arc of
+    either circle ends.
     """
     first_ends = np.cumsum(first_lengths)[:-1]
     second_ends = np.cumsum(second_lengths)[:-1] - offset
