@@ -317,10 +317,12 @@ class Holdings:
         table = self.table
         for job in jobs:
             progress_s = max(0.0, now - table.progress_from[job])
-            lost_s = math.fmod(progress_s, checkpoint_s)
-            table.work_left[job] -= (progress_s - lost_s) * table.rate[job]
+            # a job that has done its work only saves; it loses the begun save as well
+            work_s = min(progress_s, table.work_left[job] / table.rate[job])
+            lost_work_s = math.fmod(work_s, checkpoint_s)
+            table.work_left[job] -= (work_s - lost_work_s) * table.rate[job]
             table.progress_from[job] = max(now, table.progress_from[job]) + restart_s
-            self.overhead_s += lost_s + restart_s
+            self.overhead_s += lost_work_s + (progress_s - work_s) + restart_s
             self.completions.invalidate(job)
             self._predict(job, table.progress_from[job])
 

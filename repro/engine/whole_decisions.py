@@ -251,8 +251,9 @@ class DecisionDriver:
                 checks.check_hosts(run, holding, now, _HOLDS_NOTHING)
                 self._guests.update(run.jobs)
             run = with_gpu_type(run, free, None, self._choice, holding)
-            if run.charged > free.get(run.gpu_type, -1.0):
-                raise checks.too_few_gpus(now, run.jobs[0], run.gpus, free.get(run.gpu_type, 0.0))
+            if run.charged > free.get(run.gpu_type, -1.0) + GPU_ROUNDING:
+                present_free = free.get(run.gpu_type, 0.0)
+                raise checks.too_few_gpus(now, run.jobs[0], run.charged, present_free)
             free[run.gpu_type] -= run.charged
             chosen.update(dict.fromkeys(run.jobs, run))
             starts.append(run)

@@ -13,7 +13,7 @@ from repro.engine.overheads import named_overhead
 from repro.model.decision import Run, RunSet
 from repro.model.performance import Overhead
 from repro.model.policy import Policy
-from repro.perf.overhead import CheckpointOverhead
+from repro.perf.overhead import CheckpointOverhead, Phases
 from repro.testing import small_trace
 
 
@@ -219,3 +219,16 @@ def test_a_job_that_shares_gpus_fails_with_its_host():
     result = simulate(jobs, "1x2", Guest(), placement="yarn", failures=failures, seed=1)
     host_s, guest_s = result.jobs["jct"]
     assert host_s == guest_s > 100
+
+
+def test_a_job_that_fails_while_it_saves_repeats_the_work_since_its_checkpoint():
+    def failure(engine):
+        yield engine.env.timeout(140.0)
+        engine.fail(0, checkpoint_s=60.0, restart_s=0.0)
+
+    jobs = hand_trace((0, 100, 1)).assign(model="m")
+    phases = Phases(launch={}, save={"m": 50.0})
+    options = {"placement": "yarn", "overhead": phases, "processes": [failure]}
+    result = simulate(jobs, "1x1", "srtf", **options)
+    # the checkpoint at 60 s is kept; 40 s of work and the save follow the failure
+    assert result.jobs["jct"].tolist() == [230.0]

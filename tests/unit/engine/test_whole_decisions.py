@@ -273,3 +273,18 @@ def test_an_unknown_fill_is_refused(cluster):
 
     with pytest.raises(PolicyError, match=r"returned RunSet\(fill='blok'\); give skip"):
         simulate(trace((0, 10, 1)), cluster, Misspelt())
+
+
+class Tenths(Policy):
+    """Gives nine tenths of a GPU to one job and the rest to the other, and names changes only."""
+
+    elastic = True
+
+    def decide(self, view):
+        runs = [Run((0,), 0.9), Run((1,), 0.1)] if len(view.jobs) == 2 and view.now == 0 else []
+        return RunSet(runs, keep=True)
+
+
+def test_fractions_of_a_gpu_fit_up_to_rounding():
+    result = simulate(trace((0, 9, 1), (0, 1, 1)), "1x1", Tenths())
+    assert result.jobs["jct"].tolist() == pytest.approx([10.0, 10.0])
