@@ -144,7 +144,7 @@ class FigureRun:
         self.format: str | None = overrides.get("format")
         self.variation = variation.differences(self._spec, profile, overrides)
         setting = variation.setting_text(self.variation)
-        # A cell shows the picture before `save` is called. Its published marks are pale by then.
+        # A cell shows the picture before `save` runs, so published marks are made pale before that.
         Chart.before_shown = partial(fade_published, setting=setting) if setting else None
         # A list that exists has charts of another figure of this notebook, so it is kept.
         if in_batch() and shell() is not None and Chart.waiting is None:

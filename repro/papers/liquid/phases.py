@@ -243,7 +243,7 @@ def idle_time_saved(
 def utilisation_curves(
     model: JobModel, runs: Mapping[str, list[JobPhases]], seconds: int, starts: Mapping[str, float]
 ) -> pd.DataFrame:
-    """`utilisation` of each run, by its series: series, t_s, value (%).
+    """`utilisation` of each run: series, t_s, value (%).
 
     ``starts`` has the instant of each run (s) after which its curve begins.
     """

@@ -2,7 +2,7 @@
 
 Jobs start in order of submission on a pool of equal GPUs, and the first job that does not fit
 blocks those behind it. This is policy ``yarn-cs`` with placement ``count``. If all submit times are
-divided by a larger number, no wait under this rule becomes shorter. Bisection can therefore find
+divided by a number above 1, no wait under this rule becomes shorter. Bisection can therefore find
 the loads.
 """
 
