@@ -144,9 +144,9 @@ class FigureRun:
         self.format: str | None = overrides.get("format")
         self.variation = variation.differences(self._spec, profile, overrides)
         setting = variation.setting_text(self.variation)
-        # Cells show the picture before it is saved.
+        # A cell shows the picture before `save` runs, so published marks are made pale before that.
         Chart.before_shown = partial(fade_published, setting=setting) if setting else None
-        # The list may already have charts of a figure that this notebook opened before. They stay.
+        # A list that exists has charts of another figure of this notebook, so it is kept.
         if in_batch() and shell() is not None and Chart.waiting is None:
             Chart.waiting = []
             after_failed_cell(Chart.show_waiting)

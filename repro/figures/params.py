@@ -114,7 +114,10 @@ class FigureSpec(Strict):
 
 
 def _check_form(name: str, value: Any, file_value: Any, in_profiles: Sequence[Any]) -> None:
-    """Refuse a value whose form is that of no value in the parameter file."""
+    """Refuse a value in a form that the parameter file does not use for this name.
+
+    Whole numbers are accepted in place of numbers.
+    """
     wanted = _form(file_value)
     accepted = [wanted, *map(_form, in_profiles)]
     # a whole number is a number; a parameter file's null says nothing about the form

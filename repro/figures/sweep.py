@@ -186,8 +186,9 @@ class Case:
     def resolved(self) -> Case:
         """Case with policy and cluster in place of their names.
 
-        On a cluster with GPU types, the throughput table of a trace (a DataFrame) is added if
-        `settings` have none and the rules know GPU types.
+        A trace that is a DataFrame may have a throughput table in its attributes. This table
+        becomes the setting ``perf`` if that is not set, the cluster has GPU types, and the rules
+        know GPU types.
         """
         policy = self.policy
         cluster = Cluster.parse(self.cluster)
@@ -205,7 +206,7 @@ class Case:
 
 
 def named_files(policy: object) -> list[str]:
-    """Public files that the settings of a policy name, such as a history, sorted."""
+    """Names of public files in the settings of a policy, such as that of a history, sorted."""
     values = vars(policy).values() if dataclasses.is_dataclass(policy) else ()
     return sorted({text for text in values if isinstance(text, str) and public.is_known(text)})
 
@@ -222,7 +223,8 @@ def digests(cases: Iterable[Case]) -> list[str | None]:
             texts += [case.trace, throughput_files.PUBLIC]
         files = [(text, state(text)) for text in texts if isinstance(text, str)]
         overhead = case.settings.get("overhead")
-        # The key has the content of a measured folder. Other overheads are known by their name.
+        # An overhead may name a measured folder, whose content then counts in the key. Any other
+        # overhead counts with the settings of the case.
         if isinstance(overhead, str) and (contents := state(overhead)) is not None:
             files.append((overhead, contents))
         trace_name = getattr(case.trace, "attrs", {}).get("name")

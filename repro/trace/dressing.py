@@ -56,8 +56,8 @@ def dress(
     *relative* stands in: a model of the same family that the table has. All tables with the model
     or a relative accept the name.
 
-    All tables refer to one iteration time of a job: `repro.perf.iteration_times.iteration_s`, or
-    the throughput on the reference type where only Gavel's table has the model. Stage times of a
+    A job has one iteration time for all tables. It is `repro.perf.iteration_times.iteration_s`, or,
+    where only Gavel's table has the model, 1 / throughput on the reference type. Stage times of a
     relative are scaled to this iteration time. A number of GPUs that Muri's or Tiresias' table
     lacks has the times of the nearest number. For throughputs and speed-up curves of larger gangs
     see `repro.perf.ThroughputTable` and `repro.perf.SpeedUp`.

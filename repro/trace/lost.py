@@ -1,4 +1,4 @@
-"""Notes on the parts of a trace that are lost when it is written, for all formats to write."""
+"""Notes on the parts of a trace that are lost when it is written in a format."""
 
 from collections.abc import Collection
 

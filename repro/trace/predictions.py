@@ -91,7 +91,9 @@ def predict_durations(trace: pd.DataFrame, error: float, seed: int = 0) -> pd.Da
 
 
 def words(error: float | None) -> str:
-    """Words for durations with a log-normal ``error``; None: for predictions of the trace.
+    """Phrase that says how durations were predicted.
+
+    ``error`` is that of `predict_durations`. None stands for predictions that the trace has.
 
     >>> words(0.5), words(None)
     ('durations predicted with a log-normal error of 0.5', 'durations as predicted by the trace')

@@ -36,11 +36,12 @@ def compare(
 ) -> pd.DataFrame:
     """RMSE (unit of the label) and R2 of each regressor by size of the training set (``rows``).
 
-    The rows are shuffled once. The last 50 are the test set, and a training set is the last rows
-    before them. The trained network (column ``model``) is a feature. With ``per_model`` each
-    network has regressors of its own instead. R2 is 1 - mean squared error / variance of the test
-    set, as in the artifact's ``compare.sh`` and ``rf.py``. These scripts lose some rows; this
-    function uses all.
+    The rows are shuffled once. The last 50 are the test set. A training set of n rows has the n
+    rows before the test set. The network that a job trains (column ``model``) is a feature. With
+    ``per_model`` each network has regressors of its own instead. R2 is 1 - mean squared error /
+    variance of the test set, as in the artifact's ``compare.sh`` and ``rf.py``. These scripts lose
+    some rows; this function uses all. Column ``spread`` is the standard deviation of the label in
+    the test set.
 
     Raises
     ------

@@ -30,8 +30,10 @@ _PER_SECOND = 10
 class JobModel:
     """Phases of the jobs of one panel; utilisation levels in %.
 
-    ``minutes`` is the length of a job (min); all other times are in s. ``params/liquid_phases.csv``
-    says where each value comes from.
+    ``minutes`` is the length of a job (min); all other times are in s. Training has a burst of
+    ``burst_s`` at ``level`` in every period. Its last ``tail_s`` are at ``tail_level``.
+    ``launch_s``, ``save_s`` and ``handover_s`` are times of `Phases`. ``late_s`` is the fitted
+    overestimate of a run time. ``params/liquid_phases.csv`` says where each value comes from.
     """
 
     figure: str
@@ -78,8 +80,9 @@ class JobModel:
     def jobs(self, lag_s: float = 2.5, late_s: float = 0.0) -> pd.DataFrame:
         """Trace of two jobs; the report of the first job's end comes ``lag_s`` late.
 
-        The first job trains longer by less than a heartbeat, so that its end has this delay. Its
-        estimated run time is ``late_s`` too long.
+        Reports come at multiples of `HEARTBEAT_S`. The training of the first job is lengthened, by
+        less than a heartbeat, so that the job ends ``lag_s`` before a report. Its estimated run
+        time is ``late_s`` too long.
         """
         alone = self.launch_s + self.train_s + self.save_s
         to_heartbeat = (-lag_s - alone) % HEARTBEAT_S
@@ -240,7 +243,10 @@ def idle_time_saved(
 def utilisation_curves(
     model: JobModel, runs: Mapping[str, list[JobPhases]], seconds: int, starts: Mapping[str, float]
 ) -> pd.DataFrame:
-    """`utilisation` by series from an instant of each run on: series, t_s, value (%)."""
+    """`utilisation` of each run: series, t_s, value (%).
+
+    ``starts`` has the instant of each run (s) after which its curve begins.
+    """
     curves = {name: utilisation(jobs, model, starts[name], seconds) for name, jobs in runs.items()}
     return pd.concat(curves, names=["series"]).reset_index("series").reset_index(drop=True)
 
@@ -269,7 +275,11 @@ def fitted_offset(gpu: str, models: Sequence[str] = MODELS) -> float:
 def sequence_minutes(
     gpu: str, models: Sequence[str], share: float | None, fitted_to: Sequence[str] = MODELS
 ) -> float:
-    """Makespan of a sequence of jobs (min); ``share`` is the limit of sharing, None without."""
+    """Makespan of a sequence of jobs (min).
+
+    Jobs share the GPU while their utilisations sum to less than ``share`` (1 is 100 %). With None
+    they do not share it.
+    """
     alone = {job.model: job for job in _alone(gpu)}
     trace = pd.DataFrame(
         {

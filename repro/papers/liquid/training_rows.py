@@ -175,7 +175,8 @@ def _containers(
     busy = compute / period * batch / (batch + fact["saturation"])
     traffic_kb_s = 1000 * size / period if distributed else 0.0
     scatter = (busy * (1 - busy)) ** 0.5
-    # the allocator doubles its blocks; one holds parameters and optimizer state, one activations
+    # sizes of the allocator's blocks are powers of two (MB): a block for parameters and optimizer
+    # state, and a block for activations
     parameters = _doubled(4 * size)
     images = _doubled(fact["activation_mb"] * batch)
     gpu_mem = fact["base_mb"] + parameters + images

@@ -1,4 +1,4 @@
-"""Scheduler of Muri's testbed: its paces and launch time, fitted to the job log of one policy.
+"""Scheduler of Muri's testbed: launch and iteration times, fitted to the job log of one policy.
 
 The scheduler (Rivendile/Muri ``cluster_exp/run.py``) checks every 360 s whether a job arrived,
 ended or changed its queue. If so, all jobs on GPUs restart. A restarted gang trains 65 iterations,
@@ -65,7 +65,7 @@ def job_log() -> pd.DataFrame:
 
 
 def fit(log: pd.DataFrame, warm_up: float) -> Fit:
-    """Launch time, and ratio of paces of each model and number of GPUs, from a job log.
+    """Launch time, and `Fit.ratios` of each model and number of GPUs, from a job log.
 
     Parameters
     ----------

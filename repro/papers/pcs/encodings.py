@@ -83,6 +83,8 @@ def encoding(work: Floats, *, heuristics: bool, linear: bool) -> Encoding:
 def partitions(work: Floats, variations: int, decay_step: float) -> list[Configuration]:
     """Configurations at the points of a grid of T and W, without repetitions; speed-up is linear.
 
+    The grid has ``variations`` values of T, and values of W that are ``decay_step`` apart.
+
     >>> len(partitions(np.array([1.0, 2.0, 50.0]), variations=10, decay_step=3.0))
     7
     """

@@ -95,7 +95,7 @@ class Preferences:
     cluster : Cluster or str
         The cluster.
     policy : Policy or str
-        Policy to configure. Parameters that are not searched keep the values of a `Policy`.
+        Policy to configure. If it is a `Policy`, parameters that are not searched keep its values.
     parameters : mapping, optional
         Parameters to search and their ranges: name -> (low, high), `repro.papers.pcs.ranges.Range`
         or its text, such as ``"100:1e5:log:1-3"``, or a list of them. By default the configuration
@@ -326,8 +326,8 @@ class Preferences:
         Raises
         ------
         ParamError
-            If a name is no parameter searched, unless all these parameters have values, or if none
-            has a value.
+            If none of the parameters searched has a value, or if only some of them have values and
+            there is a name that is none of them.
         """
         settings = {name: configuration[name] for name in self.parameters if name in configuration}
         # a row of the front has further columns, such as the objectives
@@ -386,8 +386,8 @@ class Preferences:
         Parameters
         ----------
         configurations : sequence of dict
-            Settings of the policy. They run in batches, and a batch stops early where the
-            front so far dominates.
+            Settings of the policy. They run in batches. The run of a configuration stops early if
+            the front of the earlier batches dominates it.
 
         Raises
         ------

@@ -1,8 +1,9 @@
 """The queue of a trace under first in, first out: when it is empty, and up to which load.
 
 Jobs start in order of submission on a pool of equal GPUs, and the first job that does not fit
-blocks those behind it. This is policy ``yarn-cs`` with placement ``count``. Waits under this rule
-never fall when all submit times are divided by a larger number, so bisection finds the loads.
+blocks those behind it. This is policy ``yarn-cs`` with placement ``count``. If all submit times are
+divided by a number above 1, no wait under this rule becomes shorter. Bisection can therefore find
+the loads.
 """
 
 from __future__ import annotations
@@ -180,9 +181,10 @@ def _full_tenths(begin: Floats, end: Floats, span: float) -> int:
 
 
 def lowest_factor(holds: Callable[[float], bool]) -> tuple[float, float] | None:
-    """Factors below and above the lowest at which a statement holds, 0.5 % apart; None: never.
+    """Two factors, at most 0.5 % apart, around the lowest factor at which a statement holds.
 
-    ``holds`` is false up to some factor and true beyond it.
+    ``holds`` is false up to some factor and true beyond it. The first factor is 0 if the statement
+    holds at every factor tried. The result is None if it holds at none.
 
     >>> below, above = lowest_factor(lambda factor: factor >= 3)
     >>> below < 3 <= above

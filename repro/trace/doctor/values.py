@@ -16,11 +16,13 @@ _LONGEST_SPAN_S = 20 * YEAR_S
 #: Durations are likely in another unit if half of them are longer than this (s), and also longer
 #: than the span of the submissions.
 _LONG_S = 30 * DAY_S
-#: Least number of jobs for findings on all durations.
+#: Least number of jobs for findings on long durations, whole minutes or hours, one job's part of
+#: all GPU-seconds, and gaps.
 _LEAST_JOBS = 20
 #: A finding names a job with at least this part of all GPU-seconds, because it decides averages.
 _DOMINANT = 0.25
-#: A finding counts the gaps between submissions that are longer than this part of the span.
+#: A finding counts the gaps between submissions that are longer than this part of the span and
+#: longer than a day.
 _LONG_GAP = 0.1
 
 

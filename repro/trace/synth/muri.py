@@ -53,9 +53,10 @@ def muri_like(
     The same generator state gives the same jobs with and without ``at_once``. It gives the same
     arrivals, GPU counts and durations for any ``job_types``.
 
-    Options: ``trace`` is 1, 2, 3, 4 or testbed; ``jobs`` keeps proportions and arrival rate (by
-    default as many as in the public trace); ``at_once`` submits all jobs at 0, as in the traces 1'
-    to 4'; ``job_types`` (1 to 4) is the number of job types with models in the trace.
+    Options: ``trace`` is 1, 2, 3, 4 or testbed; ``jobs`` is the number of jobs, by default that
+    of the public trace (proportions and arrival rate are the same at any number); ``at_once``
+    submits all jobs at 0, as in the traces 1' to 4'; ``job_types`` (1 to 4) is the number of job
+    types with models in the trace.
 
     Muri, SIGCOMM 2022, section 6.1; measured tables ``traces/muri_*.csv``.
     """
