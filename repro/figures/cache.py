@@ -157,13 +157,12 @@ def _pieces(value: Any) -> Iterable[bytes]:
     elif isinstance(value, np.ndarray) and value.dtype != object:
         yield f"array:{value.dtype}:{value.shape}".encode()
         yield np.ascontiguousarray(value).tobytes()
-    elif isinstance(value, pd.DataFrame):
+    elif isinstance(value, pd.DataFrame | pd.Series):
+        frame = value.to_frame("values") if isinstance(value, pd.Series) else value
         try:
-            yield content_hash(value).encode()
+            yield content_hash(frame).encode()
         except TypeError:
             raise NotCacheable("a frame holds objects the cache cannot compare") from None
-    elif isinstance(value, pd.Series):
-        yield content_hash(value.to_frame("values")).encode()
     elif isinstance(value, type) or hasattr(value, "__qualname__"):
         yield _qualified_name(value)
         if isinstance(value, types.MethodType):

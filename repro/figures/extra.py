@@ -78,9 +78,9 @@ def policy_entries(policies: Mapping[str, Any] | Sequence[str]) -> dict[str, tup
     entries = {}
     for series, entry in policies.items():
         if isinstance(entry, Mapping) and "policy" in entry:
-            entry = [entry["policy"], entry.get("settings", {})]
+            entry = [entry["policy"], entry.get("settings")]
         name, settings = entry if isinstance(entry, list) else (series, entry)
-        entries[series] = (name, settings)
+        entries[series] = (name, settings or {})
     return entries
 
 

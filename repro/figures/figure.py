@@ -376,6 +376,8 @@ class FigureRun:
             cluster = str(self.file(cluster))
         settings = dict(case.settings)
         options = dict(case.options)
+        if self.format is not None and isinstance(case.trace, str) and data.is_own(case.trace):
+            options = {"format": self.format, **options}
         if isinstance(settings.get("perf"), str):
             self.throughputs(settings["perf"])
         for arguments, name in ((settings, "perf"), (options, "throughputs")):

@@ -159,7 +159,8 @@ def test_keys_tell_values_apart():
     keys = [cache.key(value) for value in values]
     assert len(set(keys)) == len(values)
     assert keys == [cache.key(value) for value in values]
-    for unclear in (object(), lambda: 1, iter([]), [].append, np.array([object()])):
+    objects = pd.Series([[1], [2]])
+    for unclear in (object(), lambda: 1, iter([]), [].append, np.array([object()]), objects):
         with pytest.raises(cache.NotCacheable):
             cache.key(unclear)
 

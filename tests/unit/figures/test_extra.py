@@ -3,7 +3,7 @@
 import pytest
 
 from repro.base.errors import ParamError, PolicyError
-from repro.figures.extra import ExtraPolicy, read_extra, with_extra
+from repro.figures.extra import ExtraPolicy, policy_entries, read_extra, with_extra
 
 MINE = {"policy": "tiresias-l", "settings": {"thresholds": [60]}, "label": "mine"}
 
@@ -122,3 +122,8 @@ def test_without_extra_policies_the_inputs_stay():
 def test_a_figure_that_cannot_show_it_says_so(inputs, extra, line):
     with pytest.raises(ParamError, match=line):
         with_extra(inputs, read_extra(extra))
+
+
+@pytest.mark.parametrize("empty", [None, {}, {"policy": "srtf", "settings": None}])
+def test_a_policy_without_settings_has_none(empty):
+    assert policy_entries({"srtf": empty}) == {"srtf": ("srtf", {})}

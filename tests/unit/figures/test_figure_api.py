@@ -365,6 +365,8 @@ def test_a_format_is_that_of_the_users_traces(project, fig, synth):
         run.trace("data/mine.csv")
     run = repro.figure("tiresias/fig01_one", format="repro", out=project.root / "out")
     assert len(run.trace("data/mine.csv")) == 2 and not run.variation
+    case = Case("data/mine.csv", "1x4", "srtf")
+    assert len(run.sweep({0: case}, workers=1)[0].jobs) == 2
 
 
 def test_infinite_and_missing_values_are_valid_json(fig):
