@@ -110,7 +110,7 @@ def test_an_own_table_that_changes_is_another_case(tmp_path):
 def test_a_figure_records_a_trace_of_each_seed_and_the_throughputs():
     fig = figure(seeds=[3, 5], rates=[0.6])
     gavel.jobs(fig, gavel.cases(fig))
-    assert [(used.name, used.seed) for used in fig._used.values()] == [
+    assert [(used.name, used.seed) for used in fig._used_data.values()] == [
         ("gavel-single", 3),
         ("gavel-single", 5),
         (TABLE, None),
