@@ -227,17 +227,19 @@ def _write_above(
     lines over the groups, without markers on the bars.
     """
     bar_inches = width * owner(axes).get_figwidth() * axes.get_position().width
-    published = np.zeros(len(rows))
+    markers = np.full(len(rows), np.nan)
     if published_column is not None:
-        published = rows[published_column].fillna(0).to_numpy(float)
+        markers = rows[published_column].to_numpy(float)
     # If the marker is far above the bar, the text fits between bar and marker.
-    published = np.where(published - tops > 0.12 * published.max(), 0, published)
+    is_far = markers - tops > 0.12 * np.fmax.reduce(markers, initial=0.0)
+    markers = np.where(is_far, np.nan, markers)
     notes = texts_in(rows, text)
-    for bar_x, top, marker, note in zip(x, tops, published, notes, strict=True):
-        stands_on_marker = marker and not shared and marker > 0.9 * top
+    for bar_x, top, marker, note in zip(x, tops, markers, notes, strict=True):
+        # a comparison with NaN, no marker, is false
+        stands_on_marker = not shared and marker >= 0.9 * top
         axes.annotate(
             note,
-            (bar_x, max(top, marker)),
+            (bar_x, np.nanmax([0.0, top, marker])),
             (0, 5.5 if stands_on_marker else 3),
             textcoords="offset points",
             ha="center",

@@ -403,3 +403,10 @@ def test_texts_of_bars_are_above_the_error_bars(errors):
     )
     chart = bar_chart(rows, group="x", value="y", text="y", **errors)
     assert [text.xy[1] for text in chart.axes[0].texts] == [4.0, 5.0]
+
+
+def test_a_text_stands_on_a_published_marker_at_zero():
+    rows = pd.DataFrame({"x": ["a", "b", "c"], "y": [0.0, 5.0, 5.0], "ref": [0.0, 0.0, np.nan]})
+    chart = bar_chart(rows, group="x", value="y", published="ref", text="y")
+    offsets = [text.xyann[1] for text in chart.axes[0].texts]
+    assert offsets[0] > offsets[1] == offsets[2]
