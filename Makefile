@@ -4,8 +4,6 @@
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	$$p -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 JOBS ?= 2
-# A small notebook waits for messages a third of its time, so one more than there are CPUs runs.
-NOTEBOOKS ?= $(shell expr $(JOBS) + 1)
 LOCK := constraints.txt
 VENV := .venv
 BIN := $(VENV)/bin
@@ -57,7 +55,7 @@ help:
 	@echo "BIN=folder    after any of them: the environment of that folder, not .venv"
 
 figures: $(CORE)
-	$(BIN)/repro run --all --profile quick -j $(NOTEBOOKS)
+	$(BIN)/repro run --all --profile quick -j $(JOBS)
 
 venv: $(CORE)
 
@@ -71,10 +69,10 @@ NO_NETWORK := https_proxy=http://127.0.0.1:9 HTTPS_PROXY=http://127.0.0.1:9
 quick-reference: $(CORE)
 	rm -f $(REFERENCE)/quick.json
 	env -u REPRO_TRACE_MIRROR REPRO_CACHE_DIR="$(CURDIR)/$(REFERENCE)/cache" $(NO_NETWORK) \
-		$(BIN)/repro run --all --profile quick -j $(NOTEBOOKS) --out $(REFERENCE)/results
+		$(BIN)/repro run --all --profile quick -j $(JOBS) --out $(REFERENCE)/results
 	$(BIN)/repro check --out $(REFERENCE)/results --save $(REFERENCE)/quick.json
 	$(BIN)/repro trace fetch --all
-	$(BIN)/repro run --all --profile quick -j $(NOTEBOOKS) --out $(REFERENCE)/results
+	$(BIN)/repro run --all --profile quick -j $(JOBS) --out $(REFERENCE)/results
 	$(BIN)/repro check --out $(REFERENCE)/results --require-data --save $(REFERENCE)/quick.json
 	cp $(REFERENCE)/quick.json figures/quick.json
 

@@ -134,7 +134,7 @@ def quick(tmp_path_factory):
 
 
 def run_all(out):
-    words = ["run", "--all", "--profile", "quick", "-j", "3", "--out", str(out)]
+    words = ["run", "--all", "--profile", "quick", "-j", "2", "--out", str(out)]
     done = subprocess.run(
         [sys.executable, "-m", "repro.cli", *words],
         cwd=ROOT,
