@@ -11,7 +11,7 @@ from repro.model.typed_shares import KindTable, TypedShares
 from repro.model.view import View
 from repro.perf.synthetic_throughputs import job_types
 from repro.perf.throughput import ThroughputTable
-from repro.policies.gavel.estimator import PairEstimator
+from repro.policies.gavel.estimator import Match, PairEstimator
 
 PairChoice = Literal["all", "working", "useful"]
 #: Advice to users of policies with space sharing where the run has no throughputs of pairs.
@@ -47,6 +47,9 @@ class EstimatedPairs:
         generated = [job_type.name for job_type in job_types() if job_type.name in models]
         self._view = view
         self._table = table
+        self._match_of_job: dict[int, Match | None] = {}
+        #: scale of the jobs' throughputs (`_scale`) by kind code of the view
+        self._scale_of_kind: dict[int, float] = {}
         self._estimator = PairEstimator(
             table,
             tuple(map(str, view.gpu_types)),
@@ -57,26 +60,39 @@ class EstimatedPairs:
             models=generated if len(generated) == len(models) else sorted(models),
         )
 
-    def match(self, job: int) -> tuple[str, str] | None:
+    def match(self, job: int) -> Match | None:
         """Model of a job and the reference model nearest to it; None for a gang."""
-        model, width = self._view.kind(job)
-        own_name = self._table.own_name(str(model))
-        return self._estimator.match(job, own_name) if width == 1 else None
+        if job not in self._match_of_job:
+            model, width = self._view.kind(job)
+            own_name = self._table.own_name(str(model))
+            self._match_of_job[job] = self._estimator.match(job, own_name) if width == 1 else None
+        return self._match_of_job[job]
 
-    def speeds(self, first: int, second: int) -> Floats:
-        """Estimated throughputs (steps/s) of two jobs on the same GPUs, shape (2, GPU types).
+    def pairs_with(self, firsts: Sequence[int], second: int) -> Floats:
+        """Estimated throughputs (steps/s) of pairs of jobs on the same GPUs.
 
-        0: the pair runs out of memory.
+        The shape is (firsts, 2, GPU types). 0: the pair runs out of memory.
         """
-        true_speeds = self._view.pair_speeds(first, second)
-        first_match = self.match(first)
+        codes = self._view.kind_codes
+        speeds = self._view.pairs[codes[firsts], codes[second]]
         second_match = self.match(second)
-        if first_match is None or second_match is None:
-            return true_speeds
-        estimates = self._estimator.pair_speeds(first_match, second_match)
-        models = [str(self._view.kind(job)[0]) for job in (first, second)]
-        estimates *= np.array([[self._table.scale(model, 1)] for model in models])
-        return np.where(true_speeds > 0, estimates, 0.0)
+        if second_match is None:
+            return speeds
+        matches = {row: self.match(first) for row, first in enumerate(firsts)}
+        matches_of_one_gpu = {row: match for row, match in matches.items() if match is not None}
+        rows = list(matches_of_one_gpu)
+        estimates = self._estimator.pairs_with(list(matches_of_one_gpu.values()), second_match)
+        scales = [[self._scale(firsts[row]), self._scale(second)] for row in rows]
+        estimates *= np.array(scales)[:, :, None]
+        speeds[rows] = np.where(speeds[rows] > 0, estimates, 0.0)
+        return speeds
+
+    def _scale(self, job: int) -> float:
+        """Steps/s of a job on one GPU over those of its row of the throughput table."""
+        code = int(self._view.kind_codes[job])
+        if code not in self._scale_of_kind:
+            self._scale_of_kind[code] = self._table.scale(str(self._view.kind(job)[0]), 1)
+        return self._scale_of_kind[code]
 
     def observe(self, first: int, second: int, gpu_type: str | None) -> bool:
         """Measure two jobs that have shared GPUs. True if both are one-GPU jobs."""
@@ -137,10 +153,9 @@ class PairTable(KindTable):
         paired = np.zeros((size, size, self._paired.shape[2]))
         paired[:old_size, :old_size] = self._paired
         for b in range(old_size, size):
-            for a in range(b + 1):
-                example_a = self.first_jobs[a]
-                example_b = self.first_jobs[b]
-                paired[a, b], paired[b, a] = self._estimates.speeds(example_a, example_b)
+            pairs = self._estimates.pairs_with(self.first_jobs[: b + 1], self.first_jobs[b])
+            paired[: b + 1, b] = pairs[:, 0]
+            paired[b, : b + 1] = pairs[:, 1]
         self._paired = paired
 
     def observe(self, pairs: Sequence[tuple[int, int, str | None]]) -> bool:
@@ -157,6 +172,6 @@ class PairTable(KindTable):
             if not is_measured or max(a, b) >= len(self._paired):
                 continue
             old_speeds = self._paired[[a, b], [b, a]]
-            self._paired[a, b], self._paired[b, a] = self._estimates.speeds(first, second)
+            self._paired[a, b], self._paired[b, a] = self._estimates.pairs_with([first], second)[0]
             changed |= not np.array_equal(old_speeds, self._paired[[a, b], [b, a]])
         return changed
