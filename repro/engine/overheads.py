@@ -21,10 +21,11 @@ def named_overhead(name: str | float) -> Overhead | None:
     ----------
     name : str or float
         ``none``: no costs. ``tiresias``: seconds of a checkpoint by model (Tiresias, NSDI'19,
-        Figure 4), and 50 s for a resumption, which follow from section 5.2.4. A folder: seconds of
-        a checkpoint by model and the mean of a resumption in its ``pause.csv``, which
-        `repro measure` wrote; ``h100`` is ``traces/measured``, of one H100. A number: seconds that
-        a resumed job holds its GPUs before it progresses.
+        Figure 4), and 50 s for a resumption. The 50 s follow from section 5.2.4. A folder that
+        `repro measure` wrote: seconds of a checkpoint by model, from its ``pause.csv``. Every
+        resumption costs the mean over the models in this file. ``h100``: the folder
+        ``traces/measured``, measured on one H100. A number: seconds that a resumed job holds its
+        GPUs before it progresses.
 
     Returns
     -------
@@ -34,7 +35,8 @@ def named_overhead(name: str | float) -> Overhead | None:
     Raises
     ------
     ParamError
-        If the name is unknown, the folder has no such file, or the number is negative or infinite.
+        If the name is unknown, the folder has no ``pause.csv``, or the number is negative or
+        infinite.
 
     Examples
     --------
@@ -59,5 +61,7 @@ def named_overhead(name: str | float) -> Overhead | None:
 def _measured(source: str) -> Overhead:
     """Pause by model, and mean time to resume, of a measured folder."""
     pauses, resume_s = measured_folder(source).pauses()
-    by_other_name = {name: pauses[job] for name, job in OTHER_NAMES.items() if job in pauses}
+    by_other_name = {
+        name: pauses[job_type] for name, job_type in OTHER_NAMES.items() if job_type in pauses
+    }
     return CheckpointOverhead(pauses | by_other_name, resume_s, fmean(pauses.values()))

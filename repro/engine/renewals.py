@@ -28,7 +28,8 @@ class Renewals:
         self._table = table
         self._model = model
         self._runs = runs
-        #: heap of (instant in s, leader of a gang, number of the leader's start)
+        #: heap of (instant in s, leader of a gang, number of the leader's start). The leader is the
+        #: first job of the gang, which may be a group
         self._heap: list[tuple[float, int, int]] = []
         self._start_number = [0] * table.count
 

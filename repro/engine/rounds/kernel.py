@@ -50,7 +50,7 @@ class Rows(NamedTuple):
     deficit: Floats
     #: time received since X was computed (s), prior included, shape (rows, types)
     received: Floats
-    #: time that all rows received (s), shape (types,)
+    #: time that all rows received, plus the prior of the allocated rows (s), shape (types,)
     total_received: Floats
     #: steps per second of both members, shape (rows, 2, types); 0 where they cannot run
     throughputs: Floats
@@ -70,7 +70,8 @@ class RoundConstants(NamedTuple):
     reference_speed: Floats
     #: a flag per job, all false between calls
     scratch: Flags
-    #: rounds that each job has lost, changed in place
+    #: rounds that each job has lost, changed in place. A job loses a round in which it would make
+    #: fewer steps than it has GPUs
     lost_rounds: Ints
     #: number of lost rounds at which a job is given up and ends; 0: no round is lost
     gang_tries: int
@@ -504,12 +505,12 @@ def apply_choice(
     previous_jobs: Ints,
     now: float,
 ) -> tuple[Ints, Floats]:
-    """Begin a round; return its jobs and the holds that end (as `close_holds` does).
+    """Begin a round; return its jobs and the holds that end.
 
     The jobs are the first members of all rows, then the second members. ``previous_jobs`` are the
-    jobs of the previous round. The function writes the GPU type and the partner of each job into
-    the state. With ``writes_holds`` it also writes progress, rates and holds. Without it no hold
-    ends.
+    jobs of the previous round. The holds have the form of `close_holds`. The function writes the
+    GPU type and the partner of each job into the state. With ``writes_holds`` it also writes
+    progress, rates and holds. Without it no hold ends.
     """
     chosen, columns, starts = choice
     jobs = np.empty(2 * len(chosen), dtype=np.int64)
@@ -525,9 +526,9 @@ def apply_choice(
         constants.scratch[job] = True
     changed = np.empty(len(previous_jobs) + job_count, dtype=np.int64)
     changes = 0
-    # `changed` lists jobs that held GPUs, in three parts: jobs that were alone and restart alone
-    # (to `moved_end`), jobs that stop (to `stopped_end`), and jobs that restart and have or had a
-    # partner
+    # `changed` lists jobs that held GPUs. Jobs that were alone and restart alone come first, up to
+    # `moved_end`. Jobs that stop follow, up to `stopped_end`. Jobs that restart and have or had a
+    # partner come last.
     moved_end = 0
     stopped_end = 0
     for stays_alone in (True, False):

@@ -66,7 +66,7 @@ class Resort:
         self._list: KeptList
         self._keys: Any
         self._holds: Any
-        #: numbers of a key of the policy; 0: not known yet
+        #: length of a key of the policy, which is one number or a tuple; 0: not known yet
         self._key_length = 0
         #: entries of the list, void entries included
         self._length = 0

@@ -1,9 +1,9 @@
 """Selection on a cluster with several GPU types: each gang holds GPUs of one type.
 
 At every event jobs are taken in order of their keys. A job that runs keeps its GPU type while the
-jobs before it leave it enough GPUs there. Another job takes the fastest type with enough idle GPUs.
-If no type has enough, a preemptive order takes the fastest type where idle GPUs and those of jobs
-behind it suffice, and jobs behind it stop.
+jobs before it leave it enough GPUs there. Any other job takes the fastest type with enough idle
+GPUs. If no type has enough, a preemptive order also counts the GPUs of the running jobs behind it.
+The job then takes the fastest type with enough GPUs, and jobs behind it stop or change their type.
 
 Ties: order of submission, then order in the trace. Equally fast types: alphabetical.
 """
