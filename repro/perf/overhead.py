@@ -118,7 +118,11 @@ class RoundRestarts(Overhead):
         return self.start.get(table.models[job] or "", 0.0)
 
     def launch_s(self, unit_s: Sequence[float]) -> float:
-        """Seconds from the decision until a gang loads its models, and of its warm-up."""
+        """Seconds of the launch of a gang and of its warm-up.
+
+        The launch ends when the members begin to load their models. ``unit_s`` has the seconds per
+        unit of work of each member.
+        """
         return self.launch + self.warm_up * max(unit_s)
 
 

@@ -223,9 +223,10 @@ class _SlowedRenewals(Slowed):
     """A slowed model whose rates change while a gang runs."""
 
     def renew(self, table: JobTable, run: Run, nodes: Nodes) -> float:
-        """Time (s) that a gang makes progress until its rates are computed again."""
-        # The base model gives the time at its own rates. At the slowed rates the slowest member
-        # takes longest, so the time is divided by its relative rate.
+        """Time until the rates of a gang are computed again (s of progress)."""
+        # The base model gives the time at its own rates. A slowed member needs longer for the same
+        # work. The time is divided by the smallest relative rate, so that it suffices for every
+        # member.
         return float(self.base.renew(table, run, nodes)) / min(self._speeds(table, run, nodes))
 
 

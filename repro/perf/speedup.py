@@ -40,7 +40,7 @@ class SpeedUp:
 
     In its methods, ``model`` is the name of a model, ``gpus`` a number of GPUs, ``table`` has the
     jobs of the trace, ``job`` is the row number of a job, ``run`` the gang, and ``nodes`` are its
-    nodes, which play no role. ``models``, ``gpus`` and ``ids`` of several jobs have an entry each.
+    nodes, which play no role. In `table`, ``models``, ``gpus`` and ``ids`` have an entry per job.
 
     Parameters
     ----------
@@ -272,14 +272,15 @@ def load_speedups(path: str | Path) -> SpeedUp:
         header = shown(", ".join(table.header), 200)
         accepted = " or ".join(_VALUES)
         raise TraceError(f"{path}:1: give one column {accepted}, not both (found {header})")
-    (value,) = present
+    (value_column,) = present
     frame = table.frame
     table.refuse(frame["model"].isna().to_numpy(), "model", "missing value", _MODEL_RULE)
     refuse_strange(frame["model"], "model", table.origin({}), _MODEL_RULE)
     gpus = table.numbers("gpus", _COUNT_RULE, low=1, high=MAX_GPUS_PER_JOB)
     table.refuse(gpus != np.floor(gpus), "gpus", "not a whole number", _COUNT_RULE)
-    values = table.numbers(value, _VALUES[value])
-    table.refuse(values <= 0, value, "not positive", _VALUES[value])
+    value_rule = _VALUES[value_column]
+    values = table.numbers(value_column, value_rule)
+    table.refuse(values <= 0, value_column, "not positive", value_rule)
     frame = frame.assign(gpus=gpus, value=values)
     table.refuse(frame.duplicated(["model", "gpus"]).to_numpy(), "gpus", "given twice", _COUNT_RULE)
     ranks = frame.groupby("model")["gpus"].rank().to_numpy()
@@ -287,8 +288,11 @@ def load_speedups(path: str | Path) -> SpeedUp:
     on_one_gpu = frame[gpus == 1].set_index("model")["value"].loc[frame["model"]].to_numpy()
     with np.errstate(over="ignore"):
         # As in `pcs_speedups`, times are divided in seconds, which decides the last bit.
-        speed = values / on_one_gpu if value == "speedup" else (on_one_gpu / 1e6) / (values / 1e6)
+        if value_column == "speedup":
+            speed = values / on_one_gpu
+        else:
+            speed = (on_one_gpu / 1e6) / (values / 1e6)
     wrong = ~np.isfinite(speed) | (speed == 0)
-    table.refuse(wrong, value, "no finite speed-up over 1 GPU", _VALUES[value])
+    table.refuse(wrong, value_column, "no finite speed-up over 1 GPU", value_rule)
     curves = frame.assign(value=speed).sort_values("gpus").groupby("model", sort=False)["value"]
     return SpeedUp({str(name): tuple(curve.tolist()) for name, curve in curves}, strict=True)

@@ -159,7 +159,11 @@ class Interleaving:
         return gamma
 
     def efficiencies(self, groups: Sequence[Sequence[Stages]], merged: bool) -> list[float]:
-        """Gamma (Eq 4) of groups with the periods of this model; members are in sorted order."""
+        """Gamma (Eq 4) of each group over Muri's four resources, with its period in this model.
+
+        Groups of equal members are passed with the members in the same order. Another order may
+        change the last bit.
+        """
         return [sum(map(sum, group)) / (RESOURCES * self.period(group, merged)) for group in groups]
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
@@ -174,7 +178,10 @@ class Interleaving:
         return [ratio * solo[job] / period for ratio, job in zip(gpu_ratios, run.jobs, strict=True)]
 
     def paces(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Seconds per iteration of every member."""
+        """Seconds per unit of work of every member.
+
+        If the unit is an iteration, every member of a group has the period of the group.
+        """
         if len(run.jobs) == 1 or not table.counts_iterations:
             rates = self.rates(table, run, nodes)
             return [table.solo[job] / rate for job, rate in zip(run.jobs, rates, strict=True)]
@@ -273,14 +280,19 @@ def _period_two_apart(group: tuple[Stages, ...]) -> float:
 
 
 def _slots(order: tuple[Stages, ...]) -> list[tuple[float, float]]:
-    """For each slot: data stage that ends with it, longer one of its GPU and network stage (s)."""
+    """Two times of each slot (s): its data stage, and the longer of its GPU and network stage.
+
+    The data stage of a slot is the one that must end before the slot ends.
+    """
     (d0, g0, n0), (d1, g1, n1), (d2, g2, n2), (d3, g3, n3) = order
     # GPU and network stages start with their slot, the data stage one slot earlier.
     return [(d3, max(n1, g2)), (d0, max(n2, g3)), (d1, max(n3, g0)), (d2, max(n0, g1))]
 
 
 def _slot_period(order: tuple[Stages, ...]) -> float:
-    """Period T (s) of one order: time between two ends of the same slot, in steady state.
+    """Period T (s) of one order: time from the end of a slot to its end in the next period.
+
+    It is computed until the steady state, for at most two periods.
 
     f[s] is the end of slot s, and d, g and n are the data, GPU and network time of a member:
     f[s+1] = max(0, f[s] + n_a, f[s] + g_b, f[s-1] + d_c) with a, b, c = s+1, s+2, s+3 mod 4.

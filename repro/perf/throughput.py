@@ -33,16 +33,16 @@ class ThroughputTable:
     """Performance model of unequal GPU types: rate = T[model, type] / T[model, reference].
 
     Two jobs of equal demand may share their GPUs if the table has the pair; larger groups are
-    refused. Some policies have a parameter of this class, by default the table of the run.
-    `repro.perf.throughput_files.load_throughputs` reads a file.
+    refused. Some policies take a throughput table as a parameter. By default they use the table of
+    the run. `repro.perf.throughput_files.load_throughputs` reads a file.
 
     A table of Gavel's job types also has the models of the map of names (`repro.perf.model_names`).
     Such a model uses the row of the job type that the map names. On the reference type an iteration
-    of the model takes the time of `repro.perf.iteration_times`. The ratio of its throughputs on
-    another type and on the reference type is that of the row. For a gang size that the table lacks,
-    the row is that of the widest smaller gang that can run on the reference type. If the model has
-    no time of an iteration, its steps/s are those of the row, in proportion to the GPUs. A gang of
-    a size that the table lacks shares no GPUs.
+    of the model takes the time of `repro.perf.iteration_times`. The throughputs of the model on the
+    GPU types have the same ratios as in the row. For a gang size that the table lacks, the row is
+    that of the widest smaller gang that can run on the reference type. If the model has no time of
+    an iteration, its steps/s are those of the row, in proportion to the GPUs. A gang of a size that
+    the table lacks shares no GPUs.
 
     In its methods, ``model`` (also ``model_a`` and ``model_b``) is the name of a model, ``gpus``
     (``gpus_a``, ``gpus_b``) the size of its gang, ``gpu_type`` a GPU type and ``gpu_types`` several
@@ -286,7 +286,8 @@ class ThroughputTable:
     def scale(self, model: str, gpus: int) -> float:
         """Steps/s of a model over those of the table's row that it uses.
 
-        It is 1 for models that are not scaled, see `_measured_width`.
+        It is 1 if `_measured_width` is None. For a model with a time of an iteration it is also 1
+        if the row has 0 steps/s on the reference type.
         """
         width = self._measured_width(model, gpus)
         if width is None:
@@ -311,8 +312,9 @@ class ThroughputTable:
         """Size of the gang in the table from which a gang of ``gpus`` GPUs gets its steps/s.
 
         It is the widest gang of at most ``gpus`` GPUs; gangs that can run on the reference type
-        have precedence. None: there is no such gang, or the model has no other name in the table.
-        In a table with ``names``, models under their own names are scaled too.
+        have precedence. None: the table has no such gang.
+
+        A model that `own_name` leaves unchanged gets None, unless the table has ``names``.
         """
         name = self.own_name(model)
         if name == model and self.names is None:
@@ -328,7 +330,7 @@ class ThroughputTable:
 
     @cached_property
     def _own_names(self) -> dict[str, str]:
-        """Cache of `own_name`, by model, as the map of names is a file."""
+        """Cache of `own_name`, by model; each look-up in the map finds the path of its file."""
         return {}
 
     @cached_property

@@ -65,7 +65,7 @@ def _read_row(
     if gpu_type in row:
         raise _no_table(document, f"{where}: a job type given twice")
     row[gpu_type] = _speed(document, f'{where}: "null"', entries["null"])
-    model, gang = key
+    model, width = key
     for other_text, speeds in entries.items():
         if other_text == "null":
             continue
@@ -74,9 +74,9 @@ def _read_row(
             raise _no_table(document, f"{where}: {shown(other_text)}: not a pair of speeds")
         where_pair = f"{where}: {other_text}"
         # Pairs of gangs of different sizes are not read.
-        if other[1] == gang:
+        if other[1] == width:
             pair = _speed(document, where_pair, speeds[0]), _speed(document, where_pair, speeds[1])
-            names = model, other[0], gang
+            names = model, other[0], width
             _add_pair(pairs, names, gpu_type, pair, f"{document.name}: {where_pair}")
 
 
@@ -91,10 +91,10 @@ def from_csv(document: Document) -> tuple[Rows, Pairs]:
     for name in {"job_type", "gpu_type", "job_type_b"} & set(table.header):
         refuse_strange(table.frame[name], name, origin, _NAME_RULE)
     gang_rule = f"a gang has 1 to {MAX_GPUS_PER_JOB:,} whole GPUs"
-    gangs = table.numbers("scale_factor", gang_rule, low=1, high=MAX_GPUS_PER_JOB)
-    table.refuse(gangs != np.floor(gangs), "scale_factor", "not whole", gang_rule)
+    widths = table.numbers("scale_factor", gang_rule, low=1, high=MAX_GPUS_PER_JOB)
+    table.refuse(widths != np.floor(widths), "scale_factor", "not whole", gang_rule)
     speeds = _speeds(table, "steps_per_second").tolist()
-    keys = list(zip(table.frame["job_type"], gangs.astype(int).tolist(), strict=True))
+    keys = list(zip(table.frame["job_type"], widths.astype(int).tolist(), strict=True))
     gpu_types = table.frame["gpu_type"].tolist()
     others = [None] * len(keys)
     if "job_type_b" in table:
@@ -103,17 +103,17 @@ def from_csv(document: Document) -> tuple[Rows, Pairs]:
     other_speeds = _other_speeds(table, others)
     rows: Rows = {}
     pairs: Pairs = {}
-    for row, ((model, gang), gpu_type, other) in enumerate(
+    for row, ((model, width), gpu_type, other) in enumerate(
         zip(keys, gpu_types, others, strict=True)
     ):
         if other is not None:
             pair = speeds[row], other_speeds[row]
             where = f"{document.name}:{origin.where(row)}:job_type_b"
-            _add_pair(pairs, (model, other, gang), gpu_type, pair, where)
+            _add_pair(pairs, (model, other, width), gpu_type, pair, where)
             continue
-        alone = rows.setdefault((model, gang), {})
+        alone = rows.setdefault((model, width), {})
         if alone.setdefault(gpu_type, speeds[row]) != speeds[row]:
-            fault = f"a second throughput of {model} on {gang} GPUs of type {gpu_type}"
+            fault = f"a second throughput of {model} on {width} GPUs of type {gpu_type}"
             raise origin.error(row, "steps_per_second", fault, speeds[row], "give it once")
     _refuse_incomplete(rows, pairs, document.name)
     return rows, pairs
@@ -147,7 +147,7 @@ def _add_pair(
     where: str,
 ) -> None:
     """Add a pair in alphabetical order. TraceError for a second, different value."""
-    first, second, gang = key
+    first, second, width = key
     if first == second and speeds[0] != speeds[1]:
         raise TraceError(
             f"{where}: {first} paired with itself on {gpu_type} has two speeds, {speeds[0]:g} and "
@@ -156,7 +156,7 @@ def _add_pair(
     if second < first:
         first, second = second, first
         speeds = speeds[::-1]
-    earlier = pairs.setdefault((first, second, gang), {}).setdefault(gpu_type, speeds)
+    earlier = pairs.setdefault((first, second, width), {}).setdefault(gpu_type, speeds)
     if earlier != speeds:
         raise TraceError(
             f"{where}: {first} paired with {second} on {gpu_type} is given twice, as "
@@ -173,33 +173,35 @@ def _refuse_incomplete(rows: Rows, pairs: Pairs, name: str) -> None:
     jobs of a pair need a throughput alone.
     """
     gpu_types = sorted({gpu_type for row in rows.values() for gpu_type in row})
-    for (model, gang), row in rows.items():
+    for (model, width), row in rows.items():
         for gpu_type in gpu_types:
             if gpu_type not in row and not gpu_type.endswith(UNCONSOLIDATED):
-                entry = f"the throughput of {model} on {gang} GPUs alone"
-                raise _missing(name, f"{gpu_type}: ('{model}', {gang})", entry)
+                entry = f"the throughput of {model} on {width} GPUs alone"
+                raise _missing(name, f"{gpu_type}: ('{model}', {width})", entry)
     file_pairs = {
-        (gpu_type, gang, first, second)
-        for (first, second, gang), row in pairs.items()
+        (gpu_type, width, first, second)
+        for (first, second, width), row in pairs.items()
         for gpu_type in row
     }
-    for gpu_type, gang in sorted({key[:2] for key in file_pairs}):
+    for gpu_type, width in sorted({key[:2] for key in file_pairs}):
         models = sorted(
-            model for (model, width), row in rows.items() if width == gang and gpu_type in row
+            model
+            for (model, row_width), row in rows.items()
+            if row_width == width and gpu_type in row
         )
         needed_pairs = {
-            (gpu_type, gang, first, second)
+            (gpu_type, width, first, second)
             for first, second in itertools.combinations_with_replacement(models, 2)
         }
         for _, _, first, second in sorted(needed_pairs - file_pairs):
             entry = "this pair, while others of the GPU type and gang size are there"
-            raise _missing(name, f"{gpu_type}: ('{first}', {gang}): ('{second}', {gang})", entry)
+            raise _missing(name, f"{gpu_type}: ('{first}', {width}): ('{second}', {width})", entry)
         file_pairs -= needed_pairs
     # In each pair that is left, a job type has no throughput alone.
-    for gpu_type, gang, first, second in sorted(file_pairs):
-        alone = second if gpu_type in rows.get((first, gang), ()) else first
-        entry = f"the throughput alone of {alone}, which is in a pair"
-        raise _missing(name, f"{gpu_type}: ('{alone}', {gang})", entry)
+    for gpu_type, width, first, second in sorted(file_pairs):
+        unmeasured = second if gpu_type in rows.get((first, width), ()) else first
+        entry = f"the throughput alone of {unmeasured}, which is in a pair"
+        raise _missing(name, f"{gpu_type}: ('{unmeasured}', {width})", entry)
 
 
 def _speed(document: Document, where: str, value: Any) -> float:
@@ -220,12 +222,14 @@ def _speed(document: Document, where: str, value: Any) -> float:
 def _key(text: str) -> tuple[str, int] | None:
     """Job type and GPUs from ``('<job type>', <scale factor>)``; None for other text."""
     try:
-        model, gang = ast.literal_eval(text if len(text) <= _LONGEST_KEY and is_plain(text) else "")
+        model, width = ast.literal_eval(
+            text if len(text) <= _LONGEST_KEY and is_plain(text) else ""
+        )
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
     # isinstance would take True for a whole number.
-    valid = isinstance(model, str) and is_plain(model) and type(gang) is int
-    return (model, gang) if valid and 1 <= gang <= MAX_GPUS_PER_JOB else None
+    valid = isinstance(model, str) and is_plain(model) and type(width) is int
+    return (model, width) if valid and 1 <= width <= MAX_GPUS_PER_JOB else None
 
 
 def _missing(name: str, where: str, entry: str) -> TraceError:
