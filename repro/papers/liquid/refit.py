@@ -1,4 +1,7 @@
-"""Liquid's model of run times fitted to its own bars: how far the stored parameters are off."""
+"""Parameters of Liquid's model of run times, fitted anew to published times.
+
+The refitted parameters show how far the stored ones are off.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

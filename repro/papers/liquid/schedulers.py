@@ -64,7 +64,7 @@ def batches(fig: FigureRun) -> pd.DataFrame:
     cases = {}
     for nodes in inputs.nodes:
         for series in inputs.series:
-            # the input is the number of jobs for five nodes, although its name says one
+            # despite its name, jobs_per_node is the number of jobs for five nodes
             jobs = inputs.jobs_per_node * nodes // 5
             cases[nodes, series] = Case(
                 "liquid-batch-jobs",

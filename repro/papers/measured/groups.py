@@ -94,9 +94,10 @@ def lengthening(rows: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row per member and resource: ``group``, ``job``, ``resource``; ``others``, the share of
-        the time in which the other members are in this stage, summed over them; ``longer``, the
-        time of the stage over that alone, minus 1. Stages below `SHORTEST_S` are left out.
+        A row per member and resource: ``group``, ``job``, ``resource``; ``others``, the sum
+        over the other members of the share of time that each spends in this stage; ``longer``,
+        (time of the stage in the group) / (its time alone) - 1. Stages that are shorter than
+        `SHORTEST_S` alone are left out.
 
     Raises
     ------
@@ -109,23 +110,24 @@ def lengthening(rows: pd.DataFrame) -> pd.DataFrame:
     parts = []
     for group, members in rows[rows["mode"] == "free"].groupby("group", sort=False):
         together = _times(members)
-        before = np.array([alone[job] for job in members["job"]])
+        times_alone = np.array([alone[job] for job in members["job"]])
         busy = together * members["rate"].to_numpy()[:, None]
         others = busy.sum(axis=0) - busy
-        ratio = np.divide(together, before, out=np.ones_like(before), where=before > 0)
+        ratio = np.ones_like(times_alone)
+        np.divide(together, times_alone, out=ratio, where=times_alone > 0)
         for column, resource in enumerate(RESOURCES):
             part = pd.DataFrame({"group": group, "job": members["job"], "resource": resource})
             part["others"] = others[:, column]
             part["longer"] = ratio[:, column] - 1
-            parts.append(part[before[:, column] >= SHORTEST_S])
+            parts.append(part[times_alone[:, column] >= SHORTEST_S])
     return pd.concat(parts, ignore_index=True)
 
 
 def factor_sums(lengthened: pd.DataFrame) -> pd.DataFrame:
-    """Sums by resource and group whose ratio is the factor of `repro.perf.contention`.
+    """Sums by resource and group, from which the factors of `repro.perf.contention` follow.
 
-    The factor of a resource is the slope of the least-squares line through zero, sum of products
-    over sum of squares. A bootstrap over groups samples rows of this table.
+    The factor of a resource is its sum of products divided by its sum of squares. This is the slope
+    of the least-squares line through zero. A bootstrap over groups samples rows of this table.
 
     Parameters
     ----------
@@ -136,7 +138,7 @@ def factor_sums(lengthened: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         Columns ``resource``, ``group``, ``product`` (of others and longer), ``square`` (of others)
-        and ``stages``, their number.
+        and ``stages``, the number of stages.
 
     Examples
     --------
@@ -197,10 +199,10 @@ def predicted_speeds(rows: pd.DataFrame, resources: Sequence[str] = RESOURCES) -
 
 
 def model(factors: Mapping[str, float], resources: Sequence[str] = RESOURCES) -> Contention:
-    """Model of jobs side by side with a factor by resource; 0 for one that is not in ``resources``.
+    """Model of jobs that run side by side, with one factor per resource.
 
-    A negative factor counts as 0. ParamError if a resource of ``resources`` is unknown or has no
-    factor.
+    A resource that is not in ``resources`` has factor 0. A negative factor counts as 0. ParamError
+    if a resource of ``resources`` is unknown or has no factor.
 
     >>> model({"gpu": 0.5, "cpu": -0.1}, ["cpu", "gpu"])
     Contention(factors=(0.0, 0.0, 0.5, 0.0))

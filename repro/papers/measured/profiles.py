@@ -135,8 +135,9 @@ def with_measured_type(
     table : ThroughputTable
         Throughputs by GPU type.
     rates : mapping of str to float
-        Steps/s of models on one GPU of the new type. Other models are left out. The new type is as
-        many times as fast as the reference of ``table`` for a gang of any size as for one GPU.
+        Steps/s of models on one GPU of the new type. Other models are left out. The speed of a
+        model on the new type, relative to the reference of ``table``, is that on one GPU. Gangs of
+        any size have the same relative speed.
     gpu_type : str
         Name of the new type.
 
@@ -155,7 +156,9 @@ def with_measured_type(
 
 
 def mean_speed(table: ThroughputTable, gpu_types: Mapping[str, int]) -> float:
-    """Mean speed of the GPUs of a cluster relative to the reference type, over one-GPU models.
+    """Mean speed of the GPUs of a cluster relative to the reference type.
+
+    The speed of a GPU type is the mean over all models, each on one GPU.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ HOUR_S = 3600.0
 _LOGS = ModelTable("muri_logs.csv", ("policy", "hour", *LABELS))
 _NODE_GPUS = 8
 _STAGES = ["stage_storage", "stage_gpu", "stage_network"]
-#: Iterations below which a remainder is a rounding error.
+#: A remainder of fewer iterations than this is a rounding error.
 _ROUNDING = 1e-6
 
 
@@ -142,14 +142,16 @@ def blocking_index(result: Result, trace: pd.DataFrame, times: npt.ArrayLike) ->
 def gpu_busy(result: Result, trace: pd.DataFrame, times: npt.ArrayLike) -> Floats:
     """Part of the GPUs that are busy, (times,).
 
-    A model: a GPU is busy in the GPU and network stages of its group, as the all-reduce runs
-    kernels. The two stages of different members overlap (`repro.perf.stages.busy_per_period`).
+    The values are modelled. A GPU is busy in the GPU stages of its group, and in the network stages
+    because the all-reduce runs kernels. The GPU stage of a member may overlap the network stage of
+    another (`repro.perf.stages.busy_per_period`).
     """
     spans = result.intervals
     rows = trace.set_index("job_id")
     stages = dict(zip(rows.index, rows[_STAGES].itertuples(index=False, name=None), strict=True))
-    unit_s = result.jobs.set_index("job_id")["duration"] / rows["iterations"]
-    spans = spans.assign(pace=spans["job_id"].map(unit_s) / spans["rate"])
+    # seconds per iteration alone
+    alone_s = result.jobs.set_index("job_id")["duration"] / rows["iterations"]
+    spans = spans.assign(iteration_s=spans["job_id"].map(alone_s) / spans["rate"])
     starts: list[float] = []
     ends: list[float] = []
     shares: list[float] = []
@@ -161,7 +163,7 @@ def gpu_busy(result: Result, trace: pd.DataFrame, times: npt.ArrayLike) -> Float
     start_of_span = spans["start"].tolist()
     used_of_span = (spans["used"].astype(float) / result.meta["num_gpus"]).tolist()
     end_of_span = spans["end"].tolist()
-    pace_of_span = spans["pace"].tolist()
+    iteration_s_of_span = spans["iteration_s"].tolist()
     last = 0
     for size in np.bincount(group_numbers).tolist():
         first = last
@@ -170,7 +172,7 @@ def gpu_busy(result: Result, trace: pd.DataFrame, times: npt.ArrayLike) -> Float
         # if a member ends between two decisions, the others go on
         for span in range(first, last):
             group = tuple(sorted(stages[job] for job in job_of_span[span:last]))
-            busy = min(1.0, busy_per_period(group) / pace_of_span[span])
+            busy = min(1.0, busy_per_period(group) / iteration_s_of_span[span])
             starts.append(begin)
             ends.append(end_of_span[span])
             shares.append(used_of_span[first] * busy)

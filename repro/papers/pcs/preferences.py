@@ -91,7 +91,8 @@ class Preferences:
     Parameters
     ----------
     trace : DataFrame
-        Trace (`repro.load`); for PCS and other policies that divide GPUs, of divisible jobs.
+        Trace (`repro.load`). Under PCS and other policies that divide GPUs, a job runs on any
+        number of GPUs up to its demand.
     cluster : Cluster or str
         The cluster.
     policy : Policy or str
@@ -138,7 +139,8 @@ class Preferences:
     >>> pcs.set_wfq_config(front.iloc[0]).name
     'pcs'
 
-    The promote knob and the thresholds, and so the number of queues, of Tiresias:
+    A search over the promote knob and the thresholds of Tiresias. The number of thresholds sets
+    the number of queues.
 
     >>> ranges = {"promote_knob": (1, 8), "thresholds": "100:1e5:log:1-3"}
     >>> tiresias = Preferences(trace, "1x16", policy="tiresias-l", parameters=ranges, workers=1)
@@ -248,10 +250,10 @@ class Preferences:
         rows: list[dict[str, Any]] = []
 
         def evaluate(points: Floats, front: Floats | None) -> Floats:
-            limits = () if front is None else tuple(map(tuple, front.tolist()))
+            front_rows = () if front is None else tuple(map(tuple, front.tolist()))
             decoded = [code.decode(point) for point in points]
             possible = [configuration for configuration in decoded if configuration]
-            measured = iter(self._measure(possible, self.train, limits))
+            measured = iter(self._measure(possible, self.train, front_rows))
             impossible = {"values": [np.inf] * len(self.objectives), "complete": True}
             results = [next(measured) if item else impossible for item in decoded]
             rows.extend(
@@ -326,8 +328,8 @@ class Preferences:
         Raises
         ------
         ParamError
-            If none of the parameters searched has a value, or if only some of them have values and
-            there is a name that is none of them.
+            If the configuration lacks all parameters searched, or if it lacks some of them and has
+            a name that is no parameter searched.
         """
         settings = {name: configuration[name] for name in self.parameters if name in configuration}
         # a row of the front has further columns, such as the objectives
@@ -397,9 +399,9 @@ class Preferences:
         self._check_preference()
         front = np.empty((0, len(self.objectives)))
         for begin in range(0, len(configurations), _BATCH):
-            limits = tuple(map(tuple, front.tolist()))
+            front_rows = tuple(map(tuple, front.tolist()))
             batch = configurations[begin : begin + _BATCH]
-            results = self._measure(batch, self.train, limits)
+            results = self._measure(batch, self.train, front_rows)
             both = np.vstack([front, [result["values"] for result in results]])
             front = both[nondominated(both)]
         return front

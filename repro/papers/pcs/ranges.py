@@ -86,7 +86,7 @@ class Range:
         return (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
 
     def value(self, number: float) -> float:
-        """Value of ``number``, a number on the scale of the search."""
+        """Value of the parameter at a position on the scale of the search, within the range."""
         value = math.exp(number) if self.log else number
         return min(max(value, self.low), self.high)
 
@@ -244,7 +244,7 @@ def _ends(single: Range, whole: bool) -> tuple[float, float]:
 
 
 def _value(single: Range, number: float, whole: bool) -> float:
-    """Value of a number on the scale of the search."""
+    """Value of the parameter at a position on the scale of the search, rounded if ``whole``."""
     if not whole:
         return single.value(number)
     value = math.exp(number) if single.log else number

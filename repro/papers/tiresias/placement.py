@@ -42,8 +42,8 @@ def sampled_instances(
 ) -> list[Instance]:
     """Sample small instances.
 
-    ``nodes`` and ``workers`` are the smallest and the largest number of an instance. Half of the
-    nodes already carry up to ``busy_mb`` of traffic.
+    ``nodes`` is the smallest and the largest number of nodes, and ``workers`` that of workers. A
+    node already carries traffic with probability 1/2, at most ``busy_mb`` (MB per iteration).
     """
     instances = []
     for number in range(count):
