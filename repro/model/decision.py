@@ -26,10 +26,11 @@ class Run:
     gpus : float
         GPUs that the gang holds. Policies that divide GPUs may give fractions.
     gpu_type : str, optional
-        Demanded GPU type. None: the GPU type that the gang holds if it has enough free GPUs, else
-        the fastest type with enough free GPUs; without speeds by type, the type with the most free
-        GPUs. A running gang that a decision with `RunSet.keep` names again does not prefer the
-        type that it holds.
+        Demanded GPU type. None: the engine chooses the type. A gang with ``hosts`` gets the type of
+        its first host. Any other gang keeps the type that its first job holds, if this type has
+        enough free GPUs. Otherwise it gets the fastest type with enough free GPUs. If no type has
+        enough, or no speeds by type are known, it gets the type with the most free GPUs. With
+        `RunSet.keep`, a running gang that is named again does not prefer the type that it holds.
     tasks : tuple of int
         Node of each task, parameter servers first. Every task, also a parameter server, holds one
         GPU. Only some placement rules accept nodes. Empty: the placement rule chooses the nodes.
@@ -81,10 +82,10 @@ class RunSet:
     wake : float
         Instant (s) of the next decision, if no event comes earlier.
     order : sequence of int
-        All jobs that hold GPUs, in the order of the policy's own list. Other jobs in it play no
-        role. Empty: the order of ``runs``, or with ``keep`` the order of starts. Under rules
-        ``muri``, jobs that complete at nearly the same time complete at one instant. This instant
-        is the completion of the job among them that is first in this order.
+        Jobs in the order of the policy's own list. It must name all jobs that hold GPUs. It may
+        name other jobs, which play no role. Empty: the order of ``runs``, or with ``keep`` the
+        order of starts. Under rules ``muri``, jobs that complete at nearly the same time complete
+        at one instant: the completion of the job among them that is first in this order.
     keep : bool
         All jobs that are neither in ``runs`` nor in ``stop`` keep their GPUs, so a decision names
         only changes. If a group changes, the decision names all its remaining members.

@@ -59,7 +59,7 @@ class ElasticJobs(NamedTuple):
     full_speed: Floats
     #: row of the speed-up curve of each job in `curves`
     curve: Ints
-    #: speed-up curves. Row 0 stands for linear speed-up, and its entries are not read.
+    #: speed-up curves. Row 0 stands for linear speed-up, and its entries are not used.
     curves: Floats
     #: class or kind of each job as a number, see `Elastic.groups`
     group: Ints
@@ -434,7 +434,7 @@ def jobs_of(
     demand = view.widths.astype(np.int64)
     n = len(demand)
     curves, curve = view.curves()
-    # curve 0 is linear, and its row in `curves` is not read
+    # curve 0 is linear, and its row in `curves` is not used
     on_curve = curves[curve, np.minimum(demand, curves.shape[1] - 1)]
     full_speed = np.where(curve == 0, demand, on_curve)
     submit = view.submits

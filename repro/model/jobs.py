@@ -36,7 +36,8 @@ class State(NamedTuple):
     #: start of the present interval of holding GPUs, and number of these GPUs
     held_since: Floats
     held_gpus: Floats
-    #: column of the GPU type that the job holds (-1: the job waits, or its type is not recorded)
+    #: index in `View.gpu_types` of the GPU type that the job holds (-1: the job waits, or its type
+    #: is not recorded)
     type_column: Ints
     #: job that shares the GPUs in rounds (-1: none)
     partner: Ints

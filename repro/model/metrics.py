@@ -11,7 +11,8 @@ from repro.base.errors import ParamError
 from repro.base.typing import Array
 from repro.model.records import Result, durations, makespan
 
-#: A last time step that the run reaches by less than this fraction of a step is a rounding error.
+#: Fraction of a time step. If less of the last time step lies in the run, the step comes from a
+#: rounding error and is left out.
 _ROUNDING = 1e-9
 
 

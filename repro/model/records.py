@@ -93,8 +93,8 @@ class Result:
     meta : dict
         policy, settings (of the policy), trace, cluster, num_gpus, rules, placement, overhead_s,
         held_s (GPU-seconds held; None: they follow from the intervals), wall_s (time of the run
-        without compilation), predict_interval (on request), and the entries ignored, notes and
-        stand_in of `summary`.
+        without compilation), predict_interval (on request), and three entries of `summary`:
+        ignored, notes, stand_in.
 
     Examples
     --------

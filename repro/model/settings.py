@@ -118,7 +118,10 @@ def check_values(owner: str, cls: type, values: Mapping[str, Any]) -> None:
 
 
 class Accepted(NamedTuple):
-    """Values that a parameter accepts, in words, and their unit; empty if they have none."""
+    """Values that a parameter accepts, in words, and their unit.
+
+    The unit is empty if the values have none.
+    """
 
     words: str
     unit: str

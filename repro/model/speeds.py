@@ -59,7 +59,7 @@ class Speeds:
         #: is the base.
         self.performance = getattr(perf, "base", perf)
         self._table = table
-        #: number of each kind, filled by `kind_codes`
+        #: index of each kind, filled by `kind_codes`
         self._kinds: dict[tuple[str | None, int], int] = {}
 
     def kind(self, job: int) -> tuple[str | None, int]:
@@ -153,7 +153,8 @@ class Speeds:
     def steps_per_unit(self, jobs: Sequence[int]) -> Floats | float:
         """Training steps per unit of work, (jobs,).
 
-        Without throughputs it is the time of a unit alone (s).
+        Without throughputs, a second of running alone counts as a step, so the result is the time
+        of a unit alone (s). With throughputs and a step as unit, it is the number 1.0.
         """
         table = self._table
         if self.throughput_model is None:

@@ -333,7 +333,8 @@ class View:
     def remaining_rate(self, job: int) -> float:
         """Fall of `remaining` per second of a running job: `rate` x its `prediction_factors`.
 
-        The `Order.slope` of a key that is a remaining time is minus this rate. Input "duration".
+        A key that is the remaining time falls at this rate, so its `Order.slope` is minus this
+        rate. Input "duration".
         """
         self._require("duration")
         return self._table.as_predicted(job, self.rate(job))

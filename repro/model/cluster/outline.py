@@ -10,10 +10,11 @@ from repro.model.cluster.spec import Cluster
 from repro.model.cluster.topology import ROOT, nodes_of_kind
 
 #: Largest number of racks of a domain that are listed one by one. In a domain with more racks,
-#: neighbours with equal nodes become one entry.
+#: neighbours with equal nodes become one entry, unless the nodes are listed one by one.
 MAX_LISTED_RACKS = 16
-#: Largest number of entries that are listed below one entry. If there are more, a further entry
-#: has the number of racks, or of nodes, that are not listed.
+#: Largest number of entries of racks in a domain, and of equal nodes in a rack. If there are more,
+#: a further entry has the number of racks, or of nodes, that are not listed. Domains, and nodes
+#: that are listed one by one, have no such limit.
 MAX_LISTED_ENTRIES = 40
 
 

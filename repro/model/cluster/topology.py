@@ -13,7 +13,10 @@ ROOT = "cluster"
 
 
 class Racks(NamedTuple):
-    """Rack and domain of each node of a cluster, numbered in order of first appearance."""
+    """Rack and domain of each node of a cluster.
+
+    Racks are numbered in order of their first node, and so are domains.
+    """
 
     #: rack of each node, (nodes,)
     rack: Ints
@@ -103,7 +106,7 @@ def tree_of(nodes: Sequence[Node]) -> Any:
 
 
 def nodes_of_kind(tree: Any, kind: str) -> list[Any]:
-    """Nodes of the tree that have a kind, in order of first appearance."""
+    """Nodes of the tree of one kind, such as all racks, in the order in which they were added."""
     return [name for name, node_kind in tree.nodes(data="kind") if node_kind == kind]
 
 
