@@ -56,8 +56,8 @@
 # one or two statements, so that they compile to vectors. Lines are copied in loops, because a loop
 # compiles in less time than the assignment of a slice.
 #
-# `repro.solve.pairs.interior` has another method, a homogeneous embedding without the curve of (3).
-# The two share only Mehrotra's predictor and corrector (SIAM J. Optim. 2, 1992).
+# `repro.solve.pairs.interior` has another method, a homogeneous embedding, for programmes without
+# the term h / u. The two share only Mehrotra's predictor and corrector (SIAM J. Optim. 2, 1992).
 
 from typing import Any, NamedTuple
 
@@ -497,7 +497,7 @@ def follow(
     for step_count in range(STEPS):
         measure(problem, on, point, z, terms)
         eliminate(problem, point, level_is_free, terms)
-        # The predictor aims at complementarity 0. From a centred point such a step is the last.
+        # The predictor aims at complementarity 0. The last step, from a centred point, does so too.
         target_mu = 0.0
         second_order = 0.0
         passes = 3 if is_centred else 1

@@ -476,7 +476,8 @@ def water_filling_shares(
         gain = weight * answer.level
         if gain.max() > MIN_GAIN:
             shares = answer.shares
-            # The next floors are the values of these shares, rounding errors included.
+            # Rounding can leave the value of a kind below its new level. The next floor of the kind
+            # is the lower of the two.
             value = (job_kinds.value * shares).sum(axis=1)
             reached = np.where(rises, np.minimum(reached + gain, value), reached)
         stuck = rises & (answer.tight | (answer.slack < MIN_GAIN) | (water_filling == "published"))

@@ -50,14 +50,14 @@ def nash_shares(speeds: Floats, counts: Floats, widths: Floats, gpus: Floats) ->
         gaps = [(slack * price).reshape(len(c), -1) for slack, price in ((y, z), (r, u), (s, v))]
         gap = np.concatenate(gaps, axis=1).mean(axis=1)
         total = (a * y).sum(axis=2, keepdims=True)
-        dual_residual = c[:, :, None] * a / total - u[:, :, None] - width * v
-        if (gap < 2 * end).all() and (np.abs(dual_residual + z) < 1e-6 * (1.0 + v)).all():
+        residual_without_z = c[:, :, None] * a / total - u[:, :, None] - width * v
+        if (gap < 2 * end).all() and (np.abs(residual_without_z + z) < 1e-6 * (1.0 + v)).all():
             shares: Floats = np.where(a > 0, y, 0.0) / c[:, :, None] * present[:, :, None]
             return shares.reshape(*np.shape(counts), -1)
         aim = np.maximum(GAP_FACTOR * gap, end)[:, None]
         primal_residuals = c - y.sum(axis=2) - r, gpus - (width * y).sum(axis=1, keepdims=True) - s
         point = (y, r, s, z, u, v)
-        moves = _newton(a / total, c, width, point, dual_residual, primal_residuals, aim)
+        moves = _newton(a / total, c, width, point, residual_without_z, primal_residuals, aim)
         reach = np.ones(len(c))
         for value, move in zip(point, moves, strict=True):
             decrease = (-move / value).reshape(len(c), -1).max(axis=1)
@@ -76,7 +76,7 @@ def _newton(
     c: Floats,
     width: Floats,
     point: tuple[Floats, ...],
-    dual_residual: Floats,
+    residual_without_z: Floats,
     primal_residuals: tuple[Floats, Floats],
     aim: Floats,
 ) -> tuple[Floats, ...]:
@@ -95,7 +95,9 @@ def _newton(
     block[..., types, types] = -r / u
     inverse = np.linalg.inv(block)
     right_side = np.append(
-        dual_residual + aim[..., None] / y, (primal_residuals[0] + r - aim / u)[..., None], axis=2
+        residual_without_z + aim[..., None] / y,
+        (primal_residuals[0] + r - aim / u)[..., None],
+        axis=2,
     )
     steps_without_dv = (inverse @ right_side[..., None])[..., 0]
     coupled = (width[..., None] ** 2 * inverse[..., :types, :types]).sum(axis=1)

@@ -214,8 +214,8 @@ class _Programme:
         # This import takes longer than most simulations under another placement rule.
         from scipy.optimize import Bounds, milp
 
-        # Presolving may print a debugging line to standard output, which must be empty for --json.
-        # Without presolving HiGHS fails on a few instances; these are solved with it.
+        # Presolving may print a debugging line to standard output. With --json, only JSON may go
+        # there. Without presolving HiGHS fails on a few instances; these are solved with it.
         for presolve in (False, True):
             answer = milp(
                 goal,

@@ -83,8 +83,8 @@ def find_ranges(rows: Any, blocks: Any) -> Any:
     - 0, 1: first column and number of columns
     - 2 to 6: the five rows of its first column
     - 7: first row of its block
-    - 8, 9: column of its GPU type in `normal_matrix`, in a row of the block and in a row of a GPU
-      type. The two differ because rows of GPU types are stored without the columns of the blocks.
+    - 8: column of its GPU type in `normal_matrix`, in the rows of the block
+    - 9: the same in the rows of the GPU types, which are stored without the columns of the blocks
     """
     ranges = np.empty((rows.shape[0], 10), dtype=np.uint64)
     count = 0
@@ -346,8 +346,8 @@ def complete_steps(
 def balance(rows: Any, coefs: Any, free: Any, same_kind: Any) -> Any:
     """Two scales that bring all entries near 1 (Ruiz, 3 passes).
 
-    Rows of A are divided by the first scale. The rows x >= 0 are divided by the second, so that the
-    columns of A are multiplied by it.
+    Rows of A are divided by the first scale. The second scale is the unit of x: x is divided by it,
+    and the columns of A are multiplied by it.
 
     ``free`` has the coefficients of v, each divided by the number of jobs of its row. ``same_kind``
     marks columns of two jobs of one kind.
