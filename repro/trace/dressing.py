@@ -64,7 +64,8 @@ def dress(
 
     With ``profiles``, models and times are those of a measured folder instead
     (`repro.perf.measured_folder`), and ``stage_cpu`` is a stage of its own. A trace that has these
-    models keeps them. Gangs of any size have the times of one GPU.
+    models keeps them. Its iterations and stage times are replaced in any case. Gangs of any size
+    have the times of one GPU.
 
     Parameters
     ----------
@@ -73,8 +74,9 @@ def dress(
     models : str or sequence of str
         Tables that must accept the models: muri (stage times), gavel (throughputs by GPU type), pcs
         (speed-up curves), liquid (phases of an iteration), tiresias (sizes), several of them with
-        commas, or ``all``. For one table, models are sampled from its own. For several, they are
-        sampled from the models that each table has or replaces by a relative.
+        commas, or ``all``. With one table, models are sampled from those that the table itself has.
+        With several tables, they are sampled from the models that every table has or replaces by a
+        relative. With ``weights``, one table also takes models that it replaces by a relative.
     seed : int
         Seed of the sample. The same jobs and seed give the same models in any order of rows.
     weights : mapping of str to float, optional
@@ -101,8 +103,9 @@ def dress(
     ParamError
         If an argument is not accepted.
     TraceError
-        If the trace has models, iterations or stage times, and ``replace`` is False; with
-        ``profiles``, if it has a model that the folder lacks, or models of some jobs only.
+        Without ``profiles``: if the trace has models, iterations or stage times, and ``replace`` is
+        False. With ``profiles``: if ``replace`` is False, and the trace has a model that the folder
+        lacks, or models of some jobs only.
     DataMissingError
         If ``profiles`` is ``h100`` and the tables of the checkout are missing.
 
@@ -132,7 +135,7 @@ def dress(
         )
     name = str(trace.attrs.get("name", "trace"))
     frame = validate(trace, name, keep_order=True)
-    frame = _without_profiles(frame, name, replace=replace)
+    frame = _without_model_columns(frame, name, replace=replace)
     shares = _shares(tables, weights)
     frame["model"] = pd.Series(_sampled_models(frame["job_id"], shares, int(seed))).astype("str")
     needs_table = "gavel" in tables or any(
@@ -181,20 +184,20 @@ def _dressed_by(
     else:
         how = f"of the trace, with the times of profiles={folder.path}"
     names_in_folder = models.map(OTHER_NAMES).fillna(models)
-    to_sample = (
+    sample_hint = (
         f"sample models of the folder: repro trace dress {name} --profiles {folder.path} --replace "
         "--out FILE"
     )
     gaps = models.isna()
     if gaps.any():
         job = shown(frame["job_id"][gaps].iloc[0])
-        raise TraceError(f"{name}: job {job} has no model; fill it, or {to_sample}")
+        raise TraceError(f"{name}: job {job} has no model; fill it, or {sample_hint}")
     unknown = ~names_in_folder.isin(stages.index)
     if unknown.any():
         model = shown(models[unknown].iloc[0])
         raise TraceError(
             f"{name}: model {model} is not in {folder.path / 'stages.csv'} "
-            f"({', '.join(stages.index)}); measure it, or {to_sample}"
+            f"({', '.join(stages.index)}); measure it, or {sample_hint}"
         )
     columns = stages.loc[names_in_folder.tolist()].set_axis(frame.index)
     whole = np.floor(frame["duration"] / columns["iteration_time"] + 1e-9)
@@ -287,7 +290,7 @@ def _tables(models: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(table for table in TABLES if table in names)
 
 
-def _without_profiles(frame: pd.DataFrame, name: str, *, replace: bool) -> pd.DataFrame:
+def _without_model_columns(frame: pd.DataFrame, name: str, *, replace: bool) -> pd.DataFrame:
     """Trace without columns of models; TraceError if they have values and must stay."""
     present = [column for column in PROFILE if column in frame]
     filled = [column for column in present if frame[column].notna().any()]

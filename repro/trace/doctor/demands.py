@@ -146,10 +146,10 @@ def _listed_types(types: dict[str, int]) -> str:
 
 def _advice_on_types(frame: pd.DataFrame, types: dict[str, int]) -> str:
     """Advice on types of these jobs that the cluster lacks, or spells otherwise."""
-    letters = {name.casefold() for name in types}
+    lower_case_types = {name.casefold() for name in types}
     names = {name for wish in frame["gpu_type"].dropna().unique() for name in wish.split("|")}
     absent = sorted(names - types.keys())
-    alike = [name for name in absent if name.casefold() in letters]
+    alike = [name for name in absent if name.casefold() in lower_case_types]
     if alike:
         return f"write the types alike: {', '.join(alike)} differ in upper and lower case alone"
     if absent:

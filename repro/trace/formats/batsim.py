@@ -162,7 +162,7 @@ def _json(value: Any) -> str:
 
 
 def _origin(document: Document) -> Origin:
-    """Origin of the jobs. A job has no line: the error names its row in the list."""
+    """Origin of the jobs. The line of a job is not known, so errors name its row in the list."""
     return Origin(document.name, _COLUMNS)
 
 
@@ -185,7 +185,7 @@ def _rows(document: Document, jobs: list[Any], profiles: dict[str, Any]) -> list
 
 
 def _check_job(row: int, job: Any, profiles: dict[str, Any], origin: Origin) -> None:
-    """Raise for a job without its keys, with a profile that is missing or invalid."""
+    """Raise for a key or profile that is missing, and for an invalid walltime or profile."""
     absent = [key for key in _JOB_KEYS if not isinstance(job, dict) or key not in job]
     if absent:
         hint = f"a job has {', '.join(_JOB_KEYS)}"

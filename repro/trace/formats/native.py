@@ -47,7 +47,7 @@ def read(
     sources = {
         name: pairs.get(name, name)
         for name in COLUMNS
-        # a column of the file that got another name keeps only that name
+        # a column that the map renames is read under its new name only
         if name in pairs or name not in pairs.values()
     }
     text = [source for name, source in sources.items() if COLUMNS[name].value_type == "text"]
@@ -88,7 +88,7 @@ def _pairs(map: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
 
 
 def _check_header(document: Document, pairs: Mapping[str, str]) -> None:
-    """Raise for names that the file lacks, and for columns that it has under both names."""
+    """Raise if the file lacks a mapped column, or already has a column of its new name."""
     line, header = header_of(document)
     if foreign_format(document.text, REQUIRED):
         # the table raises the error about another format

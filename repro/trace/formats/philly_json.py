@@ -109,8 +109,10 @@ def read(document: Document) -> Parsed:
     An attempt is {start_time, end_time, detail: [{ip, gpus: [...]}]}; times may be missing, null
     or the text "None". A job demands the number of GPUs it held longest. Its duration is its
     GPU-seconds divided by that number, which conserves the work of all attempts. Overlapping
-    attempts are merged, so that the time of a GPU counts once. Attempts that lack a time or GPUs
-    are left out. Notes count all of these, and jobs that start before they are submitted.
+    attempts are merged, so that the time of a GPU counts once. Attempts that lack a time or GPUs,
+    or end before they start, are left out. Notes count the attempts left out, the jobs with
+    overlapping attempts or different numbers of GPUs, and the jobs that start before they are
+    submitted.
 
     Dropped and counted: jobs that have no GPUs or submit time, never ran, still run (the last
     attempt has no end), end before they start, or ran for 0 s.

@@ -22,13 +22,13 @@ def strata(rng: np.random.Generator, size: int) -> Floats:
     return np.asarray((rng.permutation(size) + rng.random(size)) / max(size, 1))
 
 
-def ranked_probabilities(rng: np.random.Generator, order: Ints) -> Floats:
+def ranked_probabilities(rng: np.random.Generator, ranks: Ints) -> Floats:
     """Probabilities evenly spaced from 0 to 1, with noise of up to half a step.
 
-    ``order`` has the rank of each probability, from 0.
+    ``ranks`` has the rank of each probability, from 0.
     """
-    last = max(order.size - 1, 1)
-    return np.asarray(np.clip((order + rng.random(order.size) - 0.5) / last, 0, 1))
+    last = max(ranks.size - 1, 1)
+    return np.asarray(np.clip((ranks + rng.random(ranks.size) - 0.5) / last, 0, 1))
 
 
 def inverse_cdf(u: Floats, levels: Floats, values: Floats) -> Floats:

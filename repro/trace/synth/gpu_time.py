@@ -1,4 +1,4 @@
-"""A Microsoft-like workload and a history, from published quantiles of GPU-time."""
+"""A Microsoft-like workload, and a history (GPU-times of past jobs), from published quantiles."""
 
 import numpy as np
 import pandas as pd
@@ -56,6 +56,7 @@ def gpu_time_at(u: Floats) -> Floats:
 def history_quantiles() -> Floats:
     """History of the Tiresias simulator: 1,001 quantiles, ascending, whole GPU-seconds.
 
-    They are rebuilt from ``simulator/yarn-gput10000.csv``, which has no jobs under 2 minutes.
+    They are interpolated between quantiles of its file ``yarn-gput10000.csv``, which has no jobs
+    under 2 minutes.
     """
     return np.asarray(np.round(gpu_time_at(np.linspace(0, 1, 1001))))

@@ -39,7 +39,7 @@ def pcs_workload(
     and then its gap. The workloads of the paper's Figs 8 and 11 come from it. ``by_trial``: another
     early sampler, in which each trial samples a largest and a smallest GPU count in turn. Rows
     are then trials, and column ``app`` is the number of their job. The result files of themis1 at
-    seed 4567 come from it; there, the trials of a job run and end one by one.
+    seed 4567 come from it. In these files each trial runs and ends independently of the others.
 
     PCS, arXiv 2401.10354, section 5; artifact ``simulation/sim.py``, table
     ``traces/pcs_workloads.csv``.
@@ -123,13 +123,13 @@ def pcs_like(
     tables = {name: table[np.lexsort(table.T)] for name, table in tables.items()}
     value, share = tables["gpus"].T
     gpus = value[np.searchsorted(share, strata(rng, jobs))].astype(np.int64)
-    curves = pcs_speedups()
+    speedups = pcs_speedups()
     models = np.empty(jobs, dtype=object)
     for width in np.unique(gpus):
         rows = np.flatnonzero(gpus == width)
-        fitting_models = [model for model, curve in curves.curves.items() if len(curve) >= width]
+        fitting_models = [model for model, curve in speedups.curves.items() if len(curve) >= width]
         models[rows] = rng.choice(fitting_models, rows.size)
-    speeds, row = curves.table(models.tolist(), gpus.tolist(), range(jobs))
+    speeds, row = speedups.table(models.tolist(), gpus.tolist(), range(jobs))
     speed = speeds[row, gpus]
     value, share = tables["service"].T
     service = inverse_cdf(strata(rng, jobs), share, value)
@@ -153,9 +153,10 @@ def _distributions(workload: str) -> dict[str, Floats]:
 
 
 def _sampled(stream: np.random.RandomState, table: Floats, size: int) -> Ints:
-    """Whole numbers: a random row by its share, then a uniform point up to its value.
+    """Whole numbers from a table of `_distributions`, (size,).
 
-    The lower end is the value of the row before, or 0.
+    A row is sampled by its share. The number is then uniform between the value of the row before,
+    or 0, and the value of the row.
     """
     level, position = stream.random_sample((size, 2)).T
     value, share = table.T

@@ -50,7 +50,7 @@ def philly_like(
     Arrivals follow the hours of the real trace, with bursts and ten-minute probes. Durations have a
     heavy tail and are stratified, so that total work hardly differs between traces. Fewer ``jobs``
     are a stratified sample of a trace; more are several traces on top of each other. The span stays
-    109 days and the demand grows with ``jobs``, unless ``load`` scales the time axis.
+    109 days and the total work grows with ``jobs``, unless ``load`` scales the time axis.
 
     Options: ``load`` is total work / (GPUs x time from first to last submission), reached by
     multiplying all gaps by one factor. Jobs that demand more than ``num_gpus`` GPUs (needed with
@@ -116,25 +116,25 @@ def _full_trace(rng: np.random.Generator) -> pd.DataFrame:
 
 def _arrivals(rng: np.random.Generator, jobs_per_hour: Ints) -> Floats:
     """Submit times (whole s, ascending) of all jobs but probes, (jobs,)."""
-    busy = np.flatnonzero(jobs_per_hour)
-    count = jobs_per_hour[busy]
-    start = np.cumsum(count) - count
+    busy_hours = np.flatnonzero(jobs_per_hour)
+    count = jobs_per_hour[busy_hours]
+    first_job = np.cumsum(count) - count
     gap = _gaps(rng, count)
     burst = gap <= _BURST_GAP_S
-    in_bursts = np.add.reduceat(gap * burst, start)
-    between = np.add.reduceat(gap * ~burst, start)
+    in_bursts = np.add.reduceat(gap * burst, first_job)
+    between = np.add.reduceat(gap * ~burst, first_job)
     remaining = np.maximum(HOUR_S - in_bursts, 0)
-    stretch = np.divide(remaining, between, out=np.zeros(busy.size), where=between > 0)
+    stretch = np.divide(remaining, between, out=np.zeros(busy_hours.size), where=between > 0)
     squeeze = np.minimum(1, HOUR_S / np.maximum(in_bursts, HOUR_S))
     gap *= np.where(burst, np.repeat(squeeze, count), np.repeat(stretch, count))
     ends = np.cumsum(gap)
-    since_hour = ends - np.repeat(ends[start] - gap[start], count)
-    # Jobs of an hour move earlier by part of the first gap, which began in the previous hour. They
-    # move later if they do not fill the hour, such as a single burst.
-    idle = np.maximum(HOUR_S - np.add.reduceat(gap, start), 0)
-    shift = rng.random(busy.size) * idle - rng.random(busy.size) * gap[start]
+    since_hour = ends - np.repeat(ends[first_job] - gap[first_job], count)
+    # Jobs of an hour move earlier by part of the first gap, which began in the previous hour. Jobs
+    # that do not fill the hour, such as a single burst, also move later by part of the idle time.
+    idle = np.maximum(HOUR_S - np.add.reduceat(gap, first_job), 0)
+    shift = rng.random(busy_hours.size) * idle - rng.random(busy_hours.size) * gap[first_job]
     shift[0] = -gap[0]  # the trace starts with a submission
-    times = np.repeat(busy * HOUR_S + shift, count) + since_hour
+    times = np.repeat(busy_hours * HOUR_S + shift, count) + since_hour
     return np.sort(np.floor(times))
 
 
@@ -159,7 +159,8 @@ def _gpu_counts(rng: np.random.Generator, jobs_per_hour: Ints) -> Ints:
     high = np.repeat(before[wide["last_hour"] + 1], size)
     position = low + rng.random(low.size) * (high - low)
     order = np.argsort(position)
-    # Positions must differ: a job takes the next free position, and the last jobs move back.
+    # Positions must differ: a job takes the next free position. Jobs that would then lie beyond the
+    # end of the trace take the last positions.
     rank = np.arange(position.size)
     occupied = np.maximum.accumulate(position[order].astype(np.int64) - rank) + rank
     occupied = np.minimum(occupied, total - position.size + rank)
