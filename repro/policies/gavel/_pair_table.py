@@ -74,7 +74,7 @@ class EstimatedPairs:
         The shape is (firsts, 2, GPU types). 0: the pair runs out of memory.
         """
         codes = self._view.kind_codes
-        speeds = self._view.pairs[codes[firsts], codes[second]]
+        speeds: Floats = self._view.pairs[codes[firsts], codes[second]]
         second_match = self.match(second)
         if second_match is None:
             return speeds

@@ -103,8 +103,8 @@ def _fit(
     return fitted
 
 
-# The random stream of profiling depends on the seed alone, so runs of one seed at many loads measure
-# the same entries of the same jobs.
+# The random stream of profiling depends on the seed alone. So runs of one seed at several loads
+# measure the same entries of the same jobs.
 @functools.lru_cache(maxsize=2**14)
 def _completed_row(measured: bytes, row: bytes, profiled: bytes) -> bytes:
     """Row of a new job below the rows ``measured``, its unknown entries completed, from 0 to 1."""
@@ -242,7 +242,8 @@ class PairEstimator:
 
     def pair_speeds(self, first: Match, second: Match) -> Floats:
         """Throughputs (steps/s) of both jobs on the same GPU, shape (2, GPU types)."""
-        return self.pairs_with([first], second)[0]
+        speeds: Floats = self.pairs_with([first], second)[0]
+        return speeds
 
     def pairs_with(self, firsts: Sequence[Match], second: Match) -> Floats:
         """Throughputs (steps/s) of pairs of each of ``firsts`` and ``second`` on the same GPU.
