@@ -28,7 +28,8 @@ class EventTimes(NamedTuple):
     #: seconds between polls that notice completions; 0: at once; infinity: only at decisions
     poll_s: float = 0.0
     #: a completion and an arrival within this time (s) form one event; 0: only at equal instants.
-    #: A time above 0 counts as at least ``tie_rel`` times the instant of the completion
+    #: If it is above 0, the time is the larger of ``tie_s`` and ``tie_rel`` times the instant of
+    #: the completion
     tie_s: float = 0.0
     #: largest relative distance between completions that form one event
     tie_rel: float = 0.0

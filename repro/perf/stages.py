@@ -119,8 +119,9 @@ class Interleaving:
     Parameters
     ----------
     columns : tuple of str, optional
-        Trace columns of the stage times (s per iteration), in order; at least as many as the
-        largest group has jobs. None: storage, CPU, GPU, network, where storage may include CPU.
+        Trace columns of the stage times (s per iteration), in order. A group has at most as many
+        jobs as there are columns, or four with `MERGED_COLUMNS`. None: storage, CPU, GPU, network,
+        where storage may include CPU.
     ordering : {"best", "worst"}
         Order in which the members run: the one of the shortest or the longest period.
     factors : tuple of float

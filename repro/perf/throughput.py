@@ -330,7 +330,10 @@ class ThroughputTable:
 
     @cached_property
     def _own_names(self) -> dict[str, str]:
-        """Cache of `own_name`, by model; each look-up in the map finds the path of its file."""
+        """Cache of `own_name`, by model.
+
+        A look-up in the map of names takes longer, because it first finds the path of the map.
+        """
         return {}
 
     @cached_property

@@ -187,10 +187,14 @@ class TypedSelection:
 def _first_with(
     demand: int, columns: tuple[int, ...], idle: list[int], left: list[int]
 ) -> int | None:
-    """First type with enough idle GPUs; else the first where other running jobs hold enough."""
+    """First type with enough idle GPUs; else the first with enough GPUs that no chosen job holds.
+
+    ``idle`` and ``left`` are the GPUs of each type, as in `TypedSelection._chosen`.
+    """
     for gpus in (idle, left):
         for column in columns:
-            # `idle` is below 0 where chosen jobs take GPUs that other running jobs still hold
+            # `idle` is at most `left`. It is below 0 where chosen jobs take GPUs that other
+            # running jobs still hold.
             if min(gpus[column], left[column]) >= demand:
                 return column
     return None
