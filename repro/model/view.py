@@ -62,8 +62,8 @@ class View:
         - ``work(full_speed)``: true work of all jobs (s on one GPU), from the speed-up of each
           on its demand [duration]
         - ``prediction_factors``: predicted over true duration of all jobs [duration]
-        - ``true_remaining_of(jobs)``: true remaining time alone, for the progress of jobs
-          [duration]
+        - ``true_remaining_of(jobs)``: true remaining time alone. It serves to compute the progress
+          of jobs, and policies decide by ``remaining_of`` [duration]
         - ``deadlines()``: deadlines of all jobs [duration, slo]
         - ``iteration_s(job)``: time of an iteration alone [iteration_time]
         - ``work_left(jobs)``: remaining work, as predicted: training steps with a throughput

@@ -1,4 +1,4 @@
-"""Operator's preferences: search for configurations of PCS, or of any policy, and choice."""
+"""Search and choice of configurations of PCS, or of any policy, by preferences of an operator."""
 
 from __future__ import annotations
 
