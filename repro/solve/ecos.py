@@ -110,9 +110,9 @@ def ecos_ratio(
     minus_value = -values.ravel()
     cone_of_share = np.tile(cone, len(values))
     rows = jobs + _rows(*job_kinds.value.shape)
-    shares = [rows, cone_of_share, cone_of_share + 1, cone_of_share + 2]
-    inverses = [job, cone, cone + 1, cone + 2]
-    matrix = _matrix([job[None], np.column_stack(shares), np.column_stack(inverses)])
+    rows_of_share = [rows, cone_of_share, cone_of_share + 1, cone_of_share + 2]
+    rows_of_inverse = [job, cone, cone + 1, cone + 2]
+    matrix = _matrix([job[None], np.column_stack(rows_of_share), np.column_stack(rows_of_inverse)])
     entries = [
         -np.ones(jobs),
         np.column_stack([entries_of_shares, minus_value, minus_value, 0.0 * minus_value]),

@@ -329,7 +329,7 @@ def improvable(job_kinds: JobKinds, scale: Floats, floor: Floats, level: float) 
 
 
 def _impossible_floor(job_kinds: JobKinds, floor: Floats) -> str:
-    """Message that names the constraint and the kind of floors that cannot be met."""
+    """Message for floors that cannot be met. It names a constraint and a kind of jobs."""
     best_value = job_kinds.best_value
     rows_beyond_best = np.flatnonzero(floor > best_value * (1 + 1e-9))
     if rows_beyond_best.size:
