@@ -81,6 +81,10 @@ class SF(KnownDuration):
         """Demand (GPUs)."""
         return view.gpus(job)
 
+    def keys(self, view: View, jobs: Ints) -> Floats:
+        """Demands (GPUs), (jobs,)."""
+        return view.gpus_of(jobs)
+
 
 @register("srtf")
 @dataclass(frozen=True)
