@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+import warnings
 from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -256,9 +257,12 @@ class Requests:
         if self._training.device.type != "cuda":
             return None
         activities = [torch.profiler.ProfilerActivity.CUDA]
-        with torch.profiler.profile(activities=activities) as profiler:
-            for _ in range(_PROFILED):
-                self._training.step(batch)
+        with warnings.catch_warnings():
+            # the warning is about several cycles, and this profile has one
+            warnings.filterwarnings("ignore", message=".*Profiler clears events")
+            with torch.profiler.profile(activities=activities) as profiler:
+                for _ in range(_PROFILED):
+                    self._training.step(batch)
         events = [
             event
             for event in profiler.events()

@@ -5,7 +5,8 @@ Xiao et al., OSDI 2020, as the baseline in the public simulator of Muri, SIGCOMM
 
 1. A guaranteed job of g GPUs owns GPUs of one node, argmax over nodes of min(g, unowned GPUs). If
    these are fewer than g, it keeps them and waits for more GPUs of this node. A job wider than a
-   node of W GPUs collects floor(g / W) whole nodes first, then g mod W GPUs of one more.
+   node of W GPUs collects floor(g / W) whole nodes first, then g mod W GPUs of one more. A node of
+   which a waiting job keeps GPUs is not taken by another job, so jobs never wait for each other.
 2. An opportunistic job takes the g GPUs of least assumed utilisation, anywhere in the cluster. The
    utilisation is 0.1 for a guaranteed job plus 0.9 for an opportunistic job. GPUs from 0.8 on are
    not available, so that a GPU has at most one guaranteed and one opportunistic job.
@@ -152,7 +153,7 @@ class _Session:
         self.waiting_opportunistic: dict[int, None] = {}
         #: GPUs of each job that runs or collects GPUs
         self.gpus_of: dict[int, list[int]] = {}
-        #: waiting guaranteed job -> node on which it collects GPUs beyond whole nodes
+        #: waiting guaranteed job -> node of which it keeps GPUs, beyond whole nodes
         self.reserved_node: dict[int, int] = {}
         self.guaranteed_runs: dict[int, Run] = {}
         self.opportunistic_runs: dict[int, Run] = {}
@@ -208,7 +209,6 @@ class _Session:
                 started.append(job)
         for job in started:
             del self.waiting_guaranteed[job]
-            self.reserved_node.pop(job, None)
             self.guaranteed_runs[job] = Run((job,), view.gpus(job))
         return bool(started)
 
@@ -233,16 +233,21 @@ class _Session:
             self._own(job, last_node, on_whole_nodes + remainder - len(gpus_of_job))
         if len(gpus_of_job) < on_whole_nodes + remainder:
             return False
+        self.reserved_node.pop(job, None)
         for gpu in gpus_of_job:
             self.used[gpu] += self.utilisation.starting
         return True
 
     def _best_node(self, gpus: int) -> int | None:
-        """First node with that many unowned GPUs, else the first node with most of them."""
+        """First node with that many unowned GPUs, else the first node with most of them.
+
+        Nodes that are reserved or too small do not count. None: no node is left.
+        """
+        reserved = set(self.reserved_node.values())
         available = {
             node: min(gpus, unowned)
             for node, unowned in enumerate(self.unowned_on)
-            if unowned and len(self.nodes[node]) >= gpus
+            if unowned and len(self.nodes[node]) >= gpus and node not in reserved
         }
         return max(available, key=available.__getitem__, default=None)
 

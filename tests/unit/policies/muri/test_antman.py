@@ -2,6 +2,8 @@
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from repro import make, simulate
 from repro.base.errors import PolicyError, TraceError
@@ -121,6 +123,30 @@ def test_errors_are_one_line(jobs, cluster, error, message):
 def test_a_guaranteed_job_waits_only_for_a_node_that_is_large_enough():
     jobs = trace((0, 9, 1, GUARANTEED), (1, 5, 4, GUARANTEED), (2, 3, 5, GUARANTEED))
     assert run(jobs, "1x4,2x1")["start_time"].tolist() == [0.0, 9.0, 14.0]
+
+
+def test_jobs_never_wait_for_each_other():
+    jobs = trace(
+        (0, 5, 4, GUARANTEED), (0, 8, 5, GUARANTEED), (1, 7, 6, GUARANTEED), (2, 3, 3, GUARANTEED)
+    )
+    # from 2 s on the last job keeps two GPUs of the second node; the second job, which has the
+    # first node from 5 s on, leaves the third GPU to it
+    assert run(jobs, "2x3")["start_time"].tolist() == [0.0, 8.0, 16.0, 5.0]
+
+
+@given(
+    widths=st.lists(st.integers(1, 6), min_size=3, max_size=8),
+    submit=st.lists(st.integers(0, 5), min_size=8, max_size=8),
+    cluster=st.sampled_from(["2x3", "3x2", "1x3,2x2"]),
+)
+def test_every_job_ends(widths, submit, cluster):
+    rows = [
+        (submit[job], 1 + job % 4, width, GUARANTEED)
+        for job, width in enumerate(widths)
+        if cluster != "1x3,2x2" or width <= 3
+    ]
+    if rows:
+        assert run(trace(*rows), cluster)["end_time"].notna().all()
 
 
 @pytest.mark.parametrize("residue", [False, True])
