@@ -186,14 +186,34 @@ def numbers(
     Text that is not a decimal number raises, and so does an infinite value. A gap raises if
     ``required``.
     """
-    if pd.api.types.is_bool_dtype(series.dtype) or pd.api.types.is_complex_dtype(series.dtype):
+    dtype: Any = series.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in "iuf":
+        # most columns of a trace; the general way below takes twice as long
+        values = series.to_numpy().astype(np.float64)
+        if dtype.kind != "f":
+            return values
+        return _filled(values, series, column, origin, accepted, required=required)
+    if pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_complex_dtype(dtype):
         refuse(np.ones(len(series), bool), series, column, origin, "not a number", accepted)
-    if pd.api.types.is_numeric_dtype(series.dtype):
+    if pd.api.types.is_numeric_dtype(dtype):
         values = series.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         values = np.array([_as_float(value) for value in series.tolist()], dtype=np.float64)
         filled = series.notna().to_numpy() & (series.astype(str).str.strip() != "").to_numpy()
         refuse(np.isnan(values) & filled, series, column, origin, "not a number", accepted)
+    return _filled(values, series, column, origin, accepted, required=required)
+
+
+def _filled(
+    values: Floats,
+    series: pd.Series[Any],
+    column: str,
+    origin: Origin,
+    accepted: str,
+    *,
+    required: bool,
+) -> Floats:
+    """Values of a column, which are finite and, if ``required``, have no gap; others raise."""
     if required:
         refuse(np.isnan(values), series, column, origin, "missing value", accepted)
     refuse(np.isinf(values), series, column, origin, "not finite", accepted)

@@ -194,10 +194,11 @@ def refuse_dates(frame: pd.DataFrame, name: str) -> None:
     name : str
         Name of the trace in the message.
     """
-    for column_name, values in frame.items():
-        if column_name not in COLUMNS:
+    for column_name, dtype in zip(frame.columns, frame.dtypes.tolist(), strict=True):
+        if column_name not in COLUMNS or not _may_hold_dates(dtype):
             continue
         column = COLUMNS[str(column_name)]
+        values = frame[column_name]
         try:
             date_class = _date_class(values)
         except InvalidOperation:
@@ -218,6 +219,12 @@ def refuse_dates(frame: pd.DataFrame, name: str) -> None:
         if values.dtype == object:
             type_name = type(values.dropna().iloc[0]).__name__
         raise TraceError(f"{name}: column {column_name!r} holds {type_name}; give {hint}")
+
+
+def _may_hold_dates(dtype: Any) -> bool:
+    """Whether values of a dtype may be dates, time spans or periods."""
+    is_object = pd.api.types.is_object_dtype(dtype)
+    return is_object or dtype.kind in _DATE_DTYPES or isinstance(dtype, pd.PeriodDtype)
 
 
 def _date_class(values: pd.Series[Any]) -> str | None:
@@ -288,7 +295,8 @@ def _typed(series: pd.Series[Any], name: str, column: Column, origin: Origin) ->
     beyond = values > column.high
     unit = epoch_unit(values[int(beyond.argmax())]) if name == "submit_time" else None
     refuse_values(beyond, "too large", _since_epoch(unit))
-    return pd.Series(values.astype(np.int64) if is_integer else values, index=series.index)
+    dtype = np.dtype(np.int64 if is_integer else np.float64)
+    return series if series.dtype == dtype else pd.Series(values.astype(dtype), index=series.index)
 
 
 def as_name(value: object) -> str:
@@ -318,6 +326,8 @@ def _since_epoch(unit: str | None) -> str:
 
 def _ids(series: pd.Series[Any], name: str, origin: Origin) -> pd.Series[Any]:
     """Ids as int64 or text; missing ids and ids of other types raise."""
+    if series.dtype == np.int64:
+        return series
     if isinstance(series.dtype, pd.CategoricalDtype):
         series = series.astype(series.cat.categories.dtype)
     missing = series.isna().to_numpy()
@@ -391,6 +401,8 @@ def _check_limits(frame: pd.DataFrame, origin: Origin) -> None:
     if stages:
         # a missing stage time is not a zero
         idle = np.all([frame[name].to_numpy() == 0 for name in stages], axis=0)
+        if not idle.any():
+            return
         names = ", ".join(origin.columns.get(name, name) for name in stages)
         hint = f"an iteration takes time in at least one stage: {names}"
         refuse(idle, frame[stages[0]], stages[0], origin, "all stage times are zero", hint)
