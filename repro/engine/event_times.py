@@ -9,8 +9,21 @@ from repro.engine.run_settings import RunSettings
 from repro.model.elastic import SAME_INSTANT
 from repro.model.policy import Policy
 
-#: Largest distance of a quotient from a whole number that counts as a rounding error.
+#: Largest distance of a quotient from a whole number that counts as a rounding error, for quotients
+#: whose floats are closer together than this.
 ROUNDING = 1e-9
+
+
+def is_multiple(instant: float, interval: float) -> bool:
+    """Whether an instant (s) is a multiple of an interval (s), up to rounding."""
+    quotient = instant / interval
+    return abs(quotient - round(quotient)) <= _rounding(quotient)
+
+
+def next_multiple(instant: float, interval: float) -> float:
+    """First multiple of an interval (s) that lies after an instant (s), up to rounding."""
+    quotient = instant / interval
+    return (math.floor(quotient + _rounding(quotient)) + 1) * interval
 
 
 class EventTimes(NamedTuple):
@@ -71,17 +84,22 @@ class EventTimes(NamedTuple):
 
     def decides_at(self, now: float) -> bool:
         """Whether a decision is possible at an event."""
-        interval = self.interval
-        return interval is None or abs(now / interval - round(now / interval)) < ROUNDING
+        return self.interval is None or is_multiple(now, self.interval)
 
     def first_decision(self, instant: float) -> float:
         """First multiple of the interval at or after an instant (s); infinity stays infinity."""
         assert self.interval is not None, "decisions are made at an interval"
         if instant == math.inf:
             return instant
-        return math.ceil(instant / self.interval - ROUNDING) * self.interval
+        quotient = instant / self.interval
+        return math.ceil(quotient - _rounding(quotient)) * self.interval
 
     def next_decision(self, now: float) -> float:
         """Next multiple of the interval (s)."""
         assert self.interval is not None, "decisions are made at an interval"
-        return (math.floor(now / self.interval + ROUNDING) + 1) * self.interval
+        return next_multiple(now, self.interval)
+
+
+def _rounding(quotient: float) -> float:
+    """Largest distance of ``quotient`` from a whole number that counts as a rounding error."""
+    return max(ROUNDING, math.ulp(quotient))
