@@ -47,7 +47,9 @@ class Renewals:
             )
         if seconds < math.inf:
             leader = run.jobs[0]
-            heappush(self._heap, (begin + seconds, leader, self._start_number[leader]))
+            # rounding may put the renewal at ``begin``
+            instant = max(begin + seconds, math.nextafter(begin, math.inf))
+            heappush(self._heap, (instant, leader, self._start_number[leader]))
 
     def next_instant(self) -> float:
         """Instant of the next renewal (s); infinity if there is none."""

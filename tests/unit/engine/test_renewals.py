@@ -124,6 +124,16 @@ def test_a_renewal_lies_ahead(seconds):
         simulate(jobs([0.0], [100.0], [1]), "1x4", "best-effort", perf=Standing())
 
 
+def test_a_renewal_within_the_rounding_of_the_clock_comes_at_the_next_float():
+    class Soon(Goodput):
+        def renew(self, table, run, nodes):
+            return 1e-9 if table.held_since[run.jobs[0]] == 1e9 else math.inf
+
+    trace = jobs([0.0, 1e9], [1.0, 100.0], [1, 1])
+    result = simulate(trace, "1x4", "best-effort", perf=Soon((1.0,)))
+    assert result.intervals["start"].tolist() == [0.0, 1e9, math.nextafter(1e9, math.inf)]
+
+
 def test_divisible_gpus_go_event_by_event_where_rates_change():
     class Divisible(Goodput):
         def table(self, models, gpus, ids):
