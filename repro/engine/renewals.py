@@ -32,10 +32,14 @@ class Renewals:
         #: first job of the gang, which may be a group
         self._heap: list[tuple[float, int, int]] = []
         self._start_number = [0] * table.count
+        #: latest gang of each leader
+        self._gangs: dict[int, Run] = {}
 
     def note_start(self, run: Run) -> None:
         """Count the start of a gang; renewals planned before it are ignored."""
-        self._start_number[run.jobs[0]] += 1
+        leader = run.jobs[0]
+        self._start_number[leader] += 1
+        self._gangs[leader] = run
 
     def plan(self, run: Run, nodes: Nodes, begin: float) -> None:
         """Add the next renewal of a gang that progresses from ``begin`` (s) on."""
@@ -55,7 +59,7 @@ class Renewals:
         """Instant of the next renewal (s); infinity if there is none."""
         while self._heap:
             instant, leader, number = self._heap[0]
-            if leader in self._runs and number == self._start_number[leader]:
+            if number == self._start_number[leader] and self._holds_gpus(self._gangs[leader]):
                 return instant
             heappop(self._heap)
         return math.inf
@@ -67,7 +71,11 @@ class Renewals:
         """
         while self.next_instant() <= now:
             _, leader, _ = heappop(self._heap)
-            yield self._runs[leader]
+            yield self._gangs[leader]
+
+    def _holds_gpus(self, run: Run) -> bool:
+        """Whether a member of a gang holds GPUs in it; the others may have ended."""
+        return any(self._runs.get(job) is run for job in run.jobs)
 
 
 def renewals_refused() -> ParamError:
