@@ -37,9 +37,8 @@ class Renewals:
 
     def note_start(self, run: Run) -> None:
         """Count the start of a gang; renewals planned before it are ignored."""
-        leader = run.jobs[0]
-        self._start_number[leader] += 1
-        self._gangs[leader] = run
+        self._start_number[run.jobs[0]] += 1
+        self._gangs[run.jobs[0]] = run
 
     def plan(self, run: Run, nodes: Nodes, begin: float) -> None:
         """Add the next renewal of a gang that progresses from ``begin`` (s) on."""
