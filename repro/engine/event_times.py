@@ -5,25 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from repro.engine.multiples import first_multiple, is_multiple, next_multiple
 from repro.engine.run_settings import RunSettings
 from repro.model.elastic import SAME_INSTANT
 from repro.model.policy import Policy
-
-#: Largest distance of a quotient from a whole number that counts as a rounding error, for quotients
-#: whose floats are closer together than this.
-ROUNDING = 1e-9
-
-
-def is_multiple(instant: float, interval: float) -> bool:
-    """Whether an instant (s) is a multiple of an interval (s), up to rounding."""
-    quotient = instant / interval
-    return abs(quotient - round(quotient)) <= _rounding(quotient)
-
-
-def next_multiple(instant: float, interval: float) -> float:
-    """First multiple of an interval (s) that lies after an instant (s), up to rounding."""
-    quotient = instant / interval
-    return (math.floor(quotient + _rounding(quotient)) + 1) * interval
 
 
 class EventTimes(NamedTuple):
@@ -91,15 +76,9 @@ class EventTimes(NamedTuple):
         assert self.interval is not None, "decisions are made at an interval"
         if instant == math.inf:
             return instant
-        quotient = instant / self.interval
-        return math.ceil(quotient - _rounding(quotient)) * self.interval
+        return first_multiple(instant, self.interval)
 
     def next_decision(self, now: float) -> float:
         """Next multiple of the interval (s)."""
         assert self.interval is not None, "decisions are made at an interval"
         return next_multiple(now, self.interval)
-
-
-def _rounding(quotient: float) -> float:
-    """Largest distance of ``quotient`` from a whole number that counts as a rounding error."""
-    return max(ROUNDING, math.ulp(quotient))

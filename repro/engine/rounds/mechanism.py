@@ -29,7 +29,7 @@ import numpy as np
 
 from repro.base.errors import PolicyError
 from repro.base.typing import Floats, Ints
-from repro.engine.event_times import is_multiple, next_multiple
+from repro.engine.multiples import is_multiple, next_multiple
 from repro.engine.rounds import kernel
 from repro.engine.rounds.settings import RoundSettings
 from repro.model.decision import NO_CHANGE, Run, RunSet, Shares

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from repro.engine.event_times import EventTimes, is_multiple, next_multiple
+from repro.engine.event_times import EventTimes
+from repro.engine.multiples import is_multiple, next_multiple
 
 
 @pytest.mark.parametrize("interval", [59.9, 0.1, 10.0, 1 / 3])
