@@ -59,7 +59,7 @@ def test_level_is_ours(solver, seed):
 
 
 @pytest.mark.parametrize(("weight", "accuracy"), [(1.0, 1e-6), (1e3, 1e-6), (1e7, 2e-3)])
-def test_a_job_that_can_rise_does_so_in_any_unit_of_the_weights(solver, weight, accuracy):
+def test_a_job_that_can_rise_does_so_also_at_large_weights(solver, weight, accuracy):
     # two jobs share one GPU, a third has another GPU to itself
     kinds = Kinds(np.eye(2), np.ones(2), np.array([2, 1]), np.ones(2), np.full(2, weight))
     shares = GavelWaterFilling(lp_backend="ecos").shares(kinds)
