@@ -16,7 +16,7 @@ import typer
 from repro.base.errors import ParamError
 from repro.cli import complete
 from repro.cli.extra_files import ExtraFileOption, register_files
-from repro.cli.run_options import is_generator
+from repro.cli.run_options import curves_for, is_generator
 from repro.cli.settings import (
     READER_OPTIONS,
     DropOption,
@@ -33,7 +33,6 @@ from repro.model.policy import make, parameter_names, policies
 from repro.papers.pcs.fronts import Method
 from repro.papers.pcs.objectives import Objective, parse
 from repro.papers.pcs.preferences import CONFIGURATION, Preferences, default_rules
-from repro.perf.speedup import load_speedups
 from repro.trace.load import load
 
 _FORM = "give METRIC=avg or METRIC=PERCENTILE, with :LIMIT for an upper limit"
@@ -161,11 +160,6 @@ def search_front(
         raise ParamError(f"--out {out}: no folder {out.parent}; make it first")
     # --policy may name a policy of a file
     register_files(extra or [])
-    if speedups is not None and not policies[policy].elastic:
-        raise ParamError(
-            f"--speedups {speedups}: policy {policy!r} gives a job the GPUs it asks for or none; "
-            "leave it out"
-        )
     objectives = parse([_objective(text) for text in prefer])
     search = Method(method, budget, population)
     fixed, reader_options = _split(policy, parse_settings(settings or [], READER_OPTIONS))
@@ -175,12 +169,16 @@ def search_front(
         raise ParamError(f"--set {name}: the search chooses {name}; leave one of them out")
     reader_options |= column_options(columns, unit)
     reader_options |= {"drop_bad_rows": True} if drop_bad_rows else {}
+    rule_set = rules or default_rules(policy)
+    curves = None
+    if speedups is not None:
+        # whether a policy divides GPUs may depend on its settings and on the rules
+        curves = curves_for(make(policy, rule_set, **fixed), speedups)
     frame = _open_jobs(trace, format, speedups, seed, reader_options)
-    curves = None if speedups is None else load_speedups(speedups)
     pcs = Preferences(
         frame,
         cluster,
-        policy=make(policy, rules or default_rules(policy), **fixed) if fixed else policy,
+        policy=make(policy, rule_set, **fixed) if fixed else policy,
         parameters=parameters,
         train=train,
         perf=curves,

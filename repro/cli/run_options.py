@@ -12,6 +12,8 @@ from repro.cli import complete
 from repro.figures.data import open_trace
 from repro.files import public
 from repro.model.cluster.spec import Cluster
+from repro.model.policy import Policy
+from repro.perf.speedup import SpeedUp, load_speedups
 from repro.trace import synth
 from repro.trace.dressing import dress
 from repro.trace.load import detect, load
@@ -146,6 +148,16 @@ def open_jobs(
     accepted = inspect.signature(synth.generators[name]).parameters
     options = {key: value for key, value in speed_options.items() if key in accepted}
     return Opened(open_trace(name, seed, **options)[0], frozenset(options), True)
+
+
+def curves_for(policy: Policy, path: str) -> SpeedUp:
+    """Speed-up curves of a file; only policies that divide GPUs accept them."""
+    if not policy.elastic:
+        raise ParamError(
+            f"--speedups {path}: policy {policy.name!r} gives a job the GPUs it asks for or none; "
+            f"leave it out"
+        )
+    return load_speedups(path)
 
 
 def is_generator(name: str) -> bool:

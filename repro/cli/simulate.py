@@ -29,6 +29,7 @@ from repro.cli.run_options import (
     ThroughputsOption,
     TraceOption,
     check_options_used,
+    curves_for,
     format_of,
     open_jobs,
     present,
@@ -55,7 +56,7 @@ from repro.model.performance import Performance
 from repro.model.policy import Policy, make
 from repro.model.records import Result
 from repro.perf.on_types import OnTypes
-from repro.perf.speedup import SpeedUp, load_speedups
+from repro.perf.speedup import SpeedUp
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import load_throughputs, throughputs_of
 
@@ -189,7 +190,7 @@ def simulate_trace(
     policy_parameters, rounds = split_round_settings(policy, parameters)
     chosen = make(policy, rules, **policy_parameters)
     speed_options = present(throughputs=throughputs, reference_gpu=reference_gpu, speedups=speedups)
-    curves = _curves(speedups, chosen)
+    curves = None if speedups is None else curves_for(chosen, speedups)
     reader_options |= column_options(columns, unit)
     reader_options |= {"drop_bad_rows": True} if drop_bad_rows else {}
     # if the policy divides GPUs, a job may ask for more than the cluster has
@@ -289,16 +290,6 @@ def jobs_csv(jobs: pd.DataFrame) -> str:
         if cells[name].dtype.kind == "f":
             cells[name] = [_csv_number(value) for value in cells[name].tolist()]
     return str(cells.to_csv(index=False, lineterminator="\n"))
-
-
-def _curves(path: str | None, policy: Policy) -> SpeedUp | None:
-    """Speed-up curves of a file; only policies that divide GPUs accept them."""
-    if path is not None and not policy.elastic:
-        raise ParamError(
-            f"--speedups {path}: policy {policy.name!r} gives a job the GPUs it asks for or none; "
-            f"leave it out"
-        )
-    return None if path is None else load_speedups(path)
 
 
 def _curves_on_types(

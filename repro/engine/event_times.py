@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from repro.engine.multiples import first_multiple, is_multiple, next_multiple
 from repro.engine.run_settings import RunSettings
 from repro.model.elastic import SAME_INSTANT
 from repro.model.policy import Policy
-
-#: Largest distance of a quotient from a whole number that counts as a rounding error.
-ROUNDING = 1e-9
 
 
 class EventTimes(NamedTuple):
@@ -71,17 +69,16 @@ class EventTimes(NamedTuple):
 
     def decides_at(self, now: float) -> bool:
         """Whether a decision is possible at an event."""
-        interval = self.interval
-        return interval is None or abs(now / interval - round(now / interval)) < ROUNDING
+        return self.interval is None or is_multiple(now, self.interval)
 
     def first_decision(self, instant: float) -> float:
         """First multiple of the interval at or after an instant (s); infinity stays infinity."""
         assert self.interval is not None, "decisions are made at an interval"
         if instant == math.inf:
             return instant
-        return math.ceil(instant / self.interval - ROUNDING) * self.interval
+        return first_multiple(instant, self.interval)
 
     def next_decision(self, now: float) -> float:
         """Next multiple of the interval (s)."""
         assert self.interval is not None, "decisions are made at an interval"
-        return (math.floor(now / self.interval + ROUNDING) + 1) * self.interval
+        return next_multiple(now, self.interval)

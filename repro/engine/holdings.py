@@ -152,6 +152,7 @@ class Holdings:
             self._hold_waiting(run, now)
             return []
         rates, unit_s = self.rates.of(run, nodes)
+        rates = [self.rates.positive(job, rate) for job, rate in zip(run.jobs, rates, strict=True)]
         charged = run.charged
         # instant at which earlier jobs have left the GPUs
         free_from = now
@@ -179,7 +180,7 @@ class Holdings:
             table.held_gpus[job] = run.gpus
             table.progress_from[job] = begin
             table.gpus_free_from[job] = free_from
-            table.rate[job] = self.rates.positive(job, rate) / table.solo[job]
+            table.rate[job] = rate / table.solo[job]
             self.runs[job] = run
             if predicts:
                 self._predict(job, begin)

@@ -32,10 +32,13 @@ class Renewals:
         #: first job of the gang, which may be a group
         self._heap: list[tuple[float, int, int]] = []
         self._start_number = [0] * table.count
+        #: latest gang of each leader
+        self._gangs: dict[int, Run] = {}
 
     def note_start(self, run: Run) -> None:
         """Count the start of a gang; renewals planned before it are ignored."""
         self._start_number[run.jobs[0]] += 1
+        self._gangs[run.jobs[0]] = run
 
     def plan(self, run: Run, nodes: Nodes, begin: float) -> None:
         """Add the next renewal of a gang that progresses from ``begin`` (s) on."""
@@ -47,13 +50,15 @@ class Renewals:
             )
         if seconds < math.inf:
             leader = run.jobs[0]
-            heappush(self._heap, (begin + seconds, leader, self._start_number[leader]))
+            # rounding may put the renewal at ``begin``
+            instant = max(begin + seconds, math.nextafter(begin, math.inf))
+            heappush(self._heap, (instant, leader, self._start_number[leader]))
 
     def next_instant(self) -> float:
         """Instant of the next renewal (s); infinity if there is none."""
         while self._heap:
             instant, leader, number = self._heap[0]
-            if leader in self._runs and number == self._start_number[leader]:
+            if number == self._start_number[leader] and self._holds_gpus(self._gangs[leader]):
                 return instant
             heappop(self._heap)
         return math.inf
@@ -65,7 +70,11 @@ class Renewals:
         """
         while self.next_instant() <= now:
             _, leader, _ = heappop(self._heap)
-            yield self._runs[leader]
+            yield self._gangs[leader]
+
+    def _holds_gpus(self, run: Run) -> bool:
+        """Whether a member of a gang holds GPUs in it; the others may have ended."""
+        return any(self._runs.get(job) is run for job in run.jobs)
 
 
 def renewals_refused() -> ParamError:

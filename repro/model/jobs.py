@@ -105,7 +105,7 @@ class JobTable:
         #: work of each job (units), and the time of a unit alone (s). A unit is an iteration under
         #: `Rules.iterations`, a training step under `Rules.steps`, or else a second on as many GPUs
         #: as the job demands.
-        self.work, self.solo = self._work_and_solo(trace, rules)
+        self.work, self.solo = self._work_and_solo(rules)
         #: number of jobs that have arrived: rows 0 to ``arrived`` - 1
         self.arrived = 0
         #: model of each job; reading it, unlike `models`, does not count as a use of the column
@@ -125,17 +125,17 @@ class JobTable:
         #: jobs that have arrived and not finished, in order of arrival: the keys of the dictionary
         self.active: dict[int, None] = {}
 
-    def _work_and_solo(self, trace: pd.DataFrame, rules: Rules) -> tuple[list[float], list[float]]:
+    def _work_and_solo(self, rules: Rules) -> tuple[list[float], list[float]]:
         """Work of each job (units), and time of a unit alone (s), as the rules count work."""
         if rules.iterations is not None:
-            return self._in_iterations(trace, rules.iterations)
+            return self._in_iterations(rules.iterations)
         if rules.steps:
-            return self._in_steps(trace)
+            return self._in_steps()
         return self.duration, [1.0] * self.count
 
-    def _in_steps(self, trace: pd.DataFrame) -> tuple[list[float], list[float]]:
+    def _in_steps(self) -> tuple[list[float], list[float]]:
         """Training steps of each job, and time of a step alone (s)."""
-        self._require(trace, "iterations", "give the training steps")
+        self._require("iterations", "give the training steps")
         steps = list(map(float, self.column("iterations")))
         if not self.has("iteration_time"):
             if 0.0 in steps:
@@ -149,13 +149,13 @@ class JobTable:
         self.refuse_gaps("iteration_time", "fill it or drop the column")
         return steps, list(map(float, self.column("iteration_time")))
 
-    def _in_iterations(self, trace: pd.DataFrame, factor: float) -> tuple[list[float], list[float]]:
+    def _in_iterations(self, factor: float) -> tuple[list[float], list[float]]:
         """Count of iterations of each job, and time of an iteration alone (s).
 
         The time is that of the trace, times ``factor``.
         """
         for name in ("iterations", "iteration_time"):
-            self._require(trace, name, "give iterations and iteration_time (s)")
+            self._require(name, "give iterations and iteration_time (s)")
         # Muri's simulator multiplies milliseconds, and the last bit of the product orders jobs of
         # equal length.
         solo = [
@@ -164,7 +164,7 @@ class JobTable:
         ]
         return list(map(float, self.column("iterations"))), solo
 
-    def _require(self, trace: pd.DataFrame, name: str, hint: str) -> None:
+    def _require(self, name: str, hint: str) -> None:
         """Raise TraceError unless every job has a value in the column."""
         advice = f"these rules count work in iterations: {hint}, or use --rules paper"
         if name not in self.frame:

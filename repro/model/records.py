@@ -284,11 +284,8 @@ def makespan(result: Result) -> float:
     return float(result.jobs["end_time"].max() - result.jobs["submit_time"].min())
 
 
-def collect(table: JobTable, intervals: Intervals, index: pd.Index, meta: dict[str, Any]) -> Result:
-    """Make a `Result` from the job table and the intervals, with jobs in the order of the trace.
-
-    ``index`` has the position in the trace of each row of the table.
-    """
+def collect(table: JobTable, intervals: Intervals, meta: dict[str, Any]) -> Result:
+    """Make a `Result` from the job table and the intervals, with jobs in the order of the trace."""
     frame = table.frame
     submit = np.array(table.submit)
     end = np.array(table.end)
@@ -310,7 +307,7 @@ def collect(table: JobTable, intervals: Intervals, index: pd.Index, meta: dict[s
     )
     if "model" in frame:
         jobs["model"] = frame["model"]
-    jobs.index = index
+    jobs.index = table.positions
     jobs = jobs.sort_index().reset_index(drop=True)
     spans = intervals.frame(frame["job_id"].to_numpy())
     spans[["start", "end"]] += table.clock_start_s

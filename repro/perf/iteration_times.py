@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 from repro.files.tables import ModelTable
 from repro.perf.model_names import mapped_models
-from repro.perf.muri_models import muri_profiles
+from repro.perf.muri_models import muri_profiles, nearest_count
 from repro.perf.speedup import pcs_iteration_s
 
 #: Tables with times of iterations, in the order in which they count.
 ORDER = ("muri", "tiresias", "pcs")
 _TIRESIAS = ModelTable("tiresias_iterations.csv", ("model", "num_gpus", "iteration_s"))
-
-
-def nearest_count(counts: Any, gpus: int) -> int:
-    """GPU count of a table nearest to ``gpus`` (ties: the larger count)."""
-    return int(min(counts, key=lambda count: (abs(count - gpus), -count)))
 
 
 @cache

@@ -9,6 +9,7 @@ from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.performance import Paced
 from repro.model.records import Nodes
+from repro.perf.muri_models import nearest_count
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,7 @@ class MeasuredPaces:
         if not counts:
             names = sorted({name for name, _ in self.ratios})
             raise ParamError(f"no measured pace of model {model!r}{near(model, names)}")
-        nearest = min(counts, key=lambda count: (abs(count - gpus), -count))
-        return self.ratios[model, nearest]
+        return self.ratios[model, nearest_count(counts, gpus)]
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
         """Rate of each member, (members,): `JobTable.solo` over the seconds that `paces` gives.
@@ -60,8 +60,9 @@ class MeasuredPaces:
             return list(self.groups.paces(table, run, nodes))
         job = run.jobs[0]
         models = table.named_models("a table of measured paces")
-        seconds = 1.0
+        seconds = table.solo[job]
         if table.counts_iterations:
+            # the time in the trace, without the factor of `Rules.iterations`
             seconds = float(table.column("iteration_time")[job])
         ratio = self.ratio(models[job], table.gpus[job])
         return [seconds * ratio * table.gpus[job] / run.gpus]

@@ -1,5 +1,6 @@
 """Muri's eight deep-learning models: iteration time, stage times and start overhead by GPUs."""
 
+from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
@@ -32,6 +33,11 @@ _DESCRIPTIONS = (
 _TABLE = ModelTable("muri_profiles.csv", (*_DESCRIPTIONS, *_LISTS))
 
 
+def nearest_count(counts: Iterable[int], gpus: int) -> int:
+    """Number of GPUs in ``counts`` nearest to ``gpus`` (ties: the larger number)."""
+    return min(counts, key=lambda count: (abs(count - gpus), -count))
+
+
 def muri_profiles() -> pd.DataFrame:
     """Table 3 of Muri and the times (s) of its simulator, by model and number of GPUs."""
     return _read().copy()
@@ -52,8 +58,7 @@ def start_overhead(model: str, num_gpus: int) -> float:
         raise ParamError(f"unknown model {model!r}{hint}")
     if num_gpus < 1:
         raise ParamError(f"a job of {model!r} on {num_gpus} GPUs; give 1 or more")
-    nearest = min(GPU_COUNTS, key=lambda count: (abs(count - num_gpus), -count))
-    return seconds[name, nearest]
+    return seconds[name, nearest_count(GPU_COUNTS, num_gpus)]
 
 
 @lru_cache(maxsize=1)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from repro.base.errors import ParamError
+from repro.base.errors import ParamError, PolicyError
 from repro.base.typing import Floats
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
@@ -102,4 +102,10 @@ class OnTypes:
             # which holds its demand
             gang = Run((job,), table.gpus[job], run.gpu_type)
             factors += self.throughputs.rates(table, gang, nodes)
+            if not factors[-1] > 0:
+                raise PolicyError(
+                    f"job {table.ids[job]!r} runs on GPUs of type {run.gpu_type!r}, on which the "
+                    f"throughput table has 0 steps/s for {table.models[job]!r}; give it GPUs of "
+                    f"another type"
+                )
         return min(factors)

@@ -194,7 +194,9 @@ class Slowed:
     def _speeds(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
         """Rate of each member on its nodes, relative to a consolidated gang."""
         if not nodes:
-            self.starts_without_nodes += run.gpus != int(run.gpus)
+            # the members of a gang that gets new rates are already running
+            starts = not any(table.running[job] for job in run.jobs)
+            self.starts_without_nodes += starts and run.gpus != int(run.gpus)
             return [1.0] * len(run.jobs)
         needed_nodes, needed_racks = self.needed(run.gpus, run.gpu_type)
         more_nodes = len(nodes) > needed_nodes

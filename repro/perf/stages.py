@@ -181,12 +181,14 @@ class Interleaving:
     def paces(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
         """Seconds per unit of work of every member.
 
-        If the unit is an iteration, every member of a group has the period of the group.
+        If the unit is an iteration, it takes a member of a group the period of the group, times
+        demand over GPUs held.
         """
         if len(run.jobs) == 1 or not table.counts_iterations:
             rates = self.rates(table, run, nodes)
             return [table.solo[job] / rate for job, rate in zip(run.jobs, rates, strict=True)]
-        return [self._solo_and_period(table, run)[1]] * len(run.jobs)
+        _, period = self._solo_and_period(table, run)
+        return [period * (table.gpus[job] / run.gpus) for job in run.jobs]
 
     def _solo_and_period(self, table: JobTable, run: Run) -> tuple[list[float], float]:
         """Solo iteration times (s) of all jobs, and period (s) of the group."""

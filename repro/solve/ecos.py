@@ -60,8 +60,10 @@ def ecos_level(
     slack = np.zeros(len(scale))
     price = np.zeros(len(scale))
     kinds = kind_of[has_scale]
-    slack[kinds] = answer["s"][: len(kind_of)][has_scale] / value[kinds]
-    price[kinds] = answer["z"][: len(kind_of)][has_scale] * value[kinds] / max(abs(z), 1e-300)
+    # The rows are in units of the scale.
+    value_in_units = value[kinds] / unit[has_scale]
+    slack[kinds] = answer["s"][: len(kind_of)][has_scale] / value_in_units
+    price[kinds] = answer["z"][: len(kind_of)][has_scale] * value_in_units / max(abs(z), 1e-300)
     return shares, z, slack, price
 
 

@@ -14,10 +14,10 @@ import pandas as pd
 
 from repro.base.errors import ParamError, TraceError, refuse_unknown
 from repro.files.checks import shown
-from repro.perf.iteration_times import iteration_s, nearest_count
+from repro.perf.iteration_times import iteration_s
 from repro.perf.measured_folder import OTHER_NAMES, MeasuredFolder, measured_folder
 from repro.perf.model_names import CONTENTS, TABLES, MappedModel, mapped_models
-from repro.perf.muri_models import GPU_COUNTS, muri_profiles
+from repro.perf.muri_models import GPU_COUNTS, muri_profiles, nearest_count
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import PUBLIC, is_stand_in, load_throughputs, provenance
 from repro.trace.schema import STAGES, validate

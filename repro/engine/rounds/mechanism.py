@@ -29,6 +29,7 @@ import numpy as np
 
 from repro.base.errors import PolicyError
 from repro.base.typing import Floats, Ints
+from repro.engine.multiples import is_multiple, next_multiple
 from repro.engine.rounds import kernel
 from repro.engine.rounds.settings import RoundSettings
 from repro.model.decision import NO_CHANGE, Run, RunSet, Shares
@@ -487,13 +488,11 @@ class GridRounds(RoundMechanism):
 
     def begins_round(self, now: float) -> bool:
         """Whether a round begins now."""
-        length = self.settings.round_s
-        return abs(now / length - round(now / length)) < 1e-9
+        return is_multiple(now, self.settings.round_s)
 
     def next_boundary(self, now: float) -> float:
         """Beginning of the next round (s)."""
-        length = self.settings.round_s
-        return (math.floor(now / length + 1e-9) + 1) * length
+        return next_multiple(now, self.settings.round_s)
 
     def next_round(self, now: float, changed: bool = False) -> RunSet:
         """Choose the rows of a round, and list the changes to the previous round.

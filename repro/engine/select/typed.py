@@ -193,8 +193,6 @@ def _first_with(
     """
     for gpus in (idle, left):
         for column in columns:
-            # `idle` is at most `left`. It is below 0 where chosen jobs take GPUs that other
-            # running jobs still hold.
-            if min(gpus[column], left[column]) >= demand:
+            if gpus[column] >= demand:
                 return column
     return None

@@ -167,6 +167,10 @@ def test_bad_input_is_one_line(capsys, jobs, words, said):
 
 
 RANGES = ("--search", "promote_knob=1:8", "--search", "thresholds=100:1e5:log:1-3")
+OF_THEMIS = (
+    *("--policy", "themis", "--prefer", "jct=avg", "--search", "lease=10:100"),
+    *("--speedups", "pcs-speedups"),
+)
 OF_TIRESIAS = ("--policy", "tiresias-l", "--prefer", "jct=avg", "--prefer", "preemptions=avg")
 
 
@@ -212,6 +216,8 @@ def test_other_parameters_are_set_and_rules_chosen(capsys, jobs):
         ([*OF_TIRESIAS, *RANGES, "--no-heuristics"], "without heuristics"),
         ([*OF_TIRESIAS, *RANGES, "--prefer", "unfairness=99"], "have no unfairness"),
         ([*OF_TIRESIAS, *RANGES, "--speedups", "x.csv"], "the GPUs it asks for or none; leave"),
+        ([*OF_THEMIS, "--set", "form=shares"], "the GPUs it asks for or none; leave it out"),
+        ([*OF_THEMIS, "--rules", "muri"], "the GPUs it asks for or none; leave it out"),
         ([*PREFER, "--policy", "las"], 'no policy "las"; policies of that family:'),
     ],
 )

@@ -291,6 +291,22 @@ def test_starts_without_nodes_are_those_of_the_run_itself():
     assert lines[1:] == lines[:1] * 3
 
 
+def test_new_rates_of_a_gang_without_nodes_are_no_start():
+    class Renewed(SpeedUp):
+        def renew(self, table, run, nodes):
+            return 0.25
+
+    jobs = frame(submit_time=[0.0, 1.0, 2.0], duration=[10.0, 10.0, 10.0], num_gpus=2)
+    notes = [
+        simulated_quietly(jobs, "max-min", "1x3", placement="yarn", slowdown=1.3, perf=perf).meta[
+            "notes"
+        ]
+        for perf in (SpeedUp(), Renewed())
+    ]
+    assert notes[0] == notes[1]
+    assert notes[0][0].startswith("slowdown: 4 starts")
+
+
 def test_a_table_with_pairs_is_all_that_space_sharing_needs():
     together = {("m", "m", gpus): {"v100": (6.0, 6.0)} for gpus in (1, 2, 4)}
     alone = {("m", gpus): {"v100": 10.0 * gpus} for gpus in (1, 2, 4)}

@@ -4,9 +4,13 @@ import math
 
 import pytest
 
-from repro import simulate
-from repro.base.errors import ParamError
+from repro import Policy, RunSet, simulate
+from repro.base.errors import ParamError, PolicyError
+from repro.model.decision import Run
+from repro.perf import Interleaving
+from repro.perf.on_types import OnTypes
 from repro.perf.overhead import StartOverhead
+from repro.perf.throughput import ThroughputTable
 from repro.testing import small_trace
 
 
@@ -50,6 +54,27 @@ def test_a_gang_has_a_rate_per_member(rates, options):
         f"performance model Answers: `rates` is {rates!r} for the gang of job 0; "
         f"give a list of a number per job, here 1"
     )
+
+
+@pytest.mark.parametrize("overhead", [None, StartOverhead()], ids=["none", "every interval"])
+def test_a_job_without_speed_is_refused(overhead):
+    trace = small_trace().head(1).assign(model="vgg16")
+    with pytest.raises(PolicyError, match="policy 'best-effort' runs job 0 at rate 0"):
+        simulate(trace, "1x4", "best-effort", perf=Answers([0.0]), overhead=overhead)
+
+
+@pytest.mark.parametrize("base", [Interleaving(), Answers([1.0])], ids=["with paces", "rates"])
+@pytest.mark.parametrize("overhead", [None, StartOverhead()], ids=["none", "every interval"])
+def test_a_job_on_a_gpu_type_that_cannot_run_its_model_is_refused(base, overhead):
+    class OnK80(Policy):
+        def decide(self, view):
+            return RunSet([Run((0,), 1, "k80")])
+
+    trace = small_trace().head(1).assign(model="vgg16", num_gpus=1)
+    perf = OnTypes(base, ThroughputTable.of({"vgg16": {"v100": 4.0, "k80": 0.0}}, "v100"))
+    message = r"job 0 runs on GPUs of type 'k80', on which the throughput table has 0 steps/s for"
+    with pytest.raises(PolicyError, match=message):
+        simulate(trace, "1xv100,1xk80", OnK80(), perf=perf, overhead=overhead)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 from repro import Cluster, Policy, RunSet, simulate
 from repro.base.errors import ParamError, PolicyError
+from repro.model.decision import Run
 from repro.perf.overhead import CheckpointOverhead
 from repro.testing.audit import check_records
 
@@ -122,6 +123,33 @@ def test_a_renewal_lies_ahead(seconds):
 
     with pytest.raises(PolicyError, match="seconds above 0, or infinity"):
         simulate(jobs([0.0], [100.0], [1]), "1x4", "best-effort", perf=Standing())
+
+
+def test_a_renewal_within_the_rounding_of_the_clock_comes_at_the_next_float():
+    class Soon(Goodput):
+        def renew(self, table, run, nodes):
+            return 1e-9 if table.held_since[run.jobs[0]] == 1e9 else math.inf
+
+    trace = jobs([0.0, 1e9], [1.0, 100.0], [1, 1])
+    result = simulate(trace, "1x4", "best-effort", perf=Soon((1.0,)))
+    assert result.intervals["start"].tolist() == [0.0, 1e9, math.nextafter(1e9, math.inf)]
+
+
+@pytest.mark.parametrize("group", [(0, 1), (1, 0)])
+def test_a_group_has_its_renewal_also_after_one_of_its_jobs_ended(group):
+    class Together(Policy):
+        def decide(self, view):
+            return RunSet([Run(group, 1)])
+
+    class Longest(Goodput):
+        def renew(self, table, run, nodes):
+            job = max(run.jobs, key=table.work.__getitem__)
+            return super().renew(table, Run((job,), 1), nodes)
+
+    # job 0 ends between two decisions, before job 1 slows down at 50 s
+    trace = jobs([0.0, 0.0], [30.0, 100.0], [1, 1])
+    result = simulate(trace, "1x4", Together(), perf=Longest(), interval=1000.0)
+    assert result.jobs["end_time"].tolist() == [30.0, 150.0]
 
 
 def test_divisible_gpus_go_event_by_event_where_rates_change():

@@ -69,6 +69,8 @@ def test_paces_are_periods_where_work_is_counted_in_iterations():
     run = Run((0, 1), 2)
     period = three_stage_time(stages) * 1.5
     assert perf.paces(jobs, run, ()) == [period, period]
+    # on half of the GPUs an iteration takes twice as long
+    assert perf.paces(jobs, Run((0, 1), 1), ()) == [2 * period, 2 * period]
     assert perf.paces(jobs, Run((1,), 2), ()) == [jobs.solo[1]]
     seconds = JobTable(frame)
     rates = perf.rates(seconds, run, ())

@@ -51,6 +51,13 @@ def test_without_iterations_a_unit_is_a_second_of_the_duration():
     assert MeasuredPaces(RATIOS).rates(jobs, Run((0,), 1), ()) == [pytest.approx(1 / 1.1)]
 
 
+def test_training_steps_take_their_time_in_the_trace():
+    jobs = table(["bert"], [1], "gavel")
+    paces = MeasuredPaces(RATIOS)
+    assert paces.paces(jobs, Run((0,), 1), ()) == [pytest.approx(0.55)]
+    assert paces.rates(jobs, Run((0,), 1), ()) == [pytest.approx(1 / 1.1)]
+
+
 def test_groups_follow_their_own_model():
     jobs = table(["bert", "dqn"], [1, 1])
     groups = Interleaving(factors=(1.5,))

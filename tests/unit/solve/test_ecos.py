@@ -10,6 +10,7 @@ import pytest
 from repro.base.errors import ExtraMissingError
 from repro.model.typed_shares import Kinds
 from repro.policies.gavel.las import GavelLas
+from repro.policies.gavel.water_filling import GavelWaterFilling
 from repro.solve.ecos import (
     _by_job,
     ecos_level,
@@ -55,6 +56,14 @@ def test_level_is_ours(solver, seed):
     check_feasible(job_kinds, by_ecos.shares)
     assert by_ecos.level == pytest.approx(ours.level, rel=1e-6)
     assert (by_ecos.tight == ours.tight).all()
+
+
+@pytest.mark.parametrize(("weight", "accuracy"), [(1.0, 1e-6), (1e3, 1e-6), (1e7, 2e-3)])
+def test_a_job_that_can_rise_does_so_also_at_large_weights(solver, weight, accuracy):
+    # two jobs share one GPU, a third has another GPU to itself
+    kinds = Kinds(np.eye(2), np.ones(2), np.array([2, 1]), np.ones(2), np.full(2, weight))
+    shares = GavelWaterFilling(lp_backend="ecos").shares(kinds)
+    np.testing.assert_allclose(shares, [[0.5, 0.0], [0.0, 1.0]], atol=accuracy)
 
 
 @pytest.mark.parametrize("seed", range(5))
