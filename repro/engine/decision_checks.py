@@ -123,9 +123,7 @@ class DecisionChecks:
 
     def checked_row(self, job: int) -> int:
         """``job``, after a check that it is a row number of the trace."""
-        if not isinstance(job, Integral) or not 0 <= job < self._table.count:
-            raise PolicyError(f"policy {self._policy.name!r} names unknown row number {job!r}")
-        return job
+        return checked_row(self._policy.name, job, self._table.count)
 
     def too_few_gpus(self, now: float, job: int, gpus: float, free: float) -> PolicyError:
         """Error of a gang that gets more GPUs than are free."""
@@ -143,6 +141,19 @@ class DecisionChecks:
         return PolicyError(
             f"policy {self._policy.name!r}, time {now:g} s, job {job_id!r}: {mistake}"
         )
+
+
+def checked_row(policy_name: str, job: int, count: int) -> int:
+    """``job``, after a check that it is a row number of a trace of ``count`` jobs.
+
+    Raises
+    ------
+    PolicyError
+        If it is not.
+    """
+    if not isinstance(job, Integral) or not 0 <= job < count:
+        raise PolicyError(f"policy {policy_name!r} names unknown row number {job!r}")
+    return job
 
 
 def checked_wake(policy_name: str, wake: object) -> float:

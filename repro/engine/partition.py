@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from repro.base.errors import PolicyError
-from repro.engine.decision_checks import check_fields, checked_wake
+from repro.engine.decision_checks import check_fields, checked_row, checked_wake
 from repro.engine.type_choice import TypeChoice
 from repro.model.cluster.spec import Cluster
 from repro.model.decision import Run, RunSet
@@ -282,7 +282,8 @@ class Partition:
                 continue
             run = part.bare_runs.get(entry)
             if run is None:
-                run = Run((entry,), self._table.gpus[entry], part.gpu_type)
+                demand = self._table.gpus[checked_row(self._name, entry, self._table.count)]
+                run = Run((entry,), demand, part.gpu_type)
                 part.bare_runs[entry] = run
             yield run
 
