@@ -386,7 +386,7 @@ def _code_folder(module: str) -> Path | None:
         _warn_once(f"{_NOT_CACHED}: {edited} changed since this process began; restart the process")
         return None
     override = os.environ.get(ENV_FOLDER)
-    top = Path(override).expanduser() if override else paths.cache_dir()
+    top = paths.expanded(override) if override else paths.cache_dir()
     folder = top / "compiled" / digest.hexdigest()[:16]
     is_new = not folder.is_dir()
     try:

@@ -41,6 +41,21 @@ def sent_inputs() -> Path | None:
     return _SENT.get() or (Path(override) if override else None)
 
 
+def expanded(path: str | Path) -> Path:
+    """Path with ``~`` or ``~user`` replaced by the home folder.
+
+    Raises
+    ------
+    ParamError
+        If this home folder is not known.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        home = Path(path).parts[0]
+        raise ParamError(f"{path}: there is no home folder {home}; give another path") from None
+
+
 def checkout() -> Path | None:
     """Project checkout: a folder with ``notebooks/`` and ``params/``; None if there is none.
 
@@ -51,7 +66,7 @@ def checkout() -> Path | None:
     if sent := _SENT.get():
         return sent / SENT_PROJECT
     if override := os.environ.get(ENV_HOME):
-        candidates = [Path(override).expanduser().resolve()]
+        candidates = [expanded(override).resolve()]
     else:
         here = Path.cwd().resolve()
         candidates = [here, *here.parents, PACKAGE.parent]
@@ -113,7 +128,7 @@ def build_dir() -> Path:
 def cache_dir() -> Path:
     """Cache folder: ``$REPRO_CACHE_DIR`` or ``~/.cache/repro``."""
     override = os.environ.get(ENV_CACHE)
-    return Path(override).expanduser() if override else Path.home() / ".cache" / "repro"
+    return expanded(override) if override else Path.home() / ".cache" / "repro"
 
 
 def make_private_folder(folder: Path, top: Path | None = None, variable: str = ENV_CACHE) -> Path:
@@ -165,4 +180,4 @@ def mirror_dir() -> Path | None:
     if sent := sent_inputs():
         return sent / SENT_MIRROR
     override = os.environ.get(ENV_MIRROR)
-    return Path(override).expanduser() if override else None
+    return expanded(override) if override else None

@@ -135,7 +135,7 @@ def own_files(tasks: Collection[Task]) -> list[Path]:
         texts.update(_texts([spec.inputs, spec.profiles, task.parameters]))
     names = [text for text in sorted(texts) if _is_own_file(text)]
     for name in names:
-        if Path(name).expanduser().is_absolute():
+        if paths.expanded(name).is_absolute():
             root = paths.project_root()
             raise ParamError(f"{name}: with --backend dask give a path from {root}, not from /")
     return [remote.checked_own_file(name) for name in names]

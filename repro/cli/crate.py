@@ -33,7 +33,7 @@ def crate(
     missing = [entry.id for entry in entries if entry not in [figure.entry for figure in figures]]
     if not figures or (ids and missing):
         raise ReproError(f"no result of {', '.join(missing)} in {source}; `repro run` makes it")
-    summary = write_crate(folder.expanduser(), figures, paths.project_root())
+    summary = write_crate(paths.expanded(folder), figures, paths.project_root())
     figure_count = "1 figure" if summary.figures == 1 else f"{summary.figures} figures"
     say(f"{figure_count} of {source}: {check.tally_line(figures)}")
     if missing:

@@ -45,7 +45,7 @@ def plan_figures(
     if workers < 1:
         raise ParamError(f"--workers {workers}: give a number of workers of 1 or more")
     entries = params.select(ids or [], params.discover(), paper=paper)
-    folders = [paths.build_dir(), paths.figures_dir()] if out is None else [out.expanduser()]
+    folders = [paths.build_dir(), paths.figures_dir()] if out is None else [paths.expanded(out)]
     loads, unknown = duration.recorded_loads(entries, profile, folders)
     if not loads:
         names = " or ".join(map(str, folders))

@@ -104,7 +104,7 @@ def run_figures(
         raise ParamError(f"-j {jobs}: give a number of notebooks of 1 or more")
     all_entries = params.discover()
     entries = params.select(ids or [], all_entries, paper=paper)
-    folder = paths.build_dir() if out is None else out.expanduser().resolve()
+    folder = paths.build_dir() if out is None else paths.expanded(out).resolve()
     parameters: dict[str, Any] = {}
     for pair in pairs or []:
         # `join_pairs` has made NAME=VALUE of NAME VALUE

@@ -13,7 +13,7 @@ from repro.base.errors import ParamError, refuse_unknown
 from repro.comparison import terms
 from repro.comparison.result import METRICS, Comparison
 from repro.comparison.runs import Metrics
-from repro.comparison.samples import Sample, Windows, at_loads, checked_seeds, cut
+from repro.comparison.samples import Sample, Windows, at_loads, checked_options, checked_seeds, cut
 from repro.engine import inputs
 from repro.engine.failures import Failures
 from repro.engine.many import named_policies
@@ -169,7 +169,7 @@ def compare(
         dress=dress,
         prediction_error=prediction_error,
         has_speeds=table is not None,
-        options=dict(options or {}),
+        options=checked_options(options, ("path", "name", "seed", "rng")),
     )
     samples = sampled.samples
     cases = []

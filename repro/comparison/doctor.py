@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from repro.base.errors import ParamError
+from repro.comparison.samples import checked_options
 from repro.comparison.trials import Trial, findings_of, trials
 from repro.engine import inputs
 from repro.engine.many import named_policies
@@ -100,6 +101,13 @@ def diagnose(
     Diagnosis
         Facts, findings, queue under first in, first out, and a trial of each policy.
 
+    Raises
+    ------
+    ParamError
+        If an argument is not accepted.
+    TraceError
+        If the trace breaks its schema.
+
     Examples
     --------
     >>> from repro.testing import small_trace
@@ -110,7 +118,8 @@ def diagnose(
     machines = Cluster.parse(cluster)
     table = _throughputs(throughputs, machines)
     chosen = _chosen(policies)
-    loaded = _loaded(trace, format, dict(options or {}))
+    reader_options = checked_options(options, ("path", "format", "drop_bad_rows"))
+    loaded = _loaded(trace, format, reader_options)
     frame = loaded.frame
     facts = describe(frame, machines.num_gpus, machines.gpu_types)
     facts["loads"] = loads.loads_over_time(frame, machines)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -49,6 +50,21 @@ class Windows:
         if self.jobs:
             return self.number * self.jobs > num_jobs
         return self.number * self.length_s > span_s
+
+
+def checked_options(options: Mapping[str, Any] | None, separate: Collection[str]) -> dict[str, Any]:
+    """Options of a reader or generator. ``separate`` are names of its other arguments."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
+        raise ParamError(f"options is {shown(options)}; give a mapping of option to value")
+    for name in options:
+        if name in separate:
+            raise ParamError(
+                f"options: {name!r} is not an option of a reader or generator; leave it out, or "
+                "pass it as an argument of its own"
+            )
+    return dict(options)
 
 
 @dataclass(frozen=True)

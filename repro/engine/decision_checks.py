@@ -4,14 +4,14 @@ A host is a job whose GPUs another gang uses as well. Errors name time and job.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import get_args
 
 from repro.base.errors import PolicyError
 from repro.engine.type_choice import TypeChoice
-from repro.model.decision import Fill, Run
+from repro.model.decision import Fill, Run, RunSet
 from repro.model.jobs import JobTable
 from repro.model.policy import Policy
 
@@ -123,9 +123,7 @@ class DecisionChecks:
 
     def checked_row(self, job: int) -> int:
         """``job``, after a check that it is a row number of the trace."""
-        if not isinstance(job, Integral) or not 0 <= job < self._table.count:
-            raise PolicyError(f"policy {self._policy.name!r} names unknown row number {job!r}")
-        return job
+        return checked_row(self._policy.name, job, self._table.count)
 
     def too_few_gpus(self, now: float, job: int, gpus: float, free: float) -> PolicyError:
         """Error of a gang that gets more GPUs than are free."""
@@ -145,6 +143,19 @@ class DecisionChecks:
         )
 
 
+def checked_row(policy_name: str, job: int, count: int) -> int:
+    """``job``, after a check that it is a row number of a trace of ``count`` jobs.
+
+    Raises
+    ------
+    PolicyError
+        If it is not.
+    """
+    if not isinstance(job, Integral) or not 0 <= job < count:
+        raise PolicyError(f"policy {policy_name!r} names unknown row number {job!r}")
+    return job
+
+
 def checked_wake(policy_name: str, wake: object) -> float:
     """Instant of the next decision (s) that a policy returned.
 
@@ -161,18 +172,27 @@ def checked_wake(policy_name: str, wake: object) -> float:
     )
 
 
-def check_fill(policy_name: str, fill: object) -> None:
-    """Check `RunSet.fill`: what happens to gangs that do not fit.
+def check_fields(policy_name: str, decision: RunSet) -> None:
+    """Check the fields of a decision other than the instant of waking.
 
     Raises
     ------
     PolicyError
-        If it is not a value of `Fill`.
+        If `RunSet.fill` is not a value of `Fill`, or another field is no sequence.
     """
-    if fill not in get_args(Fill):
+    fill: object = decision.fill
+    if not isinstance(fill, str) or fill not in get_args(Fill):
         raise PolicyError(
             f"policy {policy_name!r} returned RunSet(fill={fill!r}); give skip, block or exact"
         )
+    for name in ("runs", "order", "stop"):
+        values = getattr(decision, name)
+        # the engine goes through a field several times, and an iterator ends after the first
+        if not isinstance(values, Collection):
+            raise PolicyError(
+                f"policy {policy_name!r} returned RunSet with {name} of type "
+                f"{type(values).__name__}; give a list or tuple"
+            )
 
 
 def with_gpu_type(

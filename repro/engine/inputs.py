@@ -70,7 +70,8 @@ def notes(setup: Setup, trace: pd.DataFrame, rules: str) -> list[str]:
     policy = setup.policy
     lines += note_on_alias(policy)
     baseline = policy.baseline
-    if baseline and baseline.equals(policy, trace, modelled=_has_model(setup)):
+    is_modelled = _has_model(setup)
+    if baseline and baseline.equals(policy, trace, setup.cluster, modelled=is_modelled):
         lines.append(baseline.note(policy.name))
     lines += _note_on_relatives(setup)
     lines += _note_on_history(policy, trace)

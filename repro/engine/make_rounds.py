@@ -81,6 +81,12 @@ def make_rounds(
             interval_blocks=interval_blocks,
             perf=None if rates_from_speeds else perf,
         )
+    if rounds.whole_steps and settings.overhead is not None:
+        raise ParamError(
+            "overhead: rounds of whole steps charge the round setting preemption_overhead_s "
+            "instead; set it (--set preemption_overhead_s=SECONDS) and leave out the overhead, or "
+            "use rules other than gavel"
+        )
     # rounds of whole steps use rates only to record intervals
     needs_no_perf = rates_from_speeds or (rounds.whole_steps and interval_blocks is None)
     mechanism = WholeSteps if rounds.whole_steps else GridRounds

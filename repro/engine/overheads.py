@@ -64,4 +64,4 @@ def _measured(source: str) -> Overhead:
     by_other_name = {
         name: pauses[job_type] for name, job_type in OTHER_NAMES.items() if job_type in pauses
     }
-    return CheckpointOverhead(pauses | by_other_name, resume_s, fmean(pauses.values()))
+    return CheckpointOverhead(by_other_name | pauses, resume_s, fmean(pauses.values()))

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from repro.base.errors import PolicyError
-from repro.engine.decision_checks import check_fill, checked_wake
+from repro.engine.decision_checks import check_fields, checked_row, checked_wake
 from repro.engine.type_choice import TypeChoice
 from repro.model.cluster.spec import Cluster
 from repro.model.decision import Run, RunSet
@@ -268,7 +268,7 @@ class Partition:
                 f"cluster of one type"
             )
         part.wake = checked_wake(self._name, decision.wake)
-        check_fill(self._name, decision.fill)
+        check_fields(self._name, decision)
         part.order = decision.order
         return decision
 
@@ -282,7 +282,8 @@ class Partition:
                 continue
             run = part.bare_runs.get(entry)
             if run is None:
-                run = Run((entry,), self._table.gpus[entry], part.gpu_type)
+                demand = self._table.gpus[checked_row(self._name, entry, self._table.count)]
+                run = Run((entry,), demand, part.gpu_type)
                 part.bare_runs[entry] = run
             yield run
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from repro.base.errors import PolicyError
 from repro.engine.decision_checks import (
     DecisionChecks,
-    check_fill,
+    check_fields,
     checked_wake,
     with_gpu_type,
 )
@@ -165,7 +165,7 @@ class DecisionDriver:
         decision = self._ask_policy()
         if isinstance(decision, RunSet):
             self._wake = checked_wake(self.policy.name, decision.wake)
-            check_fill(self.policy.name, decision.fill)
+            check_fields(self.policy.name, decision)
             self._checks.check_progress(self._wake, now)
             return decision
         if not isinstance(decision, Shares):

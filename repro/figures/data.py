@@ -96,7 +96,7 @@ def describe_file(name: str) -> Provenance:
 
 def own_path(path: str | Path) -> Path:
     """Absolute path of a user's file; ``path`` starts at the project's root."""
-    return paths.project_root() / Path(path).expanduser()
+    return paths.project_root() / paths.expanded(path)
 
 
 def is_own(name: str) -> bool:

@@ -581,4 +581,4 @@ def figure(
         raise ParamError(f"seed is {seed!r}; give a whole number of 0 or more")
     kernel = Kernel.running(entry)
     top = Path.cwd() if "out" in kernel.parameters else root
-    return FigureRun(entry, profile, seed, top / Path(out).expanduser(), overrides, kernel)
+    return FigureRun(entry, profile, seed, top / paths.expanded(out), overrides, kernel)

@@ -114,7 +114,7 @@ def checked_own_file(text: str) -> Path:
     """
     root = paths.project_root()
     # `..` may lead out of the checkout; a link in the checkout is a file of it
-    path = Path(os.path.normpath(root / Path(text).expanduser()))
+    path = Path(os.path.normpath(root / paths.expanded(text)))
     if not path.is_relative_to(root):
         raise ParamError(f"{text}: files for dask workers lie inside {root}; copy the file there")
     return path

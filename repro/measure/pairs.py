@@ -50,15 +50,20 @@ def _measure_mode(session: Session, mode: str) -> int:
         for done, (when, jobs) in enumerate(todo):
             if not session.begins(f"{_label(jobs)} by {mode}", done, len(todo)):
                 break
+            rates = _rates_alone(alone.rows, mode)
+            unmeasured = [job.name for job in jobs if job.name not in rates]
+            # a pair without a row is tried again by the next run
+            if unmeasured and not when:
+                reason = f"{unmeasured[0]} has no rate alone"
+                session.report(f"{_label(jobs)} by {mode}: left out, {reason}")
+                continue
             try:
                 if when:
                     alone.add(_alone(session, crew, mode, when, jobs[0]))
                 else:
-                    rates = _rates_alone(alone.rows, mode)
                     together.add(_together(session, crew, mode, jobs, rates))
                 added += 1
             except WorkerError as error:
-                # a pair without a row is tried again by the next run
                 session.report(f"{_label(jobs)} by {mode}: left out, {error}")
                 crew.dismiss()
     return added
@@ -121,14 +126,13 @@ def _together(
             worker.send("rate", seconds=session.window_s(_WINDOW_S), start_at=begin)
         measured = [worker.answer() for worker in workers]
     norms = [
-        answer["rate"] / rates_alone[job.name] if job.name in rates_alone else None
-        for job, answer in zip(jobs, measured, strict=True)
+        answer["rate"] / rates_alone[job.name] for job, answer in zip(jobs, measured, strict=True)
     ]
     row: dict[str, Any] = {
         "mode": mode,
         "k": len(jobs),
         "jobs": _label(jobs),
-        "norm_sum": None if None in norms else sum(norm for norm in norms if norm is not None),
+        "norm_sum": sum(norms),
         "gpu_util_mean": samples.mean("gpu_util"),
         "mem_used_mb": max(samples.values("mem_used_mb"), default=None),
         "power_w": samples.mean("power_w"),
@@ -136,7 +140,7 @@ def _together(
     for letter, job, answer, norm in zip("ab", jobs, measured, norms, strict=True):
         row |= {
             f"job_{letter}": job.name,
-            f"iso_{letter}": rates_alone.get(job.name),
+            f"iso_{letter}": rates_alone[job.name],
             f"rate_{letter}": answer["rate"],
             f"norm_{letter}": norm,
             f"n_{letter}": answer["n"],

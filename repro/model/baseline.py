@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from repro.model.cluster.spec import Cluster
+
 
 class Baseline(NamedTuple):
     """Policy with the same decisions as the declaring policy, in a run without certain inputs.
@@ -25,6 +27,8 @@ class Baseline(NamedTuple):
     model : bool
         Whether a performance model counts as input, such as throughputs by GPU type, speed-up
         curves or run times of plans.
+    domains : bool
+        Whether nodes in several domains count as input.
 
     Examples
     --------
@@ -37,12 +41,13 @@ class Baseline(NamedTuple):
     parameters: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     model: bool = False
+    domains: bool = False
 
     def also(self, *parameters: str) -> "Baseline":
         """Baseline with further ``parameters`` that count as inputs."""
         return self._replace(parameters=(*self.parameters, *parameters))
 
-    def equals(self, policy: Any, trace: pd.DataFrame, *, modelled: bool) -> bool:
+    def equals(self, policy: Any, trace: pd.DataFrame, cluster: Cluster, *, modelled: bool) -> bool:
         """Whether a run has none of the inputs, so that policy and baseline make equal decisions.
 
         Parameters
@@ -51,6 +56,8 @@ class Baseline(NamedTuple):
             Policy that declares this baseline.
         trace : DataFrame
             Jobs of the run.
+        cluster : Cluster
+            Cluster of the run.
         modelled : bool
             Whether the run has a performance model.
         """
@@ -58,7 +65,8 @@ class Baseline(NamedTuple):
         has_parameter = any(getattr(policy, name) != defaults[name] for name in self.parameters)
         has_column = any(name in trace and trace[name].notna().any() for name in self.columns)
         has_model = self.model and modelled
-        return not (has_parameter or has_column or has_model)
+        has_domains = self.domains and len({node.domain for node in cluster.nodes}) > 1
+        return not (has_parameter or has_column or has_model or has_domains)
 
     def note(self, name: str) -> str:
         """Warning of one line for users of the policy ``name``."""

@@ -122,6 +122,8 @@ class Speeds:
         ------
         TraceError
             If the job can run on no GPU type of the cluster.
+        ParamError
+            If the performance model has no speeds of the job.
         """
         if not whole_gang:
             return self._look_up(job, whole_gang=False)

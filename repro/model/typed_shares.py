@@ -127,12 +127,12 @@ class Kinds:
     def merged(self, keys: Sequence[Hashable]) -> tuple[Kinds, Ints]:
         """Kinds merged where ``keys`` are equal, and the new row of each old row."""
         by_key = KindNumbers(keys.__getitem__)
-        numbers, counts, row = by_key.present(range(len(keys)))
+        numbers, _, row = by_key.present(range(len(keys)))
         first_rows = [by_key.first_jobs[number] for number in numbers.tolist()]
         kinds = Kinds(
             speeds=self.speeds[first_rows],
             gpus=self.gpus,
-            counts=counts,
+            counts=np.bincount(row, weights=self.counts).astype(float),
             widths=self.widths[first_rows],
             weights=self.weights[first_rows],
             jobs=[self.jobs[index] for index in first_rows],

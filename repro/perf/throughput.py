@@ -63,7 +63,8 @@ class ThroughputTable:
     stand_in : bool
         Whether the table is the stand-in for a public table that is not available.
     names : mapping of str to str, optional
-        Further name of a model to its name in the table. None: the names of the map.
+        Further name of a model to its name in the table. The table's own names come first. None:
+        the names of the map.
 
     References
     ----------
@@ -301,7 +302,7 @@ class ThroughputTable:
     def own_name(self, model: str) -> str:
         """Name of a model in the table; the name itself if the table lacks the model."""
         if self.names is not None:
-            return self.names.get(model, model)
+            return model if model in self._models else self.names.get(model, model)
         if model not in self._own_names:
             mapped = name_in("gavel", model)
             is_relative = mapped in self._models and model not in self._models

@@ -111,7 +111,7 @@ def load_throughputs(source: Source = PUBLIC, reference: str | None = None) -> T
         return _with_reference(*from_csv(document), reference, document.name)
     if str(source) == EARLY:
         return _early(reference)
-    path = Path(source).expanduser()
+    path = paths.expanded(source)
     # os.path, as methods of Path raise for a name too long for the file system.
     if not os.path.isfile(path) and (public.is_known(str(source)) or not os.path.exists(path)):
         public_file = _public(str(source))
@@ -127,7 +127,7 @@ def provenance(source: str | Path, reference: str) -> dict[str, Any]:
     sharing = ""
     if measured_folders_of(name):
         name, sharing = _split_sharing(name)
-    path = Path(name).expanduser()
+    path = paths.expanded(name)
     if os.path.exists(path):
         name = str(path.resolve())
     attrs: dict[str, Any] = {"throughputs": name + sharing, "reference_gpu": reference}
@@ -180,7 +180,7 @@ def measured_folders_of(source: str) -> tuple[tuple[MeasuredFolder, ...], str] |
 
 def is_stand_in(source: Source) -> bool:
     """Whether ``source`` is the stand-in, or a name without an available public file."""
-    if not isinstance(source, str | Path) or os.path.isfile(Path(source).expanduser()):
+    if not isinstance(source, str | Path) or os.path.isfile(paths.expanded(source)):
         return False
     if measured_folders_of(str(source)):
         return False

@@ -122,13 +122,16 @@ def from_csv(document: Document) -> tuple[Rows, Pairs]:
 def _other_speeds(table: Table, others: list[Any]) -> list[float]:
     """Throughput (steps/s) of the second job of each row, NaN for a job alone."""
     name = "steps_per_second_b"
-    if not any(others):
-        return [math.nan] * len(others)
+    is_pair = np.array([other is not None for other in others])
     if name not in table:
-        raise table.origin({}).missing([name], table.header)
+        if is_pair.any():
+            raise table.origin({}).missing([name], table.header)
+        return [math.nan] * len(others)
     values = _speeds(table, name, required=False)
-    missing = np.isnan(values) & np.array([other is not None for other in others])
-    table.refuse(missing, name, "missing value", _SPEED_RULE)
+    is_missing = np.isnan(values)
+    table.refuse(is_missing & is_pair, name, "missing value", _SPEED_RULE)
+    alone_rule = "a pair names the second job in job_type_b; a job alone leaves both cells empty"
+    table.refuse(~is_missing & ~is_pair, name, "no job_type_b in this row", alone_rule)
     return values.tolist()  # type: ignore[no-any-return]
 
 

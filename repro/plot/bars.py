@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
+from repro.base.errors import ParamError
 from repro.base.typing import Floats
 from repro.plot.names import names_in, texts_in
 from repro.plot.panel import PanelOptions, finish, owner, panel_axes, turn_long_labels
@@ -277,7 +278,7 @@ def stacked_chart(
     pieces : str, optional
         Column that divides a part into pieces, each lighter than the piece below. Bars then touch.
     published : DataFrame, optional
-        Published totals of bars: columns ``bar`` (and ``cluster``) and ``value``.
+        Published totals of bars of ``frame``: columns ``bar`` (and ``cluster``) and ``value``.
     **panel : PanelOptions
         Labels, scales and panel: xlabel, ylabel, title, log, reference, xlim, ylim, columns (width
         in paper columns, 1 or 2), and axes (panel to draw into).
@@ -286,6 +287,11 @@ def stacked_chart(
     -------
     matplotlib.figure.Figure
         The chart; a new one without ``axes``.
+
+    Raises
+    ------
+    ParamError
+        If a bar of ``published`` is not a bar of ``frame``.
 
     Examples
     --------
@@ -313,7 +319,14 @@ def stacked_chart(
             for name, height in zip(names, heights, strict=True):
                 tops[name] += height
     if published is not None:
-        x = [x_of[name] for name in _names(published, columns)]
+        published_bars = _names(published, columns)
+        unknown = [name for name in published_bars if name not in x_of]
+        if unknown:
+            raise ParamError(
+                f"published {bar} {' '.join(unknown[0])!r} is not in the chart; give one of its "
+                f"bars: {', '.join(' '.join(name) for name in bars)}"
+            )
+        x = [x_of[name] for name in published_bars]
         axes.plot(x, published[value].to_numpy(float), **published_style())
     axes.set_xticks(list(x_of.values()), [name[-1] for name in x_of])
     if cluster is not None:

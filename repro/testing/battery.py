@@ -327,7 +327,7 @@ class _Battery:
             return
         if self.options.get("rules", "paper") != "paper":
             return
-        if baseline.equals(self.policy, trace, modelled=modelled):
+        if baseline.equals(self.policy, trace, self.cluster, modelled=modelled):
             other = self.run(trace, make(baseline.policy))
             fault = (
                 "the run has none of the inputs that distinguish the policy from "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from repro.base.errors import ParamError, TraceError, refuse_unknown
+from repro.base.typing import Floats
 from repro.files.checks import shown
 from repro.perf.iteration_times import iteration_s
 from repro.perf.measured_folder import OTHER_NAMES, MeasuredFolder, measured_folder
@@ -103,9 +104,9 @@ def dress(
     ParamError
         If an argument is not accepted.
     TraceError
-        Without ``profiles``: if the trace has models, iterations or stage times, and ``replace`` is
-        False. With ``profiles``: if ``replace`` is False, and the trace has a model that the folder
-        lacks, or models of some jobs only.
+        If the trace has models, iterations or stage times, and ``replace`` is False. With
+        ``profiles``, a trace with models is refused only if the folder lacks a model, or some jobs
+        have none.
     DataMissingError
         If ``profiles`` is ``h100`` and the tables of the checkout are missing.
 
@@ -144,10 +145,7 @@ def dress(
     table = load_throughputs(throughputs, reference) if needs_table else None
     columns = profile_columns(frame, tables, table)
     frame = pd.concat([frame, columns], axis=1)
-    frame.attrs = dict(trace.attrs)
-    if replace:
-        for attribute in ("throughputs", "reference_gpu"):
-            frame.attrs.pop(attribute, None)
+    frame.attrs = _without_throughputs(trace) if replace else dict(trace.attrs)
     if "gavel" in tables:
         frame.attrs.update(provenance(throughputs, reference))
     note = _note(frame, tables, int(seed), shares, weighted=weights is not None)
@@ -171,7 +169,7 @@ def _dressed_by(
     frame = validate(trace, name, keep_order=True)
     keeps = "model" in frame and bool(frame["model"].notna().any()) and not replace
     models = frame["model"] if keeps else None
-    frame = frame.drop(columns=[column for column in PROFILE if column in frame])
+    frame = _without_model_columns(frame, name, replace=replace or keeps)
     if models is None:
         shares = _weighted(dict.fromkeys(stages.index, 1.0), weights, str(folder.path))
         models = pd.Series(_sampled_models(frame["job_id"], shares, seed), frame.index)
@@ -183,7 +181,8 @@ def _dressed_by(
         )
     else:
         how = f"of the trace, with the times of profiles={folder.path}"
-    names_in_folder = models.map(OTHER_NAMES).fillna(models)
+    other_names = models.map(OTHER_NAMES).fillna(models)
+    names_in_folder = models.where(models.isin(stages.index), other_names)
     sample_hint = (
         f"sample models of the folder: repro trace dress {name} --profiles {folder.path} --replace "
         "--out FILE"
@@ -200,13 +199,10 @@ def _dressed_by(
             f"({', '.join(stages.index)}); measure it, or {sample_hint}"
         )
     columns = stages.loc[names_in_folder.tolist()].set_axis(frame.index)
-    whole = np.floor(frame["duration"] / columns["iteration_time"] + 1e-9)
     columns.insert(0, "model", models.astype("str"))
-    columns.insert(2, "iterations", np.maximum(whole, 1.0))
+    columns.insert(2, "iterations", _whole_iterations(frame["duration"], columns["iteration_time"]))
     dressed = pd.concat([frame, columns], axis=1)
-    dressed.attrs = dict(trace.attrs)
-    for attribute in ("throughputs", "reference_gpu"):
-        dressed.attrs.pop(attribute, None)
+    dressed.attrs = _without_throughputs(trace)
     note = f"models {how}"
     if wide := int((frame["num_gpus"] > 1).sum()):
         note += f"; {wide:,} jobs of more GPUs have the times of one GPU"
@@ -237,9 +233,20 @@ def profile_columns(
     profiles = pd.concat([kinds.reset_index(drop=True), pd.DataFrame(rows)], axis=1)
     columns = frame[["model", "num_gpus"]].merge(profiles, on=["model", "num_gpus"], how="left")
     columns = columns.drop(columns=["model", "num_gpus"]).set_axis(frame.index)
-    whole = np.floor(frame["duration"] / columns["iteration_time"] + 1e-9)
-    columns.insert(1, "iterations", np.maximum(whole, 1.0))
+    columns.insert(1, "iterations", _whole_iterations(frame["duration"], columns["iteration_time"]))
     return columns
+
+
+def _whole_iterations(durations: pd.Series[Any], iteration_times: pd.Series[Any]) -> Floats:
+    """Whole iterations in each duration, at least 1; both times in seconds."""
+    iterations: Floats = np.floor(durations / iteration_times + 1e-9).to_numpy(float)
+    return np.maximum(iterations, 1.0)
+
+
+def _without_throughputs(trace: pd.DataFrame) -> dict[Hashable, Any]:
+    """Attributes of a trace without its throughput table and the reference type."""
+    dropped = ("throughputs", "reference_gpu")
+    return {name: value for name, value in trace.attrs.items() if name not in dropped}
 
 
 def _profile(
@@ -296,8 +303,8 @@ def _without_model_columns(frame: pd.DataFrame, name: str, *, replace: bool) -> 
     filled = [column for column in present if frame[column].notna().any()]
     if filled and not replace:
         raise TraceError(
-            f"{name}: has {', '.join(filled)} already; --replace (replace=True) draws other models "
-            "and puts their columns in place of these"
+            f"{name}: has {', '.join(filled)} already; repro trace dress --replace (replace=True) "
+            "samples other models and puts their columns in place of these"
         )
     return frame.drop(columns=present)
 

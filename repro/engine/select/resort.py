@@ -194,8 +194,15 @@ class Resort:
         if keys is None:
             for job in jobs.tolist():
                 self._read(job, now)
-        else:
-            self._list.key[jobs, : self._key_length] = keys.reshape(len(jobs), self._key_length)
+            return
+        numbers = keys.reshape(len(jobs), self._key_length)
+        is_nan = np.isnan(numbers)
+        if is_nan.any():
+            bad = int(np.argmax(is_nan.any(axis=1)))
+            row = numbers[bad].tolist()
+            key = row[0] if self._key_length == 1 else tuple(row)
+            raise bad_key(self.ordering.policy.name, self.table.ids[jobs[bad]], key)
+        self._list.key[jobs, : self._key_length] = numbers
 
     def _update(self, job: int, now: float) -> None:
         """Read the key of a job that started, stopped or moved. Note whether it now drifts."""

@@ -7,10 +7,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from repro.base.errors import ParamError
+from repro.base.paths import expanded
 from repro.model.cluster.files import read_nodes
 from repro.model.cluster.node import MAX_GPUS_PER_NODE, MAX_NODES, Node
 from repro.model.cluster.topology import (
@@ -165,10 +165,7 @@ class Cluster:
             raise ParamError(f"cluster spec {spec!r} is a {type(spec).__name__}; {ACCEPTED}")
         text = os.fspath(spec).strip()
         if isinstance(spec, os.PathLike) or _is_file_name(text):
-            try:
-                path = Path(text).expanduser()
-            except RuntimeError:
-                raise ParamError(f"cluster {_short(text)!r}: no such home folder") from None
+            path = expanded(text)
             cluster = cls(read_nodes(path), path.name)
         else:
             name = re.sub(r"\s+", "", text).replace("×", "x")

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.optimize import nnls
 
+from repro.base.errors import ParamError
 from repro.base.typing import Floats
 from repro.figures.points import thinned
 from repro.files.tables import ModelTable
@@ -64,6 +65,11 @@ def at_logged_instants(state: pd.DataFrame, log: pd.DataFrame) -> pd.DataFrame:
 
     ``state`` has the rows of `over_time` by policy. Of several rows within 0.05 h of an instant the
     nearest counts. After the last completion the state is 0.
+
+    Raises
+    ------
+    ParamError
+        If ``state`` has no row near an instant before the last completion.
     """
     logged = log.melt(["policy", "hour"], var_name="column", value_name="published")
     logged = thinned(logged, ["policy", "column"])
@@ -74,6 +80,14 @@ def at_logged_instants(state: pd.DataFrame, log: pd.DataFrame) -> pd.DataFrame:
     simulated = simulated.assign(hours=instants).iloc[np.argsort(distances, kind="stable")]
     simulated = simulated.drop_duplicates(["policy", "column", "hours"])
     rows = logged.merge(simulated, on=["policy", "column", "hours"], how="left")
+    last_hours = rows["policy"].map(simulated.groupby("policy")["hours"].max())
+    gaps = rows[rows["ours"].isna() & ~(rows["hours"] > last_hours)]
+    if len(gaps):
+        policy, hour = gaps[["policy", "hour"]].iloc[0]
+        raise ParamError(
+            f"policy {policy!r} has no state within 0.05 h of hour {hour:g}; give a step_s of at "
+            "most 360 s"
+        )
     return rows.fillna({"ours": 0.0}).assign(quantity=rows["column"].map(LABELS))
 
 

@@ -242,7 +242,8 @@ class Preferences:
         Raises
         ------
         ParamError
-            If there is no preference yet, or runs of the policy do not have a preferred metric.
+            If there is no preference yet, runs of the policy do not have a preferred metric, or
+            ``heuristics`` is False and the parameters have ranges.
         """
         self._check_preference()
         code = self._encoding(heuristics)
@@ -284,7 +285,7 @@ class Preferences:
         Raises
         ------
         ParamError
-            If there is no preference yet, or no configuration of the front is within all limits.
+            If `search` raises it, or no configuration of the front is within all limits.
         """
         table = self.search(method, **options)
         if not table["front"].any():

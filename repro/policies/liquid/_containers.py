@@ -40,6 +40,7 @@ PACK = Baseline(
     parameters=("times",),
     columns=("gpu_mem_mb", "bandwidth_mb_s"),
     model=True,
+    domains=True,
 )
 
 

@@ -84,7 +84,8 @@ def programme(
     paired with each other (None: kinds of two jobs or more). ``pairs`` names the pairs on offer:
     "all", "working" (pairs that fit into memory) or "useful" (pairs that beat time slicing on the
     GPU type). With "all", pairs that do not fit are columns of value 0. They get no share but move
-    the centre, as in the public simulator.
+    the centre, as in the public simulator. If no pair can run, no pair has a column under any
+    offer.
     """
     from repro.solve.pairs.columns import OFFERS, columns
 

@@ -52,8 +52,11 @@ def read(
     }
     text = [source for name, source in sources.items() if COLUMNS[name].value_type == "text"]
     required = [sources.get(name, name) for name in REQUIRED]
+    units = {sources[name]: unit for name in TIMES if name in sources}
     try:
-        table = Table(document, required, text=text, ids=sources.get("job_id", "job_id"))
+        table = Table(
+            document, required, text=text, ids=sources.get("job_id", "job_id"), units=units
+        )
     except MissingColumns as error:
         hint = _map_hint(document, pairs, unit)
         raise TraceError(f"{error}{hint}") if hint else error from None
@@ -110,9 +113,10 @@ def _check_header(document: Document, pairs: Mapping[str, str]) -> None:
 def _map_hint(document: Document, pairs: Mapping[str, str], unit: str) -> str:
     """Map of the missing columns to columns of the file, with dots for columns not recognised.
 
-    The map keeps the entries of ``pairs``. ``--unit`` holds for all times of the file. A column
-    with a unit in its name, such as runtime_ms, therefore has an entry only if no other time of the
-    file has another unit. The hint is empty if no column is to be mapped.
+    The map keeps the entries of ``pairs``. ``--unit`` holds for all times of the file, and times
+    without a unit in their name have the unit ``unit``. If the times have several units, columns
+    in another unit than ``unit``, such as runtime_ms, have no entry. The hint is empty if no
+    column is to be mapped.
     """
     header = header_of(document)[1]
     if len(header) > MOST_COLUMNS or any(name.startswith("#") for name in header):
@@ -128,16 +132,20 @@ def _map_hint(document: Document, pairs: Mapping[str, str], unit: str) -> str:
         and is_plain(name)
     ]
     recognised = renames_with_units(absent, unmapped)
-    units = {unit for _, unit in recognised.values() if unit is not None}
     times = [name for name in _REQUIRED_TIMES if name in absent]
-    has_time_in_seconds = len(times) < len(_REQUIRED_TIMES) or any(
+    units = {named for _, named in recognised.values() if named is not None}
+    has_time_without_unit = len(times) < len(_REQUIRED_TIMES) or any(
         recognised.get(name) and recognised[name][1] is None for name in times
     )
-    if len(units) > 1 or (units and has_time_in_seconds):
-        # the error before this hint already says how to convert and rename these columns
-        absent = [name for name in absent if name not in recognised or recognised[name][1] is None]
+    if units and has_time_without_unit:
+        units.add(unit)
+    if len(units) > 1:
+        # the error before this hint already says how to convert and rename the other columns
+        absent = [
+            name for name in absent if name not in recognised or recognised[name][1] in (None, unit)
+        ]
         units = set()
-    elif not units and any(name not in recognised for name in times):
+    elif unit == "s" and not units and any(name not in recognised for name in times):
         sources = [source for source, _ in recognised.values()]
         units = unit_words([name for name in unmapped if name not in sources])
     entries = dict.fromkeys(absent, "…") | {
@@ -151,7 +159,7 @@ def _map_hint(document: Document, pairs: Mapping[str, str], unit: str) -> str:
     without_dots = mapped.replace("…", "")
     if shlex.quote(without_dots) != without_dots:
         mapped = shlex.quote(mapped)
-    if unit == "s" and len(units) == 1:
+    if len(units) == 1:
         (unit,) = units
     return f", or add --map {mapped}" + (f" --unit {unit}" if unit != "s" else "")
 

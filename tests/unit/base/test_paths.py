@@ -94,6 +94,16 @@ def test_cache(monkeypatch, tmp_path):
     assert paths.cache_dir() == Path.home() / "here"
 
 
+def test_a_home_folder_that_is_not_known_is_one_line(monkeypatch):
+    text = "~no-such-user-of-this-machine/x"
+    message = f"^{text}: there is no home folder ~no-such-user-of-this-machine; give another path$"
+    with pytest.raises(ParamError, match=message):
+        paths.expanded(text)
+    monkeypatch.setenv(paths.ENV_CACHE, text)
+    with pytest.raises(ParamError, match=message):
+        paths.cache_dir()
+
+
 def test_a_private_folder_is_made_and_left_alone(tmp_path):
     for _ in range(2):
         found = paths.make_private_folder(tmp_path / "a" / "b" / "c", tmp_path / "a")

@@ -8,6 +8,8 @@ import pytest
 from repro.batch import execute
 from repro.cli import main, run
 
+SIMULATE = ("simulate", "--trace", "mm", "--policy", "fifo")
+
 
 @pytest.mark.parametrize(("words", "workers"), [((), 2), (("-j", "3"), 3)])
 def test_one_notebook_runs_per_cpu_that_the_quota_allows(project, monkeypatch, words, workers):
@@ -22,6 +24,23 @@ def test_one_notebook_runs_per_cpu_that_the_quota_allows(project, monkeypatch, w
     monkeypatch.setattr(run, "_run_tasks", lambda *_, **given: iter(options.update(given) or ()))
     main(["run", "--all", *words])
     assert options["jobs"] == workers
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "--all", "--out", "{path}"],
+        ["plan", "--out", "{path}"],
+        [*SIMULATE, "--cluster", "{path}.csv"],
+        [*SIMULATE, "--cluster", "1x2:v100", "--throughputs", "{path}"],
+    ],
+)
+def test_a_home_folder_that_is_not_known_is_one_line(words, capsys):
+    path = "~no-such-user-of-this-machine/x"
+    assert main([word.format(path=path) for word in words]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"repro: {path}")
+    assert line.endswith("there is no home folder ~no-such-user-of-this-machine; give another path")
 
 
 def test_a_batch_without_a_number_of_notebooks_follows_the_quota(monkeypatch):

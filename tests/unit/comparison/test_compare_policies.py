@@ -237,6 +237,12 @@ def test_pictures_have_a_curve_per_policy():
         ({"predict": -1}, "predict is -1"),
         ({"throughputs": "gavel-throughputs"}, "names no GPU types"),
         ({"options": {"jobs": 3}}, "a frame has no reader"),
+        ({"options": {"seed": 3}}, "^options: 'seed' is not an option of a reader or generator; "),
+        (
+            {"options": {3: "seed"}},
+            r"^options is \{3: 'seed'\}; give a mapping of option to value$",
+        ),
+        ({"options": ["jobs"]}, r"^options is \['jobs'\]; give a mapping"),
         ({"workers": 0}, "workers is 0"),
         ({"seed": -1}, "seeds is"),
     ],

@@ -153,6 +153,9 @@ def test_bad_input():
     frame = frame_of()
     with pytest.raises(ParamError, match="a frame has no reader"):
         diagnose(frame, "2x4", format="helios")
+    for name in ("path", "format", "drop_bad_rows"):
+        with pytest.raises(ParamError, match=f"^options: '{name}' is not an option of a reader"):
+            diagnose("jobs.csv", "2x4", options={name: "helios"})
     with pytest.raises(ParamError, match="names no GPU types"):
         diagnose(frame, "2x4", throughputs="gavel-throughputs")
     with pytest.raises(ParamError, match="policies: none"):

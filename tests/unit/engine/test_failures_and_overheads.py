@@ -159,6 +159,14 @@ def test_none_takes_the_costs_of_the_rules_away():
     assert free.meta["overhead_s"] == 0
 
 
+@pytest.mark.parametrize("overhead", [0, 5, "tiresias", "h100"])
+def test_rounds_of_whole_steps_refuse_an_overhead(overhead):
+    trace = small_trace().assign(iterations=100.0)
+    message = "^overhead: rounds of whole steps charge the round setting preemption_overhead_s"
+    with pytest.raises(ParamError, match=message):
+        simulate(trace, "1x4", "gavel-las", rules="gavel", overhead=overhead)
+
+
 @pytest.mark.parametrize("name", ["cheap", "-1", "inf", "", pytest.param(10**400, id="huge")])
 def test_unknown_overheads_are_one_line(name):
     with pytest.raises(ParamError, match="give none, tiresias, h100, or seconds"):

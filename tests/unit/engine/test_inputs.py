@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from repro import make, simulate
 from repro.base.errors import InputWarning, TraceError
+from repro.model.cluster.node import Node
 from repro.model.cluster.spec import Cluster
 from repro.perf.on_types import OnTypes
 from repro.perf.slowdown import Slowdown, slowed
@@ -191,6 +192,14 @@ def test_a_policy_that_is_its_baseline_says_so(policy, baseline, names):
         result.jobs["jct"].tolist() == simulate(small_trace(), "1x4", baseline).jobs["jct"].tolist()
     )
     assert any(baseline in note for note in result.summary()["notes"])
+
+
+@pytest.mark.parametrize("policy", ["liquid", "kubernetes", "liquid-even"])
+def test_nodes_in_several_domains_make_placements_differ(policy):
+    cluster = Cluster((Node(4), Node(4, domain=1)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", InputWarning)
+        simulate(small_trace(), cluster, policy)
 
 
 @pytest.mark.parametrize(

@@ -325,6 +325,7 @@ class InTurn(Policy):
     fill: str = "skip"
     gpu_type: str = ""
     collect: object = tuple
+    rows: tuple[object, ...] = ()
 
     def on_type(self, gpu_type, gpu_types):
         return replace(self, gpu_type=gpu_type)
@@ -334,7 +335,7 @@ class InTurn(Policy):
         if self.keep:
             jobs = [job for job in jobs if not view.is_running(job)]
         order = view.jobs if self.gpu_type in self.orders else ()
-        return RunSet(jobs, self.fill, keep=self.keep, order=self.collect(order))
+        return RunSet([*jobs, *self.rows], self.fill, keep=self.keep, order=self.collect(order))
 
 
 @pytest.mark.parametrize("collect", [tuple, np.array])
@@ -346,6 +347,13 @@ def test_a_type_without_an_event_keeps_its_order(orders, keep, collect):
     cluster = "1xv100,1xk80"
     expected = ends(jobs, cluster, InTurn(keep=keep))
     assert ends(jobs, cluster, InTurn(orders, keep, collect=collect)) == expected
+
+
+@pytest.mark.parametrize("job", [2, -1, "a", None])
+def test_an_unknown_row_number_is_refused_on_a_type(job):
+    policy = InTurn(rows=(job,))
+    with pytest.raises(PolicyError, match=f"names unknown row number {job!r}$"):
+        run(trace((0, 10, 1), (0, 10, 1)), "1xv100,1xk80", policy)
 
 
 def test_an_unknown_fill_is_refused_on_a_type():

@@ -275,6 +275,20 @@ def test_an_unknown_fill_is_refused(cluster):
         simulate(trace((0, 10, 1)), cluster, Misspelt())
 
 
+@pytest.mark.parametrize("cluster", ["1x4", "1x4:v100,1x4:k80"])
+@pytest.mark.parametrize("name", ["runs", "order", "stop"])
+@pytest.mark.parametrize("values", [iter, len])
+def test_a_field_that_is_no_sequence_is_refused(name, values, cluster):
+    @dataclass(frozen=True)
+    class Iterates(Policy):
+        def decide(self, view):
+            return RunSet(**({"runs": view.jobs} | {name: values(view.jobs)}))
+
+    message = f"returned RunSet with {name} of type (list_iterator|int); give a list or tuple"
+    with pytest.raises(PolicyError, match=message):
+        simulate(trace((0, 10, 1)), cluster, Iterates())
+
+
 class Tenths(Policy):
     """Gives nine tenths of a GPU to one job and the rest to the other, and names changes only."""
 

@@ -177,6 +177,24 @@ def test_a_job_that_fails_leaves_its_pairs_out(opened, worker, tmp_path):
     assert any("left out, bert: out of memory" in line for line in lines)
 
 
+def test_pairs_of_a_job_that_failed_alone_wait_for_its_rate(opened, monkeypatch, tmp_path):
+    measured_alone = pairs._alone
+
+    def failing_alone(session, crew, mode, when, job):
+        if job.name == "bert":
+            raise WorkerError("bert: out of memory")
+        return measured_alone(session, crew, mode, when, job)
+
+    monkeypatch.setattr(pairs, "_alone", failing_alone)
+    made, lines = opened(["a2c", "bert"])
+    assert pairs.measure(made) == 3
+    assert "a2c+bert by timeslice: left out, bert has no rate alone" in lines
+    assert [row["jobs"] for row in rows(tmp_path, "colocated.csv")] == ["a2c+a2c"]
+    monkeypatch.setattr(pairs, "_alone", measured_alone)
+    assert pairs.measure(opened(["a2c", "bert"])[0]) == 4
+    assert {row["norm_b"] for row in rows(tmp_path, "colocated.csv")} == {"1"}
+
+
 def test_mps_is_measured_where_its_daemon_runs(opened, monkeypatch, tmp_path):
     made, lines = opened(["a2c"], device="cuda")
     monkeypatch.setattr(mps.shutil, "which", lambda name: None)

@@ -38,12 +38,17 @@ def test_kinds_stand_in_an_order_of_their_own(jobs):
 def test_rows_of_equal_keys_are_merged():
     speeds = np.arange(6.0).reshape(3, 2)
     rows = Kinds(
-        speeds, np.ones(2), np.ones(3), np.array([1.0, 2.0, 1.0]), np.ones(3), jobs=(7, 8, 9)
+        speeds,
+        gpus=np.ones(2),
+        counts=np.array([3.0, 1.0, 4.0]),
+        widths=np.array([1.0, 2.0, 1.0]),
+        weights=np.ones(3),
+        jobs=(7, 8, 9),
     )
     kinds, row = rows.merged(["b", "a", "b"])
     assert (kinds.jobs, row.tolist()) == ([8, 7], [1, 0, 1])
     assert [kinds.key(0), kinds.name(1)] == ["a", "job kind b"]
-    assert (kinds.counts.tolist(), kinds.widths.tolist()) == ([1, 2], [2, 1])
+    assert (kinds.counts.tolist(), kinds.widths.tolist()) == ([1, 7], [2, 1])
     assert kinds.speeds.tolist() == [[2, 3], [0, 1]]
 
 

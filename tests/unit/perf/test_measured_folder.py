@@ -205,6 +205,29 @@ def test_profiles_know_the_names_of_the_map():
     assert dressed["stage_gpu"].iloc[0] == dressed["stage_gpu"].iloc[1]
 
 
+def test_profiles_replace_times_only_of_a_trace_that_keeps_its_models(folder):
+    with pytest.raises(TraceError, match=r"^trace: has iterations, stage_gpu already; repro trace"):
+        dress(jobs(iterations=1.0, stage_gpu=2.0), profiles=folder)
+    replaced = dress(jobs(iterations=1.0, stage_gpu=2.0), profiles=folder, replace=True)
+    assert set(replaced["iterations"]) <= {50.0, 10.0}
+
+
+def test_names_of_the_folder_come_before_other_names(tmp_path):
+    files = {
+        "isolated.csv": "mode,job,batch_size,when,iters_per_s\n"
+        "timeslice,lm,8,first,10\ntimeslice,lstm,8,first,2\n",
+        "stages.csv": "job,batch_size,storage_s,cpu_s,gpu_s,network_s,total_s\n"
+        "lm,8,0,0,1,0,1\nlstm,8,0,0,2,0,2\n",
+        "pause.csv": "job,save_d2h_s,save_write_s,save_fsync_s,exit_s,resume_total_s\n"
+        "lm,1,0,0,0,5\nlstm,2,0,0,0,5\n",
+    }
+    folder = write(tmp_path / "mine", files, gpu_type="a100")
+    assert dress(jobs(model=["lm", "lstm"]), profiles=folder)["stage_gpu"].tolist() == [1, 2]
+    table = load_throughputs(folder)
+    assert [table.steps_per_s(model, 1, "a100") for model in ("lm", "lstm")] == [10, 2]
+    assert named_overhead(str(folder)).pause["lm"] == 1.0
+
+
 def test_profiles_refuse_what_they_lack(folder):
     with pytest.raises(TraceError, match=r"model vgg is not in .*\(a, b\).*--replace") as error:
         dress(jobs(model=["a", "vgg"]), profiles=folder)

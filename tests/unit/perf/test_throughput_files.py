@@ -132,6 +132,8 @@ def test_json_that_is_refused(read, content, words):
         ("50,A3C,6", "50,A3C,-6", r"csv:5:steps_per_second_b: negative"),
         ("50,A3C,6", "50,GPT,6", r"missing entry"),
         ("LM (batch size 5),5,1,v100,100,,\n", "", "the throughput alone of LM"),
+        ("50,A3C,6", "50,,6", r"csv:5:steps_per_second_b: no job_type_b in this row \(6\); a pair"),
+        ("job_type_b", "other", r"csv:4:steps_per_second_b: no job_type_b in this row \(4\)"),
         ("steps_per_second_b", "other", "steps_per_second_b: missing column"),
         ("gpu_type", "gpu", "gpu_type: missing column"),
     ],

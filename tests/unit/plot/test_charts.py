@@ -380,6 +380,18 @@ def test_a_published_lane_that_the_chart_lacks_is_refused():
         gantt_chart(rows, lane="gpu", published=published)
 
 
+@pytest.mark.parametrize("cluster", [None, "model"])
+def test_a_published_bar_that_the_chart_lacks_is_refused(cluster):
+    rows = pd.DataFrame({"model": "m", "plan": ["A", "B"], "part": "wait", "s": [1.0, 2.0]})
+    published = pd.DataFrame({"model": "m", "plan": ["A", "C"], "s": [1.0, 2.0]})
+    names = ("C", "A, B") if cluster is None else ("m C", "m A, m B")
+    message = "^published plan '{}' is not in the chart; give one of its bars: {}$".format(*names)
+    with pytest.raises(ParamError, match=message):
+        stacked_chart(
+            rows, bar="plan", part="part", value="s", cluster=cluster, published=published
+        )
+
+
 def test_numbers_of_jobs_are_in_their_order_in_the_legend_of_lanes():
     jobs = [11, 2, 1000, 0, 10, 1]
     rows = pd.DataFrame({"gpu": 0, "job": jobs, "start": range(6), "end": range(1, 7)})

@@ -159,6 +159,39 @@ def test_a_time_in_a_unit_next_to_one_in_seconds_is_converted_not_mapped(read):
     assert str(caught.value).endswith("in hours: multiply by 3600 and rename it")
 
 
+@pytest.mark.parametrize(
+    ("header", "unit", "ending"),
+    [
+        (
+            "job_id,submit_time,runtime_ms,num_gpus",
+            "ms",
+            "rename it, or add --map duration=runtime_ms --unit ms",
+        ),
+        (
+            "job_id,arrival_ms,runtime_ms,num_gpus",
+            "min",
+            "divide by 60000 and rename it, or add --map submit_time=arrival_ms,duration=runtime_ms"
+            " --unit ms",
+        ),
+        (
+            "job_id,arrival_ms,runtime_h,num_gpus",
+            "h",
+            "rename it, or add --map duration=runtime_h --unit h",
+        ),
+        ("job_id,submit_time,runtime_h,num_gpus", "ms", "multiply by 3600000 and rename it"),
+        (
+            "job_id,submit_time,runtime_s,num_gpus",
+            "s",
+            "rename it, or add --map duration=runtime_s",
+        ),
+    ],
+)
+def test_the_hint_takes_the_given_unit_for_times_without_one(read, header, unit, ending):
+    with pytest.raises(TraceError) as caught:
+        read(f"{header}\n0,1,2,3\n", unit=unit)
+    assert str(caught.value).endswith(ending)
+
+
 def test_a_map_that_is_not_complete_is_completed(read):
     with pytest.raises(TraceError) as caught:
         read("task,came,took,cards\n0,1,2,3\n", map="submit_time=came,user=task", unit="min")

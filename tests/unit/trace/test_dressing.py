@@ -145,7 +145,9 @@ def test_the_stand_in_for_the_throughput_table_is_named(no_public_table):
 @pytest.mark.parametrize("column", PROFILE)
 def test_a_trace_with_models_or_stages_is_refused(column):
     jobs = plain().assign(**{column: "vgg16" if column == "model" else 2})
-    with pytest.raises(TraceError, match=f"^trace: has {column} already; --replace"):
+    with pytest.raises(
+        TraceError, match=f"^trace: has {column} already; repro trace dress --replace"
+    ):
         dress(jobs, "muri")
 
 

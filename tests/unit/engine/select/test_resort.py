@@ -126,3 +126,17 @@ def test_keys_in_a_list_are_numbers(key, shown):
     with pytest.raises(PolicyError, match="number") as caught:
         simulate(small_trace(), "1x4", Odd(history_ties=True, refill=False))
     assert f"is {shown}; return a number" in str(caught.value)
+
+
+@pytest.mark.parametrize(("width", "shown"), [(1, "nan"), (2, r"\(nan, nan\)")])
+def test_keys_of_several_jobs_are_numbers(width, shown):
+    @dataclass(frozen=True)
+    class Drifting(SRTF):
+        def key(self, view: View, job: int):
+            return job if width == 1 else (job, 0)
+
+        def keys(self, view: View, jobs):
+            return np.full((len(jobs), width), math.nan)
+
+    with pytest.raises(PolicyError, match=f"the key of job 0 is {shown}; return a number"):
+        simulate(small_trace(), "1x4", Drifting(history_ties=True, refill=False))

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from repro.base.errors import ParamError
 from repro.model.records import Result
 from repro.papers.muri import testbed
 
@@ -197,6 +198,17 @@ def test_the_state_is_read_at_the_instants_of_the_log():
     assert rows["ours"].tolist() == [2.0, 2.0, 0.0]
     assert rows["published"].tolist() == [5, 6, 7]
     assert rows["quantity"].tolist() == ["jobs waiting"] * 3
+
+
+@pytest.mark.parametrize(("policy", "hour"), [("srtf", 0.1), ("srsf", 0)])
+def test_an_instant_without_a_state_is_no_idle_cluster(policy, hour):
+    log = pd.DataFrame({"policy": policy, "hour": [0.0, 0.1, 3.0], "queue_length": [5, 6, 7]})
+    state = pd.DataFrame(
+        {"policy": "srtf", "hours": [0.0, 0.2], **dict.fromkeys(testbed.LABELS, 2)}
+    )
+    message = f"^policy '{policy}' has no state within 0.05 h of hour {hour}; give a step_s of at"
+    with pytest.raises(ParamError, match=message):
+        testbed.at_logged_instants(state, log)
 
 
 def test_smoothed_curves_do_not_depend_on_which_policy_comes_first():
