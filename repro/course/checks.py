@@ -59,11 +59,12 @@ def expect(
         Arguments of several calls, in place of ``arguments``. The message shows the failed call
         with the shortest arguments.
     mistakes : mapping, optional
-        Name of a mistake -> its answer, or a function that computes it from the arguments. A call
-        that the student answered rightly speaks against a mistake that gives another answer there.
-        A mistake is likely if it gives the student's answer in every failed call, and if fewer
-        calls speak against it than failed. The message names the likely mistake against which the
-        fewest calls speak; of equal ones, the first.
+        Name of a mistake -> its answer, or a function that computes it from the arguments. The
+        message names at most one mistake. A mistake is a candidate if it gives the student's answer
+        in every failed call. A call with a right answer contradicts a candidate that gives another
+        answer there. The candidate that the fewest calls contradict is the likely mistake, or the
+        first of several such candidates. The message names it if the calls that contradict it are
+        fewer than the failed calls.
     because : str
         Reason for the right answer.
     see : str
@@ -114,7 +115,7 @@ def _check(
         raise Wrong(f"`{name}` must be a function, and is {_type_in_words(called)}.")
     results = [_answer(called, arguments, gives, name, notes) for arguments in calls]
     answers = [answer for answer, _ in results]
-    expected = [_value(gives, arguments) for arguments in calls]
+    expected = [_value_for(gives, arguments) for arguments in calls]
     failed = [
         number
         for number, (answer, right) in enumerate(zip(answers, expected, strict=True))
@@ -147,14 +148,15 @@ def _mistake_line(
     def fits(mistake: Any, number: int) -> bool:
         return _fits(mistake, calls[number], answers[number], tolerance)
 
-    calls_against = {
+    contradictions = {
         name: sum(not fits(mistake, number) for number in range(len(calls)))
         for name, mistake in mistakes.items()
         if all(fits(mistake, number) for number in failed)
     }
-    best = min(calls_against, key=lambda name: calls_against[name], default="")
-    # A mistake that explains one failed call may fit by chance if a right call speaks against it.
-    is_likely = bool(best) and calls_against[best] < len(failed)
+    best = min(contradictions, key=lambda name: contradictions[name], default="")
+    # A single failed call may fit a mistake by chance. The mistake is then likely only if no right
+    # call contradicts it.
+    is_likely = bool(best) and contradictions[best] < len(failed)
     return f"\n  {MISTAKE}{best}." if is_likely else ""
 
 
@@ -189,7 +191,7 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple | range) else value
 
 
-def _value(value: Any, arguments: Sequence[Any]) -> Any:
+def _value_for(value: Any, arguments: Sequence[Any]) -> Any:
     """Value itself, or the result of a function for copies of the arguments."""
     return value(*copy.deepcopy(arguments)) if callable(value) else value
 
@@ -197,7 +199,7 @@ def _value(value: Any, arguments: Sequence[Any]) -> Any:
 def _fits(mistake: Any, arguments: Sequence[Any], answer: Any, tolerance: float) -> bool:
     """Whether a mistake gives this answer; a mistake that raises does not."""
     try:
-        return same(answer, _value(mistake, arguments), tolerance)
+        return same(answer, _value_for(mistake, arguments), tolerance)
     except Exception:
         return False
 
@@ -229,7 +231,7 @@ def _answer(
         raise
     except Exception as error:
         cause = f"{type(error).__name__}: {_cut(str(error))}{_cell_line(error)}"
-        right = _short(_value(gives, arguments))
+        right = _short(_value_for(gives, arguments))
         line = f"{_call_text(name, arguments)} stopped with {cause}; the right answer is {right}."
         raise Wrong(_with_notes(line, notes)) from None
 
@@ -271,7 +273,7 @@ def _with_notes(line: str, notes: Sequence[str]) -> str:
 
 
 def _difference(call: str, answer: Any, right: Any) -> str:
-    """Message with the answer and the right answer; differing types come first."""
+    """Message with the answer and the right answer; it says if types or lengths differ."""
     answer = _plain(answer)
     right = _plain(right)
     start = f"Not yet right: {call} gives"
@@ -312,5 +314,5 @@ def _short(value: Any) -> str:
 
 
 def _cut(text: str) -> str:
-    """Text of at most ``_MAX_LETTERS`` letters."""
+    """Text, cut after ``_MAX_LETTERS`` letters."""
     return text if len(text) <= _MAX_LETTERS else f"{text[:_MAX_LETTERS]} …"

@@ -29,7 +29,8 @@ def check_records(
     """Check that the records of a run do not contradict each other, the cluster or the trace.
 
     - capacity: jobs hold at most the GPUs of the cluster, of each GPU type and of each node
-    - nodes: the GPUs of an interval are on nodes of its GPU type, and no more than it uses
+    - nodes: the GPUs of an interval are on nodes of its GPU type. They are at least the number in
+      column gpus and at most the number in column used
     - gang: a job never runs twice at once, and holds all the GPUs of its demand
     - ends, work: every job ends once, with its last interval, and is served its work
     - records: start, JCT and queueing follow from intervals and trace; utilisation is at most 1
@@ -45,8 +46,9 @@ def check_records(
     exact : bool
         Whether served work equals required work; otherwise it may be more (costs of preemption).
     tick_s : float
-        Period of a clock of whole ticks (s), 0 without one. A job with less than a tick of work
-        left may wait for GPUs, and then end without an interval.
+        Period of a clock of whole ticks (s), 0 without one. A job that waits for GPUs with less
+        than a tick of work left may end without a further interval. Its last interval is then
+        before its end.
     trace : DataFrame, optional
         Jobs of the run, with which the records are compared.
 
@@ -109,14 +111,14 @@ class _Audit:
         order = np.lexsort((change, times))
         over = np.cumsum(change[order]) > limit + TOLERANCE
         if over.any():
-            # an excess begins with a start, and the starts follow the ends in ``times``
+            # An excess begins with a start. The array ``times`` has all ends, then all starts.
             event = order[int(over.argmax())]
             job = spans["job_id"].tolist()[event - len(spans)]
             fault = f"more than the {limit} GPUs of {where} are held at {times[event]:g} s"
             self.broken("capacity", job, fault)
 
     def nodes(self, cluster: Cluster) -> None:
-        """Check that the nodes of an interval have its GPU type and its number of GPUs."""
+        """Check the nodes of an interval: its GPU type, and from ``gpus`` to ``used`` GPUs."""
         for span in (span for spans in self.spans.values() for span in spans if span.nodes):
             gpu_type = getattr(span, "gpu_type", None)
             types = {cluster.nodes[node].gpu_type for node, _ in span.nodes}

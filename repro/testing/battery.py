@@ -60,8 +60,9 @@ def check_policy(
 ) -> None:
     """Check the rules that every policy keeps; raise on the first that it breaks, else return None.
 
-    The parameters of the policy have the values that ``policy`` gives them. The default traces are
-    short: check a policy with a threshold in seconds also with a small threshold.
+    The parameters have the values of the policy that is passed. For a registered name they have
+    their default values. The default traces are short. Check a policy with a threshold in seconds
+    also with a small threshold.
 
     - capacity: jobs hold at most the GPUs of the cluster, of each GPU type and of each node
     - nodes: the GPUs of a job are on nodes of its GPU type
@@ -73,17 +74,18 @@ def check_policy(
     - ids, file order: neither job ids nor the order of rows matter, except in ties
     - alone: a job alone takes its duration
     - scaling: all times doubled give all ends doubled; ``time_fields`` are doubled, too
-    - baseline: under rules ``paper``, all jobs end as under the policy of `Policy.baseline`. Runs
-      with an input that `Policy.baseline` names are not checked: a changed parameter, a column, or
-      a performance model
+    - baseline: under rules ``paper``, all jobs end as under the policy that `Policy.baseline`
+      names. `Policy.baseline` also names the inputs that make the two policies differ: changed
+      parameters, columns or a performance model. Runs with such an input are not checked
     - needs: the policy reads the fields in `needs` and no others
     - blind: without "duration" in `needs`, longer durations change no interval before the first
       completion
 
-    Policies with ``elastic = True`` and rounds with ``ideal`` skip ``gang`` and ``alone``. The rule
-    ``alone`` is also skipped with a performance model, and if completions are noticed late
-    (`Policy.completions`). With costs of starts or preemptions, or with late completions, ``work``
-    also accepts more than the required work.
+    For policies with ``elastic = True``, and with the round setting ``ideal`` (execution without
+    rounds), ``alone`` is skipped. The rule ``gang`` then says only that no job runs twice at once.
+    The rule ``alone`` is also skipped with a performance model in ``options``, and if completions
+    are noticed late (`Policy.completions`). With costs of starts or preemptions, or with late
+    completions, ``work`` also accepts more than the required work.
 
     Parameters
     ----------
@@ -257,7 +259,7 @@ class _Battery:
     def _runs_to_the_end(self, name: str, trace: pd.DataFrame) -> None:
         """Check that all jobs end in time.
 
-        The limit is 2 hours + 50 (last submission + sum of all durations).
+        The limit is 2 hours plus 50 times the sum of the last submission and all durations.
         """
         limit = 7200.0 + 50 * float(trace["submit_time"].max() + trace["duration"].sum())
 
@@ -320,7 +322,7 @@ class _Battery:
         self._same("scaling", name, ends * factor, result, (hint if others else "") + fault)
 
     def _baseline(self, name: str, trace: pd.DataFrame, ends: pd.Series[float]) -> None:
-        """Check the ends against the baseline policy where the policy declares equality."""
+        """Check that jobs end as under the baseline, in a run without the inputs that it names."""
         baseline = self.policy.baseline
         modelled = self.options.get("perf") is not None or self.policy.performance() is not None
         if baseline is None or baseline.policy is None:
