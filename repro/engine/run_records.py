@@ -1,10 +1,7 @@
 """Records of a finished simulation."""
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from repro.base.typing import Flags, Floats, Ints
 from repro.engine.setup import Setup
@@ -38,7 +35,4 @@ def records_of(setup: Setup, added: AddedRecords, **meta: Any) -> Result:
     rounds = setup.driver.rounds
     if rounds is not None and rounds.settings.gang_tries:
         columns["given_up"] = rounds.constants.lost_rounds >= rounds.settings.gang_tries
-    result = collect(table, holdings.intervals, run_meta | meta)
-    order = np.argsort(table.positions.to_numpy())
-    in_trace_order = {name: values[order] for name, values in columns.items()}
-    return dataclasses.replace(result, jobs=result.jobs.assign(**in_trace_order))
+    return collect(table, holdings.intervals, run_meta | meta, columns)

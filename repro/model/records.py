@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -43,15 +43,22 @@ class Intervals:
         names = [*sorted(gpu_types), None]
         self.types = dict(zip(names, [*range(len(names) - 1), -1], strict=True))
 
-    def frame(self, ids: np.ndarray[Any, Any]) -> pd.DataFrame:
-        """Frame of `Result.intervals`; ``ids``: job ids by row number."""
+    def frame(self, ids: np.ndarray[Any, Any], clock_start_s: float) -> pd.DataFrame:
+        """Frame of `Result.intervals`.
+
+        ``ids`` are job ids by row number, and ``clock_start_s`` is the time of the trace at which
+        the clock of the run starts.
+        """
         blocks = [np.array(self.rows).reshape(-1, 8).T, *self.blocks]
-        job, leader, *numbers, gpu_type = np.concatenate(blocks, axis=1)
-        number_columns = ("start", "end", "gpus", "used", "rate")
+        job, leader, start, end, gpus, used, rate, gpu_type = np.concatenate(blocks, axis=1)
         spans = pd.DataFrame(
             {
                 "job_id": ids[job.astype(np.int64)],
-                **dict(zip(number_columns, numbers, strict=True)),
+                "start": start + clock_start_s,
+                "end": end + clock_start_s,
+                "gpus": gpus,
+                "used": used,
+                "rate": rate,
                 "group": ids[leader.astype(np.int64)],
             }
         )
@@ -284,31 +291,37 @@ def makespan(result: Result) -> float:
     return float(result.jobs["end_time"].max() - result.jobs["submit_time"].min())
 
 
-def collect(table: JobTable, intervals: Intervals, meta: dict[str, Any]) -> Result:
-    """Make a `Result` from the job table and the intervals, with jobs in the order of the trace."""
+def collect(
+    table: JobTable,
+    intervals: Intervals,
+    meta: dict[str, Any],
+    columns: Mapping[str, np.ndarray[Any, Any]],
+) -> Result:
+    """Make a `Result` from the job table and the intervals, with jobs in the order of the trace.
+
+    ``columns`` are added to the records of jobs, with an entry per row of the table.
+    """
     frame = table.frame
     submit = np.array(table.submit)
     end = np.array(table.end)
     duration = np.array(table.work) * np.array(table.solo)
     start = np.array(table.first_start)
-    jobs = pd.DataFrame(
-        {
-            "job_id": frame["job_id"],
-            "submit_time": submit + table.clock_start_s,
-            "start_time": np.where(np.isinf(start), np.nan, start) + table.clock_start_s,
-            "end_time": end + table.clock_start_s,
-            "jct": end - submit,
-            "num_gpus": np.array(table.gpus),
-            "duration": duration,
-            "queueing": end - submit - duration,
-            "preemptions": np.array(table.preemptions),
-            "promotions": np.array(table.promotions),
-        }
-    )
+    by_row: dict[str, Any] = {
+        "job_id": frame["job_id"].array,
+        "submit_time": submit + table.clock_start_s,
+        "start_time": np.where(np.isinf(start), np.nan, start) + table.clock_start_s,
+        "end_time": end + table.clock_start_s,
+        "jct": end - submit,
+        "num_gpus": np.array(table.gpus),
+        "duration": duration,
+        "queueing": end - submit - duration,
+        "preemptions": np.array(table.preemptions),
+        "promotions": np.array(table.promotions),
+    }
     if "model" in frame:
-        jobs["model"] = frame["model"]
-    jobs.index = table.positions
-    jobs = jobs.sort_index().reset_index(drop=True)
-    spans = intervals.frame(frame["job_id"].to_numpy())
-    spans[["start", "end"]] += table.clock_start_s
+        by_row["model"] = frame["model"].array
+    by_row |= columns
+    row_of_position = np.argsort(table.positions)
+    jobs = pd.DataFrame({name: values[row_of_position] for name, values in by_row.items()})
+    spans = intervals.frame(frame["job_id"].to_numpy(), table.clock_start_s)
     return Result(jobs, spans, meta)
