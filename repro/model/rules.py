@@ -111,6 +111,11 @@ class Rules:
     #: settings of `repro.engine.rounds.settings.RoundSettings`
     rounds: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def tick_s(self) -> float:
+        """Period of the clock (s); 0 if instants are not rounded."""
+        return 1 / self.ticks_per_second if self.ticks_per_second > 1 else 0.0
+
 
 RULES: dict[str, Rules] = {
     "paper": Rules(),

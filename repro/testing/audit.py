@@ -4,7 +4,7 @@ They read the records, the cluster and the trace, and nothing of the engine.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -12,7 +12,9 @@ import pandas as pd
 
 from repro.base.errors import PolicyError
 from repro.model.cluster.spec import Cluster
+from repro.model.policy import Policy
 from repro.model.records import Result
+from repro.model.rules import Rules
 
 TOLERANCE = 1e-6
 
@@ -81,6 +83,47 @@ def check_records(
     audit.records(cluster.num_gpus)
     if trace is not None:
         audit.same_jobs(trace)
+
+
+def serves_exactly(
+    policy: Policy, rules: Rules, options: Mapping[str, Any], *, in_rounds: bool
+) -> bool:
+    """Whether jobs hold GPUs for exactly their work: no start costs, and no end is noticed late.
+
+    Parameters
+    ----------
+    policy : Policy
+        Policy of the run.
+    rules : Rules
+        Rule set of the run.
+    options : mapping
+        Options of `repro.simulate`: overhead, rounds, failures.
+    in_rounds : bool
+        Whether the policy returns `Shares`, which rounds execute.
+
+    Examples
+    --------
+    >>> from repro.model.policy import make
+    >>> from repro.model.rules import rules_named
+    >>> srtf = make("srtf")
+    >>> rules = rules_named("paper")
+    >>> serves_exactly(srtf, rules, {}, in_rounds=False)
+    True
+    >>> serves_exactly(srtf, rules, {"overhead": 5.0}, in_rounds=False)
+    False
+    """
+    rounds = {**rules.rounds, **(options.get("rounds") or {})}
+    has_costs = (
+        options.get("overhead") is not None
+        or policy.overhead() is not None
+        or rules.start_overhead
+        or rounds.get("preemption_overhead_s")
+        or getattr(policy, "resize_s", 0.0)
+        or options.get("failures") is not None
+    )
+    # in rounds of whole steps, a job holds its GPUs until the last job of the round has its steps
+    is_late = policy.completions().poll_s or (in_rounds and rounds.get("whole_steps"))
+    return not (has_costs or is_late)
 
 
 class _Audit:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Generator, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
 
 from repro.base.errors import PolicyError
 from repro.engine.loop import Engine
+from repro.engine.rounds.settings import RoundSettings
 from repro.engine.simulate import simulate
 from repro.model.cluster.spec import Cluster
 from repro.model.policy import Policy, make
@@ -19,11 +20,8 @@ from repro.model.records import Result
 from repro.model.rules import rules_named
 from repro.model.view import View
 from repro.placement import base as placement_base
-from repro.testing.audit import check_records
+from repro.testing.audit import check_records, serves_exactly
 from repro.trace.schema import TIMES
-
-if TYPE_CHECKING:
-    from repro.engine.rounds.mechanism import RoundMechanism
 
 Traces = Mapping[str, pd.DataFrame]
 
@@ -219,8 +217,8 @@ class _Battery:
         self.checks_gangs = not policy.elastic and ideal is None
         self.rules = rules_named(options.get("rules", "paper"))
         self.has_artifact_rules = self.rules != rules_named("paper")
-        #: round mechanism, for policies that return shares; set by the first run
-        self.mechanism: RoundMechanism | None = None
+        #: whether the policy returns shares, which rounds execute; set by the first run
+        self.in_rounds = False
 
     def run(self, trace: pd.DataFrame, policy: Policy | None = None, **options: Any) -> Result:
         """Simulate a trace with the battery's options, of which ``options`` replace some."""
@@ -238,9 +236,13 @@ class _Battery:
         trace.attrs["name"] = name
         self._runs_to_the_end(name, trace)
         result = self.run(trace)
-        no_overhead = self.options.get("overhead") is None and not self.rules.start_overhead
-        exact = no_overhead and not self.policy.completions().poll_s
-        check_records(result, self.cluster, gang=self.checks_gangs, exact=exact, trace=trace)
+        check_records(
+            result,
+            self.cluster,
+            gang=self.checks_gangs,
+            exact=serves_exactly(self.policy, self.rules, self.options, in_rounds=self.in_rounds),
+            trace=trace,
+        )
         ends = result.jobs.set_index("job_id")["end_time"]
         self._same("repeatable", name, ends, self.run(trace), "a second run ends it at")
         submit = trace["submit_time"]
@@ -277,7 +279,7 @@ class _Battery:
             self.run(trace, processes=[watchdog])
         except PolicyError as error:
             raise PolicyError(f"trace {name!r}: {error}") from error
-        self.mechanism = getattr(engines[0].driver, "rounds", None)
+        self.in_rounds = engines[0].driver.rounds is not None
 
     def _same(
         self, rule: str, name: str, ends: pd.Series[float], other: Result, fault: str
@@ -306,13 +308,13 @@ class _Battery:
         factor = 2.0
         policy = scaled(self.policy, factor)
         options = dict(self.options)
-        if policy is None or options.get("overhead") is not None or self.has_artifact_rules:
+        has_overhead = options.get("overhead") is not None or self.policy.overhead() is not None
+        if policy is None or has_overhead or self.has_artifact_rules:
             return
         if options.get("interval"):
             options["interval"] *= factor
-        if self.mechanism is not None:
-            longer = self.mechanism.settings.stretched(factor)
-            options["rounds"] = {**(options.get("rounds") or {}), **longer}
+        rounds = options.get("rounds") or {}
+        options["rounds"] = {**rounds, **RoundSettings.of(rounds).stretched(factor)}
         times = {column: trace[column] * factor for column in TIMES if column in trace}
         result = self.run(trace.assign(**times), policy, **options)
         parameters = {field.name for field in dataclasses.fields(self.policy)}

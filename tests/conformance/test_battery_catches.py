@@ -16,6 +16,7 @@ from repro.model.cluster.spec import Cluster
 from repro.model.decision import Run, RunSet, Shares
 from repro.model.policy import Order, Policy, make
 from repro.perf import ThroughputTable
+from repro.perf.overhead import CheckpointOverhead, Phases
 from repro.policies.baselines.known_durations import SRTF
 from repro.policies.tiresias.las_2d import Las2D
 from repro.testing import check_policy, scaled, small_trace, stress_traces
@@ -276,6 +277,29 @@ def test_predicted_durations_are_doubled_with_all_times(policy):
 @pytest.mark.parametrize("rounds", [{"round_s": 10.0}, {"ideal": "fluid"}])
 def test_shares_pass_in_rounds_and_in_the_limit(rounds):
     check_policy(EqualTime(), rounds=rounds)
+
+
+# costs of starts and preemptions ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CostlySRTF(SRTF):
+    """Loses 5 s at every resumption."""
+
+    def overhead(self):
+        return CheckpointOverhead({}, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("policy", "rounds"),
+    [
+        (CostlySRTF(), {}),
+        (SRTF(), {"preemption_overhead_s": 5.0}),
+        (EqualTime(), {"round_s": 10.0, "preemption_overhead_s": 5.0}),
+    ],
+)
+def test_costs_of_the_policy_and_of_rounds_are_no_excess_of_work(policy, rounds):
+    check_policy(policy, traces=[small_trace()], cluster="1x4", rounds=rounds)
 
 
 # records ---------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from repro.model.cluster.spec import Cluster
 from repro.model.records import Result
 from repro.model.rules import RULES
 from repro.model.share_policy import SharePolicy
-from repro.testing.audit import check_records
+from repro.testing.audit import check_records, serves_exactly
 from tools.random_traces import cases
 from tools.random_traces.cases import Case
 from tools.random_traces.idle import idle_fault
@@ -111,13 +111,15 @@ def fault_of(case: Case, relation: Relation | None) -> str:
 
 def _fault_of(case: Case, relation: Relation | None, result: Result) -> str:
     """Fault of the records of a case, or of its changed run; empty if there is none."""
-    ticks_per_second = RULES[case.rules].ticks_per_second
+    policy = case.made()
+    rules = RULES[case.rules]
+    in_rounds = isinstance(policy, SharePolicy)
     check_records(
         result,
         Cluster.parse(case.cluster),
         gang=_holds_demand(case),
-        exact=_serves_exactly(case),
-        tick_s=1 / ticks_per_second if ticks_per_second > 1 else 0.0,
+        exact=serves_exactly(policy, rules, case.options, in_rounds=in_rounds),
+        tick_s=rules.tick_s,
         trace=case.trace,
     )
     if fault := idle_fault(case, result):
@@ -139,19 +141,6 @@ def _holds_demand(case: Case) -> bool:
     """Whether every running job holds its demand."""
     ideal = case.options.get("rounds", {}).get("ideal")
     return not case.made().elastic and ideal is None
-
-
-def _serves_exactly(case: Case) -> bool:
-    """Whether jobs are served no more than their work: nothing is lost or noticed late."""
-    options = case.options
-    policy = case.made()
-    rules = RULES[case.rules]
-    costs = options.get("overhead") or policy.overhead() or rules.start_overhead
-    rounds = options.get("rounds", {})
-    # in rounds of whole steps, a job holds its GPUs until the last job of the round has its steps
-    has_whole_steps = isinstance(policy, SharePolicy) and rules.rounds
-    is_late = policy.completions().poll_s or rounds.get("preemption_overhead_s") or has_whole_steps
-    return not (costs or is_late or "failures" in options or case.settings.get("resize_s"))
 
 
 @contextmanager
