@@ -139,6 +139,10 @@ class Holdings:
         """End a job, which has no work left, and free its GPUs."""
         table = self.table
         table.work_left[job] = 0.0
+        if self.interval_starts is not None:
+            self.overhead_s += self.interval_starts.last_start_s(job)
+        elif self.costs is not None:
+            self.overhead_s += self.costs.save_s(job)
         if job in self.runs:
             self._give_back(self.runs[job], (job,), now)
         table.end[job] = now
@@ -170,8 +174,8 @@ class Holdings:
         for job, rate in zip(run.jobs, rates, strict=True):
             begin = free_from
             if start_costs is not None:
-                begin, cost_s = start_costs.begin(run, job, free_from)
-                self.overhead_s += cost_s
+                begin, start_s = start_costs.begin(run, job, free_from)
+                self.overhead_s += start_s
             if now < table.first_start[job]:
                 table.first_start[job] = now
             table.running[job] = True

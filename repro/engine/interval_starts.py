@@ -82,6 +82,10 @@ class IntervalStarts:
         start_costs_s: list[float] = self._start_s[progressed].tolist()
         return start_costs_s
 
+    def last_start_s(self, job: int) -> float:
+        """Start cost (s) that a job is charged in the interval in which it ends."""
+        return float(self._start_s[job]) if self._overhead.restarts_on_change else 0.0
+
     def predicted(
         self, now: float, order: Iterable[int], tie_rel: float, *, predict_all: bool
     ) -> Iterable[tuple[float, int]]:

@@ -92,7 +92,7 @@ class OverheadCosts:
         return self._cost_s("save_s", job)
 
     def begin(self, run: Run, job: int, free_from: float) -> tuple[float, float]:
-        """Instant of the first progress of a job after its start (s), and its overhead (s).
+        """Instant of the first progress of a job after its start (s), and cost of the start (s).
 
         ``free_from`` is the instant (s) from which no earlier holder uses the GPUs.
         """
@@ -106,7 +106,6 @@ class OverheadCosts:
             return (last_step if last_step <= free_from else progress_from), 0.0
         resumes = table.first_start[job] < math.inf
         start_s = self._cost_s("resume_s" if resumes else "start_s", job)
-        cost_s = start_s + self.save_s(job)
         begin = free_from + start_s
         if run.hosts:
             self._host_nodes[job] = self._gang_nodes.of(run.hosts[0])
@@ -115,7 +114,7 @@ class OverheadCosts:
             last_step = self._last_step(host)
             saved = last_step + self.save_s(host)
             begin = max(begin, saved, last_step + self._cost_s("handover_s", job))
-        return begin, cost_s
+        return begin, start_s
 
     def _cost_s(self, method: str, job: int) -> float:
         """Seconds of a cost of a job, named by its method of the overhead."""

@@ -62,6 +62,15 @@ def test_saving_holds_the_gpu_and_is_not_begun_again_by_company():
     assert done.meta["overhead_s"] == pytest.approx(60)
 
 
+def test_a_job_that_is_preempted_before_its_last_step_saves_once():
+    phases = Phases(launch={"a": 20.0}, save={"a": 30.0})
+    trace = jobs(0.0, 50.0).assign(duration=[100.0, 10.0])
+    done = simulate(trace, "1x1", "srtf", overhead=phases)
+    # the first works from 20 s to 50 s, and again from 50 + 60 + 20 s
+    assert done.jobs["end_time"].tolist() == [130 + 70 + 30, 50 + 60]
+    assert done.meta["overhead_s"] == 3 * 20 + 2 * 30
+
+
 @dataclass(frozen=True)
 class Ahead(Policy):
     """The second job launches beside the first from 80 s on, and follows it on its GPU."""

@@ -39,7 +39,9 @@ def test_no_job_restarts_in_a_round_without_a_change():
 
 
 def test_a_restart_is_charged_in_the_interval_in_which_a_job_ends():
-    assert run(trace((0.0, 50.0)), "1x1").jobs["end_time"].tolist() == [67.0]
+    result = run(trace((0.0, 50.0)), "1x1")
+    assert result.jobs["end_time"].tolist() == [67.0]
+    assert result.meta["overhead_s"] == 17.0
 
 
 def test_gpus_of_a_job_that_ended_stay_idle_until_the_round_is_over():
