@@ -16,7 +16,7 @@ from repro.model.cluster.spec import Cluster
 from repro.model.decision import Run, RunSet, Shares
 from repro.model.policy import Order, Policy, make
 from repro.perf import ThroughputTable
-from repro.perf.overhead import CheckpointOverhead, Phases
+from repro.perf.overhead import CheckpointOverhead, Phases, RoundRestarts
 from repro.policies.baselines.known_durations import SRTF
 from repro.policies.tiresias.las_2d import Las2D
 from repro.testing import check_policy, scaled, small_trace, stress_traces
@@ -300,6 +300,19 @@ class CostlySRTF(SRTF):
 )
 def test_costs_of_the_policy_and_of_rounds_are_no_excess_of_work(policy, rounds):
     check_policy(policy, traces=[small_trace()], cluster="1x4", rounds=rounds)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"overhead": Phases({"a": 5.0}, {"a": 3.0})},
+        {"overhead": RoundRestarts(launch=4.0, start={"a": 3.0}), "interval": 10.0},
+    ],
+)
+def test_a_job_alone_also_takes_the_costs_of_its_start(options):
+    check_policy("srtf", traces=[MODELLED], cluster="1x4", **options)
+    with pytest.raises(PolicyError, match=r"job 1 breaks rule 'alone': alone it takes \d+ s"):
+        check_policy(Hesitant(), traces=[MODELLED], cluster="1x4", **options)
 
 
 # records ---------------------------------------------------------------------------------------
