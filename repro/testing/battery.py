@@ -52,7 +52,7 @@ def small_trace() -> pd.DataFrame:
 def check_policy(
     policy: Policy | str,
     *,
-    traces: Traces | Iterable[pd.DataFrame] | None = None,
+    traces: Traces | Iterable[pd.DataFrame] | pd.DataFrame | None = None,
     cluster: Cluster | str = "2x4",
     **options: Any,
 ) -> None:
@@ -89,9 +89,9 @@ def check_policy(
     ----------
     policy : Policy or str
         The policy, with any settings, or a registered name.
-    traces : mapping or iterable of DataFrame, optional
-        Traces to run, by name; by default `stress_traces` with ties, wide gangs and fractions of
-        seconds.
+    traces : mapping or iterable of DataFrame, or DataFrame, optional
+        Traces to run, by name, or one trace; by default `stress_traces` with ties, wide gangs and
+        fractions of seconds.
     cluster : Cluster or str
         Cluster to run them on.
     **options
@@ -119,11 +119,7 @@ def check_policy(
         if "slo" in resolved.needs and resolved.baseline is None:
             traces = {name: _with_deadlines(frame) for name, frame in traces.items()}
     elif not isinstance(traces, Mapping):
-        frames = list(traces)
-        traces = {
-            str(frame.attrs.get("name", f"number {number}")): frame
-            for number, frame in enumerate(frames)
-        }
+        traces = _by_name([traces] if isinstance(traces, pd.DataFrame) else traces)
     battery = _Battery(resolved, spec, options)
     for name, trace in traces.items():
         battery.check_trace(name, trace.reset_index(drop=True))
@@ -157,6 +153,15 @@ def stress_traces(widths: list[int], seed: int = 0) -> dict[str, pd.DataFrame]:
         ),
         "idle gaps": _trace(np.arange(6) * 500.0, rng.integers(1, 90, 6), np.resize(widths, 6)),
     }
+
+
+def _by_name(frames: Iterable[pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Traces by name; one without a name, or with that of an earlier trace, has its number."""
+    traces: dict[str, pd.DataFrame] = {}
+    for number, frame in enumerate(frames):
+        name = str(frame.attrs.get("name", f"number {number}"))
+        traces[f"{name}, number {number}" if name in traces else name] = frame
+    return traces
 
 
 def _with_deadlines(trace: pd.DataFrame) -> pd.DataFrame:

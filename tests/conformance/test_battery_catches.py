@@ -192,8 +192,20 @@ def test_traces_of_ones_own_are_named_too():
     with pytest.raises(PolicyError, match=r"trace 'number 0': job 1 "):
         check_policy(Hesitant(), traces=[frame])
     frame.attrs["name"] = "named"
-    with pytest.raises(PolicyError, match=r"trace 'named': job 1 "):
-        check_policy(Hesitant(), traces=[frame])
+    for traces in (frame, [frame]):
+        with pytest.raises(PolicyError, match=r"trace 'named': job 1 "):
+            check_policy(Hesitant(), traces=traces)
+
+
+def test_traces_of_one_name_are_all_checked():
+    frame = small_trace()
+    frame.attrs["name"] = "halves"
+    # only jobs that wait for others make the policy unsound
+    halves = [frame.head(3), frame.tail(1)]
+    with pytest.raises(PolicyError, match="trace 'halves': policy 'unnamed', time 1 s"):
+        check_policy(Greedy(), traces=halves, cluster="1x4")
+    with pytest.raises(PolicyError, match="trace 'halves, number 1': policy 'unnamed', time 1 s"):
+        check_policy(Greedy(), traces=halves[::-1], cluster="1x4")
 
 
 # policies of a student's kind ------------------------------------------------------------------
