@@ -269,6 +269,12 @@ def test_sound_policies_pass(policy):
     check_policy(policy)
 
 
+@pytest.mark.filterwarnings("ignore:speed-up curve of a relative")
+@pytest.mark.parametrize("policy", ["afs", "themis"])
+def test_rules_with_a_clock_of_ticks(policy):
+    check_policy(policy, rules="pcs", cluster="1x8")
+
+
 @pytest.mark.parametrize("policy", ["themis", "reservation"])
 def test_predicted_durations_are_doubled_with_all_times(policy):
     rng = np.random.default_rng(0)
