@@ -139,13 +139,11 @@ def _error_text(error: BaseException) -> str:
     """Error of a cell in one line; a message of a check as it is."""
     if isinstance(error, checks.Wrong | _TooLong):
         return str(error)
-    if isinstance(error, NotImplementedError):
+    frames = traceback.extract_tb(error.__traceback__)
+    arose_in_cell = bool(frames) and frames[-1].filename.startswith(_CELL_FILE)
+    if isinstance(error, NotImplementedError) and arose_in_cell:
         return "it is still empty"
-    lines = [
-        frame.lineno
-        for frame in traceback.extract_tb(error.__traceback__)
-        if frame.filename.startswith(_CELL_FILE)
-    ]
+    lines = [frame.lineno for frame in frames if frame.filename.startswith(_CELL_FILE)]
     line = lines[-1] if lines else None
     if isinstance(error, SyntaxError):
         line = error.lineno

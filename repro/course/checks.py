@@ -1,6 +1,7 @@
 """Tests of a student's answers, called by the test cells, with messages in plain words."""
 
 import copy
+import functools
 import math
 import sys
 import traceback
@@ -90,13 +91,20 @@ def expect(
     """
     calls = [tuple(case) for case in cases] if cases is not None else [arguments]
     called = function if callable(function) else sys._getframe(1).f_globals.get(function)
-    name = function if isinstance(function, str) else function.__name__.strip("_")
+    name = function if isinstance(function, str) else _name_of(function)
     try:
         _check(name, called, calls, gives, tolerance, dict(mistakes or {}), (because, see))
     except Wrong as wrong:
         if collected is None:
             raise wrong from None
         collected.append(wrong)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    """Name of a function in messages; of a callable without a name, that of its class."""
+    named = function.func if isinstance(function, functools.partial) else function
+    name: str = getattr(named, "__name__", type(named).__name__)
+    return name.strip("_")
 
 
 def _check(
@@ -221,15 +229,14 @@ def _answer(
     passed = copy.deepcopy(arguments)
     try:
         return called(*passed), _change(arguments, passed)
-    except NotImplementedError as error:
-        # the empty function may be another function that the student's function calls
-        empty_name = traceback.extract_tb(error.__traceback__)[-1].name
-        raise Wrong(
-            f"`{empty_name}` is still empty: write it above, then run both cells."
-        ) from None
     except Wrong:
         raise
     except Exception as error:
+        # the empty function may be another function that the student's function calls
+        if empty_name := _empty_function(error):
+            raise Wrong(
+                f"`{empty_name}` is still empty: write it above, then run both cells."
+            ) from None
         cause = f"{type(error).__name__}: {_cut(str(error))}{_cell_line(error)}"
         right = _short(_value_for(gives, arguments))
         line = f"{_call_text(name, arguments)} stopped with {cause}; the right answer is {right}."
@@ -245,15 +252,29 @@ def _change(before: Sequence[Any], after: Sequence[Any]) -> str:
     return ""
 
 
+def _empty_function(error: Exception) -> str:
+    """Name of the student's function that raises NotImplementedError; empty if it has none."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if not isinstance(error, NotImplementedError) or len(frames) == 1:
+        return ""
+    # after the frame of `_answer` comes that of the student's function
+    last = frames[-1]
+    is_own = _is_cell(last.filename) or last.filename == frames[1].filename
+    return last.name if is_own else ""
+
+
+def _is_cell(filename: str) -> bool:
+    """Whether a file name of a traceback is that of a notebook's cell."""
+    return filename.startswith("<") or "ipykernel" in filename
+
+
 def _cell_line(error: BaseException) -> str:
     """Line number of an error in the student's cell.
 
     It is the line of the test cell if the student's cell is not in the traceback.
     """
     frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if frame.filename.startswith("<") or "ipykernel" in frame.filename
+        frame for frame in traceback.extract_tb(error.__traceback__) if _is_cell(frame.filename)
     ]
     student_frames = [frame for frame in frames if frame.filename != frames[0].filename] or frames
     return f" (line {student_frames[-1].lineno} of its cell)" if student_frames else ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -46,9 +48,25 @@ def test_what_stops_an_answer():
         raise NotImplementedError
 
     assert "`empty` is still empty" in told(empty, gives=1)
+    assert "`empty` is still empty" in told(lambda: empty(), gives=1)
     assert "stopped with ZeroDivisionError" in told(lambda a: 1 / a, 0, gives=1)
     assert "`nowhere` is not defined yet" in told("nowhere", gives=1)
     assert "must be a function, and is a number" in told("NUMBER", gives=1)
+
+
+def test_only_a_function_of_the_student_is_empty():
+    # an AbstractMethodError is a NotImplementedError
+    text = told(lambda: len(pd.api.extensions.ExtensionArray()), gives=1)
+    assert "stopped with AbstractMethodError" in text
+
+
+def test_callables_without_a_name_have_one_in_messages():
+    class Doubled:
+        def __call__(self, number):
+            return number
+
+    assert "max(1, 2) gives 2 instead of 3" in told(partial(max), 1, 2, gives=3)
+    assert "Doubled(1) gives 1 instead of 2" in told(Doubled(), 1, gives=2)
 
 
 NUMBER = 3
