@@ -11,7 +11,7 @@ from typing import get_args
 
 from repro.base.errors import PolicyError
 from repro.engine.type_choice import TypeChoice
-from repro.model.decision import Fill, Run, RunSet
+from repro.model.decision import ROW_NUMBER, Fill, Run, RunSet
 from repro.model.jobs import JobTable
 from repro.model.policy import Policy
 
@@ -64,6 +64,8 @@ class DecisionChecks:
         if not run.jobs:
             raise self.no_jobs(now)
         for number, job in enumerate(run.jobs):
+            if not isinstance(job, ROW_NUMBER):
+                self.checked_row(job)
             if job in chosen or job in run.jobs[:number]:
                 raise self.error(now, job, "names the job twice")
             if job not in self._table.active:
@@ -120,6 +122,24 @@ class DecisionChecks:
                     "or leave order out",
                 )
         return ordered
+
+    def check_rows(self, decision: RunSet) -> None:
+        """Check that all jobs of a decision are row numbers, also where another type would fail."""
+        rows = list(decision.stop)
+        for run in decision.runs:
+            if not isinstance(run, Run):
+                rows.append(run)
+                continue
+            for name in ("jobs", "hosts"):
+                jobs = getattr(run, name)
+                if not isinstance(jobs, Collection):
+                    raise PolicyError(
+                        f"policy {self._policy.name!r} names Run({name}={jobs!r}); give a tuple of "
+                        f"row numbers"
+                    )
+                rows.extend(jobs)
+        for row in rows:
+            self.checked_row(row)
 
     def checked_row(self, job: int) -> int:
         """``job``, after a check that it is a row number of the trace."""

@@ -280,7 +280,11 @@ class Partition:
                 tasks = tuple(numbers[node] for node in entry.tasks)
                 yield replace(entry, gpu_type=part.gpu_type, tasks=tasks)
                 continue
-            run = part.bare_runs.get(entry)
+            try:
+                run = part.bare_runs.get(entry)
+            except TypeError:
+                # no dictionary can look up a list; `checked_row` refuses it
+                run = None
             if run is None:
                 demand = self._table.gpus[checked_row(self._name, entry, self._table.count)]
                 run = Run((entry,), demand, part.gpu_type)

@@ -140,9 +140,14 @@ class DecisionDriver:
             starts = [run for run in decision.runs if isinstance(run, Run)]
             restarts = [job for run in starts for job in run.jobs if running[job]]
             return [*decision.stop, *restarts], starts
-        if decision.keep:
-            return self._named_changes(decision, now)
-        return self._differences(decision, now)
+        try:
+            if decision.keep:
+                return self._named_changes(decision, now)
+            return self._differences(decision, now)
+        except TypeError:
+            # a check of all rows before would slow every decision down
+            self._checks.check_rows(decision)
+            raise
 
     def _decision(self, now: float) -> RunSet:
         """Decision of the policy, or of the round mechanism."""
@@ -288,7 +293,8 @@ class DecisionDriver:
                 )
             elif passes_fast_check:
                 is_present = run.gpus > 0 and job in active
-                passes_fast_check = is_present and (elastic or run.gpus == demand[job])
+                # `demand` first, also of an elastic policy: it takes no float as row number
+                passes_fast_check = is_present and (run.gpus == demand[job] or elastic)
             if passes_fast_check:
                 free[run.gpu_type] -= run.gpus
                 for member in run.jobs:

@@ -12,7 +12,7 @@ from repro.base.typing import Floats, Ints
 
 Fill = Literal["skip", "block", "exact"]
 #: Types of a row number of the trace.
-_ROW_NUMBER = (int, np.integer)
+ROW_NUMBER = (int, np.integer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class Shares:
             return rows
         for row, entry in enumerate(self.jobs):
             jobs = entry if isinstance(entry, tuple) else (entry,)
-            if len(jobs) not in (1, 2) or not all(isinstance(job, _ROW_NUMBER) for job in jobs):
+            if len(jobs) not in (1, 2) or not all(isinstance(job, ROW_NUMBER) for job in jobs):
                 raise PolicyError(
                     f"Shares.jobs[{row}] is {entry!r}; give a row number, or a tuple of two"
                 )

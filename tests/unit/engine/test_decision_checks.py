@@ -1,5 +1,6 @@
 """Wrong decisions are refused with policy, time and job, and never let a simulation hang."""
 
+import re
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -59,9 +60,9 @@ class Decides(Policy):
 
 @pytest.mark.parametrize("elastic", [False, True])
 @pytest.mark.parametrize("keep", [False, True])
-@pytest.mark.parametrize("row", [99, -1, 0.5, "a", None])
+@pytest.mark.parametrize("row", [99, -1, 0.5, 0.0, 1.0, "a", None, [1]])
 def test_a_row_number_that_the_trace_does_not_have_is_named(row, keep, elastic):
-    named = f"policy .* names unknown row number {row!r}$"
+    named = f"policy .* names unknown row number {re.escape(repr(row))}$"
     decisions = [RunSet([row], keep=keep), RunSet([Run((row,), 1)], keep=keep)]
     decisions.append(RunSet([Run((0, row), 1)], keep=keep))
     decisions.append(RunSet((), keep=True, stop=[row]))
@@ -70,6 +71,22 @@ def test_a_row_number_that_the_trace_does_not_have_is_named(row, keep, elastic):
             simulate(
                 trace((0, 10, 1), (0, 10, 1)), "1x4", Decides(decision=decision, elastic=elastic)
             )
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize(
+    ("run", "mistake"),
+    [
+        (Run(1, 1), r"names Run\(jobs=1\); give a tuple of row numbers"),
+        (Run((1,), 1, hosts=2), r"names Run\(hosts=2\); give a tuple of row numbers"),
+        (Run((1,), 1, hosts=([0],)), r"names unknown row number \[0\]"),
+    ],
+)
+def test_jobs_and_hosts_of_a_gang_are_tuples_of_row_numbers(keep, run, mistake):
+    with pytest.raises(PolicyError, match=mistake):
+        simulate(
+            trace((0, 10, 1), (0, 10, 1)), "1x4", Decides(decision=RunSet([0, run], keep=keep))
+        )
 
 
 @pytest.mark.parametrize("keep", [False, True])
