@@ -263,7 +263,10 @@ class ThroughputTable:
         speeds = self._pair(own_a, own_b, width, gpu_type)
         if speeds is None:
             return None
-        return speeds[0] * self.scale(model_a, width), speeds[1] * self.scale(model_b, width)
+        # pairs have no row of a narrower gang, which `scale` may use
+        scale_a = self._scale_of_row(model_a, width, width)
+        scale_b = self._scale_of_row(model_b, width, width)
+        return speeds[0] * scale_a, speeds[1] * scale_b
 
     def _row(self, model: str, gpus: int) -> Row | None:
         """Steps/s by GPU type of a gang; None for a model or a gang size that the table lacks."""
@@ -291,12 +294,17 @@ class ThroughputTable:
         if the row has 0 steps/s on the reference type.
         """
         width = self._measured_width(model, gpus)
-        if width is None:
-            return 1.0
+        return 1.0 if width is None else self._scale_of_row(model, gpus, width)
+
+    def _scale_of_row(self, model: str, gpus: int, width: int) -> float:
+        """Steps/s of a model over those of the table's row of ``width`` GPUs, as in `scale`."""
+        own_name = self.own_name(model)
+        if own_name == model:
+            return gpus / width
         seconds = iteration_s(model, gpus) if self.names is None else None
         if seconds is None:
             return gpus / width
-        on_reference = self.rows[self.own_name(model), width].get(self.reference, 0.0)
+        on_reference = self.rows.get((own_name, width), {}).get(self.reference, 0.0)
         return 1.0 / (seconds * on_reference) if on_reference > 0 else 1.0
 
     def own_name(self, model: str) -> str:

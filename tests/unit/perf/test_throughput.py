@@ -156,6 +156,16 @@ def test_a_table_of_the_policy_has_speeds_by_model_without_one_of_the_run():
     assert types == {0: ["v100"], 1: ["k80"]}
 
 
+@pytest.mark.parametrize("on_reference", [0.0, 9.0])
+def test_a_pair_of_a_gang_that_the_reference_type_cannot_run_is_not_scaled(on_reference):
+    rows = {("x", 2): {"v100": 10.0, "k80": 5.0}, ("x", 4): {"v100": on_reference, "k80": 8.0}}
+    pairs = {("x", "x", 4): {"k80": (4.0, 3.0)}}
+    table = ThroughputTable(rows, "v100", pairs, names={"y": "x"})
+    assert table.pair_speeds("y", 4, "y", 4, ["k80"]).tolist() == [[4.0], [3.0]]
+    assert table.pair_speeds("x", 4, "y", 4, ["k80"]).tolist() == [[4.0], [3.0]]
+    assert table.steps_per_s("y", 4, "k80") == (8.0 if on_reference else 10.0)
+
+
 def test_the_map_of_names_is_looked_up_once_per_model(monkeypatch):
     """Finding the map looks for its file, which policies that ask for every pair must not do."""
     looked_up = []
