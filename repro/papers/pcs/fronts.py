@@ -233,6 +233,7 @@ def _evolution(low: Floats, high: Floats, method: Method, rng: np.random.Generat
     # pymoo takes half a second to import
     with needed_for(f"a search by {method.name}", otherwise="search by the method random"):
         from pymoo.algorithms.moo.nsga2 import NSGA2
+        from pymoo.algorithms.moo.nsga3 import HyperplaneNormalization
         from pymoo.algorithms.moo.spea2 import SPEA2, SPEA2Survival
         from pymoo.core.problem import Problem
         from pymoo.core.termination import NoTermination
@@ -241,15 +242,29 @@ def _evolution(low: Floats, high: Floats, method: Method, rng: np.random.Generat
 
     points = rng.uniform(low, high, (method.population, len(low)))
     values = yield points
+
+    class Normalization(HyperplaneNormalization):  # type: ignore[misc]
+        """Normalisation of objectives, also of one that is equal for all points."""
+
+        nadir_point: Floats
+
+        def update(self, values: Floats) -> None:
+            super().update(values)
+            # without a width, the distances of all points would be NaN
+            has_width = self.nadir_point > self.ideal_point
+            self.nadir_point = np.where(has_width, self.nadir_point, self.ideal_point + 1.0)
+
     # the default survival of SPEA2 remembers the scale of earlier searches
-    survival = {"survival": SPEA2Survival(normalize=True)} if method.name == "spea2" else {}
+    survival = SPEA2Survival(normalize=True)
+    survival.norm = Normalization(values.shape[1])
+    survivals = {"survival": survival} if method.name == "spea2" else {}
     algorithm = {"spea2": SPEA2, "nsga2": NSGA2}[method.name](
         pop_size=method.population,
         n_offsprings=method.offspring,
         sampling=points,
         crossover=SBX(prob=1.0, eta=_ETA),
         mutation=PM(prob=1.0, prob_var=1.0 / len(low), eta=_ETA),
-        **survival,
+        **survivals,
     )
     problem = Problem(n_var=len(low), n_obj=values.shape[1], n_ieq_constr=1, xl=low, xu=high)
     algorithm.setup(problem, termination=NoTermination(), seed=int(rng.integers(1 << 31)))

@@ -106,6 +106,18 @@ def test_a_generation_without_a_possible_point_goes_on():
     assert len(found.points) == 90 and not nondominated(found.values).any()
 
 
+@pytest.mark.filterwarnings("error:invalid value")
+def test_an_objective_that_is_equal_for_all_points_does_not_mislead_the_search():
+    def with_constant(points, front):
+        return np.column_stack([objectives(points), np.full(len(points), 7.0)])
+
+    def volume(name):
+        values = search_front(with_constant, LOW, HIGH, method(name, 240), seed=1).values
+        return hypervolume(values[:, :2], np.array([3.0, 3.0]))
+
+    assert volume("spea2") > volume("random")
+
+
 @pytest.mark.parametrize(
     ("given_", "said"),
     [
