@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ def pattern(tasks: Sequence[int], num_ps: int = 1) -> str:
     return "_".join("".join(roles) for roles in nodes)
 
 
-class PlanTimes:
+class PlanTimes(ABC):
     """Model of the run time of a placement plan. This time replaces the duration in the trace.
 
     In a trace with the column ``iteration_time``, the duration of a job was computed from this
@@ -135,9 +135,11 @@ class MeasuredPlans(PlanTimes):
         row = self.seconds.get(self.own_name(model), {})
         plan = pattern(tasks, num_ps)
         if plan not in row:
+            measured = f"plans of {model!r}: {', '.join(row)}"
+            if not row:
+                measured = f"models: {', '.join(self.seconds) or 'none'}"
             raise ParamError(
-                f"no measured time for {model!r} placed as {plan!r}; measured: "
-                f"{', '.join(row or self.seconds) or 'nothing'}"
+                f"no measured time for {model!r} placed as {plan!r}; measured {measured}"
             )
         return row[plan]
 

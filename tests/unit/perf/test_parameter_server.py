@@ -9,7 +9,7 @@ from repro import simulate
 from repro.base.errors import ParamError, PolicyError, TraceError
 from repro.model.decision import Run
 from repro.perf import IterationModel, MeasuredPlans, TrainedModel
-from repro.perf.parameter_server import pattern
+from repro.perf.parameter_server import PlanTimes, pattern
 from repro.policies.baselines.scripted import Scripted
 
 # parameters and measured times (s) of pww, pw_w, p_ww, p_w_w: Liquid Figures 1b and 6
@@ -68,8 +68,18 @@ def run(trace, perf, tasks=(0, 1, 2), cluster="3x4"):
 
 
 def test_unmeasured_plan_is_named():
-    with pytest.raises(ParamError, match="p_w_w"):
-        run(jobs(), MeasuredPlans({"vgg16": {"pww": 510.0}}))
+    plans = MeasuredPlans({"vgg16": {"pww": 510.0, "pw_w": 540.0}})
+    with pytest.raises(ParamError, match=r"as 'p_w_w'; measured plans of 'vgg16': pww, pw_w$"):
+        run(jobs(), plans)
+    with pytest.raises(ParamError, match=r"for 'lm' placed as 'p_w_w'; measured models: vgg16$"):
+        run(jobs(model="lm"), plans)
+    with pytest.raises(ParamError, match=r"measured models: none$"):
+        run(jobs(), MeasuredPlans({}))
+
+
+def test_run_times_without_a_model_are_refused_at_once():
+    with pytest.raises(TypeError, match="abstract"):
+        PlanTimes()
 
 
 def test_unknown_model_is_named():
