@@ -103,6 +103,19 @@ def test_profiling_needs_a_throughput_table():
         simulate(jobs(2), "1x2", make("gavel-las-ss", profiled=0.5))
 
 
+def view_of(perf, models, types):
+    """View of one-GPU jobs, each of a kind of its own."""
+    pairs = [[perf.pair_speeds(one, 1, other, 1, types) for other in models] for one in models]
+    return SimpleNamespace(
+        throughputs=perf,
+        gpu_types=types,
+        seed=0,
+        kind=lambda job: (models[job], 1),
+        kind_codes=np.arange(len(models)),
+        pairs=np.array(pairs),
+    )
+
+
 def test_estimates_of_models_under_further_names_have_their_speed():
     """A ResNet-50 and a language model, under the names of the map and of Gavel's table."""
     own = ("ResNet-50 (batch size 32)", "LM (batch size 20)")
@@ -111,14 +124,8 @@ def test_estimates_of_models_under_further_names_have_their_speed():
     pairs = {(*own, 1): {"k80": (0.5, 0.25), "v100": (0.0, 0.0)}}
     perf = ThroughputTable(rows, "v100", pairs)
     models = ("resnet50", "lm")
-    view = SimpleNamespace(
-        throughputs=perf,
-        gpu_types=types,
-        seed=0,
-        kind=lambda job: (models[job], 1),
-        pair_speeds=lambda one, other: perf.pair_speeds(models[one], 1, models[other], 1, types),
-    )
-    speeds = EstimatedPairs(view, 1.0, 2, False).speeds(0, 1)
+    estimates = EstimatedPairs(view_of(perf, models, types), 1.0, 2, False)
+    speeds = estimates.pairs_with([0], 1)[0]
     faster = perf.scale("resnet50", 1)
     assert faster != 1
     assert speeds == pytest.approx(np.array([[0.5 * faster, 0], [0.25, 0]]))
@@ -129,16 +136,8 @@ def test_models_that_run_out_of_memory_together_share_nothing():
     rows = {(model, 1): {"v100": 4.0} for model in "ab"}
     pairs = {("a", "a", 1): {"v100": (3.0, 3.0)}, ("b", "b", 1): {"v100": (3.0, 3.0)}}
     perf = ThroughputTable(rows, "v100", pairs)
-    view = SimpleNamespace(
-        throughputs=perf,
-        gpu_types=("v100",),
-        seed=0,
-        kind=lambda job: ("ab"[job], 1),
-        pair_speeds=lambda one, other: perf.pair_speeds("ab"[one], 1, "ab"[other], 1, ["v100"]),
-    )
-    estimates = EstimatedPairs(view, 0.0, 1, False)
-    assert estimates.speeds(0, 0).tolist() == [[3], [3]]
-    assert estimates.speeds(0, 1).tolist() == [[0], [0]]
+    estimates = EstimatedPairs(view_of(perf, "ab", ("v100",)), 0.0, 1, False)
+    assert estimates.pairs_with([0, 1], 0).tolist() == [[[3], [3]], [[0], [0]]]
 
 
 def test_pairs_that_have_run_change_their_estimates(monkeypatch):
