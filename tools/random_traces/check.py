@@ -28,8 +28,8 @@ from tools.random_traces.relations import RELATIONS, Relation
 MAX_ATTEMPTS = 20
 #: CPU time of a case (s). The compilation of its loops counts.
 LIMIT_S = 240.0
-#: The first traces of a policy and rule set are all compared with a changed run, and later ones only
-#: every so many, because a comparison takes as long as two checks.
+#: The first traces of a policy and rule set are all compared with a changed run. After them only
+#: every tenth is, because a comparison takes as long as two checks.
 FIRST_COMPARED = 1_000
 EVERY_COMPARED = 10
 #: Words of the message for a job that a policy can never run (`Policy.never_runs`).
