@@ -30,7 +30,7 @@ MAX_ATTEMPTS = 20
 LIMIT_S = 240.0
 #: The first traces of a policy and rule set are all compared with a changed run. After them only
 #: every tenth is, because a comparison takes as long as two checks.
-FIRST_COMPARED = 1_000
+FIRST_COMPARED = 500
 EVERY_COMPARED = 10
 #: Words of the message for a job that a policy can never run (`Policy.never_runs`).
 CANNOT_RUN = ("use a larger cluster or drop the job", "can never be placed")
