@@ -4,8 +4,8 @@ They read the records, the cluster and the trace, and nothing of the engine.
 """
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -67,18 +67,9 @@ def check_records(
     >>> check_records(result, Cluster.parse("1x4"), trace=small_trace())
     """
     audit = _Audit(result)
-    spans = result.intervals
-    audit.capacity(cluster.num_gpus, spans)
-    if "gpu_type" in spans:
-        for gpu_type, of_type in spans.groupby("gpu_type"):
-            limit = cluster.gpu_types[str(gpu_type)]
-            audit.capacity(limit, of_type, f"type {gpu_type}")
-    if "nodes" in spans:
-        for node, on_node in _by_node(spans):
-            audit.capacity(cluster.nodes[node].gpus, on_node, f"node {node}")
+    audit.capacity(cluster)
     audit.gang(gang)
-    if "nodes" in spans:
-        audit.nodes(cluster)
+    audit.nodes(cluster)
     audit.ends_and_work(exact, tick_s)
     audit.records(cluster.num_gpus)
     if trace is not None:
@@ -126,16 +117,46 @@ def serves_exactly(
     return not (has_costs or is_late)
 
 
+class _Job(NamedTuple):
+    """Record of a job; times in seconds."""
+
+    job_id: object
+    submit_time: float
+    start_time: float
+    end_time: float
+    jct: float
+    num_gpus: int
+    duration: float
+    queueing: float
+
+
+class _Span(NamedTuple):
+    """Interval in which a job holds GPUs; times in seconds."""
+
+    job_id: object
+    start: float
+    end: float
+    gpus: float
+    used: float
+    rate: float
+    #: node and number of its GPUs; empty if the placement does not track nodes
+    nodes: Sequence[tuple[int, int]] = ()
+    #: None: no GPU type, or several at once
+    gpu_type: str | None = None
+
+
+_Row = TypeVar("_Row", _Job, _Span)
+
+
 class _Audit:
     """Checks of one run; the first broken rule raises."""
 
     def __init__(self, result: Result) -> None:
         self.meta = result.meta
-        self.jobs: list[Any] = list(result.jobs.itertuples(index=False))
-        self.spans: dict[object, list[Any]] = {}
-        spans: list[Any] = list(result.intervals.itertuples(index=False))
-        for span in spans:
-            self.spans.setdefault(span.job_id, []).append(span)
+        self.jobs = _rows(result.jobs, _Job)
+        self.spans_of: dict[object, list[_Span]] = {}
+        for span in _rows(result.intervals, _Span):
+            self.spans_of.setdefault(span.job_id, []).append(span)
 
     def broken(self, rule: str, job: object, fault: str) -> NoReturn:
         """Raise for the first broken rule."""
@@ -145,28 +166,47 @@ class _Audit:
             f"policy {policy!r}, trace {trace!r}: job {job!r} breaks rule {rule!r}: {fault}"
         )
 
-    def capacity(self, limit: int, spans: pd.DataFrame, where: str = "the cluster") -> None:
-        """Check that jobs never hold more than ``limit`` GPUs of a cluster, GPU type or node."""
-        gpus = spans["gpus"].to_numpy(float)
-        times = np.concatenate([spans["end"].to_numpy(float), spans["start"].to_numpy(float)])
+    def capacity(self, cluster: Cluster) -> None:
+        """Check that jobs never hold more GPUs than the cluster, a GPU type or a node has."""
+        spans = [span for of_job in self.spans_of.values() for span in of_job]
+        by_type: dict[str, list[_Span]] = {}
+        by_node: dict[int, list[_Span]] = {}
+        for span in spans:
+            if isinstance(span.gpu_type, str):
+                by_type.setdefault(span.gpu_type, []).append(span)
+            on_nodes = sum(count for _, count in span.nodes)
+            for node, count in span.nodes:
+                part = span._replace(gpus=count * span.gpus / on_nodes)
+                by_node.setdefault(node, []).append(part)
+        self._refuse_excess(cluster.num_gpus, spans, "the cluster")
+        for gpu_type, of_type in sorted(by_type.items()):
+            self._refuse_excess(cluster.gpu_types[gpu_type], of_type, f"type {gpu_type}")
+        for node, on_node in sorted(by_node.items()):
+            self._refuse_excess(cluster.nodes[node].gpus, on_node, f"node {node}")
+
+    def _refuse_excess(self, limit: int, spans: Sequence[_Span], where: str) -> None:
+        """Raise if the GPUs of intervals are more than ``limit`` at an instant."""
+        gpus = np.array([span.gpus for span in spans])
+        times = np.array([span.end for span in spans] + [span.start for span in spans])
         change = np.concatenate([-gpus, gpus])
         # At one instant GPUs are released before they are taken.
         order = np.lexsort((change, times))
         over = np.cumsum(change[order]) > limit + TOLERANCE
         if over.any():
             # An excess begins with a start. The array ``times`` has all ends, then all starts.
-            event = order[int(over.argmax())]
-            job = spans["job_id"].tolist()[event - len(spans)]
+            event = int(order[int(over.argmax())])
+            job = spans[event - len(spans)].job_id
             fault = f"more than the {limit} GPUs of {where} are held at {times[event]:g} s"
             self.broken("capacity", job, fault)
 
     def nodes(self, cluster: Cluster) -> None:
         """Check the nodes of an interval: its GPU type, and from ``gpus`` to ``used`` GPUs."""
-        for span in (span for spans in self.spans.values() for span in spans if span.nodes):
-            gpu_type = getattr(span, "gpu_type", None)
+        for span in (span for spans in self.spans_of.values() for span in spans if span.nodes):
             types = {cluster.nodes[node].gpu_type for node, _ in span.nodes}
-            if isinstance(gpu_type, str) and types != {gpu_type}:
-                fault = f"holds GPUs of type {gpu_type} on nodes of {types} at {span.start:g} s"
+            if isinstance(span.gpu_type, str) and types != {span.gpu_type}:
+                fault = (
+                    f"holds GPUs of type {span.gpu_type} on nodes of {types} at {span.start:g} s"
+                )
                 self.broken("nodes", span.job_id, fault)
             count = sum(gpus for _, gpus in span.nodes)
             if not span.gpus - TOLERANCE <= count <= span.used + TOLERANCE:
@@ -180,7 +220,7 @@ class _Audit:
         """
         for job in self.jobs:
             free_from = -math.inf
-            for span in sorted(self.spans.get(job.job_id, []), key=lambda s: (s.start, s.end)):
+            for span in sorted(self.spans_of.get(job.job_id, []), key=lambda s: (s.start, s.end)):
                 if span.start < free_from - TOLERANCE:
                     self.broken("gang", job.job_id, f"holds GPUs twice at {span.start:g} s")
                 # A job at rate 0 still waits for GPUs of its gang.
@@ -196,7 +236,7 @@ class _Audit:
             if job.job_id in seen:
                 self.broken("ends", job.job_id, "ends twice")
             seen.add(job.job_id)
-            spans = self.spans.get(job.job_id, [])
+            spans = self.spans_of.get(job.job_id, [])
             # a job without work, such as one of a fraction of a second that a rule set cuts to 0 s,
             # may hold nothing
             if math.isnan(job.end_time) or not (spans or job.duration == 0):
@@ -219,14 +259,14 @@ class _Audit:
             if excess < -slack or (exact and excess > slack):
                 fault = f"is served {served:g} s of {job.duration:g} s of work"
                 self.broken("work", job.job_id, fault)
-        if unknown := set(self.spans) - seen:
+        if unknown := set(self.spans_of) - seen:
             self.broken("ends", next(iter(unknown)), "holds GPUs but is not in the trace")
 
     def records(self, num_gpus: int) -> None:
         """Check that start, JCT, queueing and utilisation follow from the intervals."""
         held_gpu_s = 0.0
         for job in self.jobs:
-            spans = self.spans.get(job.job_id, [])
+            spans = self.spans_of.get(job.job_id, [])
             held_gpu_s += sum(span.gpus * (span.end - span.start) for span in spans)
             # a job that waits for GPUs of its gang holds some before it starts
             first_start = min((span.start for span in spans if span.rate), default=job.start_time)
@@ -259,14 +299,8 @@ class _Audit:
                 self.broken("records", job.job_id, f"asks for {fault} s")
 
 
-def _by_node(intervals: pd.DataFrame) -> Iterable[tuple[int, pd.DataFrame]]:
-    """Intervals on each node.
-
-    The GPUs of an interval are divided among its nodes in proportion to the counts in ``nodes``.
-    """
-    on_nodes = intervals.explode("nodes").dropna(subset="nodes")
-    node = on_nodes["nodes"].str[0].astype(int)
-    count = on_nodes["nodes"].str[1].astype(int)
-    gpus = count * on_nodes["gpus"] / count.groupby(level=0).transform("sum")
-    by_node = on_nodes.assign(gpus=gpus).groupby(node)
-    return ((int(str(number)), spans) for number, spans in by_node)
+def _rows(frame: pd.DataFrame, row: type[_Row]) -> list[_Row]:
+    """Rows of a frame, with those fields of ``row`` that it has as columns."""
+    fields = [name for name in row._fields if name in frame]
+    columns = [frame[name].tolist() for name in fields]
+    return [row(**dict(zip(fields, values, strict=True))) for values in zip(*columns, strict=True)]
