@@ -31,6 +31,9 @@ VARIANTS = (
     "SS, ",
     "drf",
     "partition",
+    "Liquid, sharing",
+    "Muri-S",
+    "Eq 3 of Muri",
 )
 POLICIES = sorted(
     name for name in _listed_looks() if name in set(policies) or name.startswith(VARIANTS)
