@@ -13,7 +13,14 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from repro.base.errors import ParamError
 from repro.base.typing import Floats
 from repro.plot.names import names_in, texts_in
-from repro.plot.panel import PanelOptions, finish, owner, panel_axes, turn_long_labels
+from repro.plot.panel import (
+    PanelOptions,
+    draw_reference,
+    finish,
+    owner,
+    panel_axes,
+    turn_long_labels,
+)
 from repro.plot.published_marks import halo, published_style
 from repro.plot.series_styles import Look, by_series, look
 from repro.plot.style import styled
@@ -112,8 +119,7 @@ def bar_chart(
             tops = _tops(rows, value, spread, ends)
             bar_width = width / len(groups)
             _write_above(axes, x, rows, tops, published, text, bar_width, shared=shared)
-    if reference is not None:
-        axes.axhline(reference, color="#555555", linewidth=0.7, linestyle=":")
+    draw_reference(axes, panel)
     if log:
         axes.set_yscale("log")
         low, high = axes.get_ylim()
@@ -332,6 +338,7 @@ def stacked_chart(
     if cluster is not None:
         _name_clusters(axes, x_of)
     axes.grid(False, axis="x")
+    draw_reference(axes, panel)
     return finish(axes, panel)
 
 

@@ -36,8 +36,8 @@ def gantt_chart(
         Published ends, plotted as open markers: the column of ``lane``, with lanes of ``frame``,
         and the column ``end`` (s).
     **panel : PanelOptions
-        Labels, scales and panel: xlabel, ylabel, title, log, reference, xlim, ylim, columns (width
-        in paper columns, 1 or 2), and axes (panel to draw into).
+        Labels, scales and panel: xlabel, ylabel, title, log, xlim, ylim, columns (width in paper
+        columns, 1 or 2), and axes (panel to draw into).
 
     Returns
     -------

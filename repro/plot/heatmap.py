@@ -52,8 +52,8 @@ def heatmap_chart(
         to contain 0 and 1, so that panels of shares of time have the same shades. Give limits for
         data far from this range.
     **panel : PanelOptions
-        Labels, scales and panel: xlabel, ylabel, title, log, reference, xlim, ylim, columns (width
-        in paper columns, 1 or 2), and axes (panel to draw into).
+        Labels, scales and panel: xlabel, ylabel, title, log, xlim, ylim, columns (width in paper
+        columns, 1 or 2), and axes (panel to draw into).
 
     Returns
     -------

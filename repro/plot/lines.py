@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from repro.base.typing import Floats
 from repro.plot.names import names_in
-from repro.plot.panel import PanelOptions, finish, panel_axes
+from repro.plot.panel import PanelOptions, draw_reference, finish, panel_axes
 from repro.plot.published_marks import draw_published
 from repro.plot.series_styles import Look, by_series
 from repro.plot.style import styled
@@ -104,6 +104,7 @@ def line_chart(
             whiskers=whiskers,
             joined=published_band is not None,
         )
+    draw_reference(axes, panel)
     return finish(axes, panel)
 
 
@@ -161,6 +162,7 @@ def cdf_chart(
     panel["log"] = "x" if panel.get("log") else ""
     panel.setdefault("ylim", (0, 1.02))
     panel.setdefault("ylabel", "fraction of jobs")
+    draw_reference(axes, panel)
     return finish(axes, panel)
 
 

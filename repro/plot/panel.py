@@ -30,7 +30,8 @@ class PanelOptions(TypedDict, total=False):
     title: str
     #: logarithmic axes: "x", "y" or "xy"; True: the value axis of bars and distributions
     log: bool | str
-    #: height of a thin horizontal line (1 for normalised bars); on a log axis bars start there
+    #: height of a thin horizontal line (1 for normalised bars); on a log axis bars start there.
+    #: Gantt charts and heat maps have no such line
     reference: float | None
     #: ranges of the axes
     xlim: tuple[float, float]
@@ -86,6 +87,13 @@ def finish(axes: Axes, panel: PanelOptions) -> Figure:
     _mark_points_outside(axes)
     legend(axes)
     return owner(axes)
+
+
+def draw_reference(axes: Axes, panel: PanelOptions) -> None:
+    """Draw the thin horizontal line of a panel, if it has one."""
+    reference = panel.get("reference")
+    if reference is not None:
+        axes.axhline(reference, color="#555555", linewidth=0.7, linestyle=":")
 
 
 def _mark_points_outside(axes: Axes) -> None:

@@ -158,6 +158,18 @@ def test_published_values_are_open_markers():
             assert "published" in [text.get_text() for text in axes.get_legend().get_texts()]
 
 
+def test_lines_distributions_and_stacks_draw_their_reference():
+    rows = pd.DataFrame({"x": [1, 2], "y": [0.5, 2.0], "name": ["a", "a"]})
+    charts = [
+        line_chart(rows, x="x", y="y", series="name", reference=1.0),
+        cdf_chart(rows, value="y", series="name", reference=1.0),
+        stacked_chart(rows, bar="x", part="name", value="y", reference=1.0),
+    ]
+    for chart in charts:
+        lines = [list(line.get_ydata()) for line in chart.axes[0].get_lines()]
+        assert [1.0, 1.0] in lines
+
+
 def test_one_policy_has_one_look_in_every_chart():
     charts = every_chart()
     line = next(x for x in charts["cdf"].axes[0].lines if x.get_label() == "Tiresias-L")
