@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def table(lines: Sequence[Line]) -> str:
     commits = ", ".join(f"`{commit}`" for commit in sorted({line.commit for line in every}))
     seeds = ", ".join(map(str, sorted({line.seed for line in every})))
     rows = [
-        f"Run on {days} at {commits}, seed {seeds}.",
+        textwrap.fill(f"Run on {days} at {commits}, seed {seeds}.", 118),
         "",
         "| policy | rules | traces | jobs | compared | violations | CPU s |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
