@@ -53,7 +53,7 @@ class Windows:
 
 
 def checked_options(options: Mapping[str, Any] | None, separate: Collection[str]) -> dict[str, Any]:
-    """Options of a reader or generator. ``separate`` are names of its other arguments."""
+    """Options of a reader or generator; ``separate`` has names that are refused among them."""
     if options is None:
         return {}
     if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):

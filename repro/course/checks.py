@@ -253,7 +253,7 @@ def _change(before: Sequence[Any], after: Sequence[Any]) -> str:
 
 
 def _empty_function(error: Exception) -> str:
-    """Name of the student's function that raises NotImplementedError; empty if it has none."""
+    """Name of the student's function that raised NotImplementedError; empty if none did."""
     frames = traceback.extract_tb(error.__traceback__)
     if not isinstance(error, NotImplementedError) or len(frames) == 1:
         return ""

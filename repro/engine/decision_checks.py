@@ -124,7 +124,7 @@ class DecisionChecks:
         return ordered
 
     def check_rows(self, decision: RunSet) -> None:
-        """Check that all jobs of a decision are row numbers, also where another type would fail."""
+        """Check that all jobs of a decision are row numbers. They may be of any type (lists)."""
         rows = list(decision.stop)
         for run in decision.runs:
             if not isinstance(run, Run):
@@ -198,7 +198,7 @@ def check_fields(policy_name: str, decision: RunSet) -> None:
     Raises
     ------
     PolicyError
-        If `RunSet.fill` is not a value of `Fill`, or another field is no sequence.
+        If ``fill`` is not a value of `Fill`, or ``runs``, ``order`` or ``stop`` is no collection.
     """
     fill: object = decision.fill
     if not isinstance(fill, str) or fill not in get_args(Fill):

@@ -2,8 +2,8 @@
 
 import math
 
-#: Largest distance of a quotient from a whole number that counts as a rounding error, for quotients
-#: whose floats are closer together than this.
+#: Largest distance of a quotient from a whole number that counts as a rounding error. For quotients
+#: whose floats lie further apart than this, it is the distance between two floats.
 ROUNDING = 1e-9
 
 

@@ -145,7 +145,7 @@ class DecisionDriver:
                 return self._named_changes(decision, now)
             return self._differences(decision, now)
         except TypeError:
-            # a check of all rows before would slow every decision down
+            # checking the rows of every decision in advance would be slow
             self._checks.check_rows(decision)
             raise
 
@@ -293,7 +293,7 @@ class DecisionDriver:
                 )
             elif passes_fast_check:
                 is_present = run.gpus > 0 and job in active
-                # `demand` first, also of an elastic policy: it takes no float as row number
+                # `demand` comes first: it raises TypeError for a float as row number
                 passes_fast_check = is_present and (run.gpus == demand[job] or elastic)
             if passes_fast_check:
                 free[run.gpu_type] -= run.gpus

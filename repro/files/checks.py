@@ -213,7 +213,7 @@ def _filled(
     *,
     required: bool,
 ) -> Floats:
-    """Values of a column, which are finite and, if ``required``, have no gap; others raise."""
+    """Values of a column. Infinite values raise, and so do gaps if ``required``."""
     if required:
         refuse(np.isnan(values), series, column, origin, "missing value", accepted)
     refuse(np.isinf(values), series, column, origin, "not finite", accepted)

@@ -162,8 +162,8 @@ class Interleaving:
     def efficiencies(self, groups: Sequence[Sequence[Stages]], merged: bool) -> list[float]:
         """Gamma (Eq 4) of each group over Muri's four resources, with its period in this model.
 
-        Groups of equal members are passed with the members in the same order. Another order may
-        change the last bit.
+        Pass groups of the same members with these in the same order. Another order may change the
+        last bit.
         """
         return [sum(map(sum, group)) / (RESOURCES * self.period(group, merged)) for group in groups]
 
@@ -181,8 +181,8 @@ class Interleaving:
     def paces(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
         """Seconds per unit of work of every member.
 
-        If the unit is an iteration, it takes a member of a group the period of the group, times
-        demand over GPUs held.
+        If the unit is an iteration, every member of a group takes the period of the group for it,
+        times demand over GPUs held.
         """
         if len(run.jobs) == 1 or not table.counts_iterations:
             rates = self.rates(table, run, nodes)

@@ -73,8 +73,8 @@ def check_policy(
     - alone: a job alone takes its duration, and the costs of its start
     - scaling: all times doubled give all ends doubled; ``time_fields`` are doubled, too
     - baseline: under rules ``paper``, all jobs end as under the policy that `Policy.baseline`
-      names. `Policy.baseline` also names the inputs that make the two policies differ: changed
-      parameters, columns or a performance model. Runs with such an input are not checked
+      names. `Policy.baseline` also names the inputs that make the two policies differ. Runs with
+      them are not checked: changed parameters, columns, a performance model, several domains
     - needs: the policy reads the fields in `needs` and no others
     - blind: without "duration" in `needs`, longer durations change no interval before the first
       completion

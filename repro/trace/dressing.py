@@ -65,8 +65,8 @@ def dress(
 
     With ``profiles``, models and times are those of a measured folder instead
     (`repro.perf.measured_folder`), and ``stage_cpu`` is a stage of its own. A trace that has these
-    models keeps them. Its iterations and stage times are replaced in any case. Gangs of any size
-    have the times of one GPU.
+    models keeps them. Its iterations and stage times are replaced also without ``replace``. Gangs
+    of any size have the times of one GPU.
 
     Parameters
     ----------

@@ -72,7 +72,7 @@ def check(policy: str, rules: str, seed: int, index: int) -> Verdict:
 
 
 def relation_of(case: Case) -> Relation | None:
-    """The relation that is checked for a case, one of those that apply. None: no relation is."""
+    """Relation that is checked for a case. None: none applies, or the case is not compared."""
     if case.index >= FIRST_COMPARED and case.index % EVERY_COMPARED:
         return None
     rng = stream("relation", case.policy, case.rules, case.seed, case.index)

@@ -86,7 +86,7 @@ class Range:
         return (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
 
     def value(self, number: float) -> float:
-        """Value of the parameter for ``number``, on the scale of the search, within the range."""
+        """Value of the parameter, within the range; ``number`` is on the scale of the search."""
         value = math.exp(number) if self.log else number
         return min(max(value, self.low), self.high)
 

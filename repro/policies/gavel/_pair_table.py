@@ -69,7 +69,7 @@ class EstimatedPairs:
         return self._match_of_job[job]
 
     def pairs_with(self, firsts: Sequence[int], second: int) -> Floats:
-        """Estimated throughputs (steps/s) of pairs of jobs on the same GPUs.
+        """Estimated throughputs (steps/s) of both jobs, for each of ``firsts`` with ``second``.
 
         The shape is (firsts, 2, GPU types). 0: the pair runs out of memory.
         """

@@ -104,10 +104,10 @@ def _fit(
 
 
 # The random stream of profiling depends on the seed alone. So runs of one seed at several loads
-# measure the same entries of the same jobs.
+# measure the same entries of the same jobs. Arrays are passed as bytes, which a cache can look up.
 @functools.lru_cache(maxsize=2**14)
 def _completed_row(measured: bytes, row: bytes, profiled: bytes) -> bytes:
-    """Row of a new job below the rows ``measured``, its unknown entries completed, from 0 to 1."""
+    """Row of a new job, its unknown entries completed (0 to 1) from the rows ``measured``."""
     known_entries = np.frombuffer(profiled, dtype=np.bool_)
     size = len(known_entries)
     values = np.vstack([np.frombuffer(measured).reshape(-1, size), np.frombuffer(row)])
@@ -246,7 +246,7 @@ class PairEstimator:
         return speeds
 
     def pairs_with(self, firsts: Sequence[Match], second: Match) -> Floats:
-        """Throughputs (steps/s) of pairs of each of ``firsts`` and ``second`` on the same GPU.
+        """Throughputs (steps/s) of both jobs, for each of ``firsts`` with ``second`` on one GPU.
 
         The shape is (firsts, 2, GPU types). As in `pair_speeds`, the job of ``firsts`` comes first.
         """

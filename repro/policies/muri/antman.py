@@ -5,8 +5,8 @@ Xiao et al., OSDI 2020, as the baseline in the public simulator of Muri, SIGCOMM
 
 1. A guaranteed job of g GPUs owns GPUs of one node, argmax over nodes of min(g, unowned GPUs). If
    these are fewer than g, it keeps them and waits for more GPUs of this node. A job wider than a
-   node of W GPUs collects floor(g / W) whole nodes first, then g mod W GPUs of one more. A node of
-   which a waiting job keeps GPUs is not taken by another job, so jobs never wait for each other.
+   node of W GPUs collects floor(g / W) whole nodes first, then g mod W GPUs of one more. While a
+   waiting job keeps GPUs of a node, no other job takes GPUs there. So no jobs wait for each other.
 2. An opportunistic job takes the g GPUs of least assumed utilisation, anywhere in the cluster. The
    utilisation is 0.1 for a guaranteed job plus 0.9 for an opportunistic job. GPUs from 0.8 on are
    not available, so that a GPU has at most one guaranteed and one opportunistic job.
