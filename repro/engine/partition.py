@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from repro.base.errors import PolicyError
 from repro.engine.decision_checks import check_fields, checked_row, checked_wake
 from repro.engine.type_choice import TypeChoice
@@ -280,11 +282,9 @@ class Partition:
                 tasks = tuple(numbers[node] for node in entry.tasks)
                 yield replace(entry, gpu_type=part.gpu_type, tasks=tasks)
                 continue
-            try:
-                run = part.bare_runs.get(entry)
-            except TypeError:
-                # no dictionary can look up a list; `checked_row` refuses it
-                run = None
+            # a dictionary would find 0.0 at 0; `checked_row` refuses all that is no whole number
+            is_whole = isinstance(entry, int | np.integer)
+            run = part.bare_runs.get(entry) if is_whole else None
             if run is None:
                 demand = self._table.gpus[checked_row(self._name, entry, self._table.count)]
                 run = Run((entry,), demand, part.gpu_type)

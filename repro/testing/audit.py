@@ -105,7 +105,7 @@ def serves_exactly(
     """
     rounds = {**rules.rounds, **(options.get("rounds") or {})}
     has_costs = (
-        options.get("overhead") is not None
+        options.get("overhead") not in (None, 0, "none")
         or policy.overhead() is not None
         or rules.start_overhead
         or rounds.get("preemption_overhead_s")

@@ -361,7 +361,11 @@ class _Battery:
             single = rows.iloc[:1].assign(submit_time=0.0)
             result = self.run(single)
             job: Any = next(result.jobs.itertuples())
-            expected_s = job.duration + result.meta["overhead_s"]
+            costs_s = result.meta["overhead_s"]
+            if costs_s and job.preemptions:
+                fault = f"alone it is preempted {job.preemptions} times, at a cost"
+                self.broken("alone", name, job.job_id, fault)
+            expected_s = job.duration + costs_s
             if not math.isclose(job.jct, expected_s, rel_tol=1e-9):
                 fault = f"alone it takes {job.jct:g} s instead of {expected_s:g} s"
                 self.broken("alone", name, job.job_id, fault)

@@ -117,6 +117,18 @@ class Hesitant(Policy):
 
 
 @dataclass(frozen=True)
+class Restless(Policy):
+    """Stops each job once, 1 s after its start."""
+
+    def decide(self, view):
+        waits = [
+            job for job in view.jobs if 0 < view.run_seconds(job) <= 1 and view.is_running(job)
+        ]
+        first = [job for job in view.jobs if job not in waits][:1]
+        return RunSet(first, wake=view.now + 1)
+
+
+@dataclass(frozen=True)
 class SecretQuantum(Las2D):
     """Has a parameter in seconds and does not say so."""
 
@@ -183,6 +195,11 @@ def test_the_message_names_trace_and_job():
         PolicyError, match=r"trace 'steady': policy 'unnamed', time \d+ s, job \d+: gives"
     ):
         check_policy(HalfGangs())
+
+
+def test_a_lone_job_is_not_stopped_at_a_cost():
+    with pytest.raises(PolicyError, match="rule 'alone': alone it is preempted 1 times, at a cost"):
+        check_policy(Restless(), traces=small_trace().head(1), overhead=2.0)
 
 
 def test_traces_of_ones_own_are_named_too():

@@ -221,6 +221,7 @@ class PairEstimator:
         self._true = retained_fractions(table, models, gpu_types)
         #: rows of the reference models in R, shape (references, GPU types * references)
         self._measured = self._true[reference_rows][:, :, reference_rows].reshape(references, -1)
+        self._measured_bytes = self._measured.tobytes()
         self._norms = np.linalg.norm(self._measured, axis=1)
         self._matches: dict[Hashable, Match] = {}
         #: GPU types on which a pair has run
@@ -297,8 +298,8 @@ class PairEstimator:
             measurements = true_row[:, self._reference_rows].ravel()
         completed = np.where(profiled, measurements, 0.0)
         if not profiled.all():
-            entries = (array.tobytes() for array in (self._measured, completed, profiled))
-            completed = np.frombuffer(_completed_row(*entries))
+            row = _completed_row(self._measured_bytes, completed.tobytes(), profiled.tobytes())
+            completed = np.frombuffer(row)
         norm = np.linalg.norm(completed)
         if not norm > 0:
             return None

@@ -350,7 +350,7 @@ def test_a_type_without_an_event_keeps_its_order(orders, keep, collect):
     assert ends(jobs, cluster, InTurn(orders, keep, collect=collect)) == expected
 
 
-@pytest.mark.parametrize("job", [2, -1, "a", None, [1]])
+@pytest.mark.parametrize("job", [2, -1, "a", None, [1], 0.0])
 def test_an_unknown_row_number_is_refused_on_a_type(job):
     policy = InTurn(rows=(job,))
     with pytest.raises(PolicyError, match=f"names unknown row number {re.escape(repr(job))}$"):
