@@ -139,6 +139,7 @@ def test_outside_a_repository_the_set_up_does_nothing(tmp_path):
     assert run(tmp_path, "git", "config", "--get-regexp", "filter", check=False) == ""
 
 
+@pytest.mark.slow
 def test_make_lab_starts_jupyterlab_with_the_hook(checkout):
     shown = run(checkout, "make", "lab", f"BIN={BIN}", "LAB_ARGS=--show-config")
     assert "after_save" in shown

@@ -135,6 +135,7 @@ print(json.dumps(failed))
 """
 
 
+@pytest.mark.slow
 def test_only_charts_and_the_runner_of_notebooks_need_an_extra_to_be_imported(light, tmp_path):
     done = light(IMPORTS, tmp_path)
     assert done.returncode == 0, done.stderr
@@ -188,6 +189,7 @@ def commands(light, tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_commands_of_a_light_install(commands, tmp_path):
     calls = [
         ["--help"],
@@ -211,6 +213,7 @@ def test_commands_of_a_light_install(commands, tmp_path):
     assert (tmp_path / "records.csv").read_text().count("\n") == 4
 
 
+@pytest.mark.slow
 def test_a_command_without_its_extra_says_in_one_line_how_to_install_it(commands):
     ecos = ["--cluster", "2xv100,2xp100", "--policy", "gavel-las", "--set", "lp_backend=ecos"]
     calls = {

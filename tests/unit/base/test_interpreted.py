@@ -104,6 +104,7 @@ def traces(draw):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cluster", "perf", "name", "more"), SETTINGS, ids=[row[2] for row in SETTINGS]
 )

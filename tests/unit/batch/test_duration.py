@@ -89,6 +89,7 @@ def burn(case):
     return {"pid": os.getpid(), "cpu_s": time.process_time() - began}
 
 
+@pytest.mark.slow
 def test_a_run_on_two_workers_takes_what_its_own_record_predicts():
     cases = [
         Case(small_trace(), "1x4", "srtf", seed=round(100 * s), measure=burn).resolved()
@@ -110,6 +111,7 @@ def test_a_run_on_two_workers_takes_what_its_own_record_predicts():
     assert 0.75 <= max(busy_s.values()) / expected_s <= 2.1
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_plan_of_a_run(project):
     project.add("tiresias/fig01_one", before="from repro.figures.sweep import Case")
     notebook = project.root / "notebooks/tiresias/fig01_one.ipynb"

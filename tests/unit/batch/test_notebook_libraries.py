@@ -9,6 +9,7 @@ import pytest
 GRAMMAR = "rfc3987_syntax"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec(GRAMMAR) is None, reason=f"{GRAMMAR} is not installed")
 def test_the_grammar_is_left_out_and_can_be_imported_later():
     code = (

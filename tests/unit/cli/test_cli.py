@@ -205,6 +205,7 @@ def test_an_interrupted_simulation_says_so(jobs, capsys, monkeypatch):
     assert shown.err.splitlines()[-1] == "repro: interrupted" and shown.out == ""
 
 
+@pytest.mark.slow
 def test_a_broken_policy_file_is_named_and_other_policies_work(jobs, tmp_path):
     """In a copy of the package, as its own files must stay whole."""
     package = tmp_path / "copy/repro"

@@ -266,6 +266,7 @@ def test_the_page_is_what_the_script_writes(monkeypatch):
         assert f"### `{name}`" in page.text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_example_runs(name, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -109,6 +109,7 @@ def test_the_committed_reference_fits_its_schema():
     assert faults("reference", json.loads((ROOT / "figures/quick.json").read_text())) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "command"),
     [(name, command) for name, commands in COMMANDS.items() for command in commands],

@@ -195,6 +195,7 @@ def test_types_without_speeds_are_said():
     assert "all GPU types count as equally fast: srtf" in comparison.notes
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_same(tmp_path, monkeypatch):
     def frame(workers):
         monkeypatch.setenv("REPRO_CACHE_DIR", str(tmp_path / f"cache-{workers}"))

@@ -85,6 +85,7 @@ def test_settled_sees_a_tie_that_moves_a_start_and_no_end():
     assert not settled(trace, **POLICIES["themis"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POLICIES)
 @given(trace=traces())
 @settings(max_examples=25)

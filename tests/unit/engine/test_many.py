@@ -103,6 +103,7 @@ def test_runs_longer_than_the_arrays_are_repeated():
         )
 
 
+@pytest.mark.slow
 def test_any_number_of_workers_gives_the_same():
     def runs(workers):
         policies = ["srtf", "tiresias-l", "yarn-cs"]
@@ -207,6 +208,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_a_key_function_of_a_script_reaches_the_processes(tmp_path):
     script = tmp_path / "own.py"
     script.write_text(OWN)

@@ -201,6 +201,7 @@ def test_large_arrays_count_in_full():
     )
 
 
+@pytest.mark.slow
 def test_processes_that_want_the_same_run_simulate_it_once(tmp_path):
     log = tmp_path / "log"
     code = f"""
@@ -342,6 +343,7 @@ find {folder}/cache -name '*.pkl*'
 """
 
 
+@pytest.mark.slow
 def test_on_a_disk_that_is_really_full(tmp_path):
     """A small file system of its own, seen by one process only."""
     folder = tmp_path / "disk"

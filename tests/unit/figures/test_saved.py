@@ -7,6 +7,7 @@ import pytest
 from repro.figures.saved import read_error, read_result, remove_unfinished
 
 
+@pytest.mark.slow
 def test_a_damaged_result_is_run_again_and_the_others_go_on(project):
     project.add("tiresias/fig01_one")
     project.add("tiresias/fig02_two")

@@ -165,6 +165,7 @@ done
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="makes devices, as root only")
 def test_the_command_line_replaces_no_device(tmp_path):
     script = IN_OWN_MOUNT.format(folder=tmp_path, python=sys.executable)

@@ -82,6 +82,7 @@ def test_capacity_gangs_and_inverse(name, cluster, script):
         assert placer.fits(gpus) == placer.possible(gpus)
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(cluster=clusters, script=steps.map(lambda script: script[:12]))
 def test_ilp_capacity_and_traffic(cluster, script):

@@ -108,6 +108,7 @@ def digests():
     return found
 
 
+@pytest.mark.slow
 def test_the_same_chart_is_the_same_bytes_in_another_process():
     code = "import test_charts; print(sorted(test_charts.digests().items()))"
     here = str(__file__).rsplit("/", 1)[0]

@@ -215,6 +215,7 @@ def test_ids_stay_when_other_lines_change():
     assert set(changed) & set(names)
 
 
+@pytest.mark.slow
 def test_mutants_of_the_package_have_names_of_their_own_and_a_place_in_the_source():
     sources = {path: (ROOT / path).read_text("utf-8") for path in scope.modules(ROOT).values()}
     every = [row for path, source in sources.items() for row in operators.mutants(source, path)]

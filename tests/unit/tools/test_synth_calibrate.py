@@ -14,6 +14,7 @@ from tools.calibrate import philly
 from tools.calibrate.philly import probes
 
 
+@pytest.mark.slow
 def test_measuring_again_gives_the_committed_tables(mirror, monkeypatch, tmp_path):
     monkeypatch.setenv("REPRO_TRACE_MIRROR", str(mirror))
     measuring.main(tmp_path)

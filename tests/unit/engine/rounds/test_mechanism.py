@@ -354,6 +354,7 @@ def traces(draw):
     return jobs(steps, arrivals, models, gangs)
 
 
+@pytest.mark.slow
 @given(
     trace=traces(),
     rules=st.sampled_from(["paper", "gavel"]),

@@ -158,6 +158,7 @@ def test_a_killed_sweep_goes_on_from_the_points_it_has(monkeypatch):
     assert counted == []
 
 
+@pytest.mark.slow
 def test_same_answers_in_several_processes():
     fig = figure(workers=2)
     found = gavel.cases(fig)

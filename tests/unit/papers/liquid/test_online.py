@@ -20,6 +20,7 @@ def rows(count):
         yield {"model": kind, "batch": int(batch)}, {"mem": 100.0 + 900 * (kind == "large")}
 
 
+@pytest.mark.slow
 def test_it_learns_from_one_row_at_a_time_and_repeats():
     def errors():
         forest = OnlineForest(["mem"], seed=3)

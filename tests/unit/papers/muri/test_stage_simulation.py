@@ -54,6 +54,7 @@ def overlaps(rows: pd.DataFrame) -> list[float]:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(groups(), st.integers(3, 5))
 def test_the_steady_period_is_eq_3(

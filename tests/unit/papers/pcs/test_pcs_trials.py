@@ -68,6 +68,7 @@ def test_stopped_trials_wait_behind_trials_that_never_ran() -> None:
     assert jobs["end_time"].tolist() == [16, 5]
 
 
+@pytest.mark.slow
 def test_a_class_with_fewer_trials_leaves_its_gpus() -> None:
     """PCS gives two of three GPUs to A's class until A's demand falls to its last trial, at 10 s.
 
@@ -79,6 +80,7 @@ def test_a_class_with_fewer_trials_leaves_its_gpus() -> None:
     assert jobs["jct"].tolist() == [20, 30]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "policy",
     [

@@ -110,6 +110,7 @@ def test_limits_choose_and_those_that_nothing_meets_are_told(pcs):
         pcs.pareto_front(SMALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["spea2", "random"])
 def test_stopping_early_changes_no_front(pcs, monkeypatch, name):
     how = Method(name, budget=40, population=8, offspring=16)
