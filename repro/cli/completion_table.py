@@ -84,7 +84,9 @@ def current(groups: Iterable[Any]) -> dict[str, list[Row]]:
 def _parameter(row: Row) -> inspect.Parameter:
     """Parameter of a function that typer turns into an option or an argument."""
     completion = getattr(complete, row["words"], None) if row["words"] else None
-    value_type: Any = bool if row["switch"] else list[str] if row["several"] else str
+    value_type: Any = list[str] if row["several"] else str
+    if row["switch"]:
+        value_type = bool
     declared: Any = (
         typer.Option(*row["flags"].split(","), help=row["help"], autocompletion=completion)
         if row["flags"]

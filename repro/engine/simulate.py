@@ -183,7 +183,9 @@ def simulate(
     if failures is not None:
         failures = Failures.parse(failures) if isinstance(failures, str) else failures
         _refuse_failures(policy)
-    needs_nodes = "slowdown" if slowdown is not None else "failures" if failures else ""
+    needs_nodes = "failures" if failures else ""
+    if slowdown is not None:
+        needs_nodes = "slowdown"
     rule = _placement(placement, policy, needs_nodes)
     perf = base if slowdown is None else slowed(base, Slowdown.of(slowdown), cluster)
     if isinstance(perf, Slowed):

@@ -268,7 +268,8 @@ def rename_hint(
         return "line 1 is a comment: take it out"
     renamed = renames(absent, present)
     pairs = [f"{name} looks like {wanted}" for wanted, name in renamed.items()]
-    hints = [f"{', '.join(pairs)}: rename {'it' if len(pairs) == 1 else 'them'}"] if pairs else []
+    pronoun = "it" if len(pairs) == 1 else "them"
+    hints = [f"{', '.join(pairs)}: rename {pronoun}"] if pairs else []
     unmatched = [name for name in present if name not in renamed.values()]
     for wanted in absent:
         if wanted in renamed:

@@ -50,7 +50,9 @@ def _profile(session: Session, job: JobType, number: int) -> dict[str, Any]:
     workers = int(rng.choice(LOADER_WORKERS))
     num_ps = int(rng.integers(0, 2))
     num_batches = int(rng.integers(*_BATCHES))
-    mode = "env" if job.kind == "env" else "pool" if uses_pool else "loader"
+    mode = "pool" if uses_pool else "loader"
+    if job.kind == "env":
+        mode = "env"
     workers = workers if mode == "loader" else 0
     row: dict[str, Any] = {
         "run": f"{job.name}-{number}",

@@ -215,7 +215,9 @@ def _counts(text: str) -> tuple[float, str | None, float]:
         else:
             total = float(number)
     held = [gpu_type for gpu_type, number in by_type.items() if number]
-    name = None if not held else held[0] if len(held) == 1 else ""
+    name = None if not held else ""
+    if len(held) == 1:
+        name = held[0]
     cpu = _CPUS.search(text)
     cpus = float(cpu[1]) if cpu and re.fullmatch("[0-9]{1,9}", cpu[1]) else np.nan
     return float(by_type.total()) if total is None else total, name, cpus
