@@ -31,8 +31,9 @@ def check_records(
     """Check that the records of a run do not contradict each other, the cluster or the trace.
 
     - capacity: jobs hold at most the GPUs of the cluster, of each GPU type and of each node
-    - nodes: the GPUs of an interval are on nodes of its GPU type. They are at least the number in
-      column gpus and at most the number in column used
+    - nodes: the GPUs of an interval are on nodes of its GPU type. Their number is at least that in
+      column gpus (the job's part, if jobs share the GPUs), and at most that in column used (all
+      GPUs that the job runs on)
     - gang: a job never runs twice at once, and holds all the GPUs of its demand
     - ends, work: every job ends once, with its last interval, and is served its work
     - records: start, JCT and queueing follow from intervals and trace; utilisation is at most 1
@@ -136,7 +137,9 @@ class _Span(NamedTuple):
     job_id: object
     start: float
     end: float
+    #: GPUs that count against the cluster, divided by the number of jobs of the group
     gpus: float
+    #: all GPUs that the job runs on
     used: float
     rate: float
     #: node and number of its GPUs; empty if the placement does not track nodes

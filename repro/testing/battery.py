@@ -58,9 +58,9 @@ def check_policy(
 ) -> None:
     """Check the rules that every policy keeps; raise on the first that it breaks, else return None.
 
-    The parameters have the values of the policy that is passed. For a registered name they have
-    their default values. The default traces are short. Check a policy with a threshold in seconds
-    also with a small threshold.
+    A policy object is checked with its own parameters, and a registered name with the default
+    parameters. The default traces are short. Check a policy with a threshold in seconds also with a
+    small threshold.
 
     - capacity: jobs hold at most the GPUs of the cluster, of each GPU type and of each node
     - nodes: the GPUs of a job are on nodes of its GPU type
@@ -83,7 +83,9 @@ def check_policy(
     rounds), ``alone`` is skipped. The rule ``gang`` then says only that no job runs twice at once.
     The rule ``alone`` is also skipped with a performance model in ``options``, and if completions
     are noticed late (`Policy.completions`). With costs of starts or preemptions, or with late
-    completions, ``work`` also accepts more than the required work.
+    completions, ``work`` also accepts more than the required work. The rule ``scaling`` is skipped
+    with costs, and under rules other than ``paper``. The rules ``ids`` and ``file order`` are
+    skipped if submissions tie.
 
     Parameters
     ----------
