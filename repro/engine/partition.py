@@ -18,13 +18,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from repro.base.errors import PolicyError
 from repro.engine.decision_checks import check_fields, checked_row, checked_wake
 from repro.engine.type_choice import TypeChoice
 from repro.model.cluster.spec import Cluster
-from repro.model.decision import Run, RunSet
+from repro.model.decision import ROW_NUMBER, Run, RunSet
 from repro.model.jobs import JobTable
 from repro.model.policy import Policy
 from repro.model.speeds import Speeds
@@ -283,7 +281,7 @@ class Partition:
                 yield replace(entry, gpu_type=part.gpu_type, tasks=tasks)
                 continue
             # a dictionary would find 0.0 at 0; `checked_row` refuses all that is no whole number
-            is_whole = isinstance(entry, int | np.integer)
+            is_whole = isinstance(entry, ROW_NUMBER)
             run = part.bare_runs.get(entry) if is_whole else None
             if run is None:
                 demand = self._table.gpus[checked_row(self._name, entry, self._table.count)]

@@ -257,14 +257,14 @@ def _evolution(low: Floats, high: Floats, method: Method, rng: np.random.Generat
     # the default survival of SPEA2 remembers the scale of earlier searches
     survival = SPEA2Survival(normalize=True)
     survival.norm = Normalization(values.shape[1])
-    survivals = {"survival": survival} if method.name == "spea2" else {}
+    survival_option = {"survival": survival} if method.name == "spea2" else {}
     algorithm = {"spea2": SPEA2, "nsga2": NSGA2}[method.name](
         pop_size=method.population,
         n_offsprings=method.offspring,
         sampling=points,
         crossover=SBX(prob=1.0, eta=_ETA),
         mutation=PM(prob=1.0, prob_var=1.0 / len(low), eta=_ETA),
-        **survivals,
+        **survival_option,
     )
     problem = Problem(n_var=len(low), n_obj=values.shape[1], n_ieq_constr=1, xl=low, xu=high)
     algorithm.setup(problem, termination=NoTermination(), seed=int(rng.integers(1 << 31)))
