@@ -8,6 +8,7 @@ from repro.engine.completions import CompletionQueue
 from repro.engine.draining import DrainingGpus
 from repro.engine.gang_nodes import GangNodes
 from repro.engine.interval_starts import IntervalStarts
+from repro.engine.livelock import LivelockCheck
 from repro.engine.overhead_costs import OverheadCosts
 from repro.engine.rates import RunRates
 from repro.engine.renewals import Renewals, renewals_refused
@@ -85,6 +86,7 @@ class Holdings:
             if self.interval_starts is not None:
                 raise renewals_refused()
             self.renewals = Renewals(table, perf, self.runs)
+        self._livelock = LivelockCheck(table, policy, self.runs)
         self.intervals = Intervals(placer.tracks_nodes, type_names, placer.takes_wishes)
         self._keeps_intervals = settings.keep_intervals
 
@@ -139,6 +141,7 @@ class Holdings:
         """End a job, which has no work left, and free its GPUs."""
         table = self.table
         table.work_left[job] = 0.0
+        self._livelock.note_progress()
         if self.interval_starts is not None:
             self.overhead_s += self.interval_starts.last_start_s(job)
         elif self.costs is not None:
@@ -218,11 +221,16 @@ class Holdings:
         work_left = table.work_left
         progress_from = table.progress_from
         rate = table.rate
+        lost_starts = 0
+        has_progressed = False
         for job in jobs:
             progress_s = now - progress_from[job]
             remaining = work_left[job]
             if progress_s > 0.0:
                 remaining -= progress_s * rate[job]
+                has_progressed = True
+            else:
+                lost_starts += 1
             work_left[job] = remaining if remaining > 0.0 else 0.0
             if job in pauses:
                 if progress_s >= 0.0:
@@ -237,6 +245,10 @@ class Holdings:
                 self.draining.add(run.charged / len(run.jobs), until, run.gpu_type)
         for run, members in groupby(jobs, runs.__getitem__):
             self._give_back(run, tuple(members), now)
+        if has_progressed:
+            self._livelock.note_progress()
+        elif self.costs is not None and self.interval_starts is None:
+            self._livelock.note_stops(lost_starts, now)
 
     def _give_back(self, run: Run, jobs: tuple[int, ...], now: float) -> None:
         """Close the intervals of members that stop or end. The last member frees the GPUs."""
@@ -273,9 +285,15 @@ class Holdings:
 
     def settle(self, now: float) -> None:
         """Record the progress since the last decision, if a start is charged in every interval."""
-        if self.interval_starts is not None:
-            for start_s in self.interval_starts.settle(now):
-                self.overhead_s += start_s
+        if self.interval_starts is None:
+            return
+        start_costs_s = self.interval_starts.settle(now)
+        for start_s in start_costs_s:
+            self.overhead_s += start_s
+        if start_costs_s:
+            self._livelock.note_progress()
+        else:
+            self._livelock.note_stops(len(self.runs), now)
 
     def renew_rates(self, now: float) -> list[int]:
         """Apply the rate changes that are due, and list the jobs whose rate changed."""
@@ -320,16 +338,26 @@ class Holdings:
             Seconds of the restart. A job that still loads or restarts does so first.
         """
         table = self.table
+        lost_starts = 0
+        has_progressed = False
         for job in jobs:
             progress_s = max(0.0, now - table.progress_from[job])
             # a job that has done its work only saves; it loses the begun save as well
             work_s = min(progress_s, table.work_left[job] / table.rate[job])
             lost_work_s = math.fmod(work_s, checkpoint_s)
+            if work_s > lost_work_s:
+                has_progressed = True
+            else:
+                lost_starts += 1
             table.work_left[job] -= (work_s - lost_work_s) * table.rate[job]
             table.progress_from[job] = max(now, table.progress_from[job]) + restart_s
             self.overhead_s += lost_work_s + (progress_s - work_s) + restart_s
             self.completions.invalidate(job)
             self._predict(job, table.progress_from[job])
+        if has_progressed:
+            self._livelock.note_progress()
+        else:
+            self._livelock.note_failures(lost_starts, now)
 
     def _predict(self, job: int, begin: float) -> None:
         """Predict the completion of a job that progresses from ``begin`` (s) on."""

@@ -66,3 +66,13 @@ def never_ends(policy: str, now: float, table: JobTable, runs: Mapping[int, Run]
         f"policy {policy!r} leaves {len(table.active)} jobs waiting for ever at {now:g} s, first "
         f"{table.ids[first]!r}; every decision must run a job or name a wake-up"
     )
+
+
+def livelock(policy: str, now: float, table: JobTable, starts: int) -> PolicyError:
+    """Error of a simulation in which jobs start again and again and never progress."""
+    return PolicyError(
+        f"policy {policy!r}: livelock at {now:g} s; in the last {starts:,} starts none of the "
+        f"{len(table.active)} unfinished jobs progressed, because each was stopped or failed too "
+        f"early; use a shorter overhead or repair, longer turns (interval, lease, slice_s, "
+        f"thresholds), or more frequent checkpoints"
+    )

@@ -99,7 +99,7 @@ def draw(policy: str, rules: str, seed: int, index: int, attempt: int = 0) -> Ca
     seed, index : int
         Seed of all cases, and number of the case.
     attempt : int
-        Number of earlier draws of this case that were refused before the first event.
+        Number of earlier draws of this case that were refused.
 
     Examples
     --------

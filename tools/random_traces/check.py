@@ -24,7 +24,7 @@ from tools.random_traces.cases import Case
 from tools.random_traces.idle import idle_fault
 from tools.random_traces.relations import RELATIONS, Relation
 
-#: Draws of a case, of which each was refused before the first event.
+#: Draws of a case, of which each was refused.
 MAX_ATTEMPTS = 20
 #: CPU time of a case (s). The compilation of its loops counts.
 LIMIT_S = 240.0
@@ -32,12 +32,13 @@ LIMIT_S = 240.0
 #: every tenth is, because a comparison takes as long as two checks.
 FIRST_COMPARED = 500
 EVERY_COMPARED = 10
-#: Words of the message for a job that a policy can never run (`Policy.never_runs`).
-CANNOT_RUN = ("use a larger cluster or drop the job", "can never be placed")
+#: Words of the messages for a job that a policy can never run (`Policy.never_runs`), and for jobs
+#: that never progress (`repro.engine.livelock`).
+CANNOT_RUN = ("use a larger cluster or drop the job", "can never be placed", "livelock at")
 
 
 class Refused(Exception):
-    """The run was refused before its first event."""
+    """The settings of the run are refused: before its first event, or because of a livelock."""
 
 
 class TooLong(Exception):
@@ -86,7 +87,7 @@ def fault_of(case: Case, relation: Relation | None) -> str:
     Raises
     ------
     Refused
-        If the run is refused before its first event.
+        If the run is refused before its first event, or no job progresses under its settings.
     """
     try:
         with _limit(), warnings.catch_warnings():

@@ -64,7 +64,7 @@ class Line:
     traces: int
     #: jobs of all traces
     jobs: int
-    #: draws that were refused before the first event
+    #: draws that were refused
     refused: int
     #: traces with a second run that must agree with the first
     compared: int
