@@ -248,7 +248,7 @@ class Holdings:
         if has_progressed:
             self._livelock.note_progress()
         elif self.costs is not None and self.interval_starts is None:
-            self._livelock.note_stops(lost_starts, now)
+            self._livelock.note_lost_starts(lost_starts, now)
 
     def _give_back(self, run: Run, jobs: tuple[int, ...], now: float) -> None:
         """Close the intervals of members that stop or end. The last member frees the GPUs."""
@@ -293,7 +293,7 @@ class Holdings:
         if start_costs_s:
             self._livelock.note_progress()
         else:
-            self._livelock.note_stops(len(self.runs), now)
+            self._livelock.note_lost_starts(len(self.runs), now)
 
     def renew_rates(self, now: float) -> list[int]:
         """Apply the rate changes that are due, and list the jobs whose rate changed."""
@@ -345,7 +345,7 @@ class Holdings:
             # a job that has done its work only saves; it loses the begun save as well
             work_s = min(progress_s, table.work_left[job] / table.rate[job])
             lost_work_s = math.fmod(work_s, checkpoint_s)
-            if work_s > lost_work_s:
+            if progress_s > 0.0:
                 has_progressed = True
             else:
                 lost_starts += 1
@@ -357,7 +357,7 @@ class Holdings:
         if has_progressed:
             self._livelock.note_progress()
         else:
-            self._livelock.note_failures(lost_starts, now)
+            self._livelock.note_lost_starts(lost_starts, now)
 
     def _predict(self, job: int, begin: float) -> None:
         """Predict the completion of a job that progresses from ``begin`` (s) on."""

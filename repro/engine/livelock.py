@@ -13,8 +13,7 @@ MAX_LOST_STARTS = 1000
 class LivelockCheck:
     """Count of lost starts since a job last progressed.
 
-    A start is lost if the job loses its GPUs, or is charged another start, before it progresses. If
-    the job fails, the start is lost unless the job has reached a checkpoint.
+    A start is lost if the job is stopped, is charged another start, or fails before it progresses.
 
     Parameters
     ----------
@@ -33,11 +32,11 @@ class LivelockCheck:
         self._lost_starts = 0
 
     def note_progress(self) -> None:
-        """Note that a job has progressed, and keeps this progress."""
+        """Note that a job has progressed."""
         self._lost_starts = 0
 
-    def note_stops(self, starts: int, now: float) -> None:
-        """Count starts that are lost because jobs stop, or start anew, at ``now`` (s).
+    def note_lost_starts(self, starts: int, now: float) -> None:
+        """Count starts that are lost at ``now`` (s).
 
         Raises
         ------
@@ -45,26 +44,10 @@ class LivelockCheck:
             If too many starts in a row are lost, and no job that holds GPUs progresses.
         """
         self._lost_starts += starts
-        if not self._are_too_many():
+        if self._lost_starts <= MAX_LOST_STARTS * len(self._table.active):
             return
         progress_from = self._table.progress_from
         if any(progress_from[job] < now and not run.waits for job, run in self._runs.items()):
             self._lost_starts = 0
             return
         raise livelock(self._policy, now, self._table, self._lost_starts)
-
-    def note_failures(self, starts: int, now: float) -> None:
-        """Count starts that are lost because jobs fail at ``now`` (s).
-
-        Raises
-        ------
-        PolicyError
-            If too many starts in a row are lost. Jobs that progress do not count, because they
-            lose this progress when they fail.
-        """
-        self._lost_starts += starts
-        if self._are_too_many():
-            raise livelock(self._policy, now, self._table, self._lost_starts)
-
-    def _are_too_many(self) -> bool:
-        return self._lost_starts > MAX_LOST_STARTS * len(self._table.active)

@@ -70,14 +70,13 @@ def test_decisions_more_often_than_starts_are_a_livelock_under_rules_muri(policy
         simulate(in_iterations, "1x1", policy, rules="muri", interval=2.0)
 
 
-@pytest.mark.parametrize("failures", ["mtbf=4,repair=8", "mtbf=10,repair=0.1,checkpoint=1000"])
-def test_failures_more_often_than_repairs_or_checkpoints_are_a_livelock(failures):
+def test_failures_more_often_than_repairs_end_are_a_livelock():
     with pytest.raises(PolicyError, match="livelock"):
-        simulate(jobs(5000.0, 5000.0), "1x2", "srtf", failures=failures)
+        simulate(jobs(5000.0, 5000.0), "1x2", "srtf", failures="mtbf=4,repair=8")
 
 
-def test_failures_that_take_a_little_of_the_progress_are_no_livelock():
-    failures = "mtbf=10,repair=1,checkpoint=1"
-    result = simulate(jobs(LONG_S, LONG_S), "1x2", "srtf", failures=failures)
+@pytest.mark.parametrize("failures", ["mtbf=10,repair=1,checkpoint=1", "mtbf=100,repair=80"])
+def test_failures_that_leave_some_progress_are_no_livelock(failures):
+    result = simulate(jobs(500.0, 500.0), "1x2", "srtf", failures=failures)
     assert result.jobs["end_time"].notna().all()
-    assert result.meta["overhead_s"] > 1000.0
+    assert result.meta["overhead_s"] > 50.0
