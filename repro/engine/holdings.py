@@ -72,7 +72,11 @@ class Holdings:
         self.gang_nodes = GangNodes(
             table, cluster, policy, placer, placer_by_type, counts_only=counts_only
         )
-        self.costs = None if overhead is None else OverheadCosts(table, overhead, self.gang_nodes)
+        #: instant at which the last start of each job, or its restart after a failure, ends (s)
+        self._loaded_at: dict[int, float] = {}
+        self.costs: OverheadCosts | None = None
+        if overhead is not None:
+            self.costs = OverheadCosts(table, overhead, self.gang_nodes, self._loaded_at)
         #: set if a start is charged in every interval. Completions are then predicted after each
         #: decision, otherwise at the start of each job.
         self.interval_starts: IntervalStarts | None = None
@@ -126,7 +130,7 @@ class Holdings:
             pauses: dict[int, float] = {}
             if self.costs is not None:
                 restarts = [job for job in stops if job in starting_jobs]
-                self.costs.note_restarts(restarts, self.runs)
+                self.costs.note_restarts(restarts, self.runs, now)
                 pauses = self.costs.pauses(preempted)
             self._stop(stops, now, pauses)
             for job in preempted:
@@ -226,6 +230,11 @@ class Holdings:
         for job in jobs:
             progress_s = now - progress_from[job]
             remaining = work_left[job]
+            # the overhead has the whole start, of which the job does not spend the rest
+            if self.costs is not None:
+                self.overhead_s += self.costs.stop(job, now)
+            elif job in self._loaded_at:
+                self.overhead_s -= max(0.0, self._loaded_at.pop(job) - now)
             if progress_s > 0.0:
                 remaining -= progress_s * rate[job]
                 has_progressed = True
@@ -237,10 +246,8 @@ class Holdings:
                     until = now + pauses[job]
                     self.overhead_s += until - now
                 else:
-                    # A job without progress has nothing to checkpoint, and stops loading. The
-                    # overhead already has the whole start. The rest of it is subtracted.
+                    # a job without progress has nothing to checkpoint, and stops loading
                     until = max(now, table.gpus_free_from[job])
-                    self.overhead_s += until - progress_from[job]
                 run = runs[job]
                 self.draining.add(run.charged / len(run.jobs), until, run.gpu_type)
         for run, members in groupby(jobs, runs.__getitem__):
@@ -287,10 +294,10 @@ class Holdings:
         """Record the progress since the last decision, if a start is charged in every interval."""
         if self.interval_starts is None:
             return
-        start_costs_s = self.interval_starts.settle(now)
-        for start_s in start_costs_s:
+        spent_s, has_progressed = self.interval_starts.settle(now)
+        for start_s in spent_s:
             self.overhead_s += start_s
-        if start_costs_s:
+        if has_progressed:
             self._livelock.note_progress()
         else:
             self._livelock.note_lost_starts(len(self.runs), now)
@@ -351,6 +358,7 @@ class Holdings:
                 lost_starts += 1
             table.work_left[job] -= (work_s - lost_work_s) * table.rate[job]
             table.progress_from[job] = max(now, table.progress_from[job]) + restart_s
+            self._loaded_at[job] = table.progress_from[job]
             self.overhead_s += lost_work_s + (progress_s - work_s) + restart_s
             self.completions.invalidate(job)
             self._predict(job, table.progress_from[job])

@@ -66,21 +66,29 @@ class IntervalStarts:
         self._start_s[job] = 0.0
         self._unit_s[job] = math.inf
 
-    def settle(self, now: float) -> list[float]:
+    def settle(self, now: float) -> tuple[list[float], bool]:
         """Record the progress since the last decision.
 
-        The result has the start cost (s) of each job that progressed.
+        Returns
+        -------
+        spent_s : list of float
+            Seconds that each job spent on its start; less than the whole start if the interval was
+            shorter.
+        has_progressed : bool
+            Whether a job progressed.
         """
         state = self._table.state
         jobs = np.fromiter(self._runs, np.int64, len(self._runs))
         # the order of operations is the simulator's: small differences grow from event to event
-        progress_s = now - state.progress_from[jobs] - self._start_s[jobs]
+        start_s = self._start_s[jobs]
+        elapsed_s = now - state.progress_from[jobs]
+        progress_s = elapsed_s - start_s
         has_progressed = progress_s > 0
         progressed = jobs[has_progressed]
         state.work_left[progressed] -= progress_s[has_progressed] / self._unit_s[progressed]
         state.progress_from[jobs] = now
-        start_costs_s: list[float] = self._start_s[progressed].tolist()
-        return start_costs_s
+        spent_s: list[float] = np.minimum(start_s, elapsed_s).tolist()
+        return spent_s, bool(has_progressed.any())
 
     def last_start_s(self, job: int) -> float:
         """Start cost (s) that a job is charged in the interval in which it ends."""

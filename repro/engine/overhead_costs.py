@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from repro.base.errors import ParamError
 from repro.engine.gang_nodes import GangNodes
@@ -43,6 +44,18 @@ def start_costs(overhead: Overhead, table: JobTable) -> list[float]:
 _Place = tuple[str | None, Nodes]
 
 
+class _BeforeRestart(NamedTuple):
+    """A job just before it stops and starts again at the same instant."""
+
+    place: _Place
+    #: instant from which the job progressed (s)
+    progress_from: float
+    #: predicted instant of its last step (s)
+    last_step: float
+    #: correction of the overhead if the job does not stay where it was (s), see `cut_short_s`
+    cut_short_s: float
+
+
 class OverheadCosts:
     """Costs of starts and preemptions under an overhead.
 
@@ -54,21 +67,28 @@ class OverheadCosts:
         Seconds of starts, saves, pauses and handovers.
     gang_nodes : GangNodes
         Nodes of the gangs that hold GPUs.
+    loaded_at : dict of int to float
+        Instant at which the last start or restart of each job ends (s), changed in place.
     """
 
-    def __init__(self, table: JobTable, overhead: Overhead, gang_nodes: GangNodes) -> None:
+    def __init__(
+        self,
+        table: JobTable,
+        overhead: Overhead,
+        gang_nodes: GangNodes,
+        loaded_at: dict[int, float],
+    ) -> None:
         self._table = table
         self._overhead = overhead
         self._gang_nodes = gang_nodes
         #: nodes of the first host of each job that started with hosts
         self._host_nodes: dict[int, Nodes] = {}
-        #: job that stops and starts again at this instant -> its place, the instant from which it
-        #: progressed (s), and the predicted instant of its last step (s). All three are as before
-        #: the stop.
-        self._before_restart: dict[int, tuple[_Place, float, float]] = {}
+        self._loaded_at = loaded_at
+        #: jobs that stop and start again at this instant and may stay where they are
+        self._before_restart: dict[int, _BeforeRestart] = {}
 
-    def note_restarts(self, jobs: Iterable[int], runs: Mapping[int, Run]) -> None:
-        """Note the places and progress of jobs that stop and start again at this instant.
+    def note_restarts(self, jobs: Iterable[int], runs: Mapping[int, Run], now: float) -> None:
+        """Note the places and progress of jobs that stop and start again ``now`` (s).
 
         Under an overhead with ``stays`` a job whose new gang has the same place is not charged a
         start.
@@ -76,12 +96,30 @@ class OverheadCosts:
         self._before_restart.clear()
         if not self._overhead.stays:
             return
-        table = self._table
         for job in jobs:
             run = runs[job]
             if not run.waits:
-                last_step = self._last_step(job)
-                self._before_restart[job] = (self._place(run), table.progress_from[job], last_step)
+                self._before_restart[job] = _BeforeRestart(
+                    place=self._place(run),
+                    progress_from=self._table.progress_from[job],
+                    last_step=self._last_step(job),
+                    cut_short_s=self._cut_short_s(job, now),
+                )
+
+    def stop(self, job: int, now: float) -> float:
+        """Change of the overhead because a job stops ``now`` (s); 0 if it may stay where it is."""
+        if job in self._before_restart:
+            return 0.0
+        return self._cut_short_s(job, now)
+
+    def _cut_short_s(self, job: int, now: float) -> float:
+        """Seconds of a save that is lost, less those of a start that is not spent any more."""
+        table = self._table
+        starts_at = max(now, table.gpus_free_from[job])
+        unspent_s = max(0.0, self._loaded_at.get(job, now) - starts_at)
+        if table.rate[job] > 0 and self.save_s(job) > 0:
+            return max(0.0, now - self._last_step(job)) - unspent_s
+        return -unspent_s
 
     def pauses(self, jobs: Iterable[int]) -> dict[int, float]:
         """Seconds of the checkpoint of each preempted job."""
@@ -92,21 +130,23 @@ class OverheadCosts:
         return self._cost_s("save_s", job)
 
     def begin(self, run: Run, job: int, free_from: float) -> tuple[float, float]:
-        """Instant of the first progress of a job after its start (s), and cost of the start (s).
+        """Instant of the first progress of a job after its start (s), and its overhead (s).
 
         ``free_from`` is the instant (s) from which no earlier holder uses the GPUs.
         """
         table = self._table
         overhead = self._overhead
-        place, old_progress_from, last_step = self._before_restart.get(job, (None, 0.0, math.inf))
-        if place == self._place(run):
+        before = self._before_restart.get(job)
+        if before is not None and before.place == self._place(run):
             # A job past its last step has no work left and only saves. Its progress starts at the
             # last step, so that the save does not begin anew.
-            progress_from = max(free_from, old_progress_from)
-            return (last_step if last_step <= free_from else progress_from), 0.0
+            progress_from = max(free_from, before.progress_from)
+            is_saving = before.last_step <= free_from
+            return (before.last_step if is_saving else progress_from), 0.0
         resumes = table.first_start[job] < math.inf
         start_s = self._cost_s("resume_s" if resumes else "start_s", job)
         begin = free_from + start_s
+        self._loaded_at[job] = begin
         if run.hosts:
             self._host_nodes[job] = self._gang_nodes.of(run.hosts[0])
         awaited_hosts = run.hosts if overhead.follows else ()
@@ -114,7 +154,8 @@ class OverheadCosts:
             last_step = self._last_step(host)
             saved = last_step + self.save_s(host)
             begin = max(begin, saved, last_step + self._cost_s("handover_s", job))
-        return begin, start_s
+        cut_short_s = 0.0 if before is None else before.cut_short_s
+        return begin, start_s + cut_short_s
 
     def _cost_s(self, method: str, job: int) -> float:
         """Seconds of a cost of a job, named by its method of the overhead."""

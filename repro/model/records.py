@@ -98,10 +98,11 @@ class Result:
         servers first, if policies choose nodes), gpu_type (if the cluster has types; None
         for several types at once, or no chosen type).
     meta : dict
-        policy, settings (of the policy), trace, cluster, num_gpus, rules, placement, overhead_s,
-        held_s (GPU-seconds held; None: they follow from the intervals), wall_s (time of the run
-        without compilation), predict_interval (on request), and three entries of `summary`:
-        ignored, notes, stand_in.
+        policy, settings (of the policy), trace, cluster, num_gpus, rules, placement, overhead_s
+        (seconds that jobs spend on starts, saves and restarts, on work that a failure undoes, and
+        on checkpoints when they are preempted), held_s (GPU-seconds held; None: they follow from
+        the intervals), wall_s (time of the run without compilation), predict_interval (on request),
+        and three entries of `summary`: ignored, notes, stand_in.
 
     Examples
     --------
