@@ -19,6 +19,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.transforms import Bbox
 
+from repro.plot.whole_markers import show_whole_markers
+
 #: Height of a line of a caption (inches) and its letters per inch.
 _LINE_INCHES = 0.11
 _CHARS_PER_INCH = 24
@@ -149,12 +151,13 @@ class SteadyLayout(ConstrainedLayoutEngine):
     """
 
     def execute(self, fig: Figure) -> Any:
-        """Lay the figure out and round the position of each panel."""
+        """Lay the figure out, round the position of each panel, and make its markers whole."""
         grids = super().execute(fig)
         for axes in fig.axes:
             if axes.get_in_layout():
                 corners = axes.get_position(original=True).get_points()
                 _move(axes, Bbox(np.round(corners, _POSITION_DIGITS)))
+            show_whole_markers(axes)
         return grids
 
 
