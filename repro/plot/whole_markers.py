@@ -12,6 +12,8 @@ from repro.base.typing import Flags, Floats, Ints
 
 #: Rounding error of a position (typographic points).
 _ROUNDING_POINTS = 1e-3
+#: Width of a part of a marker that nobody sees (typographic points).
+_UNSEEN_POINTS = 0.15
 
 
 def show_whole_markers(axes: Axes) -> None:
@@ -33,10 +35,11 @@ def show_whole_markers(axes: Axes) -> None:
         # Typographic points from the lower left corner of the axes.
         pixels = axes.transData.transform(np.asarray(line.get_xydata(), float))
         positions = (pixels - axes.bbox.p0) / pixels_per_point
-        inside = _within(positions, positions, size)
+        inside = _within(positions, positions, size, _ROUNDING_POINTS)
         shown = marked[inside[marked]]
-        whole = _within(positions[shown] + extents.p0, positions[shown] + extents.p1, size)
-        if whole.all():
+        lower = positions[shown] + extents.p0
+        upper = positions[shown] + extents.p1
+        if _within(lower, upper, size, _UNSEEN_POINTS).all():
             continue
         outside = np.isfinite(positions).all(axis=1) & ~inside
         if outside.any():
@@ -50,9 +53,9 @@ def show_whole_markers(axes: Axes) -> None:
         line.set_in_layout(False)
 
 
-def _within(lower: Floats, upper: Floats, size: Floats) -> Flags:
+def _within(lower: Floats, upper: Floats, size: Floats, tolerance: float) -> Flags:
     """Whether boxes between two corners, (boxes, 2) each, are inside axes of a size, (2,)."""
-    fits: Flags = (lower >= -_ROUNDING_POINTS) & (upper <= size + _ROUNDING_POINTS)
+    fits: Flags = (lower >= -tolerance) & (upper <= size + tolerance)
     return np.asarray(fits.all(axis=1), bool)
 
 

@@ -36,6 +36,17 @@ def test_a_line_stays_as_it_is_if_no_marker_is_cut():
     assert drawn([5, 0, 5], [5, 0, 5], markevery=slice(0, None, 2)).get_clip_on()
 
 
+def test_what_nobody_sees_of_a_marker_may_be_cut():
+    figure, (axes,) = new_figure()
+    axes.set(xlim=(0, 10), ylim=(0, 10))
+    (line,) = axes.plot([5], [5], marker="o", markersize=6)
+    render(figure, "svg")
+    points_per_unit = axes.bbox.height * 72 / figure.dpi / 10
+    reach = (6 + line.get_markeredgewidth()) / 2
+    assert drawn([5], [(reach - 0.1) / points_per_unit]).get_clip_on()
+    assert not drawn([5], [(reach - 0.2) / points_per_unit]).get_clip_on()
+
+
 def test_a_marker_has_the_extents_of_its_shape():
     # A diamond reaches farther down than a horizontal stroke.
     assert not drawn([5], [0.2], marker="D").get_clip_on()
