@@ -69,7 +69,8 @@ def at_logged_instants(state: pd.DataFrame, log: pd.DataFrame) -> pd.DataFrame:
     Raises
     ------
     ParamError
-        If ``state`` has no row near an instant before the last completion.
+        If ``state`` has no rows of a policy of the log, or none near an instant before its last
+        completion.
     """
     logged = log.melt(["policy", "hour"], var_name="column", value_name="published")
     logged = thinned(logged, ["policy", "column"])
@@ -81,7 +82,13 @@ def at_logged_instants(state: pd.DataFrame, log: pd.DataFrame) -> pd.DataFrame:
     simulated = simulated.drop_duplicates(["policy", "column", "hours"])
     rows = logged.merge(simulated, on=["policy", "column", "hours"], how="left")
     last_hours = rows["policy"].map(simulated.groupby("policy")["hours"].max())
-    gaps = rows[rows["ours"].isna() & ~(rows["hours"] > last_hours)]
+    missing = rows.loc[last_hours.isna(), "policy"]
+    if len(missing):
+        raise ParamError(
+            f"policy {missing.iloc[0]!r} of the log has no rows in the state; simulate it too, or "
+            "leave it out of the log"
+        )
+    gaps = rows[rows["ours"].isna() & (rows["hours"] <= last_hours)]
     if len(gaps):
         policy, hour = gaps[["policy", "hour"]].iloc[0]
         raise ParamError(

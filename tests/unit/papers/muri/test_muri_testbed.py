@@ -200,13 +200,18 @@ def test_the_state_is_read_at_the_instants_of_the_log():
     assert rows["quantity"].tolist() == ["jobs waiting"] * 3
 
 
-@pytest.mark.parametrize(("policy", "hour"), [("srtf", 0.1), ("srsf", 0)])
-def test_an_instant_without_a_state_is_no_idle_cluster(policy, hour):
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ("srtf", "^policy 'srtf' has no state within 0.05 h of hour 0.1; give a step_s of at most"),
+        ("srsf", "^policy 'srsf' of the log has no rows in the state; simulate it too, or leave"),
+    ],
+)
+def test_an_instant_without_a_state_is_no_idle_cluster(policy, message):
     log = pd.DataFrame({"policy": policy, "hour": [0.0, 0.1, 3.0], "queue_length": [5, 6, 7]})
     state = pd.DataFrame(
         {"policy": "srtf", "hours": [0.0, 0.2], **dict.fromkeys(testbed.LABELS, 2)}
     )
-    message = f"^policy '{policy}' has no state within 0.05 h of hour {hour}; give a step_s of at"
     with pytest.raises(ParamError, match=message):
         testbed.at_logged_instants(state, log)
 
