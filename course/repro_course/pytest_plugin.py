@@ -141,7 +141,7 @@ def _error_text(error: BaseException) -> str:
         return str(error)
     frames = traceback.extract_tb(error.__traceback__)
     arose_in_cell = bool(frames) and frames[-1].filename.startswith(_CELL_FILE)
-    if isinstance(error, NotImplementedError) and arose_in_cell:
+    if checks.is_blank(error) and arose_in_cell:
         return "it is still empty"
     lines = [frame.lineno for frame in frames if frame.filename.startswith(_CELL_FILE)]
     line = lines[-1] if lines else None

@@ -1,6 +1,7 @@
 """Tests of a student's answers, called by the test cells, with messages in plain words."""
 
 import copy
+import dis
 import functools
 import math
 import sys
@@ -252,10 +253,30 @@ def _change(before: Sequence[Any], after: Sequence[Any]) -> str:
     return ""
 
 
+def is_blank(error: BaseException) -> bool:
+    """Whether an error is a NotImplementedError that a ``raise`` in the last frame raised.
+
+    C code has no frame. The last frame of its errors is that of the Python code that calls it.
+
+    >>> try:
+    ...     raise NotImplementedError()
+    ... except NotImplementedError as error:
+    ...     is_blank(error)
+    True
+    """
+    link = error.__traceback__
+    if not isinstance(error, NotImplementedError) or link is None:
+        return False
+    while link.tb_next is not None:
+        link = link.tb_next
+    raised_by = link.tb_frame.f_code.co_code[link.tb_lasti]
+    return raised_by == dis.opmap["RAISE_VARARGS"]
+
+
 def _empty_function(error: Exception) -> str:
     """Name of the student's function that raised NotImplementedError; empty if none did."""
     frames = traceback.extract_tb(error.__traceback__)
-    if not isinstance(error, NotImplementedError) or len(frames) == 1:
+    if not is_blank(error) or len(frames) == 1:
         return ""
     # after the frame of `_answer` comes that of the student's function
     last = frames[-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from functools import partial
 
 import numpy as np
@@ -58,6 +59,9 @@ def test_only_a_function_of_the_student_is_empty():
     # an AbstractMethodError is a NotImplementedError
     text = told(lambda: len(pd.api.extensions.ExtensionArray()), gives=1)
     assert "stopped with AbstractMethodError" in text
+    # an error of C code has no frame of its own, so its last frame is the student's
+    text = told(lambda: datetime.tzinfo().utcoffset(None), gives=1)
+    assert "stopped with NotImplementedError: a tzinfo subclass must" in text
 
 
 def test_callables_without_a_name_have_one_in_messages():

@@ -69,6 +69,17 @@ def test_right_wrong_and_blank(graded):
     assert "`service` is still empty" in feedback(graded, "eve")
 
 
+def test_an_error_of_a_library_is_no_empty_cell(graded):
+    of_library = "import datetime\ndatetime.tzinfo().utcoffset(None)\n"
+    blank = "raise NotImplementedError()\n"
+    graded(
+        ann=answered(tiny(), task_1=of_library),
+        eve=answered(tiny(), task_1=blank),
+    )
+    assert "NotImplementedError: a tzinfo subclass must" in feedback(graded, "ann")
+    assert "it is still empty" in feedback(graded, "eve")
+
+
 def test_the_cells_of_tests_are_the_instructors(graded):
     own = notebook(
         cell("pass", "test-1", points=2),
