@@ -96,6 +96,7 @@ class NodeResources:
 
     def __init__(self, cluster: Cluster, idle: Sequence[int] | None = None) -> None:
         limits = cluster.limits
+        self._limits = limits
         self.total = limits.total
         self.idle = np.array(limits.gpus if idle is None else idle, np.int64)
         racks = cluster.racks
@@ -124,6 +125,14 @@ class NodeResources:
         limit = np.minimum(np.floor(self.link_mb_s / gang.bandwidth_mb_s), per_node)
         containers = np.where(self.candidates(gang), np.minimum(self.idle, limit), 0)
         return int(np.bincount(self.domain, containers).max())
+
+    def in_large_domain(self, gang: Gang) -> Flags:
+        """Nodes whose domain has room for a whole gang while no job runs, shape (nodes,)."""
+        limits = self._limits
+        limit = np.floor(limits.bandwidth_mb_s / gang.bandwidth_mb_s)
+        has_memory = limits.gpu_mem_mb >= gang.gpu_mem_mb
+        containers = np.where(has_memory, np.minimum(limits.gpus, limit), 0)
+        return np.bincount(self.domain, containers)[self.domain] >= gang.size
 
     def allocate(self, tasks: Sequence[int], gang: Gang) -> None:
         """Take the GPUs and the bandwidth of a plan."""

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from repro.base.typing import Floats
+from repro.base.typing import Flags, Floats
 from repro.model.baseline import Baseline
 from repro.model.policy import register
 from repro.placement.network import TIE, Gang, NodeResources
@@ -37,6 +37,10 @@ class ByLoad(Containers):
     def rank(self, site: NodeResources) -> Floats:
         """Rank of each node, (nodes,). The node of least rank is chosen."""
 
+    def candidates(self, site: NodeResources, gang: Gang, nodes: Sequence[int]) -> Flags:
+        """Nodes that can take one more container of a gang with containers on ``nodes``."""
+        return site.candidates(gang, nodes)
+
     def extend(
         self, site: NodeResources, gang: Gang, placed: Sequence[int], rng: np.random.Generator
     ) -> list[int]:
@@ -45,7 +49,7 @@ class ByLoad(Containers):
         ``site`` allocates the containers that fit now.
         """
         nodes = list(placed)
-        while len(nodes) < gang.size and (candidates := site.candidates(gang, nodes)).any():
+        while len(nodes) < gang.size and (candidates := self.candidates(site, gang, nodes)).any():
             rank = np.where(candidates, self.rank(site), np.inf)
             nodes.append(int(rng.choice(np.flatnonzero(rank <= rank.min() + TIE))))
             site.allocate(nodes[-1:], gang)

@@ -6,7 +6,9 @@ Pods go one by one, in order of arrival of their jobs, to a node n among those w
     kubernetes, kubeflow: argmin GPUs in use on n
     hived:                argmin idle GPUs of n / GPUs of n
 
-A job starts when its last pod has a GPU. Until then its other pods hold their GPUs.
+The first pod of a job goes to a domain whose nodes have room for the whole job while no job runs.
+The other pods stay in this domain. A job starts when its last pod has a GPU. Until then its other
+pods hold their GPUs.
 
 Ties: the node is sampled among equal nodes, with the generator of the run.
 """
@@ -17,7 +19,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from repro.base.typing import Floats
+from repro.base.typing import Flags, Floats
 from repro.model.baseline import Baseline
 from repro.model.decision import Run, RunSet
 from repro.model.policy import register
@@ -39,6 +41,11 @@ class Pods(ByLoad):
     def order(self, gang: Gang, rng: np.random.Generator) -> Sequence[int]:
         """Containers of a job in the order in which their pods are created."""
         return range(gang.size)
+
+    def candidates(self, site: NodeResources, gang: Gang, nodes: Sequence[int]) -> Flags:
+        """Nodes that can take one more pod; those of the first pod are in a domain large enough."""
+        candidates = super().candidates(site, gang, nodes)
+        return candidates if len(nodes) else candidates & site.in_large_domain(gang)
 
     def _complete_plan(
         self, gang: Gang, nodes: Sequence[int], rng: np.random.Generator

@@ -137,6 +137,16 @@ def test_a_job_gets_another_domain_if_the_greedy_choice_is_too_small():
     assert set(nodes) <= {1, 2}
 
 
+@pytest.mark.parametrize("policy", ["kubernetes", "kubeflow", "hived"])
+def test_the_first_pod_avoids_a_domain_that_is_too_small_for_its_job(policy):
+    cluster = Cluster((Node(2, None, 0, 0), Node(4, None, 0, 1)))
+    trace = batch().iloc[:2].assign(num_gpus=[2, 4], duration=10.0)
+    for seed in range(6):
+        intervals = simulate(trace, cluster, policy, seed=seed).intervals
+        plans = intervals.loc[intervals["job_id"] == 1, "tasks"]
+        assert {node for plan in plans for node in plan} == {1}
+
+
 @pytest.mark.parametrize(
     ("settings", "line"),
     [
