@@ -10,7 +10,7 @@ import simpy
 
 from repro.base.errors import ParamError
 from repro.engine.event_times import EventTimes
-from repro.engine.failures import failures_refused
+from repro.engine.failures import check_failures
 from repro.engine.run_errors import naming_the_policy, never_ends
 from repro.engine.setup import Setup
 
@@ -222,14 +222,13 @@ class Engine:
         ------
         ParamError
             If the node does not exist, or a time is out of range. If the placement only counts
-            GPUs, or completions are not predicted job by job.
+            GPUs, or jobs pay a start in every interval. Also in rounds of whole steps and in ideal
+            execution.
         """
         now = self.view.now = self.env.now
         holdings = self.holdings
         rounds = self.driver.rounds
-        predicts_ends = rounds is not None and rounds.predicts_ends
-        if not holdings.gang_nodes.placer.tracks_nodes or holdings.interval_starts or predicts_ends:
-            raise failures_refused()
+        check_failures(holdings, None if rounds is None else rounds.settings)
         _check_failure(node, holdings.gang_nodes.num_nodes, checkpoint_s, restart_s)
         hosts = {job for job in holdings.runs if node in dict(holdings.nodes(job))}
         # a gang that only shares GPUs has no nodes of its own, and fails with its hosts

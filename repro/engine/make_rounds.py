@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from repro.base.errors import ParamError
-from repro.engine.failures import failures_refused
+from repro.engine.failures import check_failures
 from repro.engine.holdings import Holdings
 from repro.engine.renewals import renewals_refused
 from repro.engine.run_settings import RunSettings
@@ -62,8 +62,8 @@ def make_rounds(
             f"slowdown: {reason}, the same under any placement; use rules other than gavel, and "
             "leave out ideal and whole_steps"
         )
-    if settings.failures is not None and (rounds.ideal or rounds.whole_steps):
-        raise failures_refused()
+    if settings.failures is not None:
+        check_failures(holdings, rounds)
     interval_blocks = holdings.intervals.blocks if settings.keep_intervals else None
     rates_from_speeds = speeds.rates_follow(perf)
     if rounds.ideal:

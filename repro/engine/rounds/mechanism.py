@@ -170,8 +170,6 @@ class RoundMechanism(ABC):
         self.settings = settings
         self.writes_holds = writes_holds
         self.interval_blocks = interval_blocks
-        #: whether completions are predicted in `ends`; otherwise the engine predicts them
-        self.predicts_ends = writes_holds
         has_fixed_order = settings.ideal is not None or self.traits.tells_types
         #: whether the seed decides the order of GPU types
         self.shuffles = settings.shuffle_types and not has_fixed_order

@@ -19,7 +19,6 @@ class WholeSteps(RoundMechanism):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.predicts_ends = True
         self.simulates_many_rounds = self.writes_holds and self.interval_blocks is None
         #: end of the previous round (s)
         self._previous_end = 0.0

@@ -187,7 +187,7 @@ def test_nodes_fail_only_where_the_placement_tells_them_apart():
         yield engine.env.timeout(1)
         engine.fail(0, checkpoint_s=10.0)
 
-    with pytest.raises(ParamError, match="use a placement that chooses nodes"):
+    with pytest.raises(ParamError, match="failures: this placement chooses no nodes; give one"):
         simulate(small_trace(), "1x4", "srtf", processes=[failures])
 
 
@@ -204,7 +204,7 @@ def test_nodes_do_not_fail_where_each_interval_has_a_start():
         engine.fail(0, checkpoint_s=10.0)
 
     options = {"placement": "yarn", "overhead": Load(), "processes": [failures]}
-    with pytest.raises(ParamError, match="nodes can fail only if"):
+    with pytest.raises(ParamError, match="failures: jobs pay a start in every interval"):
         simulate(small_trace(), "1x4", "srtf", **options)
 
 

@@ -63,19 +63,41 @@ def test_a_policy_that_runs_no_job_is_an_error_also_if_nodes_fail(failures):
 
 
 @pytest.mark.parametrize(
-    ("policy", "options"),
-    [("gavel-las", {"rounds": {"ideal": "fluid"}}), ("gavel-las", {"rules": "gavel"})],
+    ("policy", "options", "reason", "remedy"),
+    [
+        (
+            "gavel-las",
+            {"rounds": {"ideal": "fluid"}},
+            "ideal execution has no nodes; leave out ideal",
+            {"rounds": {}},
+        ),
+        (
+            "gavel-las",
+            {"rules": "gavel"},
+            "rounds count whole steps; set whole_steps=false",
+            {"rounds": {"whole_steps": False}},
+        ),
+        (
+            "srtf",
+            {"rules": "muri"},
+            "jobs pay a start in every interval; give another overhead",
+            {"overhead": "none"},
+        ),
+    ],
 )
-def test_failures_without_predicted_completions_are_refused_before_the_first(policy, options):
-    jobs = small_trace().assign(iterations=100.0)
-    with pytest.raises(ParamError, match="nodes can fail only if the engine predicts completions"):
-        simulate(jobs, "1x4", policy, failures="mtbf=1e12", **options)
-
-
-def test_failures_with_a_start_in_every_interval_are_refused_before_the_first():
+def test_failures_are_refused_where_no_job_can_be_set_back(policy, options, reason, remedy):
     jobs = small_trace().assign(iterations=100.0, iteration_time=0.1)
-    with pytest.raises(ParamError, match="nodes can fail only if the engine predicts completions"):
-        simulate(jobs, "1x4", "srtf", failures="mtbf=1e12", rules="muri")
+    with pytest.raises(ParamError, match=f"^failures: {reason}"):
+        simulate(jobs, "1x4", policy, failures="mtbf=1e12", **options)
+    result = simulate(jobs, "1x4", policy, failures="mtbf=1e12", **options | remedy)
+    assert result.jobs["end_time"].notna().all()
+
+
+@pytest.mark.parametrize("rules", ["paper", "tiresias", "gavel"])
+def test_nodes_fail_under_rules_that_predict_completions(rules):
+    jobs = small_trace().assign(iterations=100.0)
+    result = simulate(jobs, "2x2", "srtf", failures="mtbf=20,repair=1", rules=rules)
+    assert result.meta["overhead_s"] > 0
 
 
 @pytest.mark.parametrize(
