@@ -125,7 +125,7 @@ def _arrivals(rng: np.random.Generator, jobs_per_hour: Ints) -> Floats:
     between = np.add.reduceat(gap * ~burst, first_job)
     remaining = np.maximum(HOUR_S - in_bursts, 0)
     stretch = np.divide(remaining, between, out=np.zeros(busy_hours.size), where=between > 0)
-    squeeze = np.minimum(1, HOUR_S / np.maximum(in_bursts, HOUR_S))
+    squeeze = HOUR_S / np.maximum(in_bursts, HOUR_S)
     gap *= np.where(burst, np.repeat(squeeze, count), np.repeat(stretch, count))
     ends = np.cumsum(gap)
     since_hour = ends - np.repeat(ends[first_job] - gap[first_job], count)
