@@ -15,6 +15,8 @@ from repro.solve.counted import SOLVED
 
 #: Relative excess of time or GPUs that counts as rounding.
 MAX_EXCESS = 1e-7
+#: Up to this largest weight, and down to its inverse, ECOS gets the weights as in the simulator.
+_MAX_WEIGHT = 1e3
 #: ECOS's exit codes for an optimum, and for an optimum of reduced accuracy.
 _OPTIMAL_EXITS = (0, 10)
 
@@ -65,6 +67,16 @@ def ecos_level(
     slack[kinds] = answer["s"][: len(kind_of)][has_scale] / value_in_units
     price[kinds] = answer["z"][: len(kind_of)][has_scale] * value_in_units / max(abs(z), 1e-300)
     return shares, z, slack, price
+
+
+def accurate_weights(weights: Floats) -> Floats:
+    """Weights with the same ratios, of a size at which ECOS is accurate.
+
+    The level is about 1 / weight, and the tolerances of ECOS are absolute. Very large or very small
+    weights are therefore divided by the largest.
+    """
+    largest = weights.max()
+    return weights if 1.0 / _MAX_WEIGHT <= largest <= _MAX_WEIGHT else weights / largest
 
 
 def ecos_sum(job_kinds: Any) -> Floats | None:

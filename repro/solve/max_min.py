@@ -17,7 +17,7 @@ import numpy.typing as npt
 from repro.base.errors import PolicyError
 from repro.base.typing import Flags, Floats
 from repro.solve.counted import SOLVED
-from repro.solve.ecos import ecos_level
+from repro.solve.ecos import accurate_weights, ecos_level
 from repro.solve.linear import minimise_linear, time_and_gpus
 
 #: Relative accuracy of the level.
@@ -470,6 +470,8 @@ def water_filling_shares(
         rises = weight > 0
         if not rises.any():
             break
+        if backend == "ecos":
+            weight = accurate_weights(weight)
         # A kind of weight 0 that has never risen has no floor.
         floor = np.where(rises | (reached > 0), reached, -np.inf)
         answer = level_shares(job_kinds, weight, backend, floor)

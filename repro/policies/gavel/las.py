@@ -29,7 +29,7 @@ from repro.model.policy import register
 from repro.model.typed_shares import Kinds, TypedShares
 from repro.model.view import View
 from repro.perf.throughput import ThroughputTable
-from repro.solve.ecos import simulator_values
+from repro.solve.ecos import accurate_weights, simulator_values
 from repro.solve.max_min import Backend, JobKinds, level_shares
 
 
@@ -94,7 +94,8 @@ class GavelLas(TypedShares):
     def shares(self, kinds: Kinds) -> Floats:
         """Allocation X, shape (kinds, GPU types)."""
         if self.lp_backend == "ecos":
-            values = simulator_values(kinds.speeds, kinds.widths, kinds.weights, kinds.gpus)
+            weights = accurate_weights(kinds.weights)
+            values = simulator_values(kinds.speeds, kinds.widths, weights, kinds.gpus)
         else:
             scale = kinds.widths / (kinds.weights * kinds.equal_speeds)
             values = kinds.speeds * scale[:, None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 
 import numpy as np
@@ -58,12 +59,22 @@ def test_level_is_ours(solver, seed):
     assert (by_ecos.tight == ours.tight).all()
 
 
-@pytest.mark.parametrize(("weight", "accuracy"), [(1.0, 1e-6), (1e3, 1e-6), (1e7, 2e-3)])
-def test_a_job_that_can_rise_does_so_also_at_large_weights(solver, weight, accuracy):
+@pytest.mark.parametrize("weight", [1e-9, 1.0, 1e3, 1e7, 1e9])
+def test_a_job_that_can_rise_does_so_also_at_large_weights(solver, weight):
     # two jobs share one GPU, a third has another GPU to itself
     kinds = Kinds(np.eye(2), np.ones(2), np.array([2, 1]), np.ones(2), np.full(2, weight))
     shares = GavelWaterFilling(lp_backend="ecos").shares(kinds)
-    np.testing.assert_allclose(shares, [[0.5, 0.0], [0.0, 1.0]], atol=accuracy)
+    np.testing.assert_allclose(shares, [[0.5, 0.0], [0.0, 1.0]], atol=1e-6)
+
+
+@pytest.mark.parametrize("weight", [1e-9, 1e-4, 1e4, 1e9])
+@pytest.mark.parametrize("policy", [GavelLas, GavelWaterFilling])
+def test_shares_do_not_depend_on_a_common_factor_of_the_weights(solver, policy, weight):
+    def shares(weights):
+        return policy(lp_backend="ecos").shares(dataclasses.replace(JOBS, weights=weights))
+
+    ratios = np.array([1.0, 0.5, 0.25])
+    np.testing.assert_allclose(shares(weight * ratios), shares(ratios), atol=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(5))
