@@ -196,7 +196,10 @@ def simulate(
         overhead is None and not rule_set.start_overhead and not round_settings.whole_steps
     )
     if overhead is None:
-        overhead = _overhead(rule_set, round_settings) or policy.overhead()
+        rules_overhead = _overhead(rule_set, round_settings)
+        overhead = rules_overhead or policy.overhead()
+        # 0 s of the rounds do not replace the costs of a policy
+        takes_rounds_overhead &= overhead is rules_overhead
     elif not isinstance(overhead, Overhead):
         overhead = named_overhead(overhead)
     num_predicted = _number_predicted(len(trace), predict, predict_interval, is_pcs=is_pcs)

@@ -13,6 +13,7 @@ import repro
 from repro.base.errors import ParamError, PolicyError, TraceError
 from repro.cli import app
 from repro.model.policy import Order
+from repro.perf.overhead import CheckpointOverhead
 from repro.perf.throughput import ThroughputTable
 from repro.policies.liquid.gpu_sharing import ByUtilisation
 from repro.testing import small_trace
@@ -303,6 +304,24 @@ def test_an_overhead_of_rounds_is_named_only_where_it_costs_nothing(policy, opti
     assert free.jobs["end_time"].equals(costly.jobs["end_time"]) != used
     named = costly.meta["ignored"].get("options", [])
     assert ("preemption_overhead_s" in named) != used
+
+
+@dataclasses.dataclass(frozen=True)
+class CostlyStarts(Order):
+    """FIFO with a cost of starts of its own."""
+
+    def key(self, view, job):
+        return view.submit(job)
+
+    def overhead(self):
+        return CheckpointOverhead({}, resume=60.0)
+
+
+@pytest.mark.parametrize(("seconds", "used"), [(0.0, False), (9.0, True)])
+def test_an_overhead_of_rounds_of_0_does_not_replace_that_of_the_policy(seconds, used):
+    rounds = {"preemption_overhead_s": seconds}
+    result = repro.simulate(small_trace(), "1x4", CostlyStarts(), rounds=rounds)
+    assert ("preemption_overhead_s" not in result.meta["ignored"].get("options", [])) == used
 
 
 def test_wishes_without_effect_are_named_where_the_policy_names_the_types():
