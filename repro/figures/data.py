@@ -15,6 +15,7 @@ from repro.base import paths
 from repro.base.errors import DataMissingError, ParamError, StandInWarning
 from repro.figures.cache import content_hash
 from repro.files import public
+from repro.perf.throughput_files import measured_folders_of
 from repro.trace import synth
 from repro.trace.load import load
 
@@ -103,6 +104,16 @@ def is_own(name: str) -> bool:
     """Whether a name is the path of a user's file and no name of the package's data."""
     is_package_data = name in synth.generators or public.is_known(name)
     return os.path.isfile(own_path(name)) and not is_package_data
+
+
+def own_throughputs(name: str) -> str:
+    """Absolute path of a user's throughput table, a file or measured folder; other names unchanged.
+
+    A relative path starts at the project's root.
+    """
+    path = str(own_path(name))
+    is_folder = not public.is_known(name) and measured_folders_of(path) is not None
+    return path if is_folder or is_own(name) else name
 
 
 def own_file(path: str | Path) -> Provenance:

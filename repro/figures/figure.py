@@ -40,7 +40,12 @@ from repro.model.cluster.spec import FILE_SUFFIXES, Cluster
 from repro.model.policy import Policy, make
 from repro.model.records import Result
 from repro.perf.throughput import ThroughputTable
-from repro.perf.throughput_files import EARLY, is_stand_in, load_throughputs
+from repro.perf.throughput_files import (
+    EARLY,
+    is_stand_in,
+    load_throughputs,
+    measured_folders_of,
+)
 from repro.plot.published_marks import fade_published
 from repro.plot.style import Chart, caption, render
 from repro.trace.load import load
@@ -199,8 +204,13 @@ class FigureRun:
         """Open a throughput table, as `load_throughputs`, and record its provenance."""
         if data.is_own(name):
             return load_throughputs(self.file(name))
-        table = load_throughputs(name)
-        if name == EARLY:
+        source = data.own_throughputs(name)
+        table = load_throughputs(source)
+        folders, _ = measured_folders_of(source) or ((), "")
+        for file in (file for folder in folders for file in folder.files()):
+            if not file.is_relative_to(paths.traces_dir()):
+                self.file(file)
+        if folders or name == EARLY:
             # the tables of the checkout are part of the fingerprint
             return table
         stands_in = is_stand_in(name)
@@ -381,8 +391,8 @@ class FigureRun:
         if isinstance(settings.get("perf"), str):
             self.throughputs(settings["perf"])
         for arguments, name in ((settings, "perf"), (options, "throughputs")):
-            if isinstance(arguments.get(name), str) and data.is_own(arguments[name]):
-                arguments[name] = str(data.own_path(arguments[name]))
+            if isinstance(arguments.get(name), str):
+                arguments[name] = data.own_throughputs(arguments[name])
         resolved = replace(case, cluster=cluster, settings=settings, options=options).resolved()
         for name in sweep.named_files(resolved.policy):
             self._record(data.describe_file(name))

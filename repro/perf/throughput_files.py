@@ -125,10 +125,11 @@ def provenance(source: str | Path, reference: str) -> dict[str, Any]:
     """Attributes of a trace that name its throughput table: a public name or an absolute path."""
     name = str(source)
     sharing = ""
-    if measured_folders_of(name):
+    is_measured_name = measured_folders_of(name) is not None
+    if is_measured_name:
         name, sharing = _split_sharing(name)
     path = paths.expanded(name)
-    if os.path.exists(path):
+    if os.path.isfile(path) or (is_measured_name and os.path.isdir(path)):
         name = str(path.resolve())
     attrs: dict[str, Any] = {"throughputs": name + sharing, "reference_gpu": reference}
     return attrs | {"stand_in": True} if is_stand_in(source) else attrs
@@ -170,7 +171,8 @@ def measured_folders_of(source: str) -> tuple[tuple[MeasuredFolder, ...], str] |
     name, suffix = _split_sharing(source)
     sharing = suffix.removeprefix(":") or SHARING[0]
     path = Path(os.path.expanduser(name))
-    if os.path.isdir(path):
+    # `./gavel-throughputs` names a folder beside the public name
+    if os.path.isdir(path) and not public.is_known(name):
         folders = [path] if is_measured(path) else sorted(filter(is_measured, path.iterdir()))
         return (tuple(map(measured_folder, folders)), sharing) if folders else None
     if name == H100 and not os.path.exists(path):

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import signal
 from dataclasses import dataclass
 from pathlib import Path
@@ -423,6 +424,21 @@ def test_own_speeds_clusters_and_other_files_are_recorded(fig, project):
     assert result.summary()["n_finished"] == 6
     names = [used["name"] for used in saved(fig)[1]["data"]]
     assert names == ["data/nodes.yaml", "data/other.txt", "data/speeds.csv"]
+
+
+def test_the_tables_of_a_measured_folder_are_recorded(fig, project, monkeypatch):
+    measured = Path(repro.__file__).parents[1] / "traces" / "measured"
+    shutil.copytree(measured, project.root / "data" / "gavel-throughputs")
+    shutil.copytree(measured, project.root / "traces" / "measured", dirs_exist_ok=True)
+    monkeypatch.chdir(project.root / "notebooks")
+    source = "./data/gavel-throughputs:mps"
+    assert fig.throughputs(source).gpu_types == ("h100",)
+    assert fig.throughputs("h100").gpu_types == ("h100",)
+    case = fig._resolved(Case(small_trace(), "1x4", "srtf", settings={"perf": source}))
+    assert case.settings["perf"] == f"{project.root}/data/gavel-throughputs:mps"
+    names = {used["name"] for used in saved(fig)[1]["data"]}
+    assert "data/gavel-throughputs/isolated.csv" in names
+    assert all(name.startswith("data/gavel-throughputs/") for name in names)
 
 
 def test_a_trace_read_past_the_figure_is_named_too(fig, project):

@@ -116,6 +116,14 @@ def test_a_trace_names_its_folder_by_an_absolute_path(folder, monkeypatch, shari
     assert throughputs_of(trace) == load_throughputs(f"{folder}{sharing}")
 
 
+def test_a_public_name_is_no_folder_and_a_path_is_one(tmp_path, monkeypatch):
+    write(tmp_path / "gavel-throughputs")
+    monkeypatch.chdir(tmp_path)
+    assert provenance("gavel-throughputs", "v100")["throughputs"] == "gavel-throughputs"
+    attrs = provenance("./gavel-throughputs", "a100")
+    assert attrs["throughputs"] == str(tmp_path / "gavel-throughputs")
+
+
 def test_no_job_of_a_pair_is_faster_than_alone(tmp_path):
     scattered = FILES | {"colocated.csv": COLOCATED.replace("0.5,0.25", "1.2,0.9")}
     table = load_throughputs(write(tmp_path / "scatter", scattered))
