@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from repro.base.errors import ParamError, PolicyError, TraceError
+from repro.engine.holdings import Holdings
 from repro.engine.overhead_costs import start_costs
+from repro.engine.rounds.settings import RoundSettings
 from repro.engine.run_settings import RunSettings
 from repro.model.cluster.spec import Cluster, gpus_by_type
 from repro.model.jobs import JobTable
@@ -136,6 +138,37 @@ def check_starts(table: JobTable, policy: Policy, settings: RunSettings) -> None
             f"a start of {costs_s[job]:g} s after every decision, so that it would never end; give "
             f"a step_s above {costs_s[job]:g}, or other rules"
         )
+
+
+def check_failures(holdings: Holdings, rounds: RoundSettings | None = None) -> None:
+    """Refuse failures of nodes where the engine cannot set single jobs back to a checkpoint.
+
+    Parameters
+    ----------
+    holdings : Holdings
+        GPUs of the jobs, with the placement and the overhead of the simulation.
+    rounds : RoundSettings, optional
+        Settings of the rounds of a policy that returns shares.
+
+    Raises
+    ------
+    ParamError
+        If the placement only counts GPUs, or if jobs pay a start in every interval. Also in rounds
+        of whole steps and in ideal execution.
+    """
+    reason = ""
+    if not holdings.gang_nodes.placer.tracks_nodes:
+        reason = "this placement chooses no nodes; give one that does, such as yarn"
+    elif holdings.interval_starts is not None:
+        reason = (
+            "jobs pay a start in every interval; give another overhead, or rules other than muri"
+        )
+    elif rounds is not None and rounds.ideal:
+        reason = "ideal execution has no nodes; leave out ideal"
+    elif rounds is not None and rounds.whole_steps:
+        reason = "rounds count whole steps; set whole_steps=false, or give rules other than gavel"
+    if reason:
+        raise ParamError(f"failures: {reason}")
 
 
 def _check_seconds(name: str, seconds: float, table: JobTable, cluster: Cluster) -> None:

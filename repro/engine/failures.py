@@ -2,16 +2,12 @@
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from repro.base.errors import ParamError
-from repro.engine.rounds.settings import RoundSettings
 from repro.model.settings import Above, AtLeast, check_settings
-
-if TYPE_CHECKING:
-    from repro.engine.holdings import Holdings
 
 #: Names of the settings in ``--failures``, and the fields of `Failures`.
 SETTINGS = {"mtbf": "mtbf_s", "repair": "repair_s", "checkpoint": "checkpoint_s"}
@@ -90,34 +86,3 @@ class Failures:
             yield engine.env.timeout(rng.exponential(self.mtbf_s / num_nodes))
             node = int(rng.integers(num_nodes))
             engine.fail(node, self.checkpoint_s, self.repair_s)
-
-
-def check_failures(holdings: "Holdings", rounds: RoundSettings | None = None) -> None:
-    """Refuse failures of nodes where the engine cannot set single jobs back to a checkpoint.
-
-    Parameters
-    ----------
-    holdings : Holdings
-        GPUs of the jobs, with the placement and the overhead of the simulation.
-    rounds : RoundSettings, optional
-        Settings of the rounds of a policy that returns shares.
-
-    Raises
-    ------
-    ParamError
-        If the placement only counts GPUs, or if jobs pay a start in every interval. Also in rounds
-        of whole steps and in ideal execution.
-    """
-    reason = ""
-    if not holdings.gang_nodes.placer.tracks_nodes:
-        reason = "this placement chooses no nodes; give one that does, such as yarn"
-    elif holdings.interval_starts is not None:
-        reason = (
-            "jobs pay a start in every interval; give another overhead, or rules other than muri"
-        )
-    elif rounds is not None and rounds.ideal:
-        reason = "ideal execution has no nodes; leave out ideal"
-    elif rounds is not None and rounds.whole_steps:
-        reason = "rounds count whole steps; set whole_steps=false, or give rules other than gavel"
-    if reason:
-        raise ParamError(f"failures: {reason}")

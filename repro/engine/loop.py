@@ -9,8 +9,8 @@ from typing import Any
 import simpy
 
 from repro.base.errors import ParamError
+from repro.engine.checks import check_failures
 from repro.engine.event_times import EventTimes
-from repro.engine.failures import check_failures
 from repro.engine.run_errors import naming_the_policy, never_ends
 from repro.engine.setup import Setup
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from repro.base.errors import ParamError
-from repro.engine.failures import check_failures
+from repro.engine.checks import check_failures
 from repro.engine.holdings import Holdings
 from repro.engine.renewals import renewals_refused
 from repro.engine.run_settings import RunSettings

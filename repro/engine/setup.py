@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from repro.engine import checks
-from repro.engine.failures import check_failures
 from repro.engine.holdings import Holdings
 from repro.engine.make_rounds import make_rounds
 from repro.engine.partition import Partition
@@ -103,7 +102,7 @@ class Setup:
         )
         self.view.holdings = self.holdings
         if self.settings.failures is not None:
-            check_failures(self.holdings)
+            checks.check_failures(self.holdings)
         with naming_the_policy(policy, self.view, self.table):
             self.driver = self._driver(placer_by_type)
         #: jobs that the simulation waits for; None: all jobs
