@@ -477,7 +477,9 @@ class Preferences:
         pairs = zip(models, jobs["num_gpus"], strict=True)
         speeds = [self._curves.speed(cast(str | None, model), gpus) for model, gpus in pairs]
         product = np.asarray(jobs["duration"].to_numpy(float) * np.array(speeds))
-        return exact_work(product, jobs["service"].to_numpy(float)) if "service" in jobs else product
+        if "service" not in jobs:
+            return product
+        return exact_work(product, jobs["service"].to_numpy(float))
 
     def _row(self, configuration: Configuration | None) -> Configuration:
         """Columns of a configuration, None where it is not possible."""

@@ -197,7 +197,7 @@ def test_a_seed_without_effect_is_told(place):
     ],
 )
 def test_settings_of_running_jobs_are_told(place, policy, settings):
-    named = {"jobs": ["a,1,2", "b,1,4", "c,2,3", "d,0,1"], "head": "job_id,num_ps,num_workers", "policy": policy}
+    named = {"jobs": ["a,1,2", "b,1,4", "c,2,3", "d,0,1"], "head": BARE, "policy": policy}
     options = [word for setting in settings for word in ("--set", setting)]
     code, out, err = place(*options, "--json", **named)
     names = [setting.split("=")[0] for setting in settings]
