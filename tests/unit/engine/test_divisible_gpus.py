@@ -260,7 +260,7 @@ def test_what_the_clock_cannot_do_is_one_line(policy, more, says):
 def test_rules_pcs_say_that_they_know_no_gpu_types(cluster):
     table = ThroughputTable.of({"m": {"v100": 2.0, "k80": 1.0}}, "v100")
     perf = OnTypes(SpeedUp({"m": (1.0,)}), table)
-    with pytest.raises(ParamError, match="^rules pcs: the run .* GPU types?; use rules other"):
+    with pytest.raises(ParamError, match=r"^rules pcs: the run .* GPU types?; use rules other"):
         simulate(jobs_of((0, 10, 1)).assign(model="m"), cluster, "afs", rules="pcs", perf=perf)
 
 
