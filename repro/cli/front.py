@@ -279,6 +279,12 @@ def _progress(table: pd.DataFrame, names: list[str]) -> None:
     print(f"{len(table)} evaluated, {len(front)} on the front; least {least}", flush=True)
 
 
+def _exactly(number: float) -> str:
+    """Text of a number with as many digits as a simulation needs to read the same number."""
+    short = f"{number:.6g}"
+    return short if float(short) == number else str(number)
+
+
 def _front_lines(front: pd.DataFrame, parameters: Sequence[str]) -> str:
     """Front as text: a line per point, with its settings for ``repro simulate``."""
     lines = []
@@ -287,7 +293,7 @@ def _front_lines(front: pd.DataFrame, parameters: Sequence[str]) -> str:
         values = [f"{name} {value:,.6g}" for name, value in metrics.items()]
         settings = []
         for name in parameters:
-            text = ",".join(f"{number:.6g}" for number in np.atleast_1d(row[name]))
+            text = ",".join(map(_exactly, np.atleast_1d(row[name]).tolist()))
             # a configuration with one class has no threshold
             if text:
                 settings.append(f"--set {name}={text}")

@@ -43,6 +43,8 @@ _OPTIONAL = ("gpu_mem_mb", "bandwidth_mb_s", "tasks", "model", "batch_size", "nu
 #: Entry of ``ignored.options`` of the report if the cluster names GPU types. Liquid's placement
 #: treats all GPUs alike.
 _GPU_TYPES = "GPU types of the cluster"
+#: Parameters that need running jobs or a clock, so that one decision does not depend on them.
+_OVER_TIME = ("share", "load", "ahead_s", "heartbeat_s", "every_s")
 
 
 def place_jobs(
@@ -143,6 +145,9 @@ def place_jobs(
     if seed is not None and not is_random and not rows.seeded:
         complain(f"not used: --seed {seed} (policy {policy} uses no random numbers)")
         options.append("--seed")
+    if over_time := [name for name in _OVER_TIME if name in parameters]:
+        complain(f"not used: --set {', '.join(over_time)} (one decision has no running jobs)")
+        options += over_time
     ignored = {"file_columns": list(unused), "rows": rows.dropped, "options": options}
     ignored = {name: values for name, values in ignored.items() if values}
     facts = {"policy": policy, "cluster": str(machines), "ignored": ignored}

@@ -329,10 +329,15 @@ def _performance(
 
 
 def _check_sensitive(machines: Cluster, rules: str) -> None:
-    """Refuse ``--placement-sensitive`` without GPU types or under rules gavel."""
+    """Refuse ``--placement-sensitive`` where it cannot have an effect."""
     if not machines.gpu_types:
         raise ParamError(
             f"--placement-sensitive: {machines} names no GPU types; give one such as 9x4:v100"
+        )
+    if machines.gpus_per_node == 1:
+        raise ParamError(
+            f"--placement-sensitive: on the nodes of one GPU in {machines}, no gang has more nodes "
+            f"than it needs; leave it out, or give larger nodes such as 9x4:v100"
         )
     if rules == "gavel":
         raise ParamError(

@@ -126,6 +126,7 @@ def why_not_compiled(setup: Setup) -> str:
         "decisions are made at intervals": settings.interval is not None,
         "the placement rule chooses nodes": setup.placer.tracks_nodes,
         "the simulation may end before all jobs do": settings.ends_early,
+        "the run has throughputs by GPU type": setup.speeds.has_throughputs,
         "the performance model has no speed-up curves": no_curves,
         "the performance model changes rates while jobs run": isinstance(settings.perf, Renewing),
     }

@@ -73,6 +73,6 @@ def livelock(policy: str, now: float, table: JobTable, starts: int) -> PolicyErr
     return PolicyError(
         f"policy {policy!r}: livelock at {now:g} s; in the last {starts:,} starts none of the "
         f"{len(table.active)} unfinished jobs progressed, because each was stopped or failed too "
-        f"early; use a shorter overhead or repair, or longer turns: interval, lease, slice_s, "
-        f"thresholds"
+        f"early; use a shorter overhead or repair, or longer turns: interval, round_s, quantum, "
+        f"lease, slice_s, thresholds"
     )

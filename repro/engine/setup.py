@@ -78,17 +78,19 @@ class Setup:
         #: choice of GPU types for gangs without a type, under a policy that names types itself.
         #: None: there is nothing to choose, or no speeds are known.
         self._default_types: TypeChoice | None = None
-        if self.uses_types and len(cluster.gpu_types) > 1:
+        if self.uses_types:
             choice = TypeChoice(
                 self.table,
                 self.speeds,
                 follows_wishes=settings.types == "wished",
                 divides=policy.elastic,
             )
+            has_choice = len(cluster.gpu_types) > 1
             if not policy.names_types:
+                # a cluster of one type may lack the type, too
                 choice.check_wishes()
-                self.type_choice = choice
-            elif self.speeds.has_throughputs:
+                self.type_choice = choice if has_choice else None
+            elif has_choice and self.speeds.has_throughputs:
                 self._default_types = choice
         self.view = View(self.table, cluster, policy.needs, policy.name, self.speeds, settings.seed)
         self.holdings = Holdings(

@@ -24,8 +24,8 @@ class TypeChoice:
     speeds : Speeds
         Speed of each job on each GPU type.
     follows_wishes : bool
-        A job runs only on the type that it asks for in the trace column ``gpu_type``. A job that
-        asks for none runs on any type.
+        A job runs only on the type that it asks for in the trace column ``gpu_type``, or on one of
+        several types with a bar between them. A job that asks for none runs on any type.
     divides : bool
         Jobs may hold fewer GPUs than their demand, so that a type may have fewer than the demand.
     """
@@ -65,7 +65,8 @@ class TypeChoice:
         wish = None if self._wish_of is None else self._wish_of[job]
         if wish is None:
             return speeds
-        wished: Floats = np.where([name == wish for name in self.gpu_types], speeds, 0.0)
+        names = wish.split("|")
+        wished: Floats = np.where([name in names for name in self.gpu_types], speeds, 0.0)
         if not wished.any():
             raise TraceError(
                 f"job {self._table.ids[job]!r} asks for {self._table.gpus[job]} GPUs of type "
@@ -76,7 +77,7 @@ class TypeChoice:
 
     @cached_property
     def _wish_of(self) -> Sequence[str | None] | None:
-        """GPU type that each job asks for; None: wishes have no effect.
+        """GPU types that each job asks for; None: wishes have no effect.
 
         The column is read with the first choice, because a column that is read counts as used.
         """
@@ -86,9 +87,10 @@ class TypeChoice:
         return [wish if isinstance(wish, str) else None for wish in column]
 
     def check_wishes(self) -> None:
-        """Raise TraceError for the first job that asks for a type which the cluster lacks."""
+        """Raise TraceError for the first job that asks only for types which the cluster lacks."""
+        present = set(self.gpu_types)
         for job, wish in enumerate(self._wish_of or ()):
-            if wish is not None and wish not in self.gpu_types:
+            if wish is not None and present.isdisjoint(wish.split("|")):
                 raise TraceError(
                     f"job {self._table.ids[job]!r} asks for GPUs of type {wish!r}; the cluster has "
                     f"{', '.join(map(str, self.gpu_types))}: use another cluster, or give "

@@ -27,6 +27,25 @@ class HeldGpus(Protocol):
         """Idle GPUs of each node; None if the placement does not track nodes."""
 
 
+def exact_work(product: Floats, service: Floats) -> Floats:
+    """Work of each job (s on one GPU), (jobs,), without the rounding of a product.
+
+    Parameters
+    ----------
+    product : array
+        Duration times speed-up at the demand of each job (s on one GPU), (jobs,).
+    service : array
+        Trace column ``service`` (s on one GPU), (jobs,). A value that differs from the product by
+        more than a relative 1e-9 is not the work of this run, and the product is.
+
+    Examples
+    --------
+    >>> exact_work(np.array([0.1 + 0.2, 5.0]), np.array([0.3, 7.0])).tolist()
+    [0.3, 5.0]
+    """
+    return np.where(np.isclose(service, product, rtol=1e-9, atol=0.0), service, product)
+
+
 class View:
     """Read-only view of a run for a policy. Jobs are row numbers, and times are seconds.
 
@@ -231,8 +250,7 @@ class View:
         product = np.array(table.duration) * full_speed
         if "service" not in table.frame:
             return product
-        service = np.array(table.column("service", gaps=True), dtype=float)
-        return np.where(np.isclose(service, product, rtol=1e-9, atol=0.0), service, product)
+        return exact_work(product, np.array(table.column("service", gaps=True), dtype=float))
 
     def curves(self) -> tuple[Floats, Ints]:
         """Speed-up curves, and the curve of each job (0: linear); see `Curves`."""

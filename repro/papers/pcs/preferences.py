@@ -21,6 +21,7 @@ from repro.model.cluster.spec import Cluster
 from repro.model.families import ALIASES, alias_note
 from repro.model.performance import Performance
 from repro.model.policy import Policy, make, policies
+from repro.model.view import exact_work
 from repro.papers.pcs.encodings import Configuration, Encoding, encoding
 from repro.papers.pcs.fronts import Method, Searched, nondominated, search_front
 from repro.papers.pcs.objectives import PREDICTED, UNFAIRNESS, Objective, parse
@@ -472,12 +473,13 @@ class Preferences:
     def _work(self) -> Floats:
         """Sizes of the jobs to search on, (jobs,) s on one GPU."""
         jobs = self.train
-        if "service" in jobs:
-            return jobs["service"].to_numpy(float)
         models = jobs["model"] if "model" in jobs else pd.Series(None, jobs.index, dtype=object)
         pairs = zip(models, jobs["num_gpus"], strict=True)
         speeds = [self._curves.speed(cast(str | None, model), gpus) for model, gpus in pairs]
-        return np.asarray(jobs["duration"].to_numpy(float) * np.array(speeds))
+        product = np.asarray(jobs["duration"].to_numpy(float) * np.array(speeds))
+        if "service" not in jobs:
+            return product
+        return exact_work(product, jobs["service"].to_numpy(float))
 
     def _row(self, configuration: Configuration | None) -> Configuration:
         """Columns of a configuration, None where it is not possible."""

@@ -63,7 +63,8 @@ class OptimisedContainers(Containers):
         Without an idle GPU, a job of one container launches on the GPU of a running job. The launch
         ends ``ahead_s`` seconds before the training of the running job ends. The times follow from
         columns ``total_s``, ``pre_s`` and ``post_s``: run time, and its parts before and after
-        training. The public scheduler has 15.
+        training. The public scheduler has 15. An early launch saves time only if launches take
+        time (`repro.perf.overhead.Phases`, in Python).
     heartbeat_s : float, optional
         Seconds between reports of the nodes, at which completions are noticed. By default they are
         noticed at once.
@@ -252,7 +253,8 @@ class _Decision:
         if limit is None or load < self._policy.load:
             return None
         util = self._session.util
-        below_limit = [other for other in candidates if util[job] + util[other] < 100 * limit]
+        # the quotient, not 100 * limit, whose rounding lets 110 % pass for a limit of 1.1
+        below_limit = [other for other in candidates if (util[job] + util[other]) / 100 < limit]
         return min(below_limit, key=util.__getitem__, default=None)
 
     def _plan(self, job: int, gang: Gang) -> Plan | None:

@@ -435,7 +435,7 @@ class Pcs(Elastic):
                     f"policy 'pcs': type_weights has {len(own_weights)} weights for {classes} "
                     f"classes; give one for each class"
                 )
-            return np.asarray(own_weights / own_weights.sum())
+            return normalised_weights(own_weights)
         if by_type:
             raise ParamError(
                 "policy 'pcs': type_weights needs a cluster with several GPU types and speeds by "
@@ -444,7 +444,7 @@ class Pcs(Elastic):
         if self.decay is not None:
             return decaying_weights(classes, self.decay)
         weights = np.atleast_1d(self.weights) if np.size(self.weights) else np.ones(classes)
-        return np.asarray(weights / weights.sum())
+        return normalised_weights(weights)
 
     def groups(self, jobs: ElasticJobs, *, alone: bool) -> tuple[Ints, int]:
         """Class of every job, (jobs,), and the number of classes."""
@@ -502,6 +502,39 @@ def class_thresholds(work: Floats, c2: float) -> Floats:
             total = 0.0
             squares = 0.0
     return np.array(thresholds, dtype=float)
+
+
+def normalised_weights(weights: Floats) -> Floats:
+    """Weights divided by their sum, (classes,).
+
+    Parameters
+    ----------
+    weights : array
+        Weight of each class, above 0.
+
+    Returns
+    -------
+    array
+        Weights with sum 1.
+
+    Raises
+    ------
+    ParamError
+        If a weight rounds to 0. Its class would have no GPUs to divide.
+
+    Examples
+    --------
+    >>> normalised_weights(np.array([3.0, 1.0])).tolist()
+    [0.75, 0.25]
+    """
+    with np.errstate(over="ignore"):
+        normalised = np.asarray(weights / weights.sum())
+    if not (normalised > 0).all():
+        raise ParamError(
+            f"policy 'pcs': a weight of {weights.tolist()} rounds to 0 next to the sum of all; "
+            f"give weights below 1e300 and nearer to each other"
+        )
+    return normalised
 
 
 def decaying_weights(classes: int, decay: float) -> Floats:

@@ -339,6 +339,7 @@ def test_a_gang_over_more_nodes_than_it_needs_is_slower_if_asked_for(simulate):
     [
         ([], "2x2", "2x2 names no GPU types; give one such as 9x4:v100"),
         (["--rules", "gavel"], "2x2:v100", "use --rules paper"),
+        ([], "4xv100", "no gang has more nodes than it needs; leave it out"),
     ],
 )
 def test_where_placement_cannot_matter(simulate, words, cluster, said):

@@ -86,6 +86,23 @@ def test_lines_are_settings_of_a_simulation_and_the_front_is_a_file(capsys, jobs
     assert main([*simulation, *words]) == 0
 
 
+def test_settings_have_all_digits_of_the_sizes(capsys, tmp_path):
+    path = tmp_path / "jobs.csv"
+    durations = (12345674, 1234564, 10, 22345671, 50, 1234564)
+    rows = [f"{job},{10 * job},{duration},1\n" for job, duration in enumerate(durations)]
+    path.write_text("job_id,submit_time,duration,num_gpus\n" + "".join(rows))
+    words = ["--trace", str(path), "--cluster", "1x1"]
+    search = ["--prefer", "jct=avg", "--method", "random", *SMALL]
+    assert main(["front", *words, *search, "--json"]) == 0
+    (best,) = json.loads(capsys.readouterr().out)["front"]
+    # six digits would name a smaller size, and so put a job into another class
+    assert 1234564.0 in best["thresholds"]
+    assert main(["front", *words, *search]) == 0
+    settings = capsys.readouterr().out.split()[2:]
+    assert main(["simulate", *words, "--policy", "pcs", "--rules", "pcs", *settings, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["avg_jct"] == best["avg_jct_s"]
+
+
 def test_options_of_the_format_and_bad_rows(capsys, tmp_path):
     head = "job_id,gpu_num,submit_time,start_time,end_time\n"
     rows = [

@@ -189,6 +189,24 @@ def test_a_seed_without_effect_is_told(place):
     assert place(policy="liquid", **named)[2] == ""
 
 
+@pytest.mark.parametrize(
+    ("policy", "settings"),
+    [
+        ("liquid", ["share=1.3", "load=0.1", "ahead_s=15", "heartbeat_s=5"]),
+        ("liquid-batch", ["every_s=5"]),
+    ],
+)
+def test_settings_of_running_jobs_are_told(place, policy, settings):
+    named = {"jobs": ["a,1,2", "b,1,4", "c,2,3", "d,0,1"], "head": BARE, "policy": policy}
+    options = [word for setting in settings for word in ("--set", setting)]
+    code, out, err = place(*options, "--json", **named)
+    names = [setting.split("=")[0] for setting in settings]
+    assert code == 0 and json.loads(out)["ignored"] == {"options": names}
+    line = f"not used: --set {', '.join(names)} (one decision has no running jobs)"
+    assert err == f"repro: {line}\n"
+    assert json.loads(place("--json", **named)[1])["jobs"] == json.loads(out)["jobs"]
+
+
 def test_columns_that_are_read_are_not_told(place):
     _, _, err = place("--times", "t4")
     assert err == ""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from repro import make, simulate
 from repro.base.errors import ParamError
-from repro.perf import SpeedUp
+from repro.perf import OnTypes, SpeedUp, ThroughputTable
 
 CURVES = SpeedUp({"flat": (1.0, 1.6, 1.9, 2.0, 2.0, 2.1, 2.1, 2.1), "bump": (1.0, 1.2, 2.4, 2.9)})
 POLICIES = {
@@ -254,6 +254,14 @@ def test_what_the_clock_cannot_do_is_one_line(policy, more, says):
     with pytest.raises(ParamError, match=says) as caught:
         simulate(jobs_of((0, 10, 1)), "1x1", policy, **more)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("cluster", ["1x1:k80", "1x1:v100,1x1:k80"])
+def test_rules_pcs_say_that_they_know_no_gpu_types(cluster):
+    table = ThroughputTable.of({"m": {"v100": 2.0, "k80": 1.0}}, "v100")
+    perf = OnTypes(SpeedUp({"m": (1.0,)}), table)
+    with pytest.raises(ParamError, match=r"^rules pcs: the run .* GPU types?; use rules other"):
+        simulate(jobs_of((0, 10, 1)).assign(model="m"), cluster, "afs", rules="pcs", perf=perf)
 
 
 @pytest.mark.parametrize("more", [{"interval": 5.0}, {"stop_time": 12.0}, {"placement": "yarn"}])

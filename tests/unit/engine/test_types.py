@@ -161,6 +161,25 @@ def test_a_job_may_wish_for_a_type(policy):
         run(jobs, "1xv100,1xk80", policy, types="wished")
 
 
+@pytest.mark.parametrize("policy", ["srtf", "max-min", "gandiva"])
+@pytest.mark.parametrize("perf", [TABLE, None])
+def test_a_job_may_wish_for_one_of_several_types(policy, perf):
+    jobs = trace((0, 10, 1), (0, 4, 1), gpu_type=["v100|a100", "p100|k80"])
+    ends_of_types = ends(jobs, "1xv100,1xk80", policy, types="wished", perf=perf)
+    assert ends_of_types == [10.0, 4.0 if perf is None else 8.0]
+
+
+@pytest.mark.parametrize("policy", ["srtf", "max-min", "gandiva"])
+def test_a_wish_is_kept_on_a_cluster_of_one_type(policy):
+    jobs = trace((0, 10, 1), (0, 4, 1), gpu_type=["v100", "k80"])
+    with pytest.raises(TraceError, match="job 1 asks for GPUs of type 'k80'; the cluster has v100"):
+        run(jobs, "2xv100", policy, types="wished")
+    jobs["gpu_type"] = "v100"
+    result = run(jobs, "2xv100", policy, types="wished")
+    assert result.jobs["end_time"].tolist() == [10.0, 4.0]
+    assert not result.meta["ignored"]
+
+
 @pytest.mark.parametrize("policy", ["srtf", "gavel-las", "max-min", "gandiva", "liquid"])
 def test_a_model_without_speed_is_refused_before_the_run(policy):
     jobs = trace((0, 10, 1), (500, 4, 1)).assign(model=["m", "n"])

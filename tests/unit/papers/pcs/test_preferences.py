@@ -193,6 +193,16 @@ def test_without_curves_the_search_has_two_numbers(trace):
     assert set(found.search(SMALL)["zeta_min"].dropna()) == {0.01}
 
 
+def test_the_sizes_searched_are_those_that_run(trace):
+    longer = trace.assign(duration=1000 * trace["duration"])
+    fronts = []
+    for jobs in (longer, longer.drop(columns="service")):
+        found = Preferences(jobs, "1x16", workers=1)
+        found.set_preference([("jct", "avg")])
+        fronts.append(found.pareto_front(Method("random", budget=8, population=4)))
+    assert fronts[0].equals(fronts[1])
+
+
 def test_a_measure_without_predictions_makes_none(trace):
     case = Case(trace, "1x16", "pcs", "pcs").resolved()
     seen = []

@@ -44,6 +44,7 @@ def test_at_most_two_jobs_on_a_gpu():
         ({"share": 1.3}, {}, {}, True),
         ({"share": 0.6}, {}, {}, False),
         ({"share": 0.61}, {}, {}, True),
+        ({"share": 1.1}, {"gpu_util": 55.0}, {}, False),
         ({"share": 1.3}, {"gpu_mem_mb": 4096.0}, {"gpu_mem_mb": 11439}, True),
         ({"share": 1.3}, {"gpu_mem_mb": 8192.0}, {"gpu_mem_mb": 11439}, False),
     ],

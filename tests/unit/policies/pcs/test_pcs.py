@@ -186,6 +186,13 @@ def test_weights_decay_and_sum_to_one(classes, decay):
     assert (order <= 2e-3).all() if decay >= 0 else (order >= -2e-3).all()
 
 
+@pytest.mark.parametrize("weights", [(1e-300, 1e300), (1e308, 1e308)])
+def test_weights_that_round_to_0_next_to_their_sum_are_refused(weights):
+    policy = make("pcs", thresholds=(10.0,), weights=weights)
+    with pytest.raises(ParamError, match="rounds to 0 next to the sum of all"):
+        policy.class_weights(2)
+
+
 def test_a_last_weight_that_rounds_to_0_is_refused():
     """One minus the other weights is above 0 by rounding, and does not replace it."""
     with pytest.raises(ParamError, match="one of 5 classes has a weight that rounds to 0"):
