@@ -135,7 +135,10 @@ class Holdings:
             self._stop(stops, now, pauses)
             for job in preempted:
                 self.table.preemptions[job] += 1
-        return [job for run in starts for job in self._start(run, now)]
+        not_nominal = [job for run in starts for job in self._start(run, now)]
+        if not self.runs:
+            self._livelock.note_idle_decision(now)
+        return not_nominal
 
     def reserve_nodes(self, job: int, gpu_type: str | None) -> None:
         """Choose the nodes of a job before its start, so that later choices see them occupied."""

@@ -1,19 +1,22 @@
-"""Ends a simulation in which jobs start again and again and never progress."""
+"""Ends a simulation in which no job ever progresses: lost starts, and decisions that run no job."""
 
 from collections.abc import Mapping
 
-from repro.engine.run_errors import livelock
+from repro.engine.run_errors import livelock, runs_no_job
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
 
 #: Lost starts in a row, for each unfinished job, that end a simulation.
 MAX_LOST_STARTS = 1000
+#: Decisions in a row without a running job that end a simulation: more than a weekend of seconds.
+MAX_IDLE_DECISIONS = 200_000
 
 
 class LivelockCheck:
-    """Count of lost starts since a job last progressed.
+    """Counts of lost starts, and of decisions that run no job, since a job last progressed.
 
     A start is lost if the job is stopped, is charged another start, or fails before it progresses.
+    Decisions count after the last arrival, because an arrival may change what the policy decides.
 
     Parameters
     ----------
@@ -30,10 +33,12 @@ class LivelockCheck:
         self._policy = policy
         self._runs = runs
         self._lost_starts = 0
+        self._idle_decisions = 0
 
     def note_progress(self) -> None:
         """Note that a job has progressed."""
         self._lost_starts = 0
+        self._idle_decisions = 0
 
     def note_lost_starts(self, starts: int, now: float) -> None:
         """Count starts that are lost at ``now`` (s).
@@ -51,3 +56,20 @@ class LivelockCheck:
             self._lost_starts = 0
             return
         raise livelock(self._policy, now, self._table, self._lost_starts)
+
+    def note_idle_decision(self, now: float) -> None:
+        """Count a decision at ``now`` (s) after which no gang holds GPUs.
+
+        Raises
+        ------
+        PolicyError
+            If too many decisions in a row run no job.
+        """
+        table = self._table
+        # jobs in rounds may hold GPUs without a gang
+        if table.arrived < table.count or table.state.running.any():
+            self._idle_decisions = 0
+            return
+        self._idle_decisions += 1
+        if self._idle_decisions > MAX_IDLE_DECISIONS:
+            raise runs_no_job(self._policy, now, table, self._idle_decisions)

@@ -76,3 +76,13 @@ def livelock(policy: str, now: float, table: JobTable, starts: int) -> PolicyErr
         f"early; use a shorter overhead or repair, or longer turns: interval, lease, slice_s, "
         f"thresholds"
     )
+
+
+def runs_no_job(policy: str, now: float, table: JobTable, decisions: int) -> PolicyError:
+    """Error of a simulation in which decision after decision runs no job."""
+    first = next(iter(table.active))
+    return PolicyError(
+        f"policy {policy!r} leaves {len(table.active)} jobs waiting for ever at {now:g} s, first "
+        f"{table.ids[first]!r}; its last {decisions:,} decisions run no job and no job is still to "
+        f"arrive; run a job, or name a later wake-up"
+    )
