@@ -265,7 +265,7 @@ class Holdings:
         table = self.table
         for job in jobs:
             del self.runs[job]
-            self._record(run, job, now)
+            self.record(run, job, now)
             table.running[job] = False
             table.type_column[job] = -1
             self.completions.invalidate(job)
@@ -273,7 +273,7 @@ class Holdings:
             self.free[run.gpu_type] += run.charged
             self.gang_nodes.give_back(run)
 
-    def _record(self, run: Run, job: int, now: float) -> None:
+    def record(self, run: Run, job: int, now: float) -> None:
         """Record the interval of a job since its last change of GPUs or rate."""
         table = self.table
         start = table.held_since[job]
@@ -322,7 +322,7 @@ class Holdings:
             table.progress_from[job] = max(now, table.progress_from[job])
         rates = dict(zip(run.jobs, self.rates.of(run, nodes)[0], strict=True))
         for job in members:
-            self._record(run, job, now)
+            self.record(run, job, now)
             table.held_since[job] = now
             table.rate[job] = self.rates.positive(job, rates[job]) / table.solo[job]
             self.completions.invalidate(job)
