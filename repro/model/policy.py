@@ -65,7 +65,8 @@ def register(name: str, needs: Iterable[str] = ()) -> Callable[[Definition], Def
     Raises
     ------
     PolicyError
-        If ``needs`` is passed for a class, or another policy has the name.
+        If another policy has the name, or the name has spaces or the characters ``,:=``. If
+        ``needs`` is a text, or is passed for a class. If a class does not derive from `Policy`.
 
     Examples
     --------
@@ -77,6 +78,9 @@ def register(name: str, needs: Iterable[str] = ()) -> Callable[[Definition], Def
     >>> simulate(small_trace(), "1x4", "newest").summary()["n_finished"]
     6
     """
+    keep_class = policies.register(name)
+    if isinstance(needs, str):
+        raise PolicyError(f"policy {name!r}: needs is {needs!r}; give a set, {{{needs!r}}}")
 
     def keep(definition: Definition) -> Definition:
         cls: type[Policy]
@@ -84,10 +88,15 @@ def register(name: str, needs: Iterable[str] = ()) -> Callable[[Definition], Def
             cls = _order_by(definition, frozenset(needs))
         elif needs:
             raise PolicyError(f"policy {name!r}: say what the class needs in its own `needs`")
+        elif not issubclass(definition, Policy):
+            raise PolicyError(
+                f"policy {name!r}: the class {definition.__name__} is no policy; derive it from "
+                f"repro.Order, Policy, Grouped, TypedShares or Elastic"
+            )
         else:
             cls = definition
         cls.name = name
-        policies.register(name)(cls)
+        keep_class(cls)
         return definition
 
     return keep

@@ -62,3 +62,21 @@ def test_a_cell_may_run_twice(registered):
 @pytest.mark.parametrize("name", repro.__all__)
 def test_the_public_face_has_its_names(name):
     assert getattr(repro, name) is not None
+
+
+@pytest.mark.parametrize(
+    "name", ["", "my policy", "a,b", "a:b", "a=b", 3, None, lambda view, job: 1]
+)
+def test_names_that_no_option_can_carry_are_refused(name):
+    with pytest.raises(PolicyError, match=r"a policy is registered under .*; give a name without"):
+        repro.register(name)
+
+
+def test_needs_are_no_text():
+    with pytest.raises(PolicyError, match=r"needs is 'duration'; give a set, \{'duration'\}"):
+        repro.register("textual", needs="duration")
+
+
+def test_a_class_that_is_no_policy_is_refused():
+    with pytest.raises(PolicyError, match="policy 'rootless': the class object is no policy"):
+        repro.register("rootless")(object)
