@@ -301,8 +301,8 @@ class RoundMechanism(ABC):
             x = np.asarray(shares.fractions, dtype=float)
         except (TypeError, ValueError):
             raise PolicyError(
-                f"policy {self.policy.name!r}: Shares.fractions is no array of numbers; give one of "
-                f"shape (rows, GPU types)"
+                f"policy {self.policy.name!r}: Shares.fractions is no array of numbers; give one "
+                f"of shape (rows, GPU types)"
             ) from None
         only_single_jobs = isinstance(shares.jobs, np.ndarray) and shares.jobs.ndim == 1
         try:
