@@ -350,6 +350,7 @@ class Holdings:
         table = self.table
         lost_starts = 0
         has_progressed = False
+        keeps_work = False
         for job in jobs:
             progress_s = max(0.0, now - table.progress_from[job])
             # a job that has done its work only saves; it loses the begun save as well
@@ -359,14 +360,17 @@ class Holdings:
                 has_progressed = True
             else:
                 lost_starts += 1
+            keeps_work = keeps_work or work_s > lost_work_s
             table.work_left[job] -= (work_s - lost_work_s) * table.rate[job]
             table.progress_from[job] = max(now, table.progress_from[job]) + restart_s
             self._loaded_at[job] = table.progress_from[job]
             self.overhead_s += lost_work_s + (progress_s - work_s) + restart_s
             self.completions.invalidate(job)
             self._predict(job, table.progress_from[job])
-        if has_progressed:
+        if keeps_work:
             self._livelock.note_progress()
+        elif has_progressed:
+            self._livelock.note_lost_work(now)
         else:
             self._livelock.note_lost_starts(lost_starts, now)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from repro.engine.run_errors import livelock, runs_no_job
+from repro.engine.run_errors import livelock, no_work_is_kept, runs_no_job
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
 
@@ -12,10 +12,15 @@ MAX_LOST_STARTS = 1000
 MAX_IDLE_DECISIONS = 200_000
 
 
+#: Failures in a row after which no job keeps any work, and that end a simulation.
+MAX_LOST_FAILURES = 200_000
+
+
 class LivelockCheck:
-    """Counts of lost starts, and of decisions that run no job, since a job last progressed.
+    """Counts of lost starts, lost work and decisions that run no job since a job kept some work.
 
     A start is lost if the job is stopped, is charged another start, or fails before it progresses.
+    Work is lost if the job fails before its first checkpoint after a start or restart.
     Decisions count after the last arrival, because an arrival may change what the policy decides.
 
     Parameters
@@ -33,11 +38,13 @@ class LivelockCheck:
         self._policy = policy
         self._runs = runs
         self._lost_starts = 0
+        self._lost_failures = 0
         self._idle_decisions = 0
 
     def note_progress(self) -> None:
-        """Note that a job has progressed."""
+        """Note that a job has progressed, and keeps its work."""
         self._lost_starts = 0
+        self._lost_failures = 0
         self._idle_decisions = 0
 
     def note_lost_starts(self, starts: int, now: float) -> None:
@@ -56,6 +63,19 @@ class LivelockCheck:
             self._lost_starts = 0
             return
         raise livelock(self._policy, now, self._table, self._lost_starts)
+
+    def note_lost_work(self, now: float) -> None:
+        """Count a failure at ``now`` (s) of jobs that have progressed and lose all of this work.
+
+        Raises
+        ------
+        PolicyError
+            If too many failures in a row leave no work.
+        """
+        self._lost_starts = 0
+        self._lost_failures += 1
+        if self._lost_failures > MAX_LOST_FAILURES:
+            raise no_work_is_kept(self._policy, now, self._table, self._lost_failures)
 
     def note_idle_decision(self, now: float) -> None:
         """Count a decision at ``now`` (s) after which no gang holds GPUs.

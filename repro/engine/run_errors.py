@@ -78,6 +78,15 @@ def livelock(policy: str, now: float, table: JobTable, starts: int) -> PolicyErr
     )
 
 
+def no_work_is_kept(policy: str, now: float, table: JobTable, failures: int) -> PolicyError:
+    """Error of a simulation in which jobs fail again and again before their first checkpoint."""
+    return PolicyError(
+        f"policy {policy!r}: livelock at {now:g} s; in the last {failures:,} failures none of the "
+        f"{len(table.active)} unfinished jobs kept any work, because each failed before its next "
+        f"checkpoint; use a shorter checkpoint time or a longer mtbf"
+    )
+
+
 def runs_no_job(policy: str, now: float, table: JobTable, decisions: int) -> PolicyError:
     """Error of a simulation in which decision after decision runs no job."""
     first = next(iter(table.active))

@@ -89,6 +89,14 @@ def test_failures_that_leave_some_progress_are_no_livelock(failures):
     assert result.meta["overhead_s"] > 50.0
 
 
+def test_failures_before_every_checkpoint_are_a_livelock(monkeypatch):
+    monkeypatch.setattr(livelock, "MAX_LOST_FAILURES", 200)
+    with pytest.raises(PolicyError, match=r"livelock .* 201 failures none of the 2 .* checkpoint"):
+        simulate(jobs(500.0, 500.0), "1x2", "srtf", failures="mtbf=10,repair=1,checkpoint=400")
+    result = simulate(jobs(500.0, 500.0), "1x2", "srtf", failures="mtbf=10,repair=1,checkpoint=20")
+    assert result.jobs["end_time"].notna().all()
+
+
 # no job runs -----------------------------------------------------------------------------------
 
 
