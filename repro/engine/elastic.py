@@ -13,6 +13,8 @@ import numpy as np
 from repro.base.assign import assign
 from repro.base.compiled import njit
 from repro.base.typing import Flags, Floats, Ints
+from repro.engine.livelock import MAX_IDLE_DECISIONS
+from repro.engine.run_errors import never_ends
 from repro.model.elastic import (
     DEMANDED,
     HELD_GPU_S,
@@ -125,6 +127,11 @@ def simulate_divided(
         policy with classes adds job_class.
     held_gpu_s : float
         GPU-seconds held by all jobs.
+
+    Raises
+    ------
+    PolicyError
+        If jobs wait for ever, in the simulation or in a rollout.
     """
     rule = policy.rule
     assert rule is not None, "the policy has a compiled rule"
@@ -143,6 +150,10 @@ def simulate_divided(
     no_rollouts = jct_is_prediction or policy.reserved_end_row is not None
     wants_rollout = np.zeros_like(wants_prediction) if no_rollouts else wants_prediction
     record, last_state = _run(policy, rule, jobs, wants_rollout, intervals is not None)
+    if np.isnan(record.end).any():
+        arrived = np.isnan(record.end) & (jobs.submit <= last_state.clock[NOW])
+        table.active.update(dict.fromkeys(np.flatnonzero(arrived).tolist()))
+        raise never_ends(policy.name, last_state.clock[NOW] / ticks_per_second, table, {})
     if intervals is not None:
         _append_spans(intervals, record.spans, jobs)
     jct = (record.end - jobs.submit) / ticks_per_second
@@ -235,6 +246,8 @@ def compiled_rule(
         subject = -1
         next_job = 0
         num_jobs = len(jobs.work)
+        # leases in a row in which no job progressed
+        idle_leases = 0
         while True:
             # the rollout under way, or else the simulation
             present_state, present_jobs = (rollout, rollout_jobs) if subject >= 0 else (state, jobs)
@@ -249,6 +262,12 @@ def compiled_rule(
             # completions come before ends of leases, and these before arrivals
             is_completion = end <= now * _tie_factor(present_jobs)
             is_arrival = now < lease_end and not is_completion
+            if is_arrival or is_completion or _has_progressed(present_state):
+                idle_leases = 0
+            else:
+                idle_leases += 1
+                if idle_leases > MAX_IDLE_DECISIONS and not has_arrivals:
+                    break
             if is_arrival:
                 arrive(state, jobs, next_job)
                 admit(jobs, rule_settings, state, next_job)
@@ -356,6 +375,15 @@ def _advance(jobs: ElasticJobs, state: ElasticState, now: float) -> None:
         clock[HELD_GPU_S] += min(clock[DEMANDED], jobs.gpus) * seconds
         clock[NOW] = now
     count_event(state)
+
+
+@njit()
+def _has_progressed(state: ElasticState) -> bool:
+    """Whether a job that holds GPUs has progressed since it got them."""
+    for job in state.holders[: state.tally[HOLDERS]]:
+        if state.rate[job] > 0.0 and state.progress_from[job] < state.clock[NOW]:
+            return True
+    return False
 
 
 @njit()

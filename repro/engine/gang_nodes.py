@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from repro.base.errors import PolicyError
+from repro.files.checks import shown
 from repro.model.cluster.spec import Cluster
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
@@ -46,8 +47,13 @@ class GangNodes:
         self._table = table
         self._cluster = cluster
         self._policy = policy
+        self._rule = type(placer).__name__.removesuffix("Placer").lower()
         self._placer_by_type = placer_by_type
+        for each in (placer, *placer_by_type.values()):
+            each.name_jobs(table.ids)
         self._nodes: dict[int, Nodes] = {}
+        #: idle GPUs of every node
+        self._idle = [node.gpus for node in cluster.nodes]
 
     @property
     def num_nodes(self) -> int:
@@ -81,28 +87,56 @@ class GangNodes:
         self.placement_used = True
         if not run.tasks:
             model = self._table.models[leader] if placer.reads_model else None
-            self._nodes[leader] = placer.take(leader, int(run.charged), model)
+            nodes = placer.take(leader, int(run.charged), model)
+            self._occupy(run, nodes)
             return
         if len(run.tasks) != run.gpus:
             raise PolicyError(
                 f"policy {self._policy!r} names nodes for {len(run.tasks)} tasks of job "
                 f"{self._table.ids[leader]!r}, but gives it {run.gpus:g} GPUs; name a node per GPU"
             )
-        self._nodes[leader] = placer.claim(leader, run.tasks)
+        self._occupy(run, placer.claim(leader, run.tasks))
+
+    def _occupy(self, run: Run, nodes: Nodes) -> None:
+        """Mark the GPUs that a placement rule has chosen for a gang as held, and check them."""
+        leader = run.jobs[0]
+        if self.placer.tracks_nodes:
+            gpus = int(run.charged)
+            if not self._are_idle(nodes, gpus):
+                raise PolicyError(
+                    f"placement {self._rule}: the nodes of job {self._table.ids[leader]!r} are "
+                    f"{shown(repr(nodes))}; give a tuple of (node, GPUs there) with {gpus} idle "
+                    f"GPUs in all, each node once"
+                )
+            for node, count in nodes:
+                self._idle[node] -= count
+        self._nodes[leader] = nodes
+
+    def _are_idle(self, nodes: Nodes, gpus: int) -> bool:
+        """Whether nodes are pairs (node, GPUs there) with ``gpus`` idle GPUs of the cluster."""
+        idle = self._idle
+        try:
+            return (
+                isinstance(nodes, tuple)
+                and all(0 <= node < len(idle) and 0 < count <= idle[node] for node, count in nodes)
+                and sum(count for _, count in nodes) == gpus
+                and len(dict(nodes)) == len(nodes)
+            )
+        except (TypeError, ValueError):
+            return False
 
     def give_back(self, run: Run) -> None:
         """Free the nodes of a gang that has ended or stopped."""
         leader = run.jobs[0]
         if leader in self._nodes:
-            del self._nodes[leader]
+            nodes = self._nodes.pop(leader)
+            if self.placer.tracks_nodes:
+                for node, count in nodes:
+                    self._idle[node] += count
             self._placer_by_type.get(run.gpu_type, self.placer).give_back(leader)
 
     def idle(self) -> list[int] | None:
         """Idle GPUs of every node; None if the placement rule only counts GPUs."""
         if not self.placer.tracks_nodes:
             return None
-        idle = [node.gpus for node in self._cluster.nodes]
-        for placer in (self.placer, *self._placer_by_type.values()):
-            for node, gpus in placer.allocations():
-                idle[node] -= gpus
-        return idle
+        return self._idle.copy()

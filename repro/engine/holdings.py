@@ -135,7 +135,10 @@ class Holdings:
             self._stop(stops, now, pauses)
             for job in preempted:
                 self.table.preemptions[job] += 1
-        return [job for run in starts for job in self._start(run, now)]
+        not_nominal = [job for run in starts for job in self._start(run, now)]
+        if not self.runs:
+            self._livelock.note_idle_decision(now)
+        return not_nominal
 
     def reserve_nodes(self, job: int, gpu_type: str | None) -> None:
         """Choose the nodes of a job before its start, so that later choices see them occupied."""
@@ -262,7 +265,7 @@ class Holdings:
         table = self.table
         for job in jobs:
             del self.runs[job]
-            self._record(run, job, now)
+            self.record(run, job, now)
             table.running[job] = False
             table.type_column[job] = -1
             self.completions.invalidate(job)
@@ -270,7 +273,7 @@ class Holdings:
             self.free[run.gpu_type] += run.charged
             self.gang_nodes.give_back(run)
 
-    def _record(self, run: Run, job: int, now: float) -> None:
+    def record(self, run: Run, job: int, now: float) -> None:
         """Record the interval of a job since its last change of GPUs or rate."""
         table = self.table
         start = table.held_since[job]
@@ -319,7 +322,7 @@ class Holdings:
             table.progress_from[job] = max(now, table.progress_from[job])
         rates = dict(zip(run.jobs, self.rates.of(run, nodes)[0], strict=True))
         for job in members:
-            self._record(run, job, now)
+            self.record(run, job, now)
             table.held_since[job] = now
             table.rate[job] = self.rates.positive(job, rates[job]) / table.solo[job]
             self.completions.invalidate(job)
@@ -347,6 +350,7 @@ class Holdings:
         table = self.table
         lost_starts = 0
         has_progressed = False
+        keeps_work = False
         for job in jobs:
             progress_s = max(0.0, now - table.progress_from[job])
             # a job that has done its work only saves; it loses the begun save as well
@@ -356,14 +360,17 @@ class Holdings:
                 has_progressed = True
             else:
                 lost_starts += 1
+            keeps_work = keeps_work or work_s > lost_work_s
             table.work_left[job] -= (work_s - lost_work_s) * table.rate[job]
             table.progress_from[job] = max(now, table.progress_from[job]) + restart_s
             self._loaded_at[job] = table.progress_from[job]
             self.overhead_s += lost_work_s + (progress_s - work_s) + restart_s
             self.completions.invalidate(job)
             self._predict(job, table.progress_from[job])
-        if has_progressed:
+        if keeps_work:
             self._livelock.note_progress()
+        elif has_progressed:
+            self._livelock.note_lost_work(now)
         else:
             self._livelock.note_lost_starts(lost_starts, now)
 

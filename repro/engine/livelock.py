@@ -1,19 +1,27 @@
-"""Ends a simulation in which jobs start again and again and never progress."""
+"""Ends a simulation in which no job ever progresses: lost starts, and decisions that run no job."""
 
 from collections.abc import Mapping
 
-from repro.engine.run_errors import livelock
+from repro.engine.run_errors import livelock, no_work_is_kept, runs_no_job
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
 
 #: Lost starts in a row, for each unfinished job, that end a simulation.
 MAX_LOST_STARTS = 1000
+#: Decisions in a row without a running job that end a simulation: more than a weekend of seconds.
+MAX_IDLE_DECISIONS = 200_000
+
+
+#: Failures in a row after which no job keeps any work, and that end a simulation.
+MAX_LOST_FAILURES = 200_000
 
 
 class LivelockCheck:
-    """Count of lost starts since a job last progressed.
+    """Counts of lost starts, lost work and decisions that run no job since a job kept some work.
 
     A start is lost if the job is stopped, is charged another start, or fails before it progresses.
+    Work is lost if the job fails before its first checkpoint after a start or restart.
+    Decisions count after the last arrival, because an arrival may change what the policy decides.
 
     Parameters
     ----------
@@ -30,10 +38,14 @@ class LivelockCheck:
         self._policy = policy
         self._runs = runs
         self._lost_starts = 0
+        self._lost_failures = 0
+        self._idle_decisions = 0
 
     def note_progress(self) -> None:
-        """Note that a job has progressed."""
+        """Note that a job has progressed, and keeps its work."""
         self._lost_starts = 0
+        self._lost_failures = 0
+        self._idle_decisions = 0
 
     def note_lost_starts(self, starts: int, now: float) -> None:
         """Count starts that are lost at ``now`` (s).
@@ -51,3 +63,33 @@ class LivelockCheck:
             self._lost_starts = 0
             return
         raise livelock(self._policy, now, self._table, self._lost_starts)
+
+    def note_lost_work(self, now: float) -> None:
+        """Count a failure at ``now`` (s) of jobs that have progressed and lose all of this work.
+
+        Raises
+        ------
+        PolicyError
+            If too many failures in a row leave no work.
+        """
+        self._lost_starts = 0
+        self._lost_failures += 1
+        if self._lost_failures > MAX_LOST_FAILURES:
+            raise no_work_is_kept(self._policy, now, self._table, self._lost_failures)
+
+    def note_idle_decision(self, now: float) -> None:
+        """Count a decision at ``now`` (s) after which no gang holds GPUs.
+
+        Raises
+        ------
+        PolicyError
+            If too many decisions in a row run no job.
+        """
+        table = self._table
+        # jobs in rounds may hold GPUs without a gang
+        if table.arrived < table.count or table.state.running.any():
+            self._idle_decisions = 0
+            return
+        self._idle_decisions += 1
+        if self._idle_decisions > MAX_IDLE_DECISIONS:
+            raise runs_no_job(self._policy, now, table, self._idle_decisions)

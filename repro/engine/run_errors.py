@@ -76,3 +76,22 @@ def livelock(policy: str, now: float, table: JobTable, starts: int) -> PolicyErr
         f"early; use a shorter overhead or repair, or longer turns: interval, round_s, quantum, "
         f"lease, slice_s, thresholds"
     )
+
+
+def no_work_is_kept(policy: str, now: float, table: JobTable, failures: int) -> PolicyError:
+    """Error of a simulation in which jobs fail again and again before their first checkpoint."""
+    return PolicyError(
+        f"policy {policy!r}: livelock at {now:g} s; in the last {failures:,} failures none of the "
+        f"{len(table.active)} unfinished jobs kept any work, because each failed before its next "
+        f"checkpoint; use a shorter checkpoint time or a longer mtbf"
+    )
+
+
+def runs_no_job(policy: str, now: float, table: JobTable, decisions: int) -> PolicyError:
+    """Error of a simulation in which decision after decision runs no job."""
+    first = next(iter(table.active))
+    return PolicyError(
+        f"policy {policy!r} leaves {len(table.active)} jobs waiting for ever at {now:g} s, first "
+        f"{table.ids[first]!r}; its last {decisions:,} decisions run no job and no job is still to "
+        f"arrive; run a job, or name a later wake-up"
+    )

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from repro.base.typing import Flags, Floats, Ints
 from repro.engine.setup import Setup
 from repro.model.records import Result, collect
@@ -15,6 +17,33 @@ class AddedRecords(NamedTuple):
     columns: Mapping[str, Floats | Ints | Flags] = {}
     #: GPU-seconds held by all jobs; None: they follow from the intervals
     held_gpu_s: float | None = None
+
+
+def close_intervals(setup: Setup) -> None:
+    """Record the intervals that are open at the end of a simulation that ended early.
+
+    They end at the last completion that the simulation waited for, or else at the stop time.
+    """
+    table = setup.table
+    state = table.state
+    awaited = slice(None) if setup.awaited is None else list(setup.awaited)
+    last_end = state.end[awaited].max(initial=0.0)
+    now = setup.settings.stop_time if np.isnan(last_end) else float(last_end)
+    open_jobs = np.flatnonzero(state.running & (state.held_since < now))
+    if not len(open_jobs):
+        return
+    gangs = setup.holdings.runs
+    for job in open_jobs.tolist():
+        if job in gangs:
+            setup.holdings.record(gangs[job], job, now)
+    # compiled loops write holds without gangs
+    without_gang = np.array([job for job in open_jobs if job not in gangs], dtype=np.int64)
+    if len(without_gang):
+        from repro.engine.rounds.kernel import close_holds
+
+        solo = np.array(table.solo)
+        block = close_holds(state, without_gang, solo, now)
+        setup.holdings.intervals.blocks.append(block)
 
 
 def records_of(setup: Setup, added: AddedRecords, **meta: Any) -> Result:

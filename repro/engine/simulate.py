@@ -21,7 +21,7 @@ from repro.engine.loop import Engine
 from repro.engine.overheads import named_overhead
 from repro.engine.rollouts import predicted_jcts
 from repro.engine.rounds.settings import RoundSettings
-from repro.engine.run_records import AddedRecords, records_of
+from repro.engine.run_records import AddedRecords, close_intervals, records_of
 from repro.engine.run_settings import Process, RunSettings, TypeRule
 from repro.engine.setup import Setup
 from repro.model.cluster.spec import Cluster
@@ -238,6 +238,8 @@ def simulate(
         added = simulate_compiled(setup)
         if added is None:
             Engine(setup).run()
+        if settings.ends_early and settings.keep_intervals:
+            close_intervals(setup)
         # before the rollouts: the performance model counts starts, and would count theirs too
         notes_on_nodes = inputs.notes_on_nodes(setup, placement_given=placement is not None)
         if reason:

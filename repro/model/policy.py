@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
-from repro.base.errors import PolicyError, refuse_unknown
+from repro.base.errors import ParamError, PolicyError, refuse_unknown
 from repro.base.typing import Floats, Ints
 from repro.model.baseline import Baseline
 from repro.model.cluster.spec import Cluster
@@ -65,7 +65,8 @@ def register(name: str, needs: Iterable[str] = ()) -> Callable[[Definition], Def
     Raises
     ------
     PolicyError
-        If ``needs`` is passed for a class, or another policy has the name.
+        If another policy has the name, or the name has spaces or the characters ``,:=``. If
+        ``needs`` is a text, or is passed for a class. If a class does not derive from `Policy`.
 
     Examples
     --------
@@ -77,6 +78,9 @@ def register(name: str, needs: Iterable[str] = ()) -> Callable[[Definition], Def
     >>> simulate(small_trace(), "1x4", "newest").summary()["n_finished"]
     6
     """
+    keep_class = policies.register(name)
+    if isinstance(needs, str):
+        raise PolicyError(f"policy {name!r}: needs is {needs!r}; give a set, {{{needs!r}}}")
 
     def keep(definition: Definition) -> Definition:
         cls: type[Policy]
@@ -84,10 +88,15 @@ def register(name: str, needs: Iterable[str] = ()) -> Callable[[Definition], Def
             cls = _order_by(definition, frozenset(needs))
         elif needs:
             raise PolicyError(f"policy {name!r}: say what the class needs in its own `needs`")
+        elif not issubclass(definition, Policy):
+            raise PolicyError(
+                f"policy {name!r}: the class {definition.__name__} is no policy; derive it from "
+                f"repro.Order, Policy, Grouped, TypedShares or Elastic"
+            )
         else:
             cls = definition
         cls.name = name
-        policies.register(name)(cls)
+        keep_class(cls)
         return definition
 
     return keep
@@ -471,13 +480,16 @@ def make(name: str, rules: str = "paper", **settings: Any) -> Policy:
     PolicyError
         If no policy has the name; the message lists similar names.
     ParamError
-        If a parameter is unknown, or the policy does not accept its value.
+        If a parameter is unknown, has neither value nor default, or the policy does not accept its
+        value.
 
     Examples
     --------
     >>> make("tiresias-l", thresholds=(3200.0,)).thresholds
     (3200.0,)
     """
+    if not isinstance(name, str):
+        raise PolicyError(f"the name of a policy is {name!r:.60}; give a text, such as 'srtf'")
     cls = policies[name]
     names = [key.rstrip("_") for key in settings]
     refuse_unknown(f"policy {name!r} has no parameter", names, parameter_names(cls))
@@ -485,6 +497,16 @@ def make(name: str, rules: str = "paper", **settings: Any) -> Policy:
         f"{key}_" if keyword.iskeyword(key) else key: value for key, value in settings.items()
     }
     check_values(f"policy {name!r}:", cls, values)
+    missing = [
+        field.name
+        for field in dataclasses.fields(cls)
+        if field.init and field.default is field.default_factory and field.name not in values
+    ]
+    if missing:
+        raise ParamError(
+            f"policy {name!r} has no default for {', '.join(missing)}; give a value: "
+            f"make({name!r}, {missing[0]}=…)"
+        )
     policy = cls(**values).under(rules)
     if name not in policies:
         object.__setattr__(policy, "alias", name)

@@ -90,9 +90,10 @@ class Result:
         predicted_jct_high (bounds of the prediction interval, on request), and job_class (from 0,
         under a policy with classes).
     intervals : DataFrame
-        A row per interval. Columns: job_id, start, end (s), gpus (GPUs that count against the
-        cluster, divided by the number of jobs of the group), used (all GPUs that the job runs on),
-        rate (speed relative to running alone), group (id of the first job of its group).
+        A row per interval. If the run ends early (``until``, ``stop_time``), open intervals end
+        with it. Columns: job_id, start, end (s), gpus (GPUs that count against the cluster, divided
+        by the number of jobs of the group), used (all GPUs that the job runs on), rate (speed
+        relative to running alone), group (id of the first job of its group).
 
         Further columns: nodes (if the placement tracks nodes), tasks (node of each task, parameter
         servers first, if policies choose nodes), gpu_type (if the cluster has types; None

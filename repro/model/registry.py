@@ -16,6 +16,8 @@ T = TypeVar("T")
 #: Beginnings of the file names of Python's import system and of this module. Messages on an error
 #: leave out the stack frames in these files.
 _MACHINERY = ("<frozen importlib", str(Path(importlib.__file__).parent), __file__)
+#: Names that options such as ``--policies NAME,NAME`` and ``--placement NAME:K=V`` can carry.
+_NAME = re.compile(r"[^\s,:=]+")
 
 
 class Registry(Generic[T]):
@@ -64,6 +66,11 @@ class Registry(Generic[T]):
 
     def register(self, name: str) -> Callable[[T], T]:
         """Register the decorated object under ``name``."""
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise self.error(
+                f"a {self.kind} is registered under {name!r:.60}; give a name without spaces and "
+                f"the characters , : =, such as @register('my-name')"
+            )
 
         def keep(item: T) -> T:
             if not self._is_own(item):

@@ -35,10 +35,13 @@ class Bound:
     with_high: bool = True
 
     def holds(self, value: Any) -> bool:
-        """Whether a number is within the bounds."""
-        above = value >= self.low if self.with_low else value > self.low
-        below = value <= self.high if self.with_high else value < self.high
-        return bool(above and below)
+        """Whether a value is a number within the bounds."""
+        try:
+            above = value >= self.low if self.with_low else value > self.low
+            below = value <= self.high if self.with_high else value < self.high
+            return bool(above and below)
+        except (TypeError, ValueError):
+            return False
 
     def words(self, noun: str) -> str:
         """Words for the range, such as "a number of seconds above 0"."""

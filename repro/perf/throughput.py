@@ -16,6 +16,7 @@ from repro.base.typing import Floats
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.records import Nodes
+from repro.model.settings import AtLeast
 from repro.model.speeds import NEEDS_MODEL
 from repro.perf.iteration_times import iteration_s
 from repro.perf.model_names import name_in
@@ -24,6 +25,7 @@ Row = Mapping[str, float]
 #: GPU type to the steps/s of the first and of the second model.
 PairRow = Mapping[str, tuple[float, float]]
 
+_SPEED = AtLeast(0, finite=True)
 #: Suffix of a GPU type, for gangs on more nodes than they need.
 UNCONSOLIDATED = "_unconsolidated"
 
@@ -66,6 +68,11 @@ class ThroughputTable:
         Further name of a model to its name in the table. The table's own names come first. None:
         the names of the map.
 
+    Raises
+    ------
+    ParamError
+        If a throughput of a single gang is no finite number of 0 or more.
+
     References
     ----------
     Gavel, OSDI 2020, section 3.
@@ -85,6 +92,15 @@ class ThroughputTable:
     server_gpus: int = 0
     stand_in: bool = field(default=False, compare=False)
     names: Mapping[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        for (model, gpus), row in self.rows.items():
+            for gpu_type, steps_per_s in row.items():
+                if not _SPEED.holds(steps_per_s):
+                    raise ParamError(
+                        f"the throughput table has {steps_per_s!r} steps/s for {model!r} on {gpus} "
+                        f"GPUs of type {gpu_type!r}; give {_SPEED.words('a number')}"
+                    )
 
     @classmethod
     def of(

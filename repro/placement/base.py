@@ -1,7 +1,7 @@
 """Base classes of a placement rule with its settings (`Placement`) and on a cluster (`Placer`)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -50,13 +50,27 @@ class Placer(ABC):
         self.num_gpus = cluster.num_gpus
         #: Number of each node in messages. It differs from the index on the nodes of one GPU type.
         self.node_numbers: Sequence[int] = range(cluster.num_nodes)
+        #: Id of each job in messages; empty: messages have row numbers.
+        self._job_ids: Sequence[object] = ()
         #: Idle GPUs.
         self.free = cluster.num_gpus
         #: GPUs and allocation of each job.
         self._allocated: dict[int, tuple[int, Allocation]] = {}
 
+    def name_jobs(self, ids: Sequence[object]) -> None:
+        """Name jobs by their ids in messages; ``ids`` has the id of each row number."""
+        self._job_ids = ids
+
+    def _name(self, job: int) -> str:
+        """Name of a job in messages."""
+        return f"job {self._job_ids[job]!r}" if self._job_ids else f"job {job}"
+
     def fits(self, gpus: int) -> bool:
-        """Whether the rule itself, without a fallback, can place a gang of this size now."""
+        """Whether the rule itself, without a fallback, can place a gang of this size now.
+
+        Only policies with ``preemptive = False`` ask. Other policies start every gang for which
+        enough GPUs are idle, so that the rule has to place it.
+        """
         return gpus <= self.free
 
     def possible(self, gpus: int) -> bool:
@@ -74,9 +88,9 @@ class Placer(ABC):
         allocation = self._place(job, gpus, model)
         if allocation is None:
             raise PolicyError(
-                f"job {job}: no nodes for {gpus} GPUs under {type(self).__name__} although "
-                f"{self.free} are idle; set fallback=least-fragmented, or use a policy that "
-                f"tests whether a gang fits"
+                f"{self._name(job)}: no nodes for {gpus} GPUs under {type(self).__name__} although "
+                f"{self.free} are idle; set fallback=least-fragmented if the placement has it, or "
+                f"use a policy that tests whether a gang fits, such as yarn-cs"
             )
         self._allocated[job] = gpus, allocation
         self.free -= gpus
@@ -92,21 +106,17 @@ class Placer(ABC):
     def _wished(self, job: int, tasks: tuple[int, ...]) -> Allocation:
         """Mark one GPU per task as allocated, on the nodes that the policy names."""
         raise PolicyError(
-            f"job {job} names nodes but {type(self).__name__} chooses nodes itself; use "
+            f"{self._name(job)} names nodes but {type(self).__name__} chooses nodes itself; use "
             f"placement 'wished'"
         )
 
     def give_back(self, job: int) -> None:
         """Free all GPUs of a job; PolicyError if it holds none."""
         if job not in self._allocated:
-            raise PolicyError(f"job {job} holds no GPUs to give back")
+            raise PolicyError(f"{self._name(job)} holds no GPUs to give back")
         gpus, allocation = self._allocated.pop(job)
         self.free += gpus
         self._release(job, allocation)
-
-    def allocations(self) -> Iterator[tuple[int, int]]:
-        """Yield (node index, GPUs there) of all allocations."""
-        return (entry for _, allocation in self._allocated.values() for entry in allocation)
 
     @abstractmethod
     def _place(self, job: int, gpus: int, model: str | None) -> Allocation | None:
@@ -119,10 +129,12 @@ class Placer(ABC):
     def _refusal(self, job: int, gpus: int) -> PolicyError:
         """Error for a gang that cannot be allocated."""
         if gpus < 1:
-            return PolicyError(f"job {job} asks for {gpus} GPUs; a gang has at least 1")
+            return PolicyError(f"{self._name(job)} asks for {gpus} GPUs; a gang has at least 1")
         if job in self._allocated:
-            return PolicyError(f"job {job} already holds GPUs; give them back before taking more")
-        return PolicyError(f"job {job} was given {gpus} GPUs but only {self.free} are idle")
+            return PolicyError(
+                f"{self._name(job)} already holds GPUs; give them back before taking more"
+            )
+        return PolicyError(f"{self._name(job)} was given {gpus} GPUs but only {self.free} are idle")
 
 
 @dataclass(frozen=True)

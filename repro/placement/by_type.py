@@ -1,5 +1,7 @@
 """One placer per GPU type, on the nodes of the type."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from repro.base.errors import PolicyError
@@ -22,6 +24,11 @@ class TypePlacer(Placer):
         self._gpu_type = gpu_type
         self.reads_model = self._inner.reads_model
 
+    def name_jobs(self, ids: Sequence[object]) -> None:
+        """Name jobs by their ids in messages."""
+        super().name_jobs(ids)
+        self._inner.name_jobs(ids)
+
     def fits(self, gpus: int) -> bool:
         """Whether the rule can place a gang of this size on the nodes of the type now."""
         return self._inner.fits(gpus)
@@ -34,9 +41,9 @@ class TypePlacer(Placer):
         index_of = {node: index for index, node in enumerate(self._nodes)}
         if not set(tasks) <= set(index_of):
             raise PolicyError(
-                f"job {job} asks for GPUs of type {self._gpu_type!r} on nodes {tasks}, but not all "
-                f"of these nodes have that type; name some of its {len(index_of)} nodes, such as "
-                f"{self._nodes[:3]}"
+                f"{self._name(job)} asks for GPUs of type {self._gpu_type!r} on nodes {tasks}, but "
+                f"not all of these nodes have that type; name some of its {len(index_of)} nodes, "
+                f"such as {self._nodes[:3]}"
             )
         allocation = self._inner.claim(job, tuple(index_of[node] for node in tasks))
         return self._in_cluster(allocation)

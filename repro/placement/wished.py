@@ -24,14 +24,14 @@ class WishedPlacer(Placer):
         for node, gpus in named:
             if not 0 <= node < len(self.idle):
                 raise PolicyError(
-                    f"job {job} names node {node}, which does not exist; name nodes from 0 to "
-                    f"{len(self.idle) - 1}"
+                    f"{self._name(job)} names node {node}, which does not exist; name nodes from "
+                    f"0 to {len(self.idle) - 1}"
                 )
             idle = self.idle[node]
             if gpus > idle:
                 raise PolicyError(
-                    f"job {job} names {gpus} GPUs of node {self.node_numbers[node]}, which has "
-                    f"{idle} idle; name only idle GPUs"
+                    f"{self._name(job)} names {gpus} GPUs of node {self.node_numbers[node]}, which "
+                    f"has {idle} idle; name only idle GPUs"
                 )
         if job in self._allocated:
             raise self._refusal(job, len(tasks))

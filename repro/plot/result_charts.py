@@ -36,15 +36,20 @@ def plot_result(
     Raises
     ------
     ParamError
-        Unknown chart, a run without intervals, or more than 40 jobs in the window of a Gantt chart.
+        Unknown chart, a run without intervals, a window that ends before it starts or without
+        effect, or more than 40 jobs in the window of a Gantt chart.
     """
     if chart not in get_args(ChartName):
         raise ParamError(f"chart is {chart!r}; give {', '.join(get_args(ChartName))}")
     title = f"{result.meta['policy']} on {result.meta['cluster']}"
     if chart == "jct":
+        if start or end is not None:
+            raise ParamError("start and end are a window of utilisation and gantt; leave them out")
         jobs = result.jobs.assign(policy=result.meta["policy"])
         label = "job completion time (s)"
         return cdf_chart(jobs, value="jct", series="policy", log=True, xlabel=label, title=title)
+    if result.jobs["start_time"].isna().all():
+        raise ParamError("no job held GPUs in this run")
     if result.intervals.empty:
         raise ParamError(
             "this run kept no intervals; simulate(..., keep_intervals=True) keeps them"
@@ -56,6 +61,8 @@ def plot_result(
 
 def _window(intervals: pd.DataFrame, start: float, end: float | None) -> pd.DataFrame:
     """Intervals that overlap a window, cut to it."""
+    if end is not None and not start < end:
+        raise ParamError(f"start is {start:g} s and end is {end:g} s; give an end after the start")
     last = float(intervals["end"].max()) if end is None else end
     inside = intervals[(intervals["end"] > start) & (intervals["start"] < last)]
     if inside.empty:

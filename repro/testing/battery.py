@@ -10,7 +10,8 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 
-from repro.base.errors import PolicyError
+from repro.base.errors import ParamError, PolicyError, TraceError
+from repro.engine.inputs import checked
 from repro.engine.loop import Engine
 from repro.engine.rounds.settings import RoundSettings
 from repro.engine.simulate import simulate
@@ -24,6 +25,8 @@ from repro.testing.audit import check_records, serves_exactly
 from repro.trace.schema import TIMES
 
 Traces = Mapping[str, pd.DataFrame]
+#: Options of `repro.simulate` under which a run has no ends, no intervals or rollouts.
+_NO_CHECK = ("until", "stop_time", "keep_intervals", "predict", "predict_interval")
 
 
 def small_trace() -> pd.DataFrame:
@@ -84,8 +87,8 @@ def check_policy(
     The rule ``alone`` is also skipped with a performance model in ``options``, and if completions
     are noticed late (`Policy.completions`). With costs of starts or preemptions, or with late
     completions, ``work`` also accepts more than the required work. The rule ``scaling`` is skipped
-    with costs, and under rules other than ``paper``. The rules ``ids`` and ``file order`` are
-    skipped if submissions tie.
+    with costs or failures, and under rules other than ``paper``. The rules ``ids`` and ``file
+    order`` are skipped if submissions tie.
 
     Parameters
     ----------
@@ -97,7 +100,9 @@ def check_policy(
     cluster : Cluster or str
         Cluster to run them on.
     **options
-        Passed to `repro.simulate`: perf, rounds, overhead, placement, rules, interval, seed.
+        Passed to `repro.simulate`: perf, rounds, overhead, placement, rules, interval, seed, and
+        others. Every check needs the ends and intervals of all jobs, so until, stop_time,
+        keep_intervals, predict and predict_interval are refused.
 
     Raises
     ------
@@ -113,6 +118,12 @@ def check_policy(
     --------
     >>> check_policy("srtf")
     """
+    for name in _NO_CHECK:
+        if name in options:
+            raise ParamError(
+                f"check_policy takes no {name}: its runs go to the end of all jobs and record all "
+                f"intervals; leave it out"
+            )
     spec = Cluster.parse(cluster)
     rules = options.get("rules", "paper")
     resolved = make(policy, rules) if isinstance(policy, str) else policy.under(rules)
@@ -120,11 +131,16 @@ def check_policy(
         traces = stress_traces(widths_for(resolved, spec, options.get("placement")))
         if "slo" in resolved.needs and resolved.baseline is None:
             traces = {name: _with_deadlines(frame) for name, frame in traces.items()}
-    elif not isinstance(traces, Mapping):
-        traces = _by_name([traces] if isinstance(traces, pd.DataFrame) else traces)
+    elif isinstance(traces, Mapping):
+        traces = {str(name): checked(frame) for name, frame in traces.items()}
+    else:
+        is_one = isinstance(traces, (pd.DataFrame, str)) or not isinstance(traces, Iterable)
+        traces = _by_name([traces] if is_one else traces)
+    if not traces:
+        raise TraceError("no traces; give a DataFrame, several of them, or leave traces out")
     battery = _Battery(resolved, spec, options)
     for name, trace in traces.items():
-        battery.check_trace(name, trace.reset_index(drop=True))
+        battery.check_trace(name, trace)
     battery.check_needs(traces)
 
 
@@ -157,10 +173,10 @@ def stress_traces(widths: list[int], seed: int = 0) -> dict[str, pd.DataFrame]:
     }
 
 
-def _by_name(frames: Iterable[pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Traces by name; one without a name, or with that of an earlier trace, has its number."""
+def _by_name(frames: Iterable[Any]) -> dict[str, pd.DataFrame]:
+    """Checked traces by name; one without name, or with that of an earlier trace, has a number."""
     traces: dict[str, pd.DataFrame] = {}
-    for number, frame in enumerate(frames):
+    for number, frame in enumerate(map(checked, frames)):
         name = str(frame.attrs.get("name", f"number {number}"))
         traces[f"{name}, number {number}" if name in traces else name] = frame
     return traces
@@ -271,10 +287,8 @@ class _Battery:
         """Check that all jobs end in time.
 
         The limit is 2 hours plus 50 times the sum of the last submission and all durations. Rules
-        with a clock of ticks take no added process, and so have no limit.
+        with a clock of ticks take no added process. Their loop itself refuses to run for ever.
         """
-        if self.rules.tick_s:
-            return
         limit = 7200.0 + 50 * float(trace["submit_time"].max() + trace["duration"].sum())
 
         def watchdog(engine: Engine) -> Generator[Any, Any, None]:
@@ -288,10 +302,10 @@ class _Battery:
 
         engines: list[Engine] = []
         try:
-            self.run(trace, processes=[watchdog])
+            self.run(trace, processes=[] if self.rules.tick_s else [watchdog])
         except PolicyError as error:
             raise PolicyError(f"trace {name!r}: {error}") from error
-        self.in_rounds = engines[0].driver.rounds is not None
+        self.in_rounds = any(engine.driver.rounds is not None for engine in engines)
 
     def _same(
         self, rule: str, name: str, ends: pd.Series[float], other: Result, fault: str
@@ -321,7 +335,8 @@ class _Battery:
         policy = scaled(self.policy, factor)
         options = dict(self.options)
         has_overhead = options.get("overhead") is not None or self.policy.overhead() is not None
-        if policy is None or has_overhead or self.has_artifact_rules:
+        has_failures = options.get("failures") is not None
+        if policy is None or has_overhead or has_failures or self.has_artifact_rules:
             return
         if options.get("interval"):
             options["interval"] *= factor

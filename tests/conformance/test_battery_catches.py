@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from repro import simulate
-from repro.base.errors import PolicyError
+from repro.base.errors import ParamError, PolicyError, TraceError
 from repro.model.cluster.spec import Cluster
 from repro.model.decision import Run, RunSet, Shares
 from repro.model.policy import Order, Policy, make
@@ -212,6 +212,40 @@ def test_traces_of_ones_own_are_named_too():
     for traces in (frame, [frame]):
         with pytest.raises(PolicyError, match=r"trace 'named': job 1 "):
             check_policy(Hesitant(), traces=traces)
+
+
+@pytest.mark.parametrize(
+    ("traces", "message"),
+    [
+        ([], "no traces; give a DataFrame"),
+        ({}, "no traces; give a DataFrame"),
+        (3, "the trace is a int; give a DataFrame"),
+        ([small_trace(), None], "the trace is None; give a DataFrame"),
+        ({"mine": 3}, "the trace is a int; give a DataFrame"),
+        (small_trace().drop(columns="duration"), "duration: missing column"),
+        ("testbed", "testbed: is a generator of traces"),
+    ],
+)
+def test_what_is_no_trace_is_refused(traces, message):
+    with pytest.raises(TraceError, match=message):
+        check_policy("srtf", traces=traces)
+
+
+def test_numbers_of_a_trace_may_be_texts():
+    check_policy("srtf", traces=small_trace().astype(str))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"until": [0]}, {"stop_time": 5.0}, {"keep_intervals": False}, {"predict_interval": 0.9}],
+)
+def test_options_without_ends_or_intervals_are_refused(options):
+    with pytest.raises(ParamError, match=f"check_policy takes no {next(iter(options))}"):
+        check_policy("srtf", **options)
+
+
+def test_failures_do_not_scale_with_the_times():
+    check_policy("srtf", failures="mtbf=500,repair=20")
 
 
 def test_traces_of_one_name_are_all_checked():

@@ -297,7 +297,13 @@ class RoundMechanism(ABC):
             If X is infeasible. The message names the constraint, the job or GPU type, and the
             share or sum that breaks it.
         """
-        x = shares.fractions
+        try:
+            x = np.asarray(shares.fractions, dtype=float)
+        except (TypeError, ValueError):
+            raise PolicyError(
+                f"policy {self.policy.name!r}: Shares.fractions is no array of numbers; give one "
+                f"of shape (rows, GPU types)"
+            ) from None
         only_single_jobs = isinstance(shares.jobs, np.ndarray) and shares.jobs.ndim == 1
         try:
             members = shares.members

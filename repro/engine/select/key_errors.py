@@ -12,5 +12,5 @@ def bad_key(policy: str, job_id: object, key: Any) -> PolicyError:
     """
     return PolicyError(
         f"policy {policy!r}: the key of job {job_id!r} is {key!r}; return a number, or tuples of "
-        f"one fixed length"
+        f"numbers of one fixed length"
     )

@@ -1,15 +1,22 @@
-"""A simulation whose jobs start again and again and never progress ends with an error."""
+"""A simulation in which no job ever progresses ends with an error."""
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from repro import simulate
+from repro import TypedShares, simulate
+from repro.base.compiled import njit
 from repro.base.errors import PolicyError
+from repro.engine import elastic, livelock
+from repro.engine.elastic import compiled_rule
 from repro.engine.livelock import MAX_LOST_STARTS
 from repro.model.decision import RunSet
+from repro.model.elastic import HOLDERS, NOW, Elastic, give
 from repro.model.policy import Policy
+from repro.testing import check_policy
 from repro.trace.schema import STAGES
 
 TURN_S = 8.0
@@ -80,3 +87,98 @@ def test_failures_that_leave_some_progress_are_no_livelock(failures):
     result = simulate(jobs(500.0, 500.0), "1x2", "srtf", failures=failures)
     assert result.jobs["end_time"].notna().all()
     assert result.meta["overhead_s"] > 50.0
+
+
+def test_failures_before_every_checkpoint_are_a_livelock(monkeypatch):
+    monkeypatch.setattr(livelock, "MAX_LOST_FAILURES", 200)
+    with pytest.raises(PolicyError, match=r"livelock .* 201 failures none of the 2 .* checkpoint"):
+        simulate(jobs(500.0, 500.0), "1x2", "srtf", failures="mtbf=10,repair=1,checkpoint=400")
+    result = simulate(jobs(500.0, 500.0), "1x2", "srtf", failures="mtbf=10,repair=1,checkpoint=20")
+    assert result.jobs["end_time"].notna().all()
+
+
+# no job runs -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Night(Policy):
+    """Runs all jobs from ``opens_s`` on, and asks every minute."""
+
+    opens_s: float = float("inf")
+
+    def decide(self, view):
+        is_open = view.now >= self.opens_s
+        return RunSet(view.jobs if is_open else (), wake=view.now + 60)
+
+
+@dataclass(frozen=True)
+class NoShares(TypedShares):
+    """Gives no job a share, and leaves its GPUs idle."""
+
+    idle_ok = True
+
+    def shares(self, kinds):
+        return np.zeros_like(kinds.speeds)
+
+
+@pytest.fixture
+def few_idle_decisions(monkeypatch):
+    monkeypatch.setattr(livelock, "MAX_IDLE_DECISIONS", 50)
+    monkeypatch.setattr(elastic, "MAX_IDLE_DECISIONS", 50)
+
+
+@pytest.mark.parametrize("policy", [Night(), Night(opens_s=52 * 60), NoShares()])
+def test_decisions_that_run_no_job_end(few_idle_decisions, policy):
+    with pytest.raises(PolicyError, match=r"leaves 2 jobs waiting for ever .* 51 decisions run no"):
+        simulate(jobs(100.0, 200.0), "1x2", policy)
+
+
+def test_idle_decisions_before_an_arrival_or_a_run_are_no_livelock(few_idle_decisions):
+    trace = jobs(100.0, 200.0).assign(submit_time=[0.0, 6000.0])
+    ends = simulate(trace, "1x2", Night(opens_s=8000.0)).jobs["end_time"]
+    assert ends.tolist() == [8140.0, 8240.0]
+
+
+@njit()
+def _no_memory(jobs, settings, s, job):
+    pass
+
+
+@njit()
+def _give_narrow_jobs(jobs, settings, s):
+    """One GPU for each job that demands one; wider jobs get none."""
+    holders = 0
+    for job in range(len(jobs.work)):
+        if jobs.submit[job] <= s.clock[NOW] and jobs.demand[job] == 1 and s.work_left[job] > 0.0:
+            give(jobs, s, job, 1.0)
+            s.holders[holders] = job
+            holders += 1
+    s.tally[HOLDERS] = holders
+
+
+@dataclass(frozen=True)
+class NarrowOnly(Elastic):
+    """Never gives a GPU to a job that demands several, and divides again every ``lease_s``."""
+
+    turn_s: float = float("inf")
+
+    needs = frozenset({"duration"})
+    rule: ClassVar[Any] = compiled_rule(_no_memory, _no_memory, _give_narrow_jobs)
+
+    @property
+    def lease_s(self):
+        return self.turn_s
+
+
+@pytest.mark.parametrize("turn_s", [float("inf"), 10.0])
+@pytest.mark.parametrize("rules", ["paper", "pcs"])
+def test_a_compiled_division_that_leaves_a_job_out_ends(few_idle_decisions, turn_s, rules):
+    trace = jobs(100.0, 200.0).assign(num_gpus=[1, 2])
+    with pytest.raises(PolicyError, match=r"leaves 1 jobs waiting for ever at \d+ s, first 1"):
+        simulate(trace, "1x2", NarrowOnly(turn_s), rules=rules, predict=0)
+    assert simulate(trace.head(1), "1x2", NarrowOnly(turn_s), rules=rules).jobs["jct"][0] == 100.0
+
+
+def test_check_policy_names_the_trace_on_which_a_rule_with_ticks_never_ends(few_idle_decisions):
+    with pytest.raises(PolicyError, match=r"trace 'steady': policy .* waiting for ever"):
+        check_policy(NarrowOnly(10.0), rules="pcs", cluster="1x8")

@@ -258,3 +258,24 @@ def test_shares_may_have_no_rows(rows):
     shares = Shares(rows, (None,), np.zeros((0, 1)))
     assert shares.members.shape == (0, 2)
     assert simulate(jobs([0], 100), "1x4", Rows(rows), stop_time=5000).summary()["n_finished"] == 0
+
+
+@dataclass(frozen=True)
+class Listed(Policy):
+    """Shares that are no array."""
+
+    fractions: object
+
+    def decide(self, view):
+        return Shares(view.jobs, view.gpu_types, self.fractions)
+
+
+def test_shares_may_be_a_list_of_lists():
+    ends = simulate(jobs([0], 100), "1x4", Listed([[1]])).jobs["end_time"]
+    assert ends.tolist() == [100.0]
+
+
+@pytest.mark.parametrize("fractions", [[["a"]], [[1], [1, 2]], None, [[None]], {0: 1}])
+def test_shares_that_are_no_numbers_are_refused(fractions):
+    with pytest.raises(PolicyError, match=r"'unnamed': (Shares.fractions|shares) "):
+        simulate(jobs([0], 100), "1x4", Listed(fractions))

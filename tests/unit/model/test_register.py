@@ -1,11 +1,12 @@
 """Policies that are only a key function."""
 
 import pickle
+from dataclasses import dataclass
 
 import pytest
 
 import repro
-from repro.base.errors import PolicyError
+from repro.base.errors import ParamError, PolicyError
 from repro.model.policy import policies
 from repro.testing import check_policy, small_trace
 
@@ -59,6 +60,44 @@ def test_a_cell_may_run_twice(registered):
             return view.submit(job)
 
 
+def test_a_parameter_without_default_needs_a_value(registered):
+    @repro.register("strict")
+    @dataclass(frozen=True)
+    class Strict(repro.Order):
+        limit: int
+
+        def key(self, view, job):
+            return view.gpus(job) > self.limit
+
+    with pytest.raises(ParamError, match="policy 'strict' has no default for limit; give a value"):
+        repro.make("strict")
+    assert repro.make("strict", limit=2) == Strict(2)
+
+
+@pytest.mark.parametrize("name", [None, 3])
+def test_the_name_of_a_policy_is_a_text(name):
+    with pytest.raises(PolicyError, match=f"the name of a policy is {name}; give a text"):
+        repro.make(name)
+
+
 @pytest.mark.parametrize("name", repro.__all__)
 def test_the_public_face_has_its_names(name):
     assert getattr(repro, name) is not None
+
+
+@pytest.mark.parametrize(
+    "name", ["", "my policy", "a,b", "a:b", "a=b", 3, None, lambda view, job: 1]
+)
+def test_names_that_no_option_can_carry_are_refused(name):
+    with pytest.raises(PolicyError, match=r"a policy is registered under .*; give a name without"):
+        repro.register(name)
+
+
+def test_needs_are_no_text():
+    with pytest.raises(PolicyError, match=r"needs is 'duration'; give a set, \{'duration'\}"):
+        repro.register("textual", needs="duration")
+
+
+def test_a_class_that_is_no_policy_is_refused():
+    with pytest.raises(PolicyError, match="policy 'rootless': the class object is no policy"):
+        repro.register("rootless")(object)

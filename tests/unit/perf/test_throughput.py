@@ -179,3 +179,11 @@ def test_the_map_of_names_is_looked_up_once_per_model(monkeypatch):
     for _ in range(3):
         assert [table.own_name(model) for model in ("m", "vgg16", "other")] == ["m", "m", "other"]
     assert looked_up == ["m", "vgg16", "other"]
+
+
+@pytest.mark.parametrize("speed", [-1.0, float("nan"), float("inf"), "2", None])
+def test_a_throughput_is_a_number(speed):
+    with pytest.raises(
+        ParamError, match="steps/s for 'a3c' on 1 GPUs of type 'k80'; give a finite"
+    ):
+        ThroughputTable.of({"a3c": {"v100": 8.0, "k80": speed}}, "v100")

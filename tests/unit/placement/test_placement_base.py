@@ -1,9 +1,13 @@
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
+from repro import simulate
 from repro.base.errors import ParamError, PolicyError
 from repro.model.cluster import Cluster
-from repro.placement import Placement, make, placements
+from repro.placement import Placement, Placer, make, placements
+from repro.testing import small_trace
 
 NAMES = ("count", "ilp", "random", "skew", "yarn")
 MODELS = {"big": 500.0, "small": 90.0}
@@ -86,3 +90,67 @@ def test_allocations_name_nodes_unless_counting(name):
     assert placer.possible(16)
     assert not placer.possible(17)
     assert not placer.fits(11)
+
+
+# placements of one's own -----------------------------------------------------------------------
+
+
+class ToldPlacer(Placer):
+    """Answers what it is told, whatever the gang."""
+
+    def __init__(self, cluster, answer):
+        super().__init__(cluster)
+        self.answer = answer
+
+    def _place(self, job, gpus, model):
+        return self.answer
+
+    def _release(self, job, allocation):
+        pass
+
+
+@dataclass(frozen=True)
+class Told(Placement):
+    answer: object
+
+    def bind(self, cluster, rng):
+        return ToldPlacer(cluster, self.answer)
+
+
+ONE_JOB = small_trace().assign(job_id=list("abcdef")).head(1)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        (),
+        ((0, 1),),
+        ((0, 2), (1, 1)),
+        ((0, 1), (0, 1)),
+        ((2, 2),),
+        ((-1, 2),),
+        ((0, 2), (1, 0)),
+        [(0, 2)],
+        {0: 2},
+        (0, 2),
+        "ab",
+    ],
+)
+def test_nodes_of_a_placement_are_checked(nodes):
+    with pytest.raises(
+        PolicyError, match=r"placement told: the nodes of job 'a' are .* with 2 idle"
+    ):
+        simulate(ONE_JOB, "2x2", "srtf", placement=Told(nodes))
+
+
+def test_nodes_of_a_placement_have_idle_gpus():
+    jobs = ONE_JOB.loc[[0, 0]].assign(job_id=["a", "b"])
+    with pytest.raises(PolicyError, match="the nodes of job 'b' are"):
+        simulate(jobs, "2x2", "srtf", placement=Told(((0, 2),)))
+    one_by_one = jobs.assign(submit_time=[0.0, 10.0])
+    assert simulate(one_by_one, "2x2", "srtf", placement=Told(((0, 2),))).jobs["jct"].sum() == 20.0
+
+
+def test_a_placement_without_nodes_for_a_job_names_its_id():
+    with pytest.raises(PolicyError, match="job 'a': no nodes for 2 GPUs under ToldPlacer"):
+        simulate(ONE_JOB, "2x2", "srtf", placement=Told(None))

@@ -42,8 +42,18 @@ def test_a_window_cuts_the_lanes(result):
     [
         ({"chart": "pie"}, "chart is 'pie'; give jct, utilisation, gantt"),
         ({"chart": "gantt", "start": 1e9}, "no job runs between"),
+        ({"chart": "gantt", "start": 5, "end": 3}, "start is 5 s and end is 3 s; give an end"),
+        ({"chart": "utilisation", "end": 0}, "start is 0 s and end is 0 s; give an end"),
+        ({"chart": "jct", "start": 5}, "start and end are a window of utilisation and gantt"),
+        ({"chart": "jct", "end": 5}, "start and end are a window of utilisation and gantt"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(result, arguments, message):
     with pytest.raises(ParamError, match=message):
         result.plot(**arguments)
+
+
+def test_a_run_that_stops_before_any_start_has_no_gantt_chart():
+    stopped = repro.simulate(small_trace().assign(submit_time=5.0), "2x4", "srtf", stop_time=1.0)
+    with pytest.raises(ParamError, match="no job held GPUs in this run"):
+        stopped.plot("gantt")

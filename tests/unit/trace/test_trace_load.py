@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 
 import numpy as np
 import pandas as pd
@@ -280,3 +281,12 @@ def test_describe_counts_shares_and_leaves_the_undefined_open():
 def test_describe_refuses_what_is_no_trace(frame, message):
     with pytest.raises(TraceError, match=message):
         describe(frame)
+
+
+@pytest.mark.parametrize("path", [None, 3, ["jobs.csv"], io.StringIO("job_id\n"), pd.DataFrame()])
+def test_a_path_is_a_text_or_a_path(path):
+    with pytest.raises(
+        TraceError, match=r"the path of a trace is .*; give a text or Path"
+    ) as caught:
+        load(path)
+    assert "\n" not in str(caught.value)
