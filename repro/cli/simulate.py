@@ -355,7 +355,10 @@ def _csv_number(value: float) -> str:
 
 
 def _headline_lines(summary: dict[str, Any]) -> list[str]:
-    """Lines of the headline numbers; a metric without a value has no line."""
+    """Lines of the headline numbers; a metric without a value has no line.
+
+    A rounding error below zero is printed as 0 (format option ``z``).
+    """
     hidden = ("ignored", "notes") if summary["stand_in"] else ("ignored", "notes", "stand_in")
     numbers = {name: value for name, value in summary.items() if isinstance(value, float)}
     rows = {name: str(value) for name, value in summary.items() if name not in hidden}
@@ -363,7 +366,7 @@ def _headline_lines(summary: dict[str, Any]) -> list[str]:
         rows["stand_in"] = ", ".join(summary["stand_in"])
     for name, value in numbers.items():
         unit = " s" if name.endswith(("jct", "makespan", "queueing", "_s")) else ""
-        rows[name] = f"{value:.1%}" if name == "utilisation" else f"{value:,.3f}{unit}"
+        rows[name] = f"{value:.1%}" if name == "utilisation" else f"{value:z,.3f}{unit}"
         if math.isnan(value):
             del rows[name]
     width = max(map(len, rows))

@@ -374,3 +374,9 @@ def test_an_input_is_not_overwritten(tmp_path, run_cli, command):
         assert (done.code, done.out) == (2, "")
         assert done.err == f"repro: --out {path}: is {name} itself; name another file\n"
         assert path.read_bytes() == before
+
+
+def test_a_rounding_error_below_zero_is_printed_as_zero(simulated):
+    text = HEAD + "0,0,1,1\n1,993,48.333333333333336,1\n"
+    assert simulated(text, "--json").json["avg_queueing"] < 0
+    assert "\navg_queueing  0.000 s\n" in simulated(text).out
