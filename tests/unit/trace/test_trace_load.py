@@ -280,3 +280,11 @@ def test_describe_counts_shares_and_leaves_the_undefined_open():
 def test_describe_refuses_what_is_no_trace(frame, message):
     with pytest.raises(TraceError, match=message):
         describe(frame)
+
+
+@pytest.mark.parametrize("name", ["jobs.csv.gz", "jobs.swf.gz", "jobs.json.gz"])
+def test_a_compressed_trace_is_written_and_read(tmp_path, name):
+    path = write(JOBS, tmp_path / name)
+    assert path.read_bytes().startswith(b"\x1f\x8b")
+    jobs = load(path)[list(REQUIRED)]
+    pd.testing.assert_frame_equal(jobs[["submit_time", "duration", "num_gpus"]], JOBS.iloc[:, 1:])
