@@ -16,7 +16,7 @@ import typer
 from repro.base.errors import ParamError
 from repro.cli import complete
 from repro.cli.extra_files import ExtraFileOption, register_files
-from repro.cli.run_options import curves_for, is_generator
+from repro.cli.run_options import check_out, curves_for, is_generator
 from repro.cli.settings import (
     READER_OPTIONS,
     DropOption,
@@ -155,9 +155,13 @@ def search_front(
         raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
     if jobs is not None and jobs < 1:
         raise ParamError(f"-j {jobs}: give a whole number of 1 or more")
-    if out is not None and not out.parent.is_dir():
-        # the search takes long, so this is checked before it
-        raise ParamError(f"--out {out}: no folder {out.parent}; make it first")
+    # the search takes long, so this is checked before it
+    inputs = {
+        "the trace": trace,
+        "the file of nodes": cluster,
+        "the file of speed-ups": speedups,
+    }
+    check_out(out, inputs)
     # --policy may name a policy of a file
     register_files(extra or [])
     objectives = parse([_objective(text) for text in prefer])

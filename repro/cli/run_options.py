@@ -2,6 +2,8 @@
 
 import inspect
 import os
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import pandas as pd
@@ -201,6 +203,30 @@ def format_of(trace: str, named: str | None) -> str | None:
     if os.path.isfile(trace):
         return detect(trace)
     return public.entry(trace).format if public.is_known(trace) else None
+
+
+def check_out(out: Path | None, inputs: Mapping[str, str | None]) -> None:
+    """Refuse an output file without a folder, and one of ``inputs`` (`refuse_input_file`)."""
+    if out is None:
+        return
+    if not out.parent.is_dir():
+        raise ParamError(f"--out {out}: no folder {out.parent}; make it first")
+    refuse_input_file(out, inputs)
+
+
+def refuse_input_file(out: Path, inputs: Mapping[str, str | None]) -> None:
+    """Refuse to overwrite a file that the command reads, also under another path.
+
+    ``inputs`` has files and names of public files, each under its name in the message.
+    """
+    if not os.path.isfile(out):
+        return
+    for name, source in inputs.items():
+        path: str | Path | None = source
+        if source is not None and not os.path.isfile(source) and public.is_known(source):
+            path = public.fetch(source) if public.available(source) else None
+        if path is not None and os.path.isfile(path) and os.path.samefile(path, out):
+            raise ParamError(f"--out {out}: is {name} itself; name another file")
 
 
 def present(**options: str | None) -> dict[str, str]:

@@ -29,6 +29,7 @@ from repro.cli.run_options import (
     ThroughputsOption,
     TraceOption,
     check_options_used,
+    check_out,
     curves_for,
     format_of,
     open_jobs,
@@ -168,7 +169,14 @@ def simulate_trace(
 ) -> None:
     """Simulate a trace on a cluster under a policy and print the headline numbers."""
     _check_single(policy)
-    _check_numbers({"seed": seed, "predict": predict}, out)
+    _check_numbers({"seed": seed, "predict": predict})
+    inputs = {
+        "the trace": trace,
+        "the file of nodes": cluster,
+        "the throughput table": throughputs,
+        "the file of speed-ups": speedups,
+    }
+    check_out(out, inputs)
     if slowdown is not None and placement_sensitive:
         raise ParamError("--slowdown and --placement-sensitive both slow spread gangs; give one")
     refuse_empty(
@@ -250,13 +258,11 @@ def _simulated(frame: pd.DataFrame, machines: Cluster, policy: Policy, **options
         return repro.simulate(frame, machines, policy, **options)
 
 
-def _check_numbers(numbers: dict[str, int | None], out: Path | None) -> None:
-    """Refuse numbers below 0 and an output file without a folder, before the run."""
+def _check_numbers(numbers: dict[str, int | None]) -> None:
+    """Refuse numbers below 0."""
     for option, number in numbers.items():
         if number is not None and number < 0:
             raise ParamError(f"--{option} {number}: give a whole number of 0 or more")
-    if out is not None and not out.parent.is_dir():
-        raise ParamError(f"--out {out}: no folder {out.parent}; make it first")
 
 
 def _check_stand_ins(replaced: list[str], rules: str) -> None:
@@ -354,7 +360,10 @@ def _csv_number(value: float) -> str:
 
 
 def _headline_lines(summary: dict[str, Any]) -> list[str]:
-    """Lines of the headline numbers; a metric without a value has no line."""
+    """Lines of the headline numbers; a metric without a value has no line.
+
+    A rounding error below zero is printed as 0 (format option ``z``).
+    """
     hidden = ("ignored", "notes") if summary["stand_in"] else ("ignored", "notes", "stand_in")
     numbers = {name: value for name, value in summary.items() if isinstance(value, float)}
     rows = {name: str(value) for name, value in summary.items() if name not in hidden}
@@ -362,7 +371,7 @@ def _headline_lines(summary: dict[str, Any]) -> list[str]:
         rows["stand_in"] = ", ".join(summary["stand_in"])
     for name, value in numbers.items():
         unit = " s" if name.endswith(("jct", "makespan", "queueing", "_s")) else ""
-        rows[name] = f"{value:.1%}" if name == "utilisation" else f"{value:,.3f}{unit}"
+        rows[name] = f"{value:.1%}" if name == "utilisation" else f"{value:z,.3f}{unit}"
         if math.isnan(value):
             del rows[name]
     width = max(map(len, rows))

@@ -3,7 +3,6 @@
 import inspect
 import json
 import math
-import os
 import textwrap
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +13,7 @@ import typer
 from repro.base.errors import DataMissingError, ParamError
 from repro.cli import complete
 from repro.cli.lines import complain, ignored_lines, say
-from repro.cli.run_options import ProfilesOption
+from repro.cli.run_options import ProfilesOption, refuse_input_file
 from repro.cli.settings import (
     READER_OPTIONS,
     DropOption,
@@ -206,7 +205,7 @@ def convert(
     as_json: JsonOption = False,
 ) -> None:
     """Validate a trace and write it as CSV in the package's own columns, SWF or Batsim."""
-    _refuse_own_file(trace, out)
+    refuse_input_file(out, {"the trace": trace})
     if to is not None and to not in WRITERS:
         raise ParamError(f"--to {shown(to)}: give one of {', '.join(WRITERS)}")
     frame = _load(trace, format, options, column_options(columns, unit), drop_bad_rows)
@@ -254,7 +253,7 @@ def dress_jobs(
     as_json: JsonOption = False,
 ) -> None:
     """Sample a model for every job and write the columns that each paper's policies read."""
-    _refuse_own_file(trace, out)
+    refuse_input_file(out, {"the trace": trace})
     frame = dress(
         _load(trace, format, options, column_options(columns, unit), drop_bad_rows),
         models,
@@ -299,15 +298,6 @@ def _write_and_report(frame: pd.DataFrame, out: Path, format: str, *, as_json: b
         typer.echo(json.dumps({"out": str(written), "jobs": len(frame), **remarks}, indent=2))
     else:
         say(f"{len(frame):,} jobs written to {written} (format {format})")
-
-
-def _refuse_own_file(trace: str, out: Path) -> None:
-    """Refuse to overwrite the trace that is read, also under another path."""
-    path = Path(trace)
-    if not os.path.isfile(path) and public.is_known(trace):
-        path = public.fetch(trace)
-    if os.path.isfile(path) and os.path.isfile(out) and os.path.samefile(path, out):
-        raise ParamError(f"--out {out}: is the trace itself; name another file")
 
 
 def _load(

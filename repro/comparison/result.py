@@ -234,7 +234,7 @@ class Comparison:
         difference = ""
         if policy != self.reference:
             interval = _interval(jct["difference_low"], jct["difference_high"], _signed)
-            percent = _signed(jct["difference_percent"], 1)
+            percent = f"{jct['difference_percent']:+z,.1f}".replace("+0.0", "0.0")
             difference = f"{_signed(jct['difference'])}{interval} ({percent} %)"
         row = {
             "load": "" if math.isnan(load) else f"{load:g}",
@@ -347,10 +347,11 @@ def _interval(low: float, high: float, to_text: Callable[[float], str]) -> str:
     return "" if math.isnan(low) else f" [{to_text(low)}; {to_text(high)}]"
 
 
-def _signed(value: float, digits: int = 0) -> str:
-    """Difference as text with its sign; no sign if the digits are all 0."""
-    text = f"{value:+,.{digits}f}"
-    return text if text.strip("+-0.,") else text.lstrip("+-")
+def _signed(value: float) -> str:
+    """Difference as text: the digits of `_number` with a sign, and no sign for 0."""
+    text = _number(abs(value))
+    sign = "-" if value < 0 else "+"
+    return text if text == "0" else f"{sign}{text}"
 
 
 def _number(value: float) -> str:

@@ -16,7 +16,7 @@ from repro.model.share_policy import share_traits
 from repro.perf.model_names import stand_in_note
 from repro.perf.on_types import OnTypes
 from repro.perf.parameter_server import PlanTimes
-from repro.perf.slowdown import Slowed, note_on_models
+from repro.perf.slowdown import Slowed, note_on_levels, note_on_models
 from repro.perf.speedup import SpeedUp
 from repro.perf.throughput import ThroughputTable
 from repro.placement.base import Placer
@@ -77,8 +77,10 @@ def notes(setup: Setup, trace: pd.DataFrame, rules: str) -> list[str]:
     lines += _note_on_history(policy, trace)
     lines += note_on_clock(setup.table.clock_start_s)
     perf = setup.settings.perf
-    if isinstance(perf, Slowed) and perf.slowdown.speed_by_model:
-        lines += note_on_models(perf.slowdown, setup.table.models)
+    if isinstance(perf, Slowed):
+        lines += note_on_levels(perf.slowdown, setup.cluster)
+        if perf.slowdown.speed_by_model:
+            lines += note_on_models(perf.slowdown, setup.table.models)
     if setup.settings.rules.whole_seconds:
         lines += _note_on_zero_durations(trace, rules)
     return lines

@@ -39,6 +39,7 @@ from repro.perf.throughput_files import throughputs_of
 from repro.placement import base as placement_base
 from repro.placement.base import Placement
 from repro.placement.count import Count
+from repro.placement.wished import Wished
 
 
 def simulate(
@@ -329,6 +330,11 @@ def _placement(placement: Placement | str | None, policy: Policy, needs_nodes: s
     if needs_nodes and placement is None and rule == "count":
         rule = "yarn"
     made = placement_base.make(rule) if isinstance(rule, str) else rule
+    if policy.placement == "wished" and not isinstance(made, Wished):
+        raise ParamError(
+            f"placement {type(made).__name__.lower()!r}: policy {policy.name!r} names the nodes of "
+            f"its jobs itself; leave the placement out"
+        )
     if needs_nodes and isinstance(made, Count):
         raise ParamError(
             f"{needs_nodes}: placement 'count' chooses no nodes; give one that does, such as yarn, "

@@ -1,6 +1,7 @@
 """Read small text files completely; write files atomically; remove files."""
 
 import contextlib
+import gzip
 import os
 import re
 import secrets
@@ -47,8 +48,11 @@ def write_whole(path: Path, data: bytes, *, parents: bool = True) -> None:
     """Write a file atomically: readers see the old or the new content, even after a kill.
 
     Open descriptors (``/dev/stdout``), pipes and character devices are written directly. With
-    ``parents``, missing folders are made.
+    ``parents``, missing folders are made. A file whose name ends in .gz is compressed.
     """
+    if path.suffix.lower() == ".gz":
+        # without the time of writing, so that equal data give equal files
+        data = gzip.compress(data, mtime=0)
     try:
         if (descriptor := _open_descriptor(path)) is not None:
             _send(descriptor, data)

@@ -92,10 +92,9 @@ class Slowdown:
             name, _, number = word.partition("=")
             name = name.strip()
             if name not in LEVELS or name in factors:
-                reason = "is given twice" if name in factors else "is no level"
-                raise ParamError(
-                    f"slowdown {text!r:.60}: {name!r:.20} {reason}{near(name, LEVELS)}; {ACCEPTED}"
-                )
+                is_repeated = name in factors
+                reason = "is given twice" if is_repeated else f"is no level{near(name, LEVELS)}"
+                raise ParamError(f"slowdown {text!r:.60}: {name!r:.20} {reason}; {ACCEPTED}")
             factors[name] = _number(number.strip(), text)
         return cls(**factors)
 
@@ -300,4 +299,17 @@ def note_on_models(slowdown: Slowdown, models: Sequence[object]) -> list[str]:
     ]
 
 
-__all__ = ["Slowdown", "base_of", "note_on_models", "slowed", "tiresias_slowdown"]
+def note_on_levels(slowdown: Slowdown, cluster: Cluster) -> list[str]:
+    """Notes on factors without effect, because the cluster has one node or one rack."""
+    levels = []
+    if cluster.num_nodes == 1 and (slowdown.node > 1 or slowdown.speed_by_model):
+        levels.append("node")
+    if len(np.unique(cluster.racks.rack)) == 1 and slowdown.rack > 1:
+        levels.append("rack")
+    return [
+        f"slowdown: {cluster} has one {level}, so no gang spans more {level}s than it needs"
+        for level in levels
+    ]
+
+
+__all__ = ["Slowdown", "base_of", "note_on_levels", "note_on_models", "slowed", "tiresias_slowdown"]

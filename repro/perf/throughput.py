@@ -149,10 +149,10 @@ class ThroughputTable:
                 f"give one of {', '.join(self.gpu_types)}"
             )
         if gpu_type not in row:
+            types = [name for name in self.gpu_types if name in row] or self.gpu_types
             raise ParamError(
                 f"the throughput table has no GPU type {gpu_type!r} for {model!r}; it has "
-                f"{', '.join(self.gpu_types)}: give a cluster of these types (2xv100,2xk80) and a "
-                f"policy that chooses among them"
+                f"{', '.join(types)}: give a cluster of these types, such as 8x4:{types[0]}"
             )
         return row[gpu_type]
 

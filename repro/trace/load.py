@@ -257,7 +257,8 @@ def write(frame: pd.DataFrame, path: str | Path, format: str | None = None) -> P
         File to write, in a folder that exists.
     format : str, optional
         One of ``WRITERS``; by default ``swf`` for a path that ends in .swf, ``batsim`` for one
-        that ends in .json, else ``repro``.
+        that ends in .json, else ``repro``. A path that ends in .gz, such as jobs.swf.gz, gives a
+        compressed file.
 
     Returns
     -------
@@ -302,10 +303,11 @@ def write(frame: pd.DataFrame, path: str | Path, format: str | None = None) -> P
 def format_to_write(path: Path) -> str:
     """Format that the ending of a path names, else ``repro``.
 
-    >>> [format_to_write(Path(name)) for name in ("jobs.swf", "jobs.json", "jobs.csv")]
+    >>> [format_to_write(Path(name)) for name in ("jobs.swf", "jobs.json.gz", "jobs.csv")]
     ['swf', 'batsim', 'repro']
     """
-    return _FORMAT_BY_ENDING.get(path.suffix.lower(), NATIVE)
+    uncompressed = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    return _FORMAT_BY_ENDING.get(uncompressed.suffix.lower(), NATIVE)
 
 
 def _csv(frame: pd.DataFrame) -> tuple[str, list[str]]:

@@ -75,7 +75,8 @@ def make(name: str, rng: np.random.Generator | int, **options: Any) -> pd.DataFr
         A name in ``generators``.
     rng : numpy.random.Generator or int
         The only source of randomness. If the trace generator takes a seed (:func:`takes_seed`), a
-        whole number is the seed, and a numpy generator draws the seed.
+        whole number is the seed, and a numpy generator draws the seed. For other trace generators,
+        the jobs of seed N differ from those of ``repro simulate --trace NAME --seed N``.
     **options
         Passed to the generator; a number is above 0, or the default.
 

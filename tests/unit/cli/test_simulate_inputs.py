@@ -357,3 +357,26 @@ def test_a_prediction_error_does_not_replace_predictions(simulated):
     gap = simulated(text.replace(",4\n", ",\n"), cluster="1x1")
     assert gap.code == 2
     assert "predicted_duration: missing value" in gap.err
+
+
+@pytest.mark.parametrize("command", ["simulate", "front"])
+def test_an_input_is_not_overwritten(tmp_path, run_cli, command):
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text(HEAD + "0,0,100,1\n1,10,100,1\n")
+    nodes = tmp_path / "nodes.yaml"
+    nodes.write_text("nodes: [{count: 1, gpus: 4}]\n")
+    words = [command, "--trace", jobs, "--cluster", nodes, "--policy", "tiresias-l"]
+    if command == "front":
+        words += ["--prefer", "jct=avg", "--search", "promote_knob=1:8"]
+    for name, path in {"the trace": jobs, "the file of nodes": nodes}.items():
+        before = path.read_bytes()
+        done = run_cli(*words, "--out", path)
+        assert (done.code, done.out) == (2, "")
+        assert done.err == f"repro: --out {path}: is {name} itself; name another file\n"
+        assert path.read_bytes() == before
+
+
+def test_a_rounding_error_below_zero_is_printed_as_zero(simulated):
+    text = HEAD + "0,0,1,1\n1,993,48.333333333333336,1\n"
+    assert simulated(text, "--json").json["avg_queueing"] < 0
+    assert "\navg_queueing  0.000 s\n" in simulated(text).out

@@ -39,6 +39,15 @@ def test_paired_difference_and_interval_by_hand():
     assert table.loc[("srtf", "preemptions"), "mean"] == 1
 
 
+def test_small_differences_are_printed_with_their_digits():
+    jobs = trace((0, 1, 1), (0.5, 0.1, 1), (7199, 2, 1), (7200, 0.2, 1))
+    text = repro.compare(jobs, "1x1", "srtf,yarn-cs,las-2d", windows="2x1h", workers=1).text()
+    # first come, first served: 1 and 0.6 s, then 2 and 1.2 s; srtf: 0.1 and 1.1, 0.2 and 2.2 s
+    assert "1.2 [0.8; 1.6]  +0.3 [+0.2; +0.4] (+33.3 %)" in text
+    # las-2d runs as srtf
+    assert " 0 [0; 0] (0.0 %)" in text
+
+
 def test_metrics_are_those_of_simulate():
     comparison = repro.compare(small_trace(), "1x4", "srtf", workers=1)
     summary = repro.simulate(small_trace(), "1x4", "srtf").summary()

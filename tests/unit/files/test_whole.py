@@ -3,6 +3,7 @@
 No test writes to a device of the machine: each works on its own copies in a mount of its own.
 """
 
+import gzip
 import os
 import signal
 import stat
@@ -33,6 +34,15 @@ def test_a_file_is_replaced_whole_and_keeps_its_permissions(tmp_path):
     write_whole(path, b"new")
     assert path.read_bytes() == b"new" and stat.S_IMODE(path.stat().st_mode) == 0o600
     assert names(tmp_path) == ["a.csv"]
+
+
+def test_a_file_named_gz_is_compressed_to_the_same_bytes_each_time(tmp_path):
+    first = tmp_path / "a.csv.gz"
+    second = tmp_path / "b.csv.GZ"
+    write_whole(first, b"1,2\n")
+    write_whole(second, b"1,2\n")
+    assert gzip.decompress(first.read_bytes()) == b"1,2\n"
+    assert first.read_bytes() == second.read_bytes()
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):

@@ -197,7 +197,7 @@ def test_groups_need_a_base():
         ("fast", "'fast' is no number; give a factor such as 1.3"),
         ("node=x", "'x' is no number"),
         ("nodes=1.2", "'nodes' is no level; did you mean 'node'"),
-        ("node=1.2,node=1.3", "'node' is given twice"),
+        ("node=1.2,node=1.3", "'node' is given twice; give a factor"),
         ("", "is no number"),
         (True, "slowdown is True; give a factor"),
         ([1.3], "slowdown is"),
@@ -207,6 +207,25 @@ def test_bad_values_are_one_line(value, line):
     with pytest.raises(ParamError, match=line) as caught:
         simulate(jobs(*SPREAD), "2x4", "srtf", slowdown=value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "value", "levels"),
+    [
+        ("1x4", "1.3", ["node"]),
+        ("1x4", "node=1.3,rack=2", ["node", "rack"]),
+        ("2x4", "rack=2", ["rack"]),
+        ("2x4", "1.3", []),
+        ("2x2x4", "node=1.3,rack=2", []),
+        ("1x4", "1", []),
+    ],
+)
+def test_a_level_that_the_cluster_has_once_is_noted(cluster, value, levels):
+    notes = simulate(jobs(*SPREAD), cluster, "srtf", slowdown=value).summary()["notes"]
+    assert notes == [
+        f"slowdown: {cluster} has one {level}, so no gang spans more {level}s than it needs"
+        for level in levels
+    ]
 
 
 def test_what_has_no_nodes_is_refused():

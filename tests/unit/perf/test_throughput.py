@@ -45,7 +45,11 @@ def test_a_policy_that_does_not_choose_gpu_types_gets_the_fastest():
         ({"model": "bert"}, "1xv100", "bert"),
         ({"model": "a3d"}, "1xv100", "'a3d' on 1 GPUs; it has a3c"),
         ({"num_gpus": 4}, "4xv100", "on 4 GPUs; it has gangs of 1, 2"),
-        ({}, "1xt4", "'t4'"),
+        (
+            {},
+            "1xt4",
+            "'t4' .* has k80, v100: give a cluster of these types, such as 8x4:k80",
+        ),
         ({}, "1x1", "cluster of types"),
     ],
 )

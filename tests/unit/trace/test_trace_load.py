@@ -290,3 +290,11 @@ def test_a_path_is_a_text_or_a_path(path):
     ) as caught:
         load(path)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["jobs.csv.gz", "jobs.swf.gz", "jobs.json.gz"])
+def test_a_compressed_trace_is_written_and_read(tmp_path, name):
+    path = write(JOBS, tmp_path / name)
+    assert path.read_bytes().startswith(b"\x1f\x8b")
+    jobs = load(path)[list(REQUIRED)]
+    pd.testing.assert_frame_equal(jobs[["submit_time", "duration", "num_gpus"]], JOBS.iloc[:, 1:])
