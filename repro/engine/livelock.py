@@ -8,12 +8,10 @@ from repro.model.jobs import JobTable
 
 #: Lost starts in a row, for each unfinished job, that end a simulation.
 MAX_LOST_STARTS = 1000
+#: Failures in a row, after none of which a job keeps any work, that end a simulation.
+MAX_LOST_FAILURES = 200_000
 #: Decisions in a row without a running job that end a simulation: more than a weekend of seconds.
 MAX_IDLE_DECISIONS = 200_000
-
-
-#: Failures in a row after which no job keeps any work, and that end a simulation.
-MAX_LOST_FAILURES = 200_000
 
 
 class LivelockCheck:
