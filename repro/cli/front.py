@@ -160,6 +160,7 @@ def search_front(
         "the trace": trace,
         "the file of nodes": cluster,
         "the file of speed-ups": speedups,
+        **{f"the file {path} of --extra": path for path in extra or []},
     }
     check_out(out, inputs)
     # --policy may name a policy of a file
@@ -284,7 +285,7 @@ def _progress(table: pd.DataFrame, names: list[str]) -> None:
 
 
 def _exactly(number: float) -> str:
-    """Text of a number with as many digits as a simulation needs to read the same number."""
+    """Shortest text from which a simulation reads the same number."""
     short = f"{number:.6g}"
     return short if float(short) == number else str(number)
 

@@ -93,7 +93,8 @@ def ignored_lines(ignored: dict[str, Any]) -> list[str]:
     reasons = {
         "gpu_share": "every job holds whole GPUs",
         "gpu_type": "a job runs on GPUs of any type; --types wished follows this column",
-        "types": "no job wishes for a GPU type, the cluster names none, or the policy names them",
+        "types": "no job wishes for a GPU type, the cluster has no types, or the policy names the "
+        "types itself",
         "GPU types of the cluster": "all GPUs are equally fast",
     }
 

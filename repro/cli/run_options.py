@@ -206,7 +206,10 @@ def format_of(trace: str, named: str | None) -> str | None:
 
 
 def check_out(out: Path | None, inputs: Mapping[str, str | None]) -> None:
-    """Refuse an output file without a folder, and one of ``inputs`` (`refuse_input_file`)."""
+    """Refuse an output file in a missing folder, and one that the command reads.
+
+    ``inputs`` are as in `refuse_input_file`.
+    """
     if out is None:
         return
     if not out.parent.is_dir():
@@ -217,7 +220,7 @@ def check_out(out: Path | None, inputs: Mapping[str, str | None]) -> None:
 def refuse_input_file(out: Path, inputs: Mapping[str, str | None]) -> None:
     """Refuse to overwrite a file that the command reads, also under another path.
 
-    ``inputs`` has files and names of public files, each under its name in the message.
+    ``inputs`` maps words for an input, used in the message, to its file or public name.
     """
     if not os.path.isfile(out):
         return

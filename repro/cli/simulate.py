@@ -175,6 +175,7 @@ def simulate_trace(
         "the file of nodes": cluster,
         "the throughput table": throughputs,
         "the file of speed-ups": speedups,
+        **{f"the file {path} of --extra": path for path in extra or []},
     }
     check_out(out, inputs)
     if slowdown is not None and placement_sensitive:
@@ -362,7 +363,7 @@ def _csv_number(value: float) -> str:
 def _headline_lines(summary: dict[str, Any]) -> list[str]:
     """Lines of the headline numbers; a metric without a value has no line.
 
-    A rounding error below zero is printed as 0 (format option ``z``).
+    Format option ``z`` prints a rounding error below zero without a sign.
     """
     hidden = ("ignored", "notes") if summary["stand_in"] else ("ignored", "notes", "stand_in")
     numbers = {name: value for name, value in summary.items() if isinstance(value, float)}

@@ -256,7 +256,7 @@ def _change(before: Sequence[Any], after: Sequence[Any]) -> str:
 def is_blank(error: BaseException) -> bool:
     """Whether an error is a NotImplementedError that a ``raise`` in the last frame raised.
 
-    C code has no frame. The last frame of its errors is that of the Python code that calls it.
+    An error of C code has no frame of its own. Its last frame is the Python code that called it.
 
     >>> try:
     ...     raise NotImplementedError()
@@ -264,13 +264,13 @@ def is_blank(error: BaseException) -> bool:
     ...     is_blank(error)
     True
     """
-    link = error.__traceback__
-    if not isinstance(error, NotImplementedError) or link is None:
+    entry = error.__traceback__
+    if not isinstance(error, NotImplementedError) or entry is None:
         return False
-    while link.tb_next is not None:
-        link = link.tb_next
-    raised_by = link.tb_frame.f_code.co_code[link.tb_lasti]
-    return raised_by == dis.opmap["RAISE_VARARGS"]
+    while entry.tb_next is not None:
+        entry = entry.tb_next
+    instruction = entry.tb_frame.f_code.co_code[entry.tb_lasti]
+    return instruction == dis.opmap["RAISE_VARARGS"]
 
 
 def _empty_function(error: Exception) -> str:

@@ -47,10 +47,10 @@ class GangNodes:
         self._table = table
         self._cluster = cluster
         self._policy = policy
-        self._rule = type(placer).__name__.removesuffix("Placer").lower()
+        self._placement_name = type(placer).__name__.removesuffix("Placer").lower()
         self._placer_by_type = placer_by_type
-        for each in (placer, *placer_by_type.values()):
-            each.name_jobs(table.ids)
+        for some_placer in (placer, *placer_by_type.values()):
+            some_placer.name_jobs(table.ids)
         self._nodes: dict[int, Nodes] = {}
         #: idle GPUs of every node
         self._idle = [node.gpus for node in cluster.nodes]
@@ -98,15 +98,15 @@ class GangNodes:
         self._occupy(run, placer.claim(leader, run.tasks))
 
     def _occupy(self, run: Run, nodes: Nodes) -> None:
-        """Mark the GPUs that a placement rule has chosen for a gang as held, and check them."""
+        """Check the nodes that a placement has chosen for a gang, and mark their GPUs as held."""
         leader = run.jobs[0]
         if self.placer.tracks_nodes:
             gpus = int(run.charged)
             if not self._are_idle(nodes, gpus):
                 raise PolicyError(
-                    f"placement {self._rule}: the nodes of job {self._table.ids[leader]!r} are "
-                    f"{shown(repr(nodes))}; give a tuple of (node, GPUs there) with {gpus} idle "
-                    f"GPUs in all, each node once"
+                    f"placement {self._placement_name}: the nodes of job "
+                    f"{self._table.ids[leader]!r} are {shown(repr(nodes))}; give a tuple of "
+                    f"(node, GPUs there) with {gpus} idle GPUs in all, each node once"
                 )
             for node, count in nodes:
                 self._idle[node] -= count
@@ -119,6 +119,7 @@ class GangNodes:
             return (
                 isinstance(nodes, tuple)
                 and all(0 <= node < len(idle) and 0 < count <= idle[node] for node, count in nodes)
+                and all(count == int(count) for _, count in nodes)
                 and sum(count for _, count in nodes) == gpus
                 and len(dict(nodes)) == len(nodes)
             )

@@ -233,9 +233,9 @@ class Holdings:
         for job in jobs:
             progress_s = now - progress_from[job]
             remaining = work_left[job]
-            # the overhead has the whole start, of which the job does not spend the rest
+            # the overhead has the whole start, but the job does not spend the rest of it
             if self.costs is not None:
-                self.overhead_s += self.costs.stop(job, now)
+                self.overhead_s += self.costs.change_at_stop(job, now)
             elif job in self._loaded_at:
                 self.overhead_s -= max(0.0, self._loaded_at.pop(job) - now)
             if progress_s > 0.0:

@@ -72,8 +72,8 @@ class IntervalStarts:
         Returns
         -------
         spent_s : list of float
-            Seconds that each job spent on its start; less than the whole start if the interval was
-            shorter.
+            Seconds that each job spent on its start: the whole interval if it is shorter than the
+            start.
         has_progressed : bool
             Whether a job progressed.
         """

@@ -1,4 +1,4 @@
-"""Ends a simulation in which no job ever progresses: lost starts, and decisions that run no job."""
+"""End of a simulation in which no job ever progresses."""
 
 from collections.abc import Mapping
 
@@ -8,18 +8,20 @@ from repro.model.jobs import JobTable
 
 #: Lost starts in a row, for each unfinished job, that end a simulation.
 MAX_LOST_STARTS = 1000
-#: Failures in a row, after none of which a job keeps any work, that end a simulation.
+#: Failures in a row that end a simulation, if no job keeps any work after them.
 MAX_LOST_FAILURES = 200_000
-#: Decisions in a row without a running job that end a simulation: more than a weekend of seconds.
+#: Decisions in a row without a running job that end a simulation; a weekend has fewer seconds.
 MAX_IDLE_DECISIONS = 200_000
 
 
 class LivelockCheck:
-    """Counts of lost starts, lost work and decisions that run no job since a job kept some work.
+    """Counts of lost starts, failures and idle decisions since a job last kept some of its work.
 
     A start is lost if the job is stopped, is charged another start, or fails before it progresses.
-    Work is lost if the job fails before its first checkpoint after a start or restart.
-    Decisions count after the last arrival, because an arrival may change what the policy decides.
+    An arrival clears this count, because it may itself cut starts short.
+    A failure counts if all jobs on the node lose all work since their last start or restart.
+    An idle decision leaves no job running. It counts after the last arrival, because an arrival
+    may change what the policy decides.
 
     Parameters
     ----------
@@ -38,6 +40,8 @@ class LivelockCheck:
         self._lost_starts = 0
         self._lost_failures = 0
         self._idle_decisions = 0
+        #: jobs that had arrived at the last lost start
+        self._arrived = 0
 
     def note_progress(self) -> None:
         """Note that a job has progressed, and keeps its work."""
@@ -53,14 +57,18 @@ class LivelockCheck:
         PolicyError
             If too many starts in a row are lost, and no job that holds GPUs progresses.
         """
+        table = self._table
+        if table.arrived > self._arrived:
+            self._arrived = table.arrived
+            self._lost_starts = 0
         self._lost_starts += starts
-        if self._lost_starts <= MAX_LOST_STARTS * len(self._table.active):
+        if self._lost_starts <= MAX_LOST_STARTS * len(table.active):
             return
-        progress_from = self._table.progress_from
+        progress_from = table.progress_from
         if any(progress_from[job] < now and not run.waits for job, run in self._runs.items()):
             self._lost_starts = 0
             return
-        raise livelock(self._policy, now, self._table, self._lost_starts)
+        raise livelock(self._policy, now, table, self._lost_starts)
 
     def note_lost_work(self, now: float) -> None:
         """Count a failure at ``now`` (s) of jobs that have progressed and lose all of this work.

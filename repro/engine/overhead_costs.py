@@ -52,8 +52,8 @@ class _BeforeRestart(NamedTuple):
     progress_from: float
     #: predicted instant of its last step (s)
     last_step: float
-    #: correction of the overhead if the job does not stay where it was (s), see `cut_short_s`
-    cut_short_s: float
+    #: change of the overhead if the job starts in another place (s), see `change_at_stop`
+    change_at_stop: float
 
 
 class OverheadCosts:
@@ -88,7 +88,7 @@ class OverheadCosts:
         self._before_restart: dict[int, _BeforeRestart] = {}
 
     def note_restarts(self, jobs: Iterable[int], runs: Mapping[int, Run], now: float) -> None:
-        """Note the places and progress of jobs that stop and start again ``now`` (s).
+        """Note the places and progress of jobs that stop and start again at ``now`` (s).
 
         Under an overhead with ``stays`` a job whose new gang has the same place is not charged a
         start.
@@ -103,17 +103,20 @@ class OverheadCosts:
                     place=self._place(run),
                     progress_from=self._table.progress_from[job],
                     last_step=self._last_step(job),
-                    cut_short_s=self._cut_short_s(job, now),
+                    change_at_stop=self._lost_save_less_unspent_start(job, now),
                 )
 
-    def stop(self, job: int, now: float) -> float:
-        """Change of the overhead because a job stops ``now`` (s); 0 if it may stay where it is."""
+    def change_at_stop(self, job: int, now: float) -> float:
+        """Change of the overhead (s) if a job stops at ``now`` (s).
+
+        It is 0 for a job that may stay where it is. Then `begin` returns the change.
+        """
         if job in self._before_restart:
             return 0.0
-        return self._cut_short_s(job, now)
+        return self._lost_save_less_unspent_start(job, now)
 
-    def _cut_short_s(self, job: int, now: float) -> float:
-        """Seconds of a save that is lost, less those of a start that is not spent any more."""
+    def _lost_save_less_unspent_start(self, job: int, now: float) -> float:
+        """Seconds spent on a save that is lost, less the rest of a start that is cut short."""
         table = self._table
         starts_at = max(now, table.gpus_free_from[job])
         unspent_s = max(0.0, self._loaded_at.get(job, now) - starts_at)
@@ -130,7 +133,7 @@ class OverheadCosts:
         return self._cost_s("save_s", job)
 
     def begin(self, run: Run, job: int, free_from: float) -> tuple[float, float]:
-        """Instant of the first progress of a job after its start (s), and its overhead (s).
+        """Instant of the first progress of a job after its start, and change of the overhead (s).
 
         ``free_from`` is the instant (s) from which no earlier holder uses the GPUs.
         """
@@ -154,8 +157,8 @@ class OverheadCosts:
             last_step = self._last_step(host)
             saved = last_step + self.save_s(host)
             begin = max(begin, saved, last_step + self._cost_s("handover_s", job))
-        cut_short_s = 0.0 if before is None else before.cut_short_s
-        return begin, start_s + cut_short_s
+        change_s = 0.0 if before is None else before.change_at_stop
+        return begin, start_s + change_s
 
     def _cost_s(self, method: str, job: int) -> float:
         """Seconds of a cost of a job, named by its method of the overhead."""

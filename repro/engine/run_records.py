@@ -22,7 +22,8 @@ class AddedRecords(NamedTuple):
 def close_intervals(setup: Setup) -> None:
     """Record the intervals that are open at the end of a simulation that ended early.
 
-    They end at the last completion that the simulation waited for, or else at the stop time.
+    They end at the last completion that the simulation waited for. If it did not come to that, they
+    end at the stop time.
     """
     table = setup.table
     state = table.state

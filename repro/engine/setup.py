@@ -87,7 +87,7 @@ class Setup:
             )
             has_choice = len(cluster.gpu_types) > 1
             if not policy.names_types:
-                # a cluster of one type may lack the type, too
+                # also on a cluster of one type, which may not be the type that a job asks for
                 choice.check_wishes()
                 self.type_choice = choice if has_choice else None
             elif has_choice and self.speeds.has_throughputs:

@@ -24,8 +24,8 @@ class TypeChoice:
     speeds : Speeds
         Speed of each job on each GPU type.
     follows_wishes : bool
-        A job runs only on the type that it asks for in the trace column ``gpu_type``, or on one of
-        several types with a bar between them. A job that asks for none runs on any type.
+        A job runs only on a type that it asks for in the trace column ``gpu_type``. Several types
+        have a bar between them (``v100|p100``). A job that asks for none runs on any type.
     divides : bool
         Jobs may hold fewer GPUs than their demand, so that a type may have fewer than the demand.
     """

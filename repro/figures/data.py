@@ -107,7 +107,7 @@ def is_own(name: str) -> bool:
 
 
 def own_throughputs(name: str) -> str:
-    """Absolute path of a user's throughput table, a file or measured folder; other names unchanged.
+    """Absolute path of a user's throughput table (file or measured folder); else the name itself.
 
     A relative path starts at the project's root.
     """

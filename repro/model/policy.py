@@ -78,7 +78,7 @@ def register(name: str, needs: Iterable[str] = ()) -> Callable[[Definition], Def
     >>> simulate(small_trace(), "1x4", "newest").summary()["n_finished"]
     6
     """
-    keep_class = policies.register(name)
+    register_class = policies.register(name)
     if isinstance(needs, str):
         raise PolicyError(f"policy {name!r}: needs is {needs!r}; give a set, {{{needs!r}}}")
 
@@ -96,7 +96,7 @@ def register(name: str, needs: Iterable[str] = ()) -> Callable[[Definition], Def
         else:
             cls = definition
         cls.name = name
-        keep_class(cls)
+        register_class(cls)
         return definition
 
     return keep
@@ -500,7 +500,10 @@ def make(name: str, rules: str = "paper", **settings: Any) -> Policy:
     missing = [
         field.name
         for field in dataclasses.fields(cls)
-        if field.init and field.default is field.default_factory and field.name not in values
+        if field.init
+        and field.default is dataclasses.MISSING
+        and field.default_factory is dataclasses.MISSING
+        and field.name not in values
     ]
     if missing:
         raise ParamError(

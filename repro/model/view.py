@@ -28,15 +28,15 @@ class HeldGpus(Protocol):
 
 
 def exact_work(product: Floats, service: Floats) -> Floats:
-    """Work of each job (s on one GPU), (jobs,), without the rounding of a product.
+    """Work of each job (s on one GPU), (jobs,): ``service`` where it differs only by rounding.
 
     Parameters
     ----------
     product : array
         Duration times speed-up at the demand of each job (s on one GPU), (jobs,).
     service : array
-        Trace column ``service`` (s on one GPU), (jobs,). A value that differs from the product by
-        more than a relative 1e-9 is not the work of this run, and the product is.
+        Trace column ``service`` (s on one GPU), (jobs,). If a value differs from the product by
+        more than a relative 1e-9, the trace has other durations, and the work is the product.
 
     Examples
     --------

@@ -300,7 +300,7 @@ def note_on_models(slowdown: Slowdown, models: Sequence[object]) -> list[str]:
 
 
 def note_on_levels(slowdown: Slowdown, cluster: Cluster) -> list[str]:
-    """Notes on factors without effect, because the cluster has one node or one rack."""
+    """Notes on factors that have no effect on a cluster of one node or one rack."""
     levels = []
     if cluster.num_nodes == 1 and (slowdown.node > 1 or slowdown.speed_by_model):
         levels.append("node")

@@ -68,8 +68,8 @@ class Placer(ABC):
     def fits(self, gpus: int) -> bool:
         """Whether the rule itself, without a fallback, can place a gang of this size now.
 
-        Only policies with ``preemptive = False`` ask. Other policies start every gang for which
-        enough GPUs are idle, so that the rule has to place it.
+        Only policies with ``preemptive = False`` call this. Other policies start every gang for
+        which enough GPUs are idle, and the rule has to place it.
         """
         return gpus <= self.free
 

@@ -127,7 +127,7 @@ class NodeResources:
         return int(np.bincount(self.domain, containers).max())
 
     def in_large_domain(self, gang: Gang) -> Flags:
-        """Nodes whose domain has room for a whole gang while no job runs, shape (nodes,)."""
+        """Nodes whose domain has room for a whole gang if all GPUs are idle, shape (nodes,)."""
         limits = self._limits
         limit = np.floor(limits.bandwidth_mb_s / gang.bandwidth_mb_s)
         has_memory = limits.gpu_mem_mb >= gang.gpu_mem_mb

@@ -36,20 +36,22 @@ def plot_result(
     Raises
     ------
     ParamError
-        Unknown chart, a run without intervals, a window that ends before it starts or without
-        effect, or more than 40 jobs in the window of a Gantt chart.
+        Unknown chart, a run without intervals, a window that ends before it starts, a window of the
+        chart jct, or more than 40 jobs in the window of a Gantt chart.
     """
     if chart not in get_args(ChartName):
         raise ParamError(f"chart is {chart!r}; give {', '.join(get_args(ChartName))}")
     title = f"{result.meta['policy']} on {result.meta['cluster']}"
     if chart == "jct":
         if start or end is not None:
-            raise ParamError("start and end are a window of utilisation and gantt; leave them out")
+            raise ParamError(
+                "chart jct has no window; leave out start and end, or give utilisation or gantt"
+            )
         jobs = result.jobs.assign(policy=result.meta["policy"])
         label = "job completion time (s)"
         return cdf_chart(jobs, value="jct", series="policy", log=True, xlabel=label, title=title)
     if result.jobs["start_time"].isna().all():
-        raise ParamError("no job held GPUs in this run")
+        raise ParamError("no job held GPUs in this run; let it run longer (stop_time, until)")
     if result.intervals.empty:
         raise ParamError(
             "this run kept no intervals; simulate(..., keep_intervals=True) keeps them"

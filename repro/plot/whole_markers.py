@@ -1,4 +1,4 @@
-"""Markers at the ends of the axes are drawn whole; what is outside stays invisible."""
+"""Markers at the ends of the axes are plotted whole; points outside the axes have no marker."""
 
 from numbers import Integral
 
@@ -12,14 +12,14 @@ from repro.base.typing import Flags, Floats, Ints
 
 #: Rounding error of a position (typographic points).
 _ROUNDING_POINTS = 1e-3
-#: Width of a part of a marker that nobody sees (typographic points).
+#: The axes may cut this width of a marker, because nobody sees it (typographic points).
 _UNSEEN_POINTS = 0.15
 
 
 def show_whole_markers(axes: Axes) -> None:
-    """Stop the axes from cutting the markers of points at their ends.
+    """Stop the axes from cutting the markers of points at the ends of the axes.
 
-    The axes must have their final place, because a marker has the same size on any axes. Points
+    The axes must have their final size, because markers do not shrink with the axes. Points
     outside get no marker. A line that leaves the axes stays cut, and so do its markers.
     """
     pixels_per_point = axes.get_figure(root=True).dpi / 72  # type: ignore[union-attr]
@@ -46,10 +46,10 @@ def show_whole_markers(axes: Axes) -> None:
             if line.get_linestyle() != "None":
                 continue
             line.set_markevery(shown.tolist())
-            # A long line forgets the part of it that matplotlib chose before.
+            # Of a long line, matplotlib keeps the part inside the axes. It must be chosen again.
             line.recache(always=True)
         line.set_clip_on(False)
-        # The layout stays that of cut markers, so a second picture has the same bytes.
+        # The layout ignores the whole markers, so that a second picture has the same bytes.
         line.set_in_layout(False)
 
 
@@ -60,12 +60,12 @@ def _within(lower: Floats, upper: Floats, size: Floats, tolerance: float) -> Fla
 
 
 def _marked_points(line: Line2D) -> Ints:
-    """Numbers of the points of a line that have a marker."""
+    """Indices of the points of a line that have a marker."""
     every = line.get_markevery()
     points = np.arange(np.size(line.get_xdata()))
     if every is None or isinstance(every, Integral):
         return points[::every]
-    # A marker at every so many inches of a line may lie between two points.
+    # Markers at equal lengths of a line (float or tuple) may lie between two points.
     return points[:0] if isinstance(every, float | tuple) else points[every]
 
 

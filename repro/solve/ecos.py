@@ -15,7 +15,7 @@ from repro.solve.counted import SOLVED
 
 #: Relative excess of time or GPUs that counts as rounding.
 MAX_EXCESS = 1e-7
-#: Up to this largest weight, and down to its inverse, ECOS gets the weights as in the simulator.
+#: ECOS gets the simulator's weights if the largest is at most this, and at least its inverse.
 _MAX_WEIGHT = 1e3
 #: ECOS's exit codes for an optimum, and for an optimum of reduced accuracy.
 _OPTIMAL_EXITS = (0, 10)
@@ -70,10 +70,10 @@ def ecos_level(
 
 
 def accurate_weights(weights: Floats) -> Floats:
-    """Weights with the same ratios, of a size at which ECOS is accurate.
+    """Weights with the same ratios, scaled to a range in which ECOS is accurate.
 
-    The level is about 1 / weight, and the tolerances of ECOS are absolute. Very large or very small
-    weights are therefore divided by the largest.
+    The level is about 1 / weight, and the tolerances of ECOS are absolute. If the largest weight is
+    very large or very small, all weights are therefore divided by it.
     """
     largest = weights.max()
     return weights if 1.0 / _MAX_WEIGHT <= largest <= _MAX_WEIGHT else weights / largest

@@ -25,8 +25,8 @@ from repro.testing.audit import check_records, serves_exactly
 from repro.trace.schema import TIMES
 
 Traces = Mapping[str, pd.DataFrame]
-#: Options of `repro.simulate` under which a run has no ends, no intervals or rollouts.
-_NO_CHECK = ("until", "stop_time", "keep_intervals", "predict", "predict_interval")
+#: Options of `repro.simulate` that leave out ends or intervals of jobs, or add rollouts.
+_REFUSED_OPTIONS = ("until", "stop_time", "keep_intervals", "predict", "predict_interval")
 
 
 def small_trace() -> pd.DataFrame:
@@ -118,7 +118,7 @@ def check_policy(
     --------
     >>> check_policy("srtf")
     """
-    for name in _NO_CHECK:
+    for name in _REFUSED_OPTIONS:
         if name in options:
             raise ParamError(
                 f"check_policy takes no {name}: its runs go to the end of all jobs and record all "
@@ -134,8 +134,8 @@ def check_policy(
     elif isinstance(traces, Mapping):
         traces = {str(name): checked(frame) for name, frame in traces.items()}
     else:
-        is_one = isinstance(traces, (pd.DataFrame, str)) or not isinstance(traces, Iterable)
-        traces = _by_name([traces] if is_one else traces)
+        is_single = isinstance(traces, (pd.DataFrame, str)) or not isinstance(traces, Iterable)
+        traces = _by_name([traces] if is_single else traces)
     if not traces:
         raise TraceError("no traces; give a DataFrame, several of them, or leave traces out")
     battery = _Battery(resolved, spec, options)
@@ -287,7 +287,7 @@ class _Battery:
         """Check that all jobs end in time.
 
         The limit is 2 hours plus 50 times the sum of the last submission and all durations. Rules
-        with a clock of ticks take no added process. Their loop itself refuses to run for ever.
+        with a clock of ticks take no added process. Their compiled loop has a limit of its own.
         """
         limit = 7200.0 + 50 * float(trace["submit_time"].max() + trace["duration"].sum())
 

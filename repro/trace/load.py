@@ -120,8 +120,8 @@ def load_with_rows(
     """Read a trace as `load` does, and return also the rows before validation."""
     if not isinstance(path, str | os.PathLike):
         raise TraceError(
-            f"the path of a trace is {shown(repr(path), _MAX_PATH)}; give a text or Path, and a "
-            f"DataFrame without repro.load: repro.simulate takes it as it is"
+            f"the path of a trace is {shown(repr(path), _MAX_PATH)}; give a text or Path; "
+            f"repro.simulate takes a DataFrame without repro.load"
         )
     name = Path(path).name
     # os.path instead of Path: a name may be too long for the file system

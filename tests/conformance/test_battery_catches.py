@@ -226,7 +226,7 @@ def test_traces_of_ones_own_are_named_too():
         ("testbed", "testbed: is a generator of traces"),
     ],
 )
-def test_what_is_no_trace_is_refused(traces, message):
+def test_traces_that_are_none_are_refused(traces, message):
     with pytest.raises(TraceError, match=message):
         check_policy("srtf", traces=traces)
 

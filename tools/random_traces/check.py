@@ -24,7 +24,7 @@ from tools.random_traces.cases import Case
 from tools.random_traces.idle import idle_fault
 from tools.random_traces.relations import RELATIONS, Relation
 
-#: Draws of a case, of which each was refused.
+#: Draws of a case, if each is refused.
 MAX_ATTEMPTS = 20
 #: CPU time of a case (s). The compilation of its loops counts.
 LIMIT_S = 240.0

@@ -6,7 +6,7 @@ Pods go one by one, in order of arrival of their jobs, to a node n among those w
     kubernetes, kubeflow: argmin GPUs in use on n
     hived:                argmin idle GPUs of n / GPUs of n
 
-The first pod of a job goes to a domain whose nodes have room for the whole job while no job runs.
+The first pod of a job goes to a domain that has room for the whole job if all its GPUs are idle.
 The other pods stay in this domain. A job starts when its last pod has a GPU. Until then its other
 pods hold their GPUs.
 
@@ -43,7 +43,7 @@ class Pods(ByLoad):
         return range(gang.size)
 
     def candidates(self, site: NodeResources, gang: Gang, nodes: Sequence[int]) -> Flags:
-        """Nodes that can take one more pod; those of the first pod are in a domain large enough."""
+        """Nodes that can take one more pod; the first pod needs a domain with room for its job."""
         candidates = super().candidates(site, gang, nodes)
         return candidates if len(nodes) else candidates & site.in_large_domain(gang)
 

@@ -520,7 +520,7 @@ def normalised_weights(weights: Floats) -> Floats:
     Raises
     ------
     ParamError
-        If a weight rounds to 0. Its class would have no GPUs to divide.
+        If a weight rounds to 0, so that its class would get no GPUs.
 
     Examples
     --------

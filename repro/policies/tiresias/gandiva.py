@@ -39,8 +39,9 @@ class Gandiva(Policy):
         Seconds between rotations.
     step_s : float, optional
         Period (s) of the steps at which completions and rotations take effect. Every arrival is a
-        step, and the next steps are counted from it. Sets rotate only at steps on a multiple of
-        ``slice_s``. Infinity (rules ``paper``): completions and rotations take effect at once.
+        step, and the next steps are counted from it. Sets rotate only at steps whose instant is a
+        multiple of ``slice_s``. Infinity (rules ``paper``): completions and rotations take effect
+        at once.
     form : {"paper", "simulator"}, optional
         Rules of the node sets: of the paper, or of the public simulator. They differ in three
         points.

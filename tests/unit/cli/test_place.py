@@ -196,7 +196,7 @@ def test_a_seed_without_effect_is_told(place):
         ("liquid-batch", ["every_s=5"]),
     ],
 )
-def test_settings_of_running_jobs_are_told(place, policy, settings):
+def test_settings_without_effect_on_one_decision_are_named(place, policy, settings):
     named = {"jobs": ["a,1,2", "b,1,4", "c,2,3", "d,0,1"], "head": BARE, "policy": policy}
     options = [word for setting in settings for word in ("--set", setting)]
     code, out, err = place(*options, "--json", **named)

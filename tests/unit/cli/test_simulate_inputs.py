@@ -365,10 +365,15 @@ def test_an_input_is_not_overwritten(tmp_path, run_cli, command):
     jobs.write_text(HEAD + "0,0,100,1\n1,10,100,1\n")
     nodes = tmp_path / "nodes.yaml"
     nodes.write_text("nodes: [{count: 1, gpus: 4}]\n")
+    policy = tmp_path / "mine.py"
+    policy.write_text("import repro\n")
     words = [command, "--trace", jobs, "--cluster", nodes, "--policy", "tiresias-l"]
+    words += ["--extra", policy]
     if command == "front":
         words += ["--prefer", "jct=avg", "--search", "promote_knob=1:8"]
-    for name, path in {"the trace": jobs, "the file of nodes": nodes}.items():
+    inputs = {"the trace": jobs, "the file of nodes": nodes}
+    inputs[f"the file {policy} of --extra"] = policy
+    for name, path in inputs.items():
         before = path.read_bytes()
         done = run_cli(*words, "--out", path)
         assert (done.code, done.out) == (2, "")

@@ -77,6 +77,19 @@ def test_decisions_more_often_than_starts_are_a_livelock_under_rules_muri(policy
         simulate(in_iterations, "1x1", policy, rules="muri", interval=2.0)
 
 
+def test_starts_that_arrivals_cut_short_are_no_livelock(monkeypatch):
+    monkeypatch.setattr(livelock, "MAX_LOST_STARTS", 2)
+    burst = jobs(*[100.0] * 20).assign(
+        submit_time=np.arange(20.0),
+        iteration_time=1.0,
+        iterations=100,
+        model="vgg16",
+        **dict.fromkeys(STAGES, 0.25),
+    )
+    result = simulate(burst, "20x1", "srtf", rules="muri")
+    assert result.jobs["end_time"].notna().all()
+
+
 def test_failures_more_often_than_repairs_end_are_a_livelock():
     with pytest.raises(PolicyError, match="livelock"):
         simulate(jobs(5000.0, 5000.0), "1x2", "srtf", failures="mtbf=4,repair=8")

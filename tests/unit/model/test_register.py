@@ -93,7 +93,7 @@ def test_names_that_no_option_can_carry_are_refused(name):
         repro.register(name)
 
 
-def test_needs_are_no_text():
+def test_needs_given_as_a_text_are_refused():
     with pytest.raises(PolicyError, match=r"needs is 'duration'; give a set, \{'duration'\}"):
         repro.register("textual", needs="duration")
 

@@ -220,7 +220,7 @@ def test_bad_values_are_one_line(value, line):
         ("1x4", "1", []),
     ],
 )
-def test_a_level_that_the_cluster_has_once_is_noted(cluster, value, levels):
+def test_a_note_names_levels_without_effect(cluster, value, levels):
     notes = simulate(jobs(*SPREAD), cluster, "srtf", slowdown=value).summary()["notes"]
     assert notes == [
         f"slowdown: {cluster} has one {level}, so no gang spans more {level}s than it needs"

@@ -95,26 +95,26 @@ def test_allocations_name_nodes_unless_counting(name):
 # placements of one's own -----------------------------------------------------------------------
 
 
-class ToldPlacer(Placer):
-    """Answers what it is told, whatever the gang."""
+class FixedPlacer(Placer):
+    """Chooses the same nodes for every gang."""
 
-    def __init__(self, cluster, answer):
+    def __init__(self, cluster, nodes):
         super().__init__(cluster)
-        self.answer = answer
+        self.nodes = nodes
 
     def _place(self, job, gpus, model):
-        return self.answer
+        return self.nodes
 
     def _release(self, job, allocation):
         pass
 
 
 @dataclass(frozen=True)
-class Told(Placement):
-    answer: object
+class Fixed(Placement):
+    nodes: object
 
     def bind(self, cluster, rng):
-        return ToldPlacer(cluster, self.answer)
+        return FixedPlacer(cluster, self.nodes)
 
 
 ONE_JOB = small_trace().assign(job_id=list("abcdef")).head(1)
@@ -130,6 +130,7 @@ ONE_JOB = small_trace().assign(job_id=list("abcdef")).head(1)
         ((2, 2),),
         ((-1, 2),),
         ((0, 2), (1, 0)),
+        ((0, 0.5), (1, 1.5)),
         [(0, 2)],
         {0: 2},
         (0, 2),
@@ -138,19 +139,19 @@ ONE_JOB = small_trace().assign(job_id=list("abcdef")).head(1)
 )
 def test_nodes_of_a_placement_are_checked(nodes):
     with pytest.raises(
-        PolicyError, match=r"placement told: the nodes of job 'a' are .* with 2 idle"
+        PolicyError, match=r"placement fixed: the nodes of job 'a' are .* with 2 idle"
     ):
-        simulate(ONE_JOB, "2x2", "srtf", placement=Told(nodes))
+        simulate(ONE_JOB, "2x2", "srtf", placement=Fixed(nodes))
 
 
 def test_nodes_of_a_placement_have_idle_gpus():
     jobs = ONE_JOB.loc[[0, 0]].assign(job_id=["a", "b"])
     with pytest.raises(PolicyError, match="the nodes of job 'b' are"):
-        simulate(jobs, "2x2", "srtf", placement=Told(((0, 2),)))
+        simulate(jobs, "2x2", "srtf", placement=Fixed(((0, 2),)))
     one_by_one = jobs.assign(submit_time=[0.0, 10.0])
-    assert simulate(one_by_one, "2x2", "srtf", placement=Told(((0, 2),))).jobs["jct"].sum() == 20.0
+    assert simulate(one_by_one, "2x2", "srtf", placement=Fixed(((0, 2),))).jobs["jct"].sum() == 20.0
 
 
 def test_a_placement_without_nodes_for_a_job_names_its_id():
-    with pytest.raises(PolicyError, match="job 'a': no nodes for 2 GPUs under ToldPlacer"):
-        simulate(ONE_JOB, "2x2", "srtf", placement=Told(None))
+    with pytest.raises(PolicyError, match="job 'a': no nodes for 2 GPUs under FixedPlacer"):
+        simulate(ONE_JOB, "2x2", "srtf", placement=Fixed(None))

@@ -44,8 +44,8 @@ def test_a_window_cuts_the_lanes(result):
         ({"chart": "gantt", "start": 1e9}, "no job runs between"),
         ({"chart": "gantt", "start": 5, "end": 3}, "start is 5 s and end is 3 s; give an end"),
         ({"chart": "utilisation", "end": 0}, "start is 0 s and end is 0 s; give an end"),
-        ({"chart": "jct", "start": 5}, "start and end are a window of utilisation and gantt"),
-        ({"chart": "jct", "end": 5}, "start and end are a window of utilisation and gantt"),
+        ({"chart": "jct", "start": 5}, "chart jct has no window; leave out start and end"),
+        ({"chart": "jct", "end": 5}, "chart jct has no window; leave out start and end"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(result, arguments, message):

@@ -1,4 +1,4 @@
-"""Markers at the ends of the axes are whole, and what is outside stays invisible."""
+"""Markers at the ends of the axes are whole, and points outside have none."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from repro.plot import new_figure
 from repro.plot.style import render
 
 
-def drawn(x, y, **style):
-    """Line in axes from 0 to 10, after the picture was made."""
+def plotted(x, y, **style):
+    """Line in axes from 0 to 10, after the figure is rendered."""
     figure, (axes,) = new_figure()
     axes.set(xlim=(0, 10), ylim=(0, 10))
     (line,) = axes.plot(x, y, **{"marker": "o", "linestyle": "none", "markersize": 6, **style})
@@ -23,55 +23,55 @@ def drawn(x, y, **style):
 @pytest.mark.parametrize("linestyle", ["none", "--"])
 def test_a_marker_at_an_end_is_whole(point, linestyle):
     x, y = point
-    assert not drawn([x, 5], [y, 5], linestyle=linestyle).get_clip_on()
+    assert not plotted([x, 5], [y, 5], linestyle=linestyle).get_clip_on()
 
 
 def test_a_line_stays_as_it_is_if_no_marker_is_cut():
-    assert drawn([5, 6], [5, 6]).get_clip_on()
-    assert drawn([5, 6], [5, np.nan]).get_clip_on()
+    assert plotted([5, 6], [5, 6]).get_clip_on()
+    assert plotted([5, 6], [5, np.nan]).get_clip_on()
     # no markers, or none at the points at the ends
-    assert drawn([0, 5], [0, 5], marker="").get_clip_on()
-    assert drawn([0, 5], [0, 5], markevery=[]).get_clip_on()
-    assert drawn([5, 0, 5], [5, 0, 5], markevery=2).get_clip_on()
-    assert drawn([5, 0, 5], [5, 0, 5], markevery=slice(0, None, 2)).get_clip_on()
+    assert plotted([0, 5], [0, 5], marker="").get_clip_on()
+    assert plotted([0, 5], [0, 5], markevery=[]).get_clip_on()
+    assert plotted([5, 0, 5], [5, 0, 5], markevery=2).get_clip_on()
+    assert plotted([5, 0, 5], [5, 0, 5], markevery=slice(0, None, 2)).get_clip_on()
 
 
-def test_what_nobody_sees_of_a_marker_may_be_cut():
+def test_a_part_of_a_marker_too_narrow_to_see_may_be_cut():
     figure, (axes,) = new_figure()
     axes.set(xlim=(0, 10), ylim=(0, 10))
     (line,) = axes.plot([5], [5], marker="o", markersize=6)
     render(figure, "svg")
     points_per_unit = axes.bbox.height * 72 / figure.dpi / 10
     reach = (6 + line.get_markeredgewidth()) / 2
-    assert drawn([5], [(reach - 0.1) / points_per_unit]).get_clip_on()
-    assert not drawn([5], [(reach - 0.2) / points_per_unit]).get_clip_on()
+    assert plotted([5], [(reach - 0.1) / points_per_unit]).get_clip_on()
+    assert not plotted([5], [(reach - 0.2) / points_per_unit]).get_clip_on()
 
 
 def test_a_marker_has_the_extents_of_its_shape():
     # A diamond reaches farther down than a horizontal stroke.
-    assert not drawn([5], [0.2], marker="D").get_clip_on()
-    assert drawn([5], [0.2], marker="_").get_clip_on()
+    assert not plotted([5], [0.2], marker="D").get_clip_on()
+    assert plotted([5], [0.2], marker="_").get_clip_on()
 
 
 @pytest.mark.parametrize("points", [3, 3000])
 def test_points_outside_have_no_marker(points):
     x = np.linspace(-5, 10, points)
-    line = drawn(x, np.full(points, 5.0))
+    line = plotted(x, np.full(points, 5.0))
     assert not line.get_clip_on()
     assert list(line.get_markevery()) == list(np.flatnonzero(x >= 0))
 
 
 def test_a_line_that_leaves_the_axes_is_cut_there():
-    assert drawn([0, 5, 20], [0, 5, 5], linestyle="-").get_clip_on()
+    assert plotted([0, 5, 20], [0, 5, 5], linestyle="-").get_clip_on()
 
 
 def test_a_line_with_gaps_does_not_leave_the_axes():
-    assert not drawn([0, np.nan, 5], [0, np.nan, 5], linestyle="-").get_clip_on()
+    assert not plotted([0, np.nan, 5], [0, np.nan, 5], linestyle="-").get_clip_on()
 
 
 def test_markers_at_lengths_of_a_line_are_left_to_the_axes():
-    assert drawn([0, 5], [0, 5], linestyle="-", markevery=0.1).get_clip_on()
-    assert drawn([0, 5], [0, 5], linestyle="-", markevery=(0.0, 0.1)).get_clip_on()
+    assert plotted([0, 5], [0, 5], linestyle="-", markevery=0.1).get_clip_on()
+    assert plotted([0, 5], [0, 5], linestyle="-", markevery=(0.0, 0.1)).get_clip_on()
 
 
 def test_reference_lines_are_left_to_the_axes():

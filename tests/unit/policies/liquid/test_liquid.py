@@ -237,7 +237,7 @@ def test_a_job_of_servers_alone_is_named():
 
 @pytest.mark.parametrize("placement", ["count", "yarn", "liquid"])
 @pytest.mark.parametrize("policy", ["liquid", "kubernetes"])
-def test_a_placement_of_named_nodes_is_refused(policy, placement):
+def test_a_placement_is_refused_if_the_policy_names_nodes(policy, placement):
     message = f"placement '{placement}': policy '{policy}' names the nodes of its jobs itself"
     with pytest.raises(ParamError, match=message):
         simulate(batch(), "5x2", policy, placement=placement)
