@@ -16,6 +16,7 @@ from repro.files import public
 from repro.model.cluster.spec import Cluster
 from repro.model.policy import Policy
 from repro.perf.speedup import SpeedUp, load_speedups
+from repro.perf.throughput_files import measured_folders_of
 from repro.trace import synth
 from repro.trace.dressing import dress
 from repro.trace.load import detect, load
@@ -225,11 +226,22 @@ def refuse_input_file(out: Path, inputs: Mapping[str, str | None]) -> None:
     if not os.path.isfile(out):
         return
     for name, source in inputs.items():
-        path: str | Path | None = source
-        if source is not None and not os.path.isfile(source) and public.is_known(source):
-            path = public.fetch(source) if public.available(source) else None
-        if path is not None and os.path.isfile(path) and os.path.samefile(path, out):
-            raise ParamError(f"--out {out}: is {name} itself; name another file")
+        if source is None:
+            continue
+        files = _files_of(source)
+        if any(os.path.samefile(file, out) for file in files):
+            read = f"{name} itself" if len(files) == 1 else f"a file of {name}"
+            raise ParamError(f"--out {out}: is {read}; name another file")
+
+
+def _files_of(source: str) -> list[Path]:
+    """Files behind a path, a public name or a measured folder; none if it is something else."""
+    if os.path.isfile(source):
+        return [Path(source)]
+    if public.is_known(source):
+        return [public.fetch(source)] if public.available(source) else []
+    folders, _ = measured_folders_of(source) or ((), "")
+    return [file for folder in folders for file in folder.files()]
 
 
 def present(**options: str | None) -> dict[str, str]:

@@ -174,6 +174,7 @@ def simulate_trace(
         "the trace": trace,
         "the file of nodes": cluster,
         "the throughput table": throughputs,
+        "the measured folder": profiles,
         "the file of speed-ups": speedups,
         **{f"the file {path} of --extra": path for path in extra or []},
     }

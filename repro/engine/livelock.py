@@ -42,6 +42,8 @@ class LivelockCheck:
         self._idle_decisions = 0
         #: jobs that had arrived at the last lost start
         self._arrived = 0
+        #: instant of the first failure of the count (s)
+        self._first_lost_failure = 0.0
 
     def note_progress(self) -> None:
         """Note that a job has progressed, and keeps its work."""
@@ -76,11 +78,20 @@ class LivelockCheck:
         Raises
         ------
         PolicyError
-            If too many failures in a row leave no work.
+            If too many failures in a row leave no work, and no job progressed through all of them.
         """
         self._lost_starts = 0
+        if self._lost_failures == 0:
+            self._first_lost_failure = now
         self._lost_failures += 1
         if self._lost_failures > MAX_LOST_FAILURES:
+            progress_from = self._table.progress_from
+            first = self._first_lost_failure
+            if any(
+                progress_from[job] <= first and not run.waits for job, run in self._runs.items()
+            ):
+                self._lost_failures = 0
+                return
             raise no_work_is_kept(self._policy, now, self._table, self._lost_failures)
 
     def note_idle_decision(self, now: float) -> None:

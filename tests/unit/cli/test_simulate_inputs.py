@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
+import repro
 from repro.cli.app import main
 from repro.files import public
 from repro.model.policy import policies
@@ -379,6 +382,21 @@ def test_an_input_is_not_overwritten(tmp_path, run_cli, command):
         assert (done.code, done.out) == (2, "")
         assert done.err == f"repro: --out {path}: is {name} itself; name another file\n"
         assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("option", ["--profiles", "--throughputs"])
+def test_a_file_of_a_measured_folder_is_not_overwritten(tmp_path, run_cli, option):
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text(HEAD + "0,0,100,1\n")
+    folder = tmp_path / "measured"
+    shutil.copytree(Path(repro.__file__).parents[1] / "traces" / "measured", folder)
+    table = folder / "isolated.csv"
+    before = table.read_bytes()
+    words = ["simulate", "--trace", jobs, "--cluster", "1x4:h100", "--policy", "srtf"]
+    done = run_cli(*words, option, folder, "--out", table)
+    assert (done.code, done.out) == (2, "")
+    assert f"--out {table}: is a file of the " in done.err
+    assert table.read_bytes() == before
 
 
 def test_a_rounding_error_below_zero_is_printed_as_zero(simulated):

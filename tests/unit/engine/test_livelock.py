@@ -110,6 +110,19 @@ def test_failures_before_every_checkpoint_are_a_livelock(monkeypatch):
     assert result.jobs["end_time"].notna().all()
 
 
+def test_failures_of_one_node_are_no_livelock_while_a_job_progresses_on_another(monkeypatch):
+    monkeypatch.setattr(livelock, "MAX_LOST_FAILURES", 200)
+
+    def failures(engine):
+        while True:
+            yield engine.env.timeout(1.0)
+            engine.fail(0, checkpoint_s=100.0)
+
+    options = {"placement": "yarn", "processes": [failures], "stop_time": 1000.0}
+    ends = simulate(jobs(10.0, 900.0), "2x1", "srtf", **options).jobs["end_time"]
+    assert ends[1] == 900.0
+
+
 # no job runs -----------------------------------------------------------------------------------
 
 
