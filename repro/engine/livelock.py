@@ -86,10 +86,8 @@ class LivelockCheck:
         self._lost_failures += 1
         if self._lost_failures > MAX_LOST_FAILURES:
             progress_from = self._table.progress_from
-            first = self._first_lost_failure
-            if any(
-                progress_from[job] <= first and not run.waits for job, run in self._runs.items()
-            ):
+            running = (job for job, run in self._runs.items() if not run.waits)
+            if any(progress_from[job] <= self._first_lost_failure for job in running):
                 self._lost_failures = 0
                 return
             raise no_work_is_kept(self._policy, now, self._table, self._lost_failures)
