@@ -16,7 +16,7 @@ from repro.files import public
 from repro.model.cluster.spec import Cluster
 from repro.model.policy import Policy
 from repro.perf.speedup import SpeedUp, load_speedups
-from repro.perf.throughput_files import measured_folders_of
+from repro.perf.throughput_files import measured_files
 from repro.trace import synth
 from repro.trace.dressing import dress
 from repro.trace.load import detect, load
@@ -240,8 +240,7 @@ def _files_of(source: str) -> list[Path]:
         return [Path(source)]
     if public.is_known(source):
         return [public.fetch(source)] if public.available(source) else []
-    folders, _ = measured_folders_of(source) or ((), "")
-    return [file for folder in folders for file in folder.files()]
+    return measured_files(source)
 
 
 def present(**options: str | None) -> dict[str, str]:

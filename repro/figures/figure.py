@@ -44,7 +44,7 @@ from repro.perf.throughput_files import (
     EARLY,
     is_stand_in,
     load_throughputs,
-    measured_folders_of,
+    measured_files,
 )
 from repro.plot.published_marks import fade_published
 from repro.plot.style import Chart, caption, render
@@ -206,11 +206,11 @@ class FigureRun:
             return load_throughputs(self.file(name))
         source = data.own_throughputs(name)
         table = load_throughputs(source)
-        folders, _ = measured_folders_of(source) or ((), "")
-        for file in (file for folder in folders for file in folder.files()):
+        files = measured_files(source)
+        for file in files:
             if not file.is_relative_to(paths.traces_dir()):
                 self.file(file)
-        if folders or name == EARLY:
+        if files or name == EARLY:
             # the tables of the checkout are part of the fingerprint
             return table
         stands_in = is_stand_in(name)

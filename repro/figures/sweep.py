@@ -248,10 +248,8 @@ def _state(text: str) -> str | bool | None:
         return public.available(text)
     if data.is_own(text):
         return data.own_file(text).sha256
-    measured = throughput_files.measured_folders_of(text)
-    if measured is None:
-        return None
-    return cache.files_hash([file for folder in measured[0] for file in folder.files()])
+    files = throughput_files.measured_files(text)
+    return cache.files_hash(files) if files else None
 
 
 def _sources(module: str) -> tuple[str | None, str]:

@@ -180,6 +180,26 @@ def measured_folders_of(source: str) -> tuple[tuple[MeasuredFolder, ...], str] |
     return None
 
 
+def measured_files(source: str) -> list[Path]:
+    """Files of the measured folders that a text names; empty if it names none.
+
+    Parameters
+    ----------
+    source : str
+        As in `measured_folders_of`.
+
+    Examples
+    --------
+    >>> measured_files("gavel-throughputs")
+    []
+    """
+    measured = measured_folders_of(source)
+    if measured is None:
+        return []
+    folders = measured[0]
+    return [file for folder in folders for file in folder.files()]
+
+
 def is_stand_in(source: Source) -> bool:
     """Whether ``source`` is the stand-in, or a name without an available public file."""
     if not isinstance(source, str | Path) or os.path.isfile(paths.expanded(source)):
