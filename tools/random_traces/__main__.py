@@ -35,6 +35,9 @@ def _parser() -> argparse.ArgumentParser:
     runs.add_argument("-j", "--processes", type=_positive, default=1)
     runs.add_argument("--only", nargs="+", default=(), help="patterns of policies")
     runs.add_argument("--rules", nargs="+", default=(), help="rule sets")
+    runs.add_argument(
+        "--more", action="store_true", help=f"leave out the traces that {run.COMMITTED} counts"
+    )
     runs.add_argument("--results", type=Path, help="file with a line per block of traces")
     runs.set_defaults(command=_run)
 
@@ -46,7 +49,9 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--rows", type=_numbers, help="rows of the trace; without it, all")
     one.set_defaults(command=_show)
 
-    page = commands.add_parser("report", help="write docs/quality.md from the results")
+    page = commands.add_parser(
+        "report", help="add results to the committed ones; write docs/quality.md"
+    )
     page.add_argument("results", type=Path, nargs="*", help="files of results")
     page.set_defaults(command=_report)
     return parser
@@ -71,6 +76,7 @@ def _run(arguments: argparse.Namespace) -> int:
         processes=arguments.processes,
         only=tuple(arguments.only),
         rules=tuple(arguments.rules),
+        more=arguments.more,
         results=arguments.results,
     )
     violations = run.run(options, lambda line: print(line, flush=True))

@@ -1,4 +1,4 @@
-"""The tables of random traces of docs/quality.md: relations, and results from their files."""
+"""Random traces that are counted: the committed file, and the tables of docs/quality.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from docs import marks
 from tools.random_traces.relations import RELATIONS
-from tools.random_traces.run import Line, read_lines
+from tools.random_traces.run import COMMITTED, Line, merged, read_lines, write_lines
 
 PAGE = "docs/quality.md"
 MARK = "random traces"
@@ -16,8 +16,10 @@ RELATIONS_MARK = "relations"
 
 
 def write(root: Path, files: Sequence[Path]) -> None:
-    """Write the parts of the page between their marks."""
-    lines = [line for path in files for line in read_lines(path)]
+    """Add files of results to the committed file, and write the parts of the page."""
+    committed = root / COMMITTED
+    lines = merged(line for path in (committed, *files) for line in read_lines(path))
+    write_lines(committed, lines)
     marks.write(root / PAGE, RELATIONS_MARK, relations())
     marks.write(root / PAGE, MARK, table(lines))
 
@@ -32,25 +34,23 @@ def relations() -> str:
 
 
 def table(lines: Sequence[Line]) -> str:
-    """Table of policies and rule sets: traces, jobs, violations and seconds."""
+    """Table of policies and rule sets: traces without violation, jobs and seconds."""
     if not lines:
         return "No results yet."
-    last = {(line.policy, line.rules, line.seed, line.first): line for line in lines}
-    every = list(last.values())
-    dates = sorted({line.date for line in every})
-    days = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-    commits = ", ".join(f"`{commit}`" for commit in sorted({line.commit for line in every}))
-    seeds = ", ".join(map(str, sorted({line.seed for line in every})))
+    days = sorted({day for line in lines for day in line.date.split(" to ")})
+    span = " to ".join(dict.fromkeys((days[0], days[-1])))
+    seeds = ", ".join(map(str, sorted({line.seed for line in lines})))
+    commits = len({commit for line in lines for commit in line.commit.split()})
     rows = [
-        textwrap.fill(f"Run on {days} at {commits}, seed {seeds}.", 118),
+        textwrap.fill(f"Run on {span} at {commits} commits (see {COMMITTED}), seed {seeds}.", 118),
         "",
-        "| policy | rules | traces | jobs | compared | violations | CPU s |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+        "| policy | rules | traces | jobs | compared | CPU s |",
+        "| --- | --- | ---: | ---: | ---: | ---: |",
     ]
-    for pair in sorted({(line.policy, line.rules) for line in every}):
-        chosen = [line for line in every if (line.policy, line.rules) == pair]
+    for pair in sorted({(line.policy, line.rules) for line in lines}):
+        chosen = [line for line in lines if (line.policy, line.rules) == pair]
         rows.append(_row(f"`{pair[0]}`", pair[1], chosen))
-    rows.append(_row("**all**", "", every))
+    rows.append(_row("**all**", "", lines))
     return "\n".join(rows)
 
 
@@ -60,7 +60,6 @@ def _row(policy: str, rules: str, lines: Sequence[Line]) -> str:
         sum(line.traces for line in lines),
         sum(line.jobs for line in lines),
         sum(line.compared for line in lines),
-        sum(line.violations for line in lines),
         round(sum(line.cpu_s for line in lines)),
     ]
     cells = [policy, rules, *(f"{number:,}" for number in numbers)]

@@ -7,7 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import date
 from fnmatch import fnmatch
 from pathlib import Path
@@ -18,6 +18,8 @@ from tools.random_traces.reduce import reduced
 
 #: Folder of the results, below the checkout.
 FOLDER = "build/random_traces"
+#: Committed results: neighbouring blocks without violation are one line.
+COMMITTED = "docs/random_traces.csv"
 #: Cases of one line of results.
 BLOCK = 50
 
@@ -34,12 +36,19 @@ class Options:
     only: tuple[str, ...] = ()
     #: rule sets; empty: all
     rules: tuple[str, ...] = ()
+    #: whether traces that the committed results count are left out
+    more: bool = False
     results: Path | None = None
 
     @property
     def results_file(self) -> Path:
         """File with a line for each block."""
         return self.results or self.root / FOLDER / "results.csv"
+
+    @property
+    def committed_file(self) -> Path:
+        """File of the committed results."""
+        return self.root / COMMITTED
 
 
 @dataclass(frozen=True)
@@ -64,29 +73,42 @@ class Line:
     traces: int
     #: jobs of all traces
     jobs: int
-    #: draws that were refused
-    refused: int
     #: traces with a second run that must agree with the first
     compared: int
     violations: int
     cpu_s: float
+    #: commit of the checkout; several are separated by spaces
     commit: str
+    #: first and last day; one day if they are equal
     date: str
 
+    @property
+    def end(self) -> int:
+        """Number after that of the last trace."""
+        return self.first + self.traces
 
-def blocks(options: Options) -> list[Block]:
-    """All blocks of a run: the first block of each policy and rule set, then the second, ..."""
-    chosen = [
-        (policy, rules)
-        for policy, rules in cases.pairs()
-        if (not options.only or any(fnmatch(policy, pattern) for pattern in options.only))
-        and (not options.rules or rules in options.rules)
-    ]
-    return [
-        Block(policy, rules, options.seed, first, min(BLOCK, options.traces - first))
-        for first in range(0, options.traces, BLOCK)
-        for policy, rules in chosen
-    ]
+
+def blocks(options: Options, done: Iterable[Line] = ()) -> list[Block]:
+    """Blocks without a clean result: of each policy and rule set, those of low numbers first."""
+    ends = {
+        (line.policy, line.rules, line.seed, line.first): line.end
+        for line in done
+        if not line.violations
+    }
+    missing = []
+    for policy, rules in cases.pairs():
+        if options.only and not any(fnmatch(policy, pattern) for pattern in options.only):
+            continue
+        if options.rules and rules not in options.rules:
+            continue
+        first = 0
+        while first < options.traces:
+            end = ends.get((policy, rules, options.seed, first))
+            if end is None:
+                end = min(first + BLOCK, options.traces)
+                missing.append(Block(policy, rules, options.seed, first, end - first))
+            first = end
+    return sorted(missing, key=lambda block: block.first)
 
 
 def read_lines(path: Path) -> list[Line]:
@@ -109,19 +131,57 @@ def read_lines(path: Path) -> list[Line]:
 _KINDS: dict[str, Callable[[str], object]] = {"str": str, "int": int, "float": float}
 
 
+def merged(lines: Iterable[Line]) -> list[Line]:
+    """Lines without violation, with one line for neighbouring blocks; no trace counts twice."""
+    clean = sorted(
+        (line for line in lines if not line.violations),
+        key=lambda line: (line.policy, line.rules, line.seed, line.first, -line.traces),
+    )
+    joined: list[Line] = []
+    for line in clean:
+        before = joined[-1] if joined else None
+        if before is None or (before.policy, before.rules, before.seed) != (
+            line.policy,
+            line.rules,
+            line.seed,
+        ):
+            joined.append(line)
+        elif line.first == before.end:
+            joined[-1] = _joined(before, line)
+        elif line.first > before.end:
+            joined.append(line)
+    return joined
+
+
+def _joined(before: Line, after: Line) -> Line:
+    """One line of two neighbouring ones."""
+    days = sorted({*before.date.split(" to "), *after.date.split(" to ")})
+    return replace(
+        before,
+        traces=before.traces + after.traces,
+        jobs=before.jobs + after.jobs,
+        compared=before.compared + after.compared,
+        cpu_s=round(before.cpu_s + after.cpu_s, 2),
+        commit=" ".join(sorted({*before.commit.split(), *after.commit.split()})),
+        date=" to ".join(dict.fromkeys((days[0], days[-1]))),
+    )
+
+
+def write_lines(path: Path, lines: Iterable[Line]) -> None:
+    """Write a file of results anew."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [field.name for field in fields(Line)], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(asdict(line) for line in lines)
+
+
 def run(options: Options, report: Callable[[str], None] = print) -> int:
-    """Check all blocks that have no result yet. Return the number of violations."""
-    done = {
-        (line.policy, line.rules, line.seed, line.first, line.traces)
-        for line in read_lines(options.results_file)
-    }
-    every = blocks(options)
-    todo = [
-        block
-        for block in every
-        if (block.policy, block.rules, block.seed, block.first, block.traces) not in done
-    ]
-    report(f"{len(every):,} blocks, {len(every) - len(todo):,} with a result")
+    """Check all blocks that have no clean result yet. Return the number of violations."""
+    done = read_lines(options.results_file)
+    if options.more:
+        done = [*read_lines(options.committed_file), *done]
+    todo = blocks(options, done)
+    report(f"{len(todo):,} blocks without a result, {sum(block.traces for block in todo):,} traces")
     commit = _commit(options.root)
     violations = 0
     for number, (line, faults) in enumerate(_results(todo, options.processes, commit), 1):
@@ -152,20 +212,17 @@ def checked(block: Block, commit: str) -> tuple[Line, list[str]]:
     """Check the cases of a block: its line of results, and a text for each violation."""
     begin = time.process_time()
     jobs = 0
-    refused = 0
     compared = 0
     faults = []
     for index in range(block.first, block.first + block.traces):
         verdict = check(block.policy, block.rules, block.seed, index)
         jobs += len(verdict.case.trace)
-        refused += verdict.refused
         compared += bool(verdict.relation)
         if verdict.fault:
             faults.append(description(verdict))
     line = Line(
         **asdict(block),
         jobs=jobs,
-        refused=refused,
         compared=compared,
         violations=len(faults),
         cpu_s=round(time.process_time() - begin, 2),

@@ -195,7 +195,7 @@ def options(tmp_path):
 def test_a_run_goes_on_where_it_stopped(options):
     lines = []
     assert run.run(options, lines.append) == 0
-    assert lines[0] == "2 blocks, 0 with a result"
+    assert lines[0] == "2 blocks without a result, 6 traces"
     results = run.read_lines(options.results_file)
     assert [(line.policy, line.traces, line.violations) for line in results] == [
         ("srsf", 3, 0),
@@ -203,7 +203,7 @@ def test_a_run_goes_on_where_it_stopped(options):
     ]
     lines.clear()
     run.run(options, lines.append)
-    assert lines == ["2 blocks, 2 with a result"]
+    assert lines == ["0 blocks without a result, 0 traces"]
 
 
 def test_a_line_that_was_cut_off_is_run_again(options):
@@ -212,7 +212,7 @@ def test_a_line_that_was_cut_off_is_run_again(options):
     options.results_file.write_text(text[: text.rindex("paper") + 8], "utf-8")
     lines = []
     run.run(options, lines.append)
-    assert lines[0] == "2 blocks, 1 with a result"
+    assert lines[0] == "1 blocks without a result, 3 traces"
     assert len(run.read_lines(options.results_file)) == 2
 
 
@@ -237,12 +237,59 @@ def test_blocks_cover_every_trace_once(tmp_path):
     ]
 
 
-def test_the_table_sums_blocks():
-    line = run.Line("srtf", "paper", 42, 0, 50, 400, 1, 49, 0, 2.25, "abc", "2026-11-26")
-    lines = [line, replace(line, first=50, cpu_s=3.5, violations=2), line]
-    table = report.table(lines)
-    assert "| `srtf` | paper | 100 | 800 | 98 | 2 | 6 |" in table
-    assert table.splitlines()[-1] == "| **all** |  | 100 | 800 | 98 | 2 | 6 |"
+LINE = run.Line("srtf", "paper", 42, 0, 50, 400, 49, 0, 2.25, "abc", "2026-11-26")
+
+
+def test_a_block_with_a_violation_runs_again(tmp_path):
+    options = run.Options(tmp_path, traces=150, only=("srtf",), rules=("paper",))
+    done = [replace(LINE, violations=1), replace(LINE, first=50)]
+    assert [(block.first, block.traces) for block in run.blocks(options, done)] == [
+        (0, 50),
+        (100, 50),
+    ]
+
+
+def test_more_leaves_out_the_committed_traces(options):
+    options.committed_file.parent.mkdir()
+    run.write_lines(options.committed_file, [replace(LINE, traces=3)])
+    lines = []
+    assert run.run(replace(options, more=True), lines.append) == 0
+    assert lines[0] == "1 blocks without a result, 3 traces"
+    assert [line.policy for line in run.read_lines(options.results_file)] == ["srsf"]
+
+
+def test_neighbouring_blocks_become_one_line():
+    after = replace(LINE, first=50, traces=20, cpu_s=1.5, commit="abd", date="2026-11-28")
+    far = replace(LINE, first=100)
+    other = replace(LINE, rules="muri", first=70)
+    joined = run.merged([after, far, LINE, LINE, other, replace(LINE, first=70, violations=1)])
+    both = replace(LINE, traces=70, jobs=800, compared=98, cpu_s=3.75)
+    both = replace(both, commit="abc abd", date="2026-11-26 to 2026-11-28")
+    assert joined == [other, both, far]
+    assert run.merged([*joined, after]) == joined
+
+
+def test_the_report_adds_results_to_the_committed_ones(tmp_path):
+    page = tmp_path / report.PAGE
+    page.parent.mkdir()
+    marks = [f"<!-- {name}: {end} -->" for name in ("relations", report.MARK) for end in _ENDS]
+    page.write_text("\n".join(marks), "utf-8")
+    results = tmp_path / "results.csv"
+    for _ in range(2):
+        run.write_lines(results, [LINE, replace(LINE, first=50, cpu_s=3.5)])
+        report.write(tmp_path, [results])
+        assert "| `srtf` | paper | 100 | 800 | 98 | 6 |" in page.read_text("utf-8")
+    assert [line.end for line in run.read_lines(tmp_path / run.COMMITTED)] == [100]
+
+
+_ENDS = ("begin", "end")
+
+
+def test_the_table_sums_lines():
+    table = report.table([LINE, replace(LINE, first=100, traces=70, cpu_s=3.5, date="2026-11-28")])
+    assert "Run on 2026-11-26 to 2026-11-28 at 1 commits" in table
+    assert "| `srtf` | paper | 120 | 800 | 98 | 6 |" in table
+    assert table.splitlines()[-1] == "| **all** |  | 120 | 800 | 98 | 6 |"
     assert report.table([]) == "No results yet."
 
 
