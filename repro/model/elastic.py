@@ -1,5 +1,6 @@
 """Base of policies that divide GPUs, and the compiled state of their division rules."""
 
+import functools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -107,7 +108,7 @@ class ElasticState(NamedTuple):
         """State before the first arrival; the memory of the policy is zero."""
         n = len(jobs.work)
         width = max(n, jobs.num_groups)
-        array_types = [hint for rows in memory for hint in get_type_hints(rows).values()]
+        array_types = [hint for rows in memory for hint in _array_types(rows)]
         clock = np.zeros(5)
         clock[LEASE_ENDS] = clock[WAKE] = math.inf
         return cls(
@@ -122,6 +123,12 @@ class ElasticState(NamedTuple):
             tally=np.zeros(4, np.int64),
             at_arrival=np.zeros((3, n), np.int64),
         )
+
+
+@functools.cache
+def _array_types(rows: type) -> tuple[Any, ...]:
+    """Types of the arrays of a policy's memory."""
+    return tuple(get_type_hints(rows).values())
 
 
 @njit()

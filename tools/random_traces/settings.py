@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import types
 import typing
@@ -56,7 +57,7 @@ def draw(rng: np.random.Generator, policy: str, rules: str, unit_s: float) -> di
         Typical duration of a job (s).
     """
     cls = policies[policy]
-    hints = typing.get_type_hints(cls, include_extras=True)
+    hints = _hints(cls)
     is_default = rng.random() < 0.4
     values: dict[str, Any] = {}
     for parameter in dataclasses.fields(cls):
@@ -70,6 +71,12 @@ def draw(rng: np.random.Generator, policy: str, rules: str, unit_s: float) -> di
             if value is not None:
                 values[name] = value
     return _agreeing(rng, cls.name, values) | ALWAYS.get(policy, {})
+
+
+@functools.cache
+def _hints(policy: type) -> dict[str, Any]:
+    """Types of the parameters of a policy."""
+    return typing.get_type_hints(policy, include_extras=True)
 
 
 def draw_rounds(rng: np.random.Generator, rules: str, unit_s: float) -> dict[str, Any]:
