@@ -157,7 +157,7 @@ def simulate_divided(
     if intervals is not None:
         _append_spans(intervals, record.spans, jobs)
     jct = (record.end - jobs.submit) / ticks_per_second
-    _write_state(table, record, jobs)
+    _write_state(table, record, jobs, by_kind=policy.divides_by_kind and intervals is None)
     fair_jct = jobs.work / np.minimum(jobs.gpus / record.mean_jobs, jobs.demand)
     predicted_jct = record.predicted_jct
     if jct_is_prediction:
@@ -214,15 +214,23 @@ def _append_spans(intervals: Intervals, spans: Floats, jobs: ElasticJobs) -> Non
     intervals.blocks.append(np.array(columns))
 
 
-def _write_state(table: JobTable, record: DivisionRecord, jobs: ElasticJobs) -> None:
+def _write_state(
+    table: JobTable, record: DivisionRecord, jobs: ElasticJobs, *, by_kind: bool
+) -> None:
     """Write starts, ends and preemptions of a finished simulation into the job table."""
     state = table.state
-    # a rule that divides GPUs by kind records no start of a job: it counts as started at arrival
+    # a job of 0 s has no interval: it counts as started at its arrival
     first_start = np.where(np.isinf(record.first_start), jobs.submit, record.first_start)
+    preemptions = record.preemptions
+    if by_kind:
+        # The records of a kind are those of the job that stands for it, now one and now another.
+        # Every job of a kind holds GPUs from its arrival to its end.
+        first_start = jobs.submit
+        preemptions = np.zeros_like(record.preemptions)
     state.first_start[:] = first_start / jobs.ticks_per_second
     state.end[:] = record.end / jobs.ticks_per_second
     state.work_left[:] = 0.0
-    state.preemptions[:] = record.preemptions
+    state.preemptions[:] = preemptions
 
 
 def compiled_rule(

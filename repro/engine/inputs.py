@@ -3,15 +3,17 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from repro.base.errors import TraceError
 from repro.engine.setup import Setup
 from repro.files import public
 from repro.model.families import alias_note
-from repro.model.jobs import prediction_factors_of
+from repro.model.jobs import JobTable, prediction_factors_of
 from repro.model.performance import reads_nodes
 from repro.model.policy import Order, Policy, policies
+from repro.model.rules import Rules
 from repro.model.share_policy import share_traits
 from repro.perf.model_names import stand_in_note
 from repro.perf.on_types import OnTypes
@@ -83,7 +85,28 @@ def notes(setup: Setup, trace: pd.DataFrame, rules: str) -> list[str]:
             lines += note_on_models(perf.slowdown, setup.table.models)
     if setup.settings.rules.whole_seconds:
         lines += _note_on_zero_durations(trace, rules)
+    lines += _note_on_iterations(setup.table, setup.settings.rules, rules)
     return lines
+
+
+def _note_on_iterations(table: JobTable, rule_set: Rules, rules: str) -> list[str]:
+    """Note on jobs whose iterations take another time than their duration."""
+    if not (table.counts_iterations or table.counts_steps):
+        return []
+    iteration_s = np.array(table.solo) / (rule_set.iterations or 1.0)
+    run_s = np.array(table.work) * iteration_s
+    duration_s = table.frame["duration"].to_numpy(float)
+    difference_s = np.abs(run_s - duration_s)
+    # durations are often rounded to whole iterations
+    differs = np.flatnonzero((difference_s > iteration_s) & (difference_s > 0.01 * duration_s))
+    if not differs.size:
+        return []
+    first = differs[0]
+    return [
+        f"rules {rules} run the iterations of a job, not its duration, and these differ for "
+        f"{differs.size:,} jobs (job {table.ids[first]}: iterations of {run_s[first]:g} s, "
+        f"duration {duration_s[first]:g} s)"
+    ]
 
 
 def note_on_alias(policy: Policy) -> list[str]:

@@ -30,7 +30,7 @@ def named_overhead(name: str | float) -> Overhead | None:
     Returns
     -------
     Overhead or None
-        None for ``none``.
+        None for ``none`` and for 0.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def named_overhead(name: str | float) -> Overhead | None:
         seconds = math.nan
     if not 0 <= seconds < math.inf:
         raise ParamError(f"overhead {shown(repr(name))}: give {ACCEPTED}")
-    return CheckpointOverhead({}, resume=seconds)
+    return CheckpointOverhead({}, resume=seconds) if seconds > 0 else None
 
 
 def _measured(source: str) -> Overhead:

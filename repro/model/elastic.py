@@ -296,6 +296,8 @@ class Elastic(Policy):
     rule: ClassVar[DivisionRule | None] = None
     #: true: the numbers of `groups` are classes of jobs, and the records have a column of them
     has_classes: ClassVar[bool] = False
+    #: true: the numbers of `groups` are kinds of equal jobs, and one job of a kind stands for all
+    divides_by_kind: ClassVar[bool] = False
     #: true: with exact job sizes, later arrivals do not change the completion of a job
     foresees: ClassVar[bool] = False
     #: row of `ElasticState.memory_floats` with the end that each job reserves at arrival. This end

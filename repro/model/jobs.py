@@ -178,6 +178,16 @@ class JobTable:
         return self._duration
 
     @property
+    def solo_duration(self) -> list[float]:
+        """Time that each job takes alone (s), from its iterations where the rules count them."""
+        if not (self.counts_iterations or self.counts_steps):
+            return self.duration
+        return self.derived(
+            "solo duration",
+            lambda: [units * unit_s for units, unit_s in zip(self.work, self.solo, strict=True)],
+        )
+
+    @property
     def prediction_factors(self) -> Floats | None:
         """Predicted over true duration of each job, (jobs,); None: true durations are known."""
         if self._prediction_factors is not None:

@@ -75,7 +75,9 @@ class View:
           jobs of the trace
         - ``run_seconds(job)``, ``run_seconds_of(jobs)``: time for which a job has held GPUs
         - ``attained(job)``, ``attained_of(jobs)``: attained service (GPU-seconds)
-        - ``duration(job)``: duration, as predicted [duration]
+        - ``duration(job)``: time that the job takes alone, as predicted [duration]
+        - ``trace_duration(job)``: duration in the trace, as predicted. It differs from ``duration``
+          under rules that count iterations [duration]
         - ``remaining(job)``, ``remaining_of(jobs)``: remaining time alone, as predicted [duration]
         - ``remaining_rate(job)``: fall of ``remaining`` per second [duration]
         - ``work(full_speed)``: true work of all jobs (s on one GPU), from the speed-up of each
@@ -247,7 +249,7 @@ class View:
         """
         self._require("duration")
         table = self._table
-        product = np.array(table.duration) * full_speed
+        product = np.array(table.solo_duration) * full_speed
         if "service" not in table.frame:
             return product
         return exact_work(product, np.array(table.column("service", gaps=True), dtype=float))
@@ -324,7 +326,18 @@ class View:
         return service
 
     def duration(self, job: int) -> float:
-        """Duration of the job, as predicted (s); input "duration"."""
+        """Time that the job takes alone, as predicted (s); input "duration".
+
+        It is the duration in the trace, or under rules that count iterations their time.
+        """
+        self._require("duration")
+        return self._table.as_predicted(job, self._table.solo_duration[job])
+
+    def trace_duration(self, job: int) -> float:
+        """Duration of the job in the trace, as predicted (s); input "duration".
+
+        `duration` is another time if the rule set counts iterations.
+        """
         self._require("duration")
         return self._table.as_predicted(job, self._table.duration[job])
 

@@ -181,7 +181,7 @@ def _kinds_of_max_min(rng: np.random.Generator) -> Difference:
     trace["job_id"] = np.arange(len(trace))
     by_job = simulate(trace, spec, "max-min", **options)
     by_kind = simulate(trace, spec, "max-min", keep_intervals=False, **options)
-    columns = ["end_time", "fair_jct"]
+    columns = ["start_time", "end_time", "fair_jct", "preemptions"]
     return max(
         relative(by_job.jobs[columns], by_kind.jobs[columns]),
         relative(by_job.summary()["utilisation"], by_kind.summary()["utilisation"]),

@@ -223,7 +223,7 @@ class MuriS(Muri):
 
     def first_priority(self, view: View, job: int) -> float:
         """Service of the job by its duration in the trace (GPU-seconds)."""
-        return view.duration(job) * view.gpus(job)
+        return view.trace_duration(job) * view.gpus(job)
 
     def priorities(
         self, view: View, jobs: Ints, widths: Ints, run_seconds: Floats | None

@@ -150,6 +150,7 @@ class MaxMin(Elastic):
 
     needs = frozenset({"duration"})
     reads_sizes = False
+    divides_by_kind = True
     rule: ClassVar[Any] = compiled_rule(_admit, _retire, _share, Memory)
 
     def groups(self, jobs: ElasticJobs, *, alone: bool) -> tuple[Ints, int]:

@@ -175,6 +175,18 @@ def test_wrong_sizes_change_who_is_first_and_what_is_predicted():
     assert again["predicted_jct"].tolist() == jobs["predicted_jct"].tolist()
 
 
+@pytest.mark.parametrize("rules", ["paper", "pcs"])
+def test_starts_and_preemptions_of_max_min_need_no_intervals(rules):
+    trace = jobs_of((15, 19, 1), (19, 21, 1), (25, 7, 1), (25, 7, 1))
+    columns = ["start_time", "end_time", "preemptions"]
+    kept, without = (
+        simulate(trace, "1x1", "max-min", rules=rules, keep_intervals=keep).jobs[columns]
+        for keep in (True, False)
+    )
+    assert without["start_time"].tolist() == [15.0, 19.0, 25.0, 25.0]
+    pd.testing.assert_frame_equal(kept, without)
+
+
 def test_fair_time_counts_jobs_over_events():
     """PCS, 2.6: the first sees 1 (itself), 1 (before the second comes), 2 (before it ends)."""
     result = simulate(jobs_of((0, 10, 1), (5, 10, 1)), "1x1", "max-min")
