@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from repro.base.errors import TraceError
+from repro.base.errors import ParamError, TraceError
 from repro.base.typing import Flags, Floats
 from repro.files.checks import Origin, numbers, refuse, refuse_strange, row_label, shown
 from repro.files.guess import epoch_unit
@@ -156,6 +156,7 @@ def validate(
     _check_times(checked, frame, origin)
     _check_limits(checked, origin)
     if cluster_gpus is not None:
+        refuse_gpus(cluster_gpus)
         check_fits(checked, origin, cluster_gpus)
     if not keep_order and not checked["submit_time"].is_monotonic_increasing:
         checked = checked.sort_values("submit_time", kind="stable")
@@ -253,6 +254,15 @@ def _to_seconds(cells: str, date_class: str, is_object_dtype: bool) -> str:
     elif is_object_dtype:
         dates = f"pd.to_datetime({cells})"
     return f"({dates} - {dates}.min()).dt.total_seconds()"
+
+
+def refuse_gpus(cluster_gpus: Any) -> None:
+    """Raise for a number of GPUs of a cluster that is no whole number of 1 or more."""
+    is_whole = isinstance(cluster_gpus, _WHOLE) and not isinstance(cluster_gpus, bool)
+    if not is_whole or cluster_gpus < 1:
+        raise ParamError(
+            f"cluster_gpus is {cluster_gpus!r}; give the number of GPUs of the cluster, 1 or more"
+        )
 
 
 def check_fits(frame: pd.DataFrame, source: str | Origin, cluster_gpus: int) -> None:
