@@ -434,9 +434,10 @@ def _unused(
         options.insert(0, "placement")
     if setup.settings.seed and not setup.used_seed:
         options.insert(0, "seed")
-    if setup.settings.types == "wished" and "gpu_type" not in setup.table.read:
+    follows_types = "gpu_type" in setup.table.read
+    if setup.settings.types == "wished" and not follows_types:
         options.append("types")
-    if has_types and not setup.speeds.has_throughputs:
+    if has_types and not setup.speeds.has_throughputs and not follows_types:
         options.append(TYPES_ALIKE)
     unused = {
         "columns": [str(name) for name in trace.columns if name not in setup.table.read],
