@@ -20,7 +20,7 @@ from repro.files.spreadsheet import safe_cells
 from repro.files.table import Document, Parsed, header_of, no_jobs_error
 from repro.files.whole import write_whole
 from repro.trace.formats import FORMATS, batsim, required_columns, swf
-from repro.trace.schema import COLUMNS, REQUIRED, refuse_gpus, validate
+from repro.trace.schema import COLUMNS, REQUIRED, refuse_gpus, validate, validate_in_order
 from repro.trace.synth import generators
 
 TENTHS = 10
@@ -371,8 +371,7 @@ def describe(
     >>> describe(pd.DataFrame(jobs), cluster_gpus=4)["offered_load"]
     0.5
     """
-    name = str(frame.attrs.get("name", "trace"))
-    frame = validate(frame, name, keep_order=True)
+    frame = validate_in_order(frame)
     if cluster_gpus is not None:
         refuse_gpus(cluster_gpus)
     submit = frame["submit_time"].to_numpy(float)

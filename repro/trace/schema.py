@@ -22,6 +22,7 @@ MIN_DURATION_S = 1e-6
 RESOLUTION = 1e-6  # largest rounding error of a job's end, as a fraction of its duration
 _ID = "an id is a whole number or text, used once"
 _NO_ID = "neither whole number nor text"
+_REMEDY = "; repro.load reads a file"
 _WHOLE = (int, np.integer)
 #: Code of a NumPy dtype -> class of the dates in a column.
 _DATE_DTYPES = {"M": "date", "m": "span"}
@@ -163,6 +164,30 @@ def validate(
     checked = checked.reset_index(drop=True)
     checked.attrs = dict(frame.attrs)
     return checked
+
+
+def validate_in_order(trace: pd.DataFrame, remedy: str = _REMEDY) -> pd.DataFrame:
+    """Trace with typed columns under its own name; rows keep their order.
+
+    Parameters
+    ----------
+    trace : DataFrame
+        Jobs.
+    remedy : str
+        Words for a caller who passed something else.
+
+    Raises
+    ------
+    TraceError
+        If the trace is no frame, or breaks a rule of the schema.
+    """
+    if not isinstance(trace, pd.DataFrame):
+        what = "None" if trace is None else f"a {type(trace).__name__}"
+        raise TraceError(
+            f"the trace is {what}; give a DataFrame (pd.DataFrame(...)) with the "
+            f"columns {', '.join(REQUIRED)}{remedy}"
+        )
+    return validate(trace, str(trace.attrs.get("name", "trace")), keep_order=True)
 
 
 def are_sound(submit: Floats, duration: Floats, gpus: Floats) -> Flags:
