@@ -372,7 +372,7 @@ class _Samples:
         if not wanted and lacking:
             line += f"; policies lack {terms.grouped(lacking)}"
             if dress is None:
-                line += f" (the trace has {', '.join(filled)}; repro.dress(replace=True) replaces)"
+                line += f" (the trace has {', '.join(filled)}; {terms.remedy(lacking, filled)})"
         if wanted:
             models = dress if isinstance(dress, str) else dressing.ALL
             before = list(frame.attrs.get("notes", ()))

@@ -33,6 +33,8 @@ def ignored_lines(ignored: Mapping[str, Any], runs: str = "this run") -> list[st
     --------
     >>> ignored_lines({"columns": ["user"], "rows": {"no GPU": 2}})
     ['not used by this run: trace columns user', 'left out: rows of the trace (no GPU: 2)']
+    >>> ignored_lines({"columns": ["model"], "options": [TYPES_ALIKE]})[1]
+    'not used: GPU types of the cluster (all GPUs are equally fast); --throughputs gives speeds ...'
     """
     starts = {
         "columns": f"not used by {runs}: trace columns",
@@ -45,7 +47,10 @@ def ignored_lines(ignored: Mapping[str, Any], runs: str = "this run") -> list[st
         counts = (f"{reason}: {rows:,}" for reason, rows in ignored["rows"].items())
         lines.append(f"left out: rows of the trace ({', '.join(counts)})")
     if ignored.get("options"):
-        lines.append(f"not used: {_listed(ignored['options'])}")
+        line = f"not used: {_listed(ignored['options'])}"
+        if TYPES_ALIKE in ignored["options"] and "model" in ignored.get("columns", ()):
+            line += "; --throughputs gives speeds by model and GPU type"
+        lines.append(line)
     return lines
 
 

@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import shlex
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -273,7 +274,7 @@ def write(frame: pd.DataFrame, path: str | Path, format: str | None = None) -> P
     Warns
     -----
     InputWarning
-        If the format lacks a column of the trace.
+        If the format lacks a column of the trace, or the throughput table of the trace.
 
     Examples
     --------
@@ -309,9 +310,20 @@ def format_to_write(path: Path) -> str:
 
 
 def _csv(frame: pd.DataFrame) -> tuple[str, list[str]]:
-    """Text of a valid trace as the package's own CSV; the notes are empty."""
+    """Text of a valid trace as the package's own CSV, and a note on speeds by GPU type."""
     columns = [name for name in COLUMNS if name in frame]
-    return safe_cells(frame[columns]).to_csv(index=False, lineterminator="\n"), []
+    text = safe_cells(frame[columns]).to_csv(index=False, lineterminator="\n")
+    source = frame.attrs.get("throughputs")
+    if source is None:
+        return text, []
+    here = Path.cwd()
+    path = Path(str(source))
+    table = shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
+    note = (
+        "speeds by GPU type are not in the file: runs on GPU types need --throughputs "
+        f"{table} --reference-gpu {frame.attrs.get('reference_gpu', 'v100')}"
+    )
+    return text, [note]
 
 
 #: Format -> function from a valid trace to the text of a file and notes on what it lacks.

@@ -324,11 +324,10 @@ def _without_blanks(names: Sequence[str]) -> list[str]:
     written = []
     taken = set(names)
     for name in names:
-        plain = "_".join(name.split())
-        if plain != name:
-            candidates = (f"{plain}_{number}" for number in itertools.count(2))
-            while plain in taken:
-                plain = next(candidates)
-            taken.add(plain)
-        written.append(plain)
+        text = "_".join(name.split())
+        if text != name:
+            candidates = itertools.chain([text], (f"{text}_{n}" for n in itertools.count(2)))
+            text = next(candidate for candidate in candidates if candidate not in taken)
+            taken.add(text)
+        written.append(text)
     return written

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repro.base.errors import ParamError, TraceError
+from repro.base.errors import InputWarning, ParamError, TraceError
 from repro.trace.load import describe, detect, load, write
 from repro.trace.schema import COLUMNS, REQUIRED, STAGES, Column, validate
 
@@ -319,6 +319,25 @@ def test_a_path_is_a_text_or_a_path(path):
     ) as caught:
         load(path)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [("gavel-throughputs", "gavel-throughputs"), ("{}/my speeds.csv", "'my speeds.csv'")],
+)
+def test_a_file_without_the_throughputs_of_its_trace_names_them(
+    tmp_path, monkeypatch, table, words
+):
+    monkeypatch.chdir(tmp_path)
+    jobs = JOBS.assign(model="a3c")
+    jobs.attrs = {"throughputs": table.format(tmp_path), "reference_gpu": "k80"}
+    with pytest.warns(InputWarning) as caught:
+        write(jobs, tmp_path / "jobs.csv")
+    (warning,) = caught
+    assert str(warning.message) == (
+        "speeds by GPU type are not in the file: runs on GPU types need --throughputs "
+        f"{words} --reference-gpu k80"
+    )
 
 
 @pytest.mark.parametrize("name", ["jobs.csv.gz", "jobs.swf.gz", "jobs.json.gz"])
