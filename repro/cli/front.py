@@ -16,6 +16,7 @@ import typer
 from repro.base.errors import ParamError
 from repro.cli import complete
 from repro.cli.extra_files import ExtraFileOption, register_files
+from repro.cli.lines import complain, reader_lines
 from repro.cli.run_options import check_out, curves_for, is_generator
 from repro.cli.settings import (
     READER_OPTIONS,
@@ -180,6 +181,8 @@ def search_front(
         # whether a policy divides GPUs may depend on its settings and on the rules
         curves = curves_for(make(policy, rule_set, **fixed), speedups)
     frame = _open_jobs(trace, format, speedups, seed, reader_options)
+    for line in reader_lines(frame.attrs):
+        complain(line)
     pcs = Preferences(
         frame,
         cluster,

@@ -4,12 +4,13 @@ import contextlib
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import typer
 
 from repro.base.errors import InputWarning, ParamError
+from repro.engine.ignored import ignored_lines
 
 #: Control characters, marks that reverse text, and lone surrogates.
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -88,32 +89,13 @@ def warnings_in_lines() -> Iterator[None]:
         complain(f"warning: {text}")
 
 
-def ignored_lines(ignored: dict[str, Any]) -> list[str]:
-    """One line for each kind of input that a run did not use."""
-    reasons = {
-        "gpu_share": "every job holds whole GPUs",
-        "gpu_type": "a job runs on GPUs of any type; --types wished follows this column",
-        "types": "no job wishes for a GPU type, the cluster has no types, or the policy names the "
-        "types itself",
-        "GPU types of the cluster": "all GPUs are equally fast",
-    }
+def reader_lines(attrs: Mapping[Any, Any]) -> list[str]:
+    """Lines on columns that the reader of a trace did not use, rows that it left out, its notes.
 
-    def listed(names: list[str]) -> str:
-        notes = [reasons[name] for name in names if name in reasons]
-        text = f"{', '.join(names[:20])}{', …' if len(names) > 20 else ''}"
-        return f"{text} ({'; '.join(notes)})" if notes else text
-
-    starts = {
-        "columns": "not used by this run: trace columns",
-        "file_columns": "not read by the format: columns of the file",
-    }
-    lines = [f"{start} {listed(ignored[key])}" for key, start in starts.items() if ignored.get(key)]
-    if ignored.get("rows"):
-        counts = (f"{reason}: {rows:,}" for reason, rows in ignored["rows"].items())
-        lines.append(f"left out: rows of the trace ({', '.join(counts)})")
-    if ignored.get("options"):
-        lines.append(f"not used: {listed(ignored['options'])}")
-    return lines
+    ``attrs`` are those of the trace.
+    """
+    ignored = {"file_columns": attrs.get("unread"), "rows": attrs.get("dropped")}
+    return [*ignored_lines(ignored), *(f"note: {note}" for note in attrs.get("notes", ()))]
 
 
 def join_pairs(words: Sequence[str]) -> list[str]:

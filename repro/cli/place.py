@@ -11,7 +11,7 @@ import typer
 
 from repro.base.errors import ParamError, TraceError, refuse_unknown
 from repro.cli import complete
-from repro.cli.lines import complain, ignored_lines
+from repro.cli.lines import complain
 from repro.cli.run_options import open_jobs
 from repro.cli.settings import (
     WITH_OPTION,
@@ -20,6 +20,7 @@ from repro.cli.settings import (
     column_options,
     parse_settings,
 )
+from repro.engine.ignored import TYPES_ALIKE, ignored_lines
 from repro.figures.saved import to_json
 from repro.files.guess import renames
 from repro.files.table import Document, Table
@@ -40,9 +41,6 @@ from repro.trace.synth.liquid import WARM_UP
 GIVEN = "given"
 _REQUIRED = ("job_id", "num_ps", "num_workers")
 _OPTIONAL = ("gpu_mem_mb", "bandwidth_mb_s", "tasks", "model", "batch_size", "num_batches")
-#: Entry of ``ignored.options`` of the report if the cluster names GPU types. Liquid's placement
-#: treats all GPUs alike.
-_GPU_TYPES = "GPU types of the cluster"
 #: Parameters that need running jobs or a clock, so that one decision does not depend on them.
 _OVER_TIME = ("share", "load", "ahead_s", "heartbeat_s", "every_s")
 
@@ -139,7 +137,8 @@ def place_jobs(
     report = _report(site, rows, plans, scoring)
     unused = rows.unused(policy)
     _print_ignored(unused, list(machines.gpu_types))
-    options = [_GPU_TYPES] if machines.gpu_types else []
+    # Liquid's placement treats all GPUs alike
+    options = [TYPES_ALIKE] if machines.gpu_types else []
     for line in [*rows.notes, *ignored_lines({"rows": rows.dropped})]:
         complain(line)
     if seed is not None and not is_random and not rows.seeded:
@@ -444,7 +443,7 @@ def _print_ignored(columns: dict[str, str], types: Sequence[str]) -> None:
         texts = [f"{name} ({reason})" if reason else name for name, reason in columns.items()]
         complain(f"not used: columns of the file {', '.join(texts)}")
     if types:
-        complain(f"not used: {_GPU_TYPES} {', '.join(types)} (all GPUs are alike)")
+        complain(f"not used: {TYPES_ALIKE} {', '.join(types)} (all GPUs are alike)")
 
 
 def _report(

@@ -14,7 +14,7 @@ from repro.base.compiled import compile_watch
 from repro.base.errors import InputWarning, ParamError
 from repro.cli import complete
 from repro.cli.extra_files import ExtraFileOption, register_files
-from repro.cli.lines import compiling_line, complain, ignored_lines
+from repro.cli.lines import compiling_line, complain
 from repro.cli.run_options import (
     ClusterOption,
     FailuresOption,
@@ -47,6 +47,7 @@ from repro.cli.settings import (
     split_format_options,
     split_round_settings,
 )
+from repro.engine.ignored import ignored_lines
 from repro.engine.inputs import stand_ins
 from repro.figures.saved import to_json
 from repro.files.checks import shown

@@ -12,7 +12,7 @@ import typer
 
 from repro.base.errors import DataMissingError, ParamError
 from repro.cli import complete
-from repro.cli.lines import complain, ignored_lines, say
+from repro.cli.lines import complain, reader_lines, say
 from repro.cli.run_options import ProfilesOption, refuse_input_file
 from repro.cli.settings import (
     READER_OPTIONS,
@@ -288,11 +288,8 @@ def _weights(text: str) -> dict[str, float]:
 def _write_and_report(frame: pd.DataFrame, out: Path, format: str, *, as_json: bool) -> None:
     """Write a trace; print its size, what was not read, and its notes."""
     written = write(frame, out, format)
-    ignored = {"file_columns": frame.attrs["unread"], "rows": frame.attrs["dropped"]}
-    for line in ignored_lines(ignored):
+    for line in reader_lines(frame.attrs):
         complain(line)
-    for note in frame.attrs["notes"]:
-        complain(f"note: {note}")
     if as_json:
         remarks = {name: frame.attrs[name] for name in ("dropped", "notes", "unread")}
         typer.echo(json.dumps({"out": str(written), "jobs": len(frame), **remarks}, indent=2))

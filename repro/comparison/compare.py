@@ -16,6 +16,7 @@ from repro.comparison.runs import Metrics
 from repro.comparison.samples import Sample, Windows, at_loads, checked_options, checked_seeds, cut
 from repro.engine import inputs
 from repro.engine.failures import Failures
+from repro.engine.ignored import ignored_lines
 from repro.engine.many import named_policies
 from repro.engine.many_inputs import checked_loads
 from repro.engine.overheads import named_overhead
@@ -298,6 +299,9 @@ class _Samples:
     ) -> None:
         self.kind = "seed" if windows is None else "window"
         self.notes: list[str] = []
+        #: columns of the file, the frame or the generator, and what its reader left out
+        self.source_columns: list[str] = []
+        self.source_ignored: dict[str, Any] = {}
         #: notes of reader or generator
         self.source_notes: list[str] = []
         #: all notes on the trace, which its runs repeat
@@ -316,6 +320,11 @@ class _Samples:
             frame = opened
             if frame is None:
                 frame = data.open_trace(str(trace), seed, **options)[0]
+            self.source_columns = list(map(str, frame.columns))
+            self.source_ignored = {
+                "file_columns": frame.attrs.get("unread", ()),
+                "rows": frame.attrs.get("dropped", {}),
+            }
             self.source_notes += frame.attrs.get("notes", ())
             lacking = terms.lacking(policies, frame, cluster, has_speeds=has_speeds)
             frame = self._dressed(frame, lacking, dress, seed, is_first=seed == seeds[0])
@@ -363,7 +372,7 @@ class _Samples:
         if not wanted and lacking:
             line += f"; policies lack {terms.grouped(lacking)}"
             if dress is None:
-                line += f" (the trace has {', '.join(filled)}; repro.dress(replace=True) replaces)"
+                line += f" (the trace has {', '.join(filled)}; {terms.remedy(lacking, filled)})"
         if wanted:
             models = dress if isinstance(dress, str) else dressing.ALL
             before = list(frame.attrs.get("notes", ()))
@@ -457,7 +466,7 @@ def _notes(
             f"predictions: JCT of {settings['predict']} jobs of each run at their arrival, as if "
             "no job came after; error: |JCT - predicted| / predicted"
         )
-    unused = [label for label, runs in ran.items() if any(run["ignored"] for run in runs)]
+    unused = [label for label, runs in ran.items() if any(run["types_alike"] for run in runs)]
     if unused:
         notes.append(f"all GPU types count as equally fast: {', '.join(unused)}")
     unfinished = [
@@ -476,8 +485,16 @@ def _notes(
         label: [note for run in runs for note in run["notes"] if sampled.keeps(note)]
         for label, runs in ran.items()
     }
+    all_runs = [run for runs in ran.values() for run in runs]
+    unused_columns = [
+        name
+        for name in sampled.source_columns
+        if all(name in run["unused_columns"] for run in all_runs)
+    ]
+    ignored = {"columns": unused_columns, **sampled.source_ignored}
     return [
         *notes,
+        *ignored_lines(ignored, "any run"),
         *(f"trace: {note}" for note in dict.fromkeys(sampled.source_notes)),
         *terms.notes_of_runs(run_notes, sampled.trace_notes),
     ]

@@ -13,6 +13,7 @@ from repro.base.compiled import compile_watch
 from repro.base.errors import ReproError
 from repro.base.typing import Floats
 from repro.comparison.isolated import isolated_jcts
+from repro.engine.ignored import TYPES_ALIKE
 from repro.figures.sweep import Case, simulated, trace_of
 from repro.model.cluster.spec import Cluster
 from repro.model.records import Result
@@ -71,7 +72,7 @@ def _outcome(result: Result, rho: Floats, cpu_s: float) -> dict[str, Any]:
     summary = result.summary()
     jobs = result.jobs
     has_end = np.isfinite(rho)
-    ignored = summary["ignored"].get("options", ())
+    ignored = summary["ignored"]
     return {
         **{name: float(summary.get(name, np.nan)) for name in _OF_SUMMARY},
         "n_jobs": len(jobs),
@@ -82,7 +83,8 @@ def _outcome(result: Result, rho: Floats, cpu_s: float) -> dict[str, Any]:
         "jct": jobs["jct"].to_numpy(np.float32),
         "notes": summary["notes"],
         "stand_in": summary["stand_in"],
-        "ignored": [name for name in ignored if name == "GPU types of the cluster"],
+        "types_alike": TYPES_ALIKE in ignored.get("options", ()),
+        "unused_columns": ignored.get("columns", []),
         "placement": result.meta["placement"],
     }
 

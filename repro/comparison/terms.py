@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -21,10 +21,11 @@ _OVERHEADS = {
     "tiresias": "measured by Tiresias (NSDI'19, Figure 4)",
     "h100": "measured on one H100",
 }
+SPEEDS = "throughputs by GPU type"
 #: Inputs beyond durations that tell a policy about a job -> words.
 _PROFILES = {
     **dict.fromkeys(STAGES, "stage times"),
-    "throughput": "throughputs by GPU type",
+    "throughput": SPEEDS,
     "slo": "deadlines",
 }
 RHO = (
@@ -92,12 +93,23 @@ def lacking(
         if lacks_stages and policy.needs & set(STAGES):
             words.append("stage times")
         if lacks_speeds and "throughput" in policy.needs:
-            words.append("throughputs by GPU type")
+            words.append(SPEEDS)
         if "iteration_time" in policy.needs and "iteration_time" not in trace:
             words.append("iteration times")
         if words:
             missing[label] = ", ".join(words)
     return missing
+
+
+def remedy(lacking: Mapping[str, str], filled: Collection[str]) -> str:
+    """Remedy for inputs that policies lack on a trace with values in the columns ``filled``.
+
+    >>> remedy({"gavel-las": SPEEDS}, ["model"])
+    '--throughputs (throughputs=) gives throughputs of its models'
+    """
+    if "model" in filled and set(lacking.values()) == {SPEEDS}:
+        return "--throughputs (throughputs=) gives throughputs of its models"
+    return "repro.dress(replace=True) replaces"
 
 
 def grouped(texts: Mapping[str, str]) -> str:

@@ -16,6 +16,7 @@ import pandas as pd
 
 from repro.base.errors import ReproError
 from repro.comparison import terms
+from repro.engine.ignored import TYPES_ALIKE
 from repro.engine.simulate import simulate
 from repro.model.cluster.spec import Cluster
 from repro.model.policy import Policy
@@ -33,7 +34,6 @@ _LATER_S = 1e6
 _KIND_COLUMNS = ("num_gpus", "model", "gpu_type")
 #: Columns that do not tell kinds of jobs apart.
 _IGNORED_COLUMNS = ("job_id", "submit_time", "duration")
-_TYPES_ALIKE = "GPU types of the cluster"
 #: Start of the note on the start of the clock, which says nothing about a policy.
 _CLOCK_NOTE = "the clock starts"
 #: Policies are always named if they are at most this many.
@@ -132,7 +132,7 @@ def _trial(
         tuple(ignored.get("columns", ())),
         lacks,
         tuple(notes),
-        types_alike=_TYPES_ALIKE in ignored.get("options", ()),
+        types_alike=TYPES_ALIKE in ignored.get("options", ()),
     )
 
 

@@ -24,7 +24,7 @@ from repro.perf.throughput import ThroughputTable
 from repro.placement.base import Placer
 from repro.trace.history import PUBLIC_SAMPLE, is_stand_in
 from repro.trace.load import load
-from repro.trace.schema import REQUIRED, validate
+from repro.trace.schema import validate_in_order
 
 DAY_S = 86_400.0
 #: Formats of the traces of Microsoft's Philly cluster, from which `PUBLIC_SAMPLE` has job sizes.
@@ -46,14 +46,9 @@ def checked(trace: pd.DataFrame | str | Path) -> pd.DataFrame:
     """
     if isinstance(trace, str | Path):
         return load(trace)
-    if not isinstance(trace, pd.DataFrame):
-        what = "None" if trace is None else f"a {type(trace).__name__}"
-        raise TraceError(
-            f"the trace is {what}; give a DataFrame (pd.DataFrame(...)) with the "
-            f"columns {', '.join(REQUIRED)}, or the path of a file"
-        )
-    name = str(trace.attrs.get("name", "trace"))
-    return validate(trace.reset_index(drop=True), name, keep_order=True)
+    if isinstance(trace, pd.DataFrame):
+        trace = trace.reset_index(drop=True)
+    return validate_in_order(trace, ", or the path of a file")
 
 
 def notes(setup: Setup, trace: pd.DataFrame, rules: str) -> list[str]:

@@ -17,6 +17,7 @@ from repro.engine import arguments, inputs
 from repro.engine.compiled_runs import sampled_jobs, simulate_compiled, why_not_compiled
 from repro.engine.conformal import bounds_at_arrival
 from repro.engine.failures import Failures
+from repro.engine.ignored import TYPES_ALIKE
 from repro.engine.loop import Engine
 from repro.engine.overheads import named_overhead
 from repro.engine.rollouts import predicted_jcts
@@ -433,10 +434,11 @@ def _unused(
         options.insert(0, "placement")
     if setup.settings.seed and not setup.used_seed:
         options.insert(0, "seed")
-    if setup.settings.types == "wished" and "gpu_type" not in setup.table.read:
+    follows_types = "gpu_type" in setup.table.read
+    if setup.settings.types == "wished" and not follows_types:
         options.append("types")
-    if has_types and not setup.speeds.has_throughputs:
-        options.append("GPU types of the cluster")
+    if has_types and not setup.speeds.has_throughputs and not follows_types:
+        options.append(TYPES_ALIKE)
     unused = {
         "columns": [str(name) for name in trace.columns if name not in setup.table.read],
         "file_columns": list(trace.attrs.get("unread", ())),

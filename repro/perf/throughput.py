@@ -159,8 +159,11 @@ class ThroughputTable:
     def _no_row(self, model: str, gpus: int) -> ParamError:
         """Error for a model or a gang size that the table lacks."""
         gangs = sorted(width for name, width in self.rows if name == model)
+        remedy = "give a table with it or drop the job"
         if gangs:
-            hint = f"it has gangs of {', '.join(map(str, gangs))} GPUs"
+            unit = "GPU" if gangs == [1] else "GPUs"
+            hint = f"it has gangs of {', '.join(map(str, gangs))} {unit}"
+            remedy = "give a table with it, drop the job, or take a cluster without GPU types (8x8)"
         else:
             models = sorted({name for name, _ in self.rows})
             shown = difflib.get_close_matches(model, models, n=3) or models[:6]
@@ -168,8 +171,7 @@ class ThroughputTable:
             more = f" and {left_out} more" if left_out else ""
             hint = f"it has {', '.join(shown)}{more}"
         return ParamError(
-            f"the throughput table has no model {model!r} on {gpus} GPUs; {hint}: give a table "
-            "with it or drop the job"
+            f"the throughput table has no model {model!r} on {gpus} GPUs; {hint}: {remedy}"
         )
 
     def speeds(self, model: str | None, gpus: int, gpu_types: Iterable[str | None]) -> list[float]:

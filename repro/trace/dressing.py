@@ -21,7 +21,7 @@ from repro.perf.model_names import CONTENTS, TABLES, MappedModel, mapped_models
 from repro.perf.muri_models import GPU_COUNTS, muri_profiles, nearest_count
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import PUBLIC, is_stand_in, load_throughputs, provenance
-from repro.trace.schema import STAGES, validate
+from repro.trace.schema import STAGES, validate_in_order
 
 ALL = "all"
 REFERENCE = "v100"
@@ -134,8 +134,8 @@ def dress(
             f"reference={reference!r}, throughputs={str(throughputs)!r}: only table gavel reads "
             f"them, and models={','.join(tables)}; add gavel or leave them out"
         )
+    frame = validate_in_order(trace)
     name = str(trace.attrs.get("name", "trace"))
-    frame = validate(trace, name, keep_order=True)
     frame = _without_model_columns(frame, name, replace=replace)
     shares = _shares(tables, weights)
     frame["model"] = pd.Series(_sampled_models(frame["job_id"], shares, int(seed))).astype("str")
@@ -165,8 +165,8 @@ def _dressed_by(
 ) -> pd.DataFrame:
     """Trace with the models and times of a measured folder."""
     stages = folder.stage_times()
+    frame = validate_in_order(trace)
     name = str(trace.attrs.get("name", "trace"))
-    frame = validate(trace, name, keep_order=True)
     keeps = "model" in frame and bool(frame["model"].notna().any()) and not replace
     models = frame["model"] if keeps else None
     frame = _without_model_columns(frame, name, replace=replace or keeps)

@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import shlex
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -14,21 +15,19 @@ import pandas as pd
 from repro.base.errors import InputWarning, ReproError, TraceError, refuse_unknown
 from repro.base.typing import Floats
 from repro.files import public
-from repro.files.checks import BadRows, Origin, shown
+from repro.files.checks import BadRows, shown
 from repro.files.guess import add_format, format_of_text
 from repro.files.spreadsheet import safe_cells
 from repro.files.table import Document, Parsed, header_of, no_jobs_error
 from repro.files.whole import write_whole
 from repro.trace.formats import FORMATS, batsim, required_columns, swf
-from repro.trace.schema import COLUMNS, REQUIRED, validate
+from repro.trace.schema import COLUMNS, REQUIRED, refuse_gpus, validate, validate_in_order
 from repro.trace.synth import generators
 
 TENTHS = 10
 ANY_TYPE = "any type"
 #: Largest number of characters of a path in a message.
 _MAX_PATH = 200
-#: Columns that a summary needs.
-_DESCRIBED = ("submit_time", "duration", "num_gpus")
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
 #: The package's own format, and its options.
@@ -275,7 +274,7 @@ def write(frame: pd.DataFrame, path: str | Path, format: str | None = None) -> P
     Warns
     -----
     InputWarning
-        If the format lacks a column of the trace.
+        If the format lacks a column of the trace, or the throughput table of the trace.
 
     Examples
     --------
@@ -311,9 +310,20 @@ def format_to_write(path: Path) -> str:
 
 
 def _csv(frame: pd.DataFrame) -> tuple[str, list[str]]:
-    """Text of a valid trace as the package's own CSV; the notes are empty."""
+    """Text of a valid trace as the package's own CSV, and a note on speeds by GPU type."""
     columns = [name for name in COLUMNS if name in frame]
-    return safe_cells(frame[columns]).to_csv(index=False, lineterminator="\n"), []
+    text = safe_cells(frame[columns]).to_csv(index=False, lineterminator="\n")
+    source = frame.attrs.get("throughputs")
+    if source is None:
+        return text, []
+    here = Path.cwd()
+    path = Path(str(source))
+    table = shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
+    note = (
+        "speeds by GPU type are not in the file: runs on GPU types need --throughputs "
+        f"{table} --reference-gpu {frame.attrs.get('reference_gpu', 'v100')}"
+    )
+    return text, [note]
 
 
 #: Format -> function from a valid trace to the text of a file and notes on what it lacks.
@@ -335,12 +345,12 @@ def describe(
 
     The keys are name, format, sha256, synthetic, jobs, first_submit_s, span_s (first to last
     submission), gpus ({GPUs: jobs}), duration_s (mean, min, p10 … p99, max), mean_interarrival_s,
-    gpu_seconds, mean_gpus_demanded (gpu_seconds / span), demand_over_time (GPUs demanded by the
-    jobs of each tenth of the span), cluster_gpus, offered_load (mean_gpus_demanded / cluster_gpus),
-    load_over_time (demand_over_time / cluster_gpus), load_by_type, never_fit (jobs that demand
-    more GPUs than the cluster has), wider_than_any_type (jobs that demand more GPUs than the
-    cluster has of any one type), dropped, notes, unread. Values are None where they are undefined:
-    a span of 0 s, no cluster.
+    gpu_seconds (of whole GPUs, whatever ``gpu_share``), mean_gpus_demanded (gpu_seconds / span),
+    demand_over_time (GPUs demanded by the jobs of each tenth of the span), cluster_gpus,
+    offered_load (mean_gpus_demanded / cluster_gpus), load_over_time (demand_over_time /
+    cluster_gpus), load_by_type, never_fit (jobs that demand more GPUs than the cluster has),
+    wider_than_any_type (jobs that demand more GPUs than the cluster has of any one type), dropped,
+    notes, unread. Values are None where they are undefined: a span of 0 s, no cluster.
 
     ``load_by_type`` needs a trace with ``gpu_type`` and a cluster with GPU types. For each type, or
     choice of types such as ``A|B``, it has jobs, gpu_seconds, gpus of the cluster, offered_load and
@@ -363,7 +373,9 @@ def describe(
     Raises
     ------
     TraceError
-        If the trace has no jobs, or lacks submit times, durations or numbers of GPUs.
+        If the trace breaks its schema.
+    ParamError
+        If ``cluster_gpus`` is no whole number of 1 or more.
 
     Examples
     --------
@@ -371,22 +383,18 @@ def describe(
     >>> describe(pd.DataFrame(jobs), cluster_gpus=4)["offered_load"]
     0.5
     """
-    name = str(frame.attrs.get("name", "trace"))
-    if frame.empty:
-        raise TraceError(f"{name}: no jobs; a trace holds at least one row")
-    absent = [column for column in _DESCRIBED if column not in frame]
-    if absent:
-        raise Origin(name).missing(absent, [str(column) for column in frame.columns])
+    frame = validate_in_order(frame)
+    if cluster_gpus is not None:
+        refuse_gpus(cluster_gpus)
     submit = frame["submit_time"].to_numpy(float)
     duration = frame["duration"].to_numpy(float)
     span = float(submit.max() - submit.min())
-    share = frame["gpu_share"].fillna(1.0).to_numpy(float) if "gpu_share" in frame else 1.0
-    work = duration * frame["num_gpus"].to_numpy(float) * share
+    work = gpu_seconds(frame)
     total = float(work.sum())
     demand = total / span if span > 0 else None
     tenths = _tenths(submit, work, span) if span > 0 else None
     load_over_time = None
-    if tenths is not None and cluster_gpus:
+    if tenths is not None and cluster_gpus is not None:
         load_over_time = [gpus / cluster_gpus for gpus in tenths]
     mix = frame["num_gpus"].value_counts().sort_index()
     values = np.quantile(duration, QUANTILES).tolist()
@@ -397,7 +405,11 @@ def describe(
     if gpus_by_type and "gpu_type" in frame:
         by_type = _load_by_type(frame, work, span, gpus_by_type)
     largest = max(gpus_by_type.values()) if gpus_by_type else None
-    notes = [*attrs.get("notes", []), *_spelling_notes(frame, gpus_by_type or {})]
+    notes = [
+        *attrs.get("notes", []),
+        *_share_notes(frame, work),
+        *_spelling_notes(frame, gpus_by_type or {}),
+    ]
     return {
         **{name: attrs.get(name) for name in ("name", "format", "sha256", "synthetic")},
         "jobs": len(frame),
@@ -410,7 +422,7 @@ def describe(
         "mean_gpus_demanded": demand,
         "demand_over_time": tenths,
         "cluster_gpus": cluster_gpus,
-        "offered_load": demand / cluster_gpus if demand is not None and cluster_gpus else None,
+        "offered_load": None if demand is None or cluster_gpus is None else demand / cluster_gpus,
         "load_over_time": load_over_time,
         "load_by_type": by_type,
         "never_fit": _jobs_above(frame, cluster_gpus),
@@ -419,6 +431,27 @@ def describe(
         "notes": notes,
         "unread": list(attrs.get("unread", [])),
     }
+
+
+def gpu_seconds(frame: pd.DataFrame) -> Floats:
+    """GPU-seconds that each job holds, (jobs,): whole GPUs, also where it uses a share of them."""
+    seconds: Floats = frame["duration"].to_numpy(float) * frame["num_gpus"].to_numpy(float)
+    return seconds
+
+
+def _share_notes(frame: pd.DataFrame, work: Floats) -> list[str]:
+    """Note on the part of the held GPU-seconds that jobs with a share of a GPU use."""
+    if "gpu_share" not in frame:
+        return []
+    share = frame["gpu_share"].fillna(1.0).to_numpy(float)
+    parts = int((share < 1).sum())
+    if not parts:
+        return []
+    used = float((work * share).sum() / work.sum())
+    return [
+        f"{parts:,} of {len(frame):,} jobs use a part of a GPU (gpu_share): work and load count "
+        f"the whole GPUs that jobs hold, of which {used:.1%} are in use"
+    ]
 
 
 def _spelling_notes(frame: pd.DataFrame, gpus_by_type: Mapping[str, int]) -> list[str]:

@@ -11,7 +11,7 @@ import pandas as pd
 from repro.base.errors import ParamError, TraceError
 from repro.base.typing import Floats
 from repro.model.jobs import prediction_factors_of
-from repro.trace.schema import COLUMNS, validate
+from repro.trace.schema import COLUMNS, validate_in_order
 
 COLUMN = "predicted_duration"
 #: Attribute of a frame with the error of its predictions.
@@ -66,9 +66,9 @@ def predict_durations(trace: pd.DataFrame, error: float, seed: int = 0) -> pd.Da
         )
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise ParamError(f"seed={seed!r}: give a whole number of 0 or more")
-    name = str(trace.attrs.get("name", "trace"))
-    frame = validate(trace, name, keep_order=True)
+    frame = validate_in_order(trace)
     if prediction_factors_of(frame) is not None:
+        name = str(trace.attrs.get("name", "trace"))
         raise TraceError(
             f"{name}: has {COLUMN} already; leave --prediction-error (prediction_error) out, or "
             "drop the column"

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from repro.base.errors import TraceError
+from repro.base.errors import ParamError, TraceError
 from repro.base.typing import Flags, Floats
 from repro.files.checks import Origin, numbers, refuse, refuse_strange, row_label, shown
 from repro.files.guess import epoch_unit
@@ -22,6 +22,7 @@ MIN_DURATION_S = 1e-6
 RESOLUTION = 1e-6  # largest rounding error of a job's end, as a fraction of its duration
 _ID = "an id is a whole number or text, used once"
 _NO_ID = "neither whole number nor text"
+_REMEDY = "; repro.load reads a file"
 _WHOLE = (int, np.integer)
 #: Code of a NumPy dtype -> class of the dates in a column.
 _DATE_DTYPES = {"M": "date", "m": "span"}
@@ -156,12 +157,37 @@ def validate(
     _check_times(checked, frame, origin)
     _check_limits(checked, origin)
     if cluster_gpus is not None:
+        refuse_gpus(cluster_gpus)
         check_fits(checked, origin, cluster_gpus)
     if not keep_order and not checked["submit_time"].is_monotonic_increasing:
         checked = checked.sort_values("submit_time", kind="stable")
     checked = checked.reset_index(drop=True)
     checked.attrs = dict(frame.attrs)
     return checked
+
+
+def validate_in_order(trace: pd.DataFrame, remedy: str = _REMEDY) -> pd.DataFrame:
+    """Trace with typed columns under its own name; rows keep their order.
+
+    Parameters
+    ----------
+    trace : DataFrame
+        Jobs.
+    remedy : str
+        Words for a caller who passed something else.
+
+    Raises
+    ------
+    TraceError
+        If the trace is no frame, or breaks a rule of the schema.
+    """
+    if not isinstance(trace, pd.DataFrame):
+        what = "None" if trace is None else f"a {type(trace).__name__}"
+        raise TraceError(
+            f"the trace is {what}; give a DataFrame (pd.DataFrame(...)) with the "
+            f"columns {', '.join(REQUIRED)}{remedy}"
+        )
+    return validate(trace, str(trace.attrs.get("name", "trace")), keep_order=True)
 
 
 def are_sound(submit: Floats, duration: Floats, gpus: Floats) -> Flags:
@@ -253,6 +279,15 @@ def _to_seconds(cells: str, date_class: str, is_object_dtype: bool) -> str:
     elif is_object_dtype:
         dates = f"pd.to_datetime({cells})"
     return f"({dates} - {dates}.min()).dt.total_seconds()"
+
+
+def refuse_gpus(cluster_gpus: Any) -> None:
+    """Raise for a number of GPUs of a cluster that is no whole number of 1 or more."""
+    is_whole = isinstance(cluster_gpus, _WHOLE) and not isinstance(cluster_gpus, bool)
+    if not is_whole or cluster_gpus < 1:
+        raise ParamError(
+            f"cluster_gpus is {cluster_gpus!r}; give the number of GPUs of the cluster, 1 or more"
+        )
 
 
 def check_fits(frame: pd.DataFrame, source: str | Origin, cluster_gpus: int) -> None:

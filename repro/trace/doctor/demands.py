@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from repro.base.typing import Flags, Floats
+from repro.base.typing import Flags
 from repro.model.cluster.spec import Cluster
 from repro.trace.doctor.findings import Finding, Level, counted, first_ids
+from repro.trace.load import gpu_seconds
 
 #: Most sizes of gangs that a finding lists.
 _SIZES = 6
@@ -17,13 +18,6 @@ def fits(frame: pd.DataFrame, cluster: Cluster) -> Flags:
     """Flag the jobs that demand no more GPUs than the cluster has, (jobs,)."""
     flags: Flags = frame["num_gpus"].to_numpy() <= cluster.num_gpus
     return flags
-
-
-def work(frame: pd.DataFrame) -> Floats:
-    """GPU-seconds of each job, (jobs,); a share of a GPU counts as this share."""
-    share = frame["gpu_share"].fillna(1.0).to_numpy(float) if "gpu_share" in frame else 1.0
-    seconds: Floats = frame["duration"].to_numpy(float) * frame["num_gpus"].to_numpy(float) * share
-    return seconds
 
 
 def check_demands(frame: pd.DataFrame, cluster: Cluster) -> list[Finding]:
@@ -119,7 +113,7 @@ def _finding(
     ``excess`` is the object of "demands", such as ``more GPUs than the cluster has``.
     """
     number = int(flags.sum())
-    seconds = work(frame)
+    seconds = gpu_seconds(frame)
     share = float(seconds[flags].sum() / seconds.sum())
     what = f"{counted(number, 'job', 'demands', 'demand')} {excess}, {share:.1%} of the GPU-seconds"
     return Finding(level, code, what, number, first_ids(frame, flags), advice)

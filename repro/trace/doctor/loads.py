@@ -9,11 +9,11 @@ import pandas as pd
 
 from repro.base.typing import Floats
 from repro.model.cluster.spec import Cluster
-from repro.trace.doctor.demands import fits, work
+from repro.trace.doctor.demands import fits
 from repro.trace.doctor.findings import Finding, counted, first_ids
 from repro.trace.doctor.queue import waiting_share
 from repro.trace.doctor.values import DAY_S
-from repro.trace.load import ANY_TYPE
+from repro.trace.load import ANY_TYPE, gpu_seconds
 
 #: Least number of periods. A longer trace has a period per day.
 _LEAST_PERIODS = 10
@@ -38,7 +38,7 @@ def loads_over_time(frame: pd.DataFrame, cluster: Cluster) -> dict[str, dict[str
     number = max(_LEAST_PERIODS, round(span / DAY_S))
     period_s = span / number
     period = np.minimum((submit - first) // period_s, number - 1).astype(np.int64)
-    seconds = work(frame)
+    seconds = gpu_seconds(frame)
     loads = {}
     for name, (rows, gpus) in _parts(frame, cluster).items():
         by_period: Floats = np.bincount(period[rows], seconds[rows], number) / (gpus * period_s)

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from repro.base.typing import Floats
-from repro.trace.doctor.demands import work
 from repro.trace.doctor.findings import Finding, counted, first_ids
+from repro.trace.load import gpu_seconds
 
 DAY_S = 86_400.0
 YEAR_S = 365 * DAY_S
@@ -141,9 +141,9 @@ def check_extremes(frame: pd.DataFrame) -> list[Finding]:
                 "look for a wrong date or a service that never ended",
             )
         )
-    gpu_seconds = work(frame)
-    largest = int(np.argmax(gpu_seconds))
-    share = float(gpu_seconds[largest] / gpu_seconds.sum())
+    work = gpu_seconds(frame)
+    largest = int(np.argmax(work))
+    share = float(work[largest] / work.sum())
     if share >= _DOMINANT and len(frame) >= _LEAST_JOBS:
         findings.append(
             Finding(

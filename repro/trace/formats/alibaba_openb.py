@@ -53,6 +53,7 @@ def read(document: Document, running: str = "keep") -> Parsed:
         num_cpus="cpu_milli",
         memory_mib="memory_mib",
     )
+    parsed.frame["num_gpus"] = gpus
     parsed.frame["gpu_share"] = share
     if "cpu_milli" in table:
         cpus = table.numbers("cpu_milli", _CPUS, low=0, required=False) / 1000.0

@@ -75,7 +75,9 @@ def _pairs(map: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
     if isinstance(map, Mapping):
         items = [(str(name), str(source)) for name, source in map.items()]
     else:
-        texts = map.split(",") if isinstance(map, str) else list(map)
+        texts = map.split(",") if isinstance(map, str) else map
+        if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
+            raise ParamError(f"map={shown(map)}: expected COLUMN=NAME, such as {_EXAMPLE}")
         items = []
         for text in filter(str.strip, texts):
             name, equals, source = (part.strip() for part in text.partition("="))

@@ -248,19 +248,19 @@ def _spans(table: Table, column: str, missing: tuple[str, ...] = ()) -> Floats:
     """Column of times such as 1-02:03:04 in seconds; NaN for the texts in ``missing``."""
     texts = table.frame[column].fillna("").str.strip()
     seconds = texts.map({text: _span_s(text) for text in texts.unique()}).to_numpy(float)
-    strange = np.isnan(seconds) & ~texts.str.upper().isin(missing).to_numpy(bool)
+    strange = ~np.isfinite(seconds) & ~texts.str.upper().isin(missing).to_numpy(bool)
     table.refuse(strange, column, "not a time", _SPAN_ADVICE)
     return seconds
 
 
 def _span_s(text: str) -> float:
-    """Seconds of a text [days-]hours:minutes:seconds, NaN for other texts."""
+    """Seconds of a text [days-]hours:minutes:seconds, infinite beyond floats, NaN for others."""
     if match := _DAYS_AND_HOURS.fullmatch(text):
-        return 86_400.0 * int(match[1]) + HOUR_S * int(match[2])
+        return 86_400.0 * float(match[1]) + HOUR_S * float(match[2])
     match = _SPAN.fullmatch(text)
     if match is None:
         return np.nan
-    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
     return 86_400.0 * days + HOUR_S * hours + 60.0 * minutes + seconds
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -272,9 +273,14 @@ def text_of(frame: pd.DataFrame) -> tuple[str, list[str]]:
     }
     if any(name != str(number) for number, name in enumerate(users, 1)):
         notes.append("users written as numbers: SWF has no names of users")
+    written_queues = _without_blanks(queues)
+    changed = sum(name != written for name, written in zip(queues, written_queues, strict=True))
+    if changed:
+        names = quantity(changed, "queue")
+        notes.append(f"blanks in the names of {names} written as _: SWF has no names with blanks")
     unknown = [-1] * len(frame)
     rows = zip(*(columns.get(name, unknown) for name in FIELDS), strict=True)
-    comments = [f"; {line}" for line in _comments(frame, queues)]
+    comments = [f"; {line}" for line in _comments(frame, written_queues)]
     lines = comments + [" ".join(map(str, row)) for row in rows]
     return "\n".join(lines) + "\n", notes
 
@@ -306,5 +312,22 @@ def _comments(frame: pd.DataFrame, queues: Sequence[str]) -> list[str]:
         name = shown(frame.attrs.get("name", "trace"))
         kept = ["Version: 2.2", f"Note: {name}; a processor is a GPU"]
     kept.append(f"MaxJobs: {len(frame)}")
-    named = ("_".join(name.split()) for name in queues)
-    return kept + [f"Queue: {number} {name}" for number, name in enumerate(named, 1)]
+    return kept + [f"Queue: {number} {name}" for number, name in enumerate(queues, 1)]
+
+
+def _without_blanks(names: Sequence[str]) -> list[str]:
+    """Names with _ in place of blanks; a number after them keeps them apart.
+
+    >>> _without_blanks(["q 1", "q_1", "q_1_2"])
+    ['q_1_3', 'q_1', 'q_1_2']
+    """
+    written = []
+    taken = set(names)
+    for name in names:
+        text = "_".join(name.split())
+        if text != name:
+            candidates = itertools.chain([text], (f"{text}_{n}" for n in itertools.count(2)))
+            text = next(candidate for candidate in candidates if candidate not in taken)
+            taken.add(text)
+        written.append(text)
+    return written

@@ -89,7 +89,8 @@ def make(name: str, rng: np.random.Generator | int, **options: Any) -> pd.DataFr
     Raises
     ------
     ParamError
-        If the generator or an option is unknown, or an option has a value that is not accepted.
+        If the generator or an option is unknown, an option has a value that is not accepted, or
+        ``rng`` is neither a numpy generator nor a whole number of 0 or more.
 
     Examples
     --------
@@ -109,6 +110,9 @@ def make(name: str, rng: np.random.Generator | int, **options: Any) -> pd.DataFr
             raise ParamError(f"{option}: give the name or path of a table, not a {kind}")
         if value != accepted[option].default:
             _check_option(option, value, types)
+    is_seed = isinstance(rng, int | np.integer) and not isinstance(rng, bool) and rng >= 0
+    if not is_seed and not isinstance(rng, np.random.Generator):
+        raise ParamError(f"rng={rng!r}: give a numpy generator, or a whole number of 0 or more")
     source: np.random.Generator | int = np.random.default_rng(rng)
     if first_argument == "seed":
         source = int(rng if isinstance(rng, int | np.integer) else rng.integers(2**32))

@@ -255,8 +255,9 @@ def test_a_gang_without_throughput_is_named_on_typed_clusters(simulate, rules):
     """Its duration is known from one GPU, but not its speed on each type."""
     jobs = [short(), short(gang=2)]
     said = simulate("--rules", rules, jobs=jobs, cluster="2xv100,2xk80", code=2)
-    missing = f"job 1: the throughput table has no model '{A3C}' on 2 GPUs; it has gangs of 1 GPU"
+    missing = f"job 1: the throughput table has no model '{A3C}' on 2 GPUs; it has gangs of 1 GPU:"
     assert said.startswith(missing)
+    assert "or take a cluster without GPU types" in said
     _, found = simulate(jobs=jobs, cluster="1x4", policy="srtf")
     assert found["jct"].tolist() == [600, 600]
 

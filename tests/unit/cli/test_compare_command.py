@@ -64,6 +64,34 @@ def test_json_is_one_object(compared):
     assert content["reference"] == "srtf" and content["overhead"] == "none"
 
 
+UNUSED = """job_id,submit_time,duration,num_gpus,user,foo,gpu_share,predicted_duration
+0,0,10,1,a,x,0.5,10
+1,5,10,1,b,y,1,9
+2,9,-1,1,b,y,1,8
+"""
+
+
+def test_what_no_run_used_is_in_notes_and_files(compared, tmp_path):
+    path = tmp_path / "unused.csv"
+    path.write_text(UNUSED)
+    words = ("--drop-bad-rows", "--out", tmp_path / "result")
+    # srtf reads predicted durations, yarn-cs does not
+    shown = compared(*words, trace=path)
+    lines = [
+        "not used by any run: trace columns gpu_share, user (every job holds whole GPUs)",
+        "not read by the format: columns of the file foo",
+        "left out: rows of the trace (duration: not positive: 1)",
+    ]
+    report = (tmp_path / "result" / "report.md").read_text()
+    notes = json.loads((tmp_path / "result" / "result.json").read_text())["notes"]
+    for line in lines:
+        assert f"repro: note: {line}\n" in shown.err
+        assert f"- {line}\n" in report
+        assert line in notes
+    alone = compared("--drop-bad-rows", trace=path, names="yarn-cs")
+    assert "any run: trace columns predicted_duration, gpu_share, user" in alone.err
+
+
 def test_refused_policies_are_named_and_none_is_an_error(compared):
     shown = compared(names="srtf,drf")
     assert "repro: drf cannot run: " in shown.err

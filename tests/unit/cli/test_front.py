@@ -116,11 +116,25 @@ def test_options_of_the_format_and_bad_rows(capsys, tmp_path):
     assert main(words) == 2
     assert "--set attempts=join" in capsys.readouterr().err
     assert main([*words, "--set", "attempts=join"]) == 0
-    assert main([*words, "--drop-bad-rows"]) == 0
     capsys.readouterr()
+    assert main([*words, "--drop-bad-rows"]) == 0
+    assert "repro: left out: rows of the trace (job_id: " in capsys.readouterr().err
     generated = ["front", "--trace", "philly-like", "--cluster", "1x2", *PREFER, *SMALL]
     assert main([*generated, "--drop-bad-rows"]) == 2
     assert "neither a file nor a public trace" in capsys.readouterr().err
+
+
+def test_what_the_reader_did_not_use_is_said(capsys, tmp_path):
+    pods = tmp_path / "pods.csv"
+    head = "name,num_gpu,gpu_milli,creation_time,deletion_time,scheduled_time,qos\n"
+    pods.write_text(head + "a,1,1000,0,100,0,LS\nb,1,1000,5,100,9,LS\nc,0,0,0,9,0,BE\n")
+    words = ["--trace", str(pods), "--cluster", "1x1", *PREFER, "--budget", "2"]
+    assert main(["front", *words, "--population", "2", "-j", "1"]) == 0
+    assert capsys.readouterr().err.splitlines()[:3] == [
+        "repro: not read by the format: columns of the file qos",
+        "repro: left out: rows of the trace (no GPU: 1)",
+        "repro: note: read in format alibaba-openb, by the contents of the file",
+    ]
 
 
 def test_columns_and_unit_of_the_file(capsys, jobs, tmp_path):

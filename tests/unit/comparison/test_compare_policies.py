@@ -199,6 +199,15 @@ def test_on_gpu_types_runs_are_those_of_simulate():
     assert not any("equally fast" in note for note in comparison.notes)
 
 
+def test_a_trace_with_models_needs_a_throughput_table_and_no_new_models():
+    jobs = small_trace().assign(model="a3c")
+    comparison = repro.compare(jobs, "1x4:v100,1x4:k80", "gavel-las", workers=1)
+    assert any(
+        "the trace has model; --throughputs (throughputs=) gives throughputs" in note
+        for note in comparison.notes
+    )
+
+
 def test_types_without_speeds_are_said():
     comparison = repro.compare(small_trace(), "1x4:v100,1x4:k80", "srtf", workers=1)
     assert "all GPU types count as equally fast: srtf" in comparison.notes

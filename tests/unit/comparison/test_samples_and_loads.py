@@ -52,6 +52,12 @@ def test_arrivals_are_stretched_to_the_offered_load():
     assert three.trace["submit_time"].tolist() == [0, 20] and three.stretch == 2.0
 
 
+def test_a_load_counts_the_whole_gpus_that_jobs_hold():
+    jobs = trace((0, 60, 1), (10, 60, 3)).assign(gpu_share=0.25)
+    (sample,) = at_loads(0, jobs, 0, 4, [3.0])
+    assert sample.stretch == 2.0
+
+
 def test_jobs_that_arrive_at_once_have_no_load():
     with pytest.raises(TraceError, match="all jobs arrive at once"):
         list(at_loads(0, trace((0, 60, 1), (0, 60, 1)), 0, 4, [0.5]))

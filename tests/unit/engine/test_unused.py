@@ -8,10 +8,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from hand_traces import trace
 
 import repro
 from repro.base.errors import ParamError, PolicyError, TraceError
 from repro.cli import app
+from repro.engine.ignored import TYPES_ALIKE
 from repro.model.policy import Order
 from repro.perf.overhead import CheckpointOverhead
 from repro.perf.throughput import ThroughputTable
@@ -331,6 +333,17 @@ def test_wishes_without_effect_are_named_where_the_policy_names_the_types():
     assert set(result.intervals["gpu_type"]) == {"v100", "k80"}
     assert "gpu_type" in result.meta["ignored"]["columns"]
     assert "types" in result.meta["ignored"]["options"]
+
+
+@pytest.mark.parametrize(
+    ("types", "mean_jct_s", "unused"), [("wished", 200, False), ("fastest", 400 / 3, True)]
+)
+def test_types_that_jobs_wish_for_are_used_without_speeds(types, mean_jct_s, unused):
+    # three jobs of 100 s on 2 V100s each: one after another on the V100s, or two at once
+    jobs = trace((0, 100, 2), (0, 100, 2), (0, 100, 2)).assign(gpu_type="v100")
+    result = repro.simulate(jobs, "1x2:v100,1x2:k80", "yarn-cs", types=types)
+    assert result.jobs["jct"].mean() == pytest.approx(mean_jct_s)
+    assert (TYPES_ALIKE in result.meta["ignored"].get("options", [])) == unused
 
 
 def test_an_interval_beside_shares_is_refused_in_python_too():

@@ -97,7 +97,7 @@ def test_models_of_the_map_share_gpus_at_the_scale_of_their_throughputs():
 def test_a_table_with_models_of_its_own_is_not_extended():
     table = ThroughputTable.of({"vgg16": {"v100": 2.0}, "A3C": {"v100": 1.0}}, "v100")
     assert table.steps_per_s("vgg16", 1, "v100") == 2.0
-    with pytest.raises(ParamError, match="gangs of 1 GPUs"):
+    with pytest.raises(ParamError, match="gangs of 1 GPU:"):
         table.steps_per_s("vgg16", 2, "v100")
     with pytest.raises(ParamError, match="no model 'bert'"):
         table.steps_per_s("bert", 1, "v100")

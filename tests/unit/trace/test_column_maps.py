@@ -58,6 +58,9 @@ def test_two_columns_may_exchange_their_names(read):
     ("columns", "message"),
     [
         ("submit_time", r"map=submit_time: expected COLUMN=NAME, such as submit_time=arrival"),
+        (None, "map=None: expected COLUMN=NAME"),
+        (3, "map=3: expected COLUMN=NAME"),
+        (["submit_time=arrival", 3], "map=.*: expected COLUMN=NAME"),
         ("submit_time=", "map=submit_time=: expected COLUMN=NAME"),
         ("submitted=arrival", "a trace has no column 'submitted'"),
         ("duration=runtime,duration=gpus", "the column duration is given twice"),

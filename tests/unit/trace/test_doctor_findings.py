@@ -294,6 +294,8 @@ def test_an_overload_needs_a_queue():
     frame = jobs(submit_time=[0.0, 10.0, 20.0], duration=[100.0] * 3)
     (finding,) = loads.check_loads(frame, Cluster.parse("1x1"))
     assert (finding.code, finding.level, finding.count) == ("overload", "warning", 3)
+    # jobs hold whole GPUs, whatever part of them they use
+    assert loads.check_loads(frame.assign(gpu_share=0.1), Cluster.parse("1x1")) == [finding]
     # the same load of 5 on three GPUs of each job its own
     frame = jobs(submit_time=[0.0, 10.0, 20.0], duration=[300.0] * 3)
     assert loads.check_loads(frame, Cluster.parse("1x3")) == []

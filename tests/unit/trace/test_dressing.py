@@ -183,6 +183,13 @@ def test_bad_arguments_are_refused(arguments, message):
         dress(plain(), **arguments)
 
 
+@pytest.mark.parametrize("profiles", [None, "h100"])
+@pytest.mark.parametrize(("trace", "what"), [("jobs.csv", "a str"), (None, "None")])
+def test_the_trace_is_a_frame(trace, what, profiles):
+    with pytest.raises(TraceError, match=rf"the trace is {what}; .*; repro\.load reads a file"):
+        dress(trace, profiles=profiles)
+
+
 def test_an_unknown_reference_is_refused(public_table):
     with pytest.raises(TraceError, match="no throughputs for GPU type 'a100'"):
         dress(plain(), "gavel", reference="a100")

@@ -92,13 +92,14 @@ CASES = {
         },
     ),
     "alibaba-openb": (
-        OPENB,
-        ["{},1,500,0,60,10"],
+        OPENB + ",pod_phase",
+        ["{},1,500,0,60,10,Running"],
         {
-            "a,1,500,0,60,-1": "scheduled_time: negative",
-            "b,1,0,0,60,10": "gpu_milli: not positive",
-            "c,1,500,0,60,": "never ran",
-            "d,1,500,0,60,60": "ran for 0 s",
+            "a,1,500,0,60,-1,Failed": "scheduled_time: negative",
+            "b,1,0,0,60,10,Failed": "gpu_milli: not positive",
+            "c,1,500,0,60,,Failed": "never ran",
+            "d,1,500,0,60,60,Failed": "ran for 0 s",
+            "e,x,500,0,60,10,Running": "num_gpu: not a number",
         },
     ),
     "liquid": (
@@ -187,6 +188,16 @@ def test_bad_rows_are_dropped_and_counted(tmp_path, format):
     for reason in bad.values():
         expected[reason] = expected.get(reason, 0) + 1
     assert frame.attrs["dropped"] == expected
+
+
+@pytest.mark.parametrize("format", [name for name, case in CASES.items() if case[0]])
+def test_a_header_repeated_inside_the_file_is_a_bad_row(tmp_path, format):
+    head, (good,), _ = CASES[format]
+    path = tmp_path / "jobs"
+    path.write_text("\n".join([head, good.format("j0"), head, good.format("j1")]) + "\n")
+    frame = read(path, format, drop_bad_rows=True)
+    assert len(frame) == 2
+    assert sum(frame.attrs["dropped"].values()) == 1
 
 
 def test_every_format_has_its_cases():

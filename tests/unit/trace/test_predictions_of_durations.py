@@ -63,6 +63,8 @@ def test_an_error_is_a_number_of_0_or_more(error):
 
 
 def test_refusals():
+    with pytest.raises(TraceError, match=r"the trace is a str; .*; repro\.load reads a file"):
+        repro.predict_durations("jobs.csv", 0.5)
     with pytest.raises(ParamError, match="seed=-1: give a whole number"):
         repro.predict_durations(small_trace(), 0.5, seed=-1)
     with pytest.raises(

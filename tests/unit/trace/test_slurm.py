@@ -157,6 +157,9 @@ GOOD = ["1", "u", "gpu", GPU, "COMPLETED", f"{DAY}10:00:00", f"{DAY}10:00:00", f
         (3, "cpu=1,gres/gpu=1.5", "2:AllocTRES: no whole number of GPUs (cpu=1,gres/gpu=1.5)"),
         (5, "1706781600", "2:Submit: not a date (1706781600); looks like seconds since 1970"),
         (8, "-5", "2:ElapsedRaw: negative (-5)"),
+        (9, f"{'9' * 400}-00", "2:Timelimit: not a time (9999"),
+        (9, f"{'9' * 400}:00:00", "2:Timelimit: not a time (9999"),
+        (9, f"{'9' * 5000}:00", "2:Timelimit: not a time (9999"),
         (9, "one day", "2:Timelimit: not a time (one day); a time is [days-]hours:minutes:seconds"),
     ],
 )

@@ -43,6 +43,14 @@ def _no_network():
         yield
 
 
+@pytest.mark.parametrize("name", ["mm", "gavel-single"])
+@pytest.mark.parametrize("rng", [-1, None, "0", 0.5, True])
+def test_randomness_is_a_generator_or_a_seed(name, rng):
+    message = "give a numpy generator, or a whole number of 0 or more"
+    with pytest.raises(ParamError, match=message):
+        synth.make(name, rng, jobs=10)
+
+
 def test_every_generator_is_covered():
     assert list(synth.generators) == sorted(SMALL)
 

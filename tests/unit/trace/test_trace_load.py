@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repro.base.errors import TraceError
+from repro.base.errors import InputWarning, ParamError, TraceError
 from repro.trace.load import describe, detect, load, write
 from repro.trace.schema import COLUMNS, REQUIRED, STAGES, Column, validate
 
@@ -262,10 +262,19 @@ def test_describe():
     assert facts["offered_load"] == work / 100 / 8
 
 
-def test_describe_counts_shares_and_leaves_the_undefined_open():
-    facts = describe(JOBS.assign(gpu_share=[0.5, np.nan, 1.0]))
-    assert facts["gpu_seconds"] == 30 + 60 + 360
-    assert facts["offered_load"] is None
+def test_describe_counts_whole_gpus_and_notes_the_part_in_use():
+    facts = describe(JOBS.assign(gpu_share=[0.5, np.nan, 1.0]), 8)
+    assert facts["gpu_seconds"] == 60 + 60 + 360
+    assert facts["offered_load"] == 0.6
+    # 450 of 480 GPU-seconds
+    (note,) = facts["notes"]
+    assert note.startswith("1 of 3 jobs use a part of a GPU (gpu_share)")
+    assert note.endswith("of which 93.8% are in use")
+    assert describe(JOBS.assign(gpu_share=1.0))["notes"] == []
+
+
+def test_describe_leaves_the_undefined_open():
+    assert describe(JOBS)["offered_load"] is None
     at_once = describe(JOBS.assign(submit_time=0.0), 8)
     assert (at_once["mean_gpus_demanded"], at_once["offered_load"]) == (None, None)
     assert describe(JOBS.iloc[:1], 8)["mean_interarrival_s"] is None
@@ -274,13 +283,33 @@ def test_describe_counts_shares_and_leaves_the_undefined_open():
 @pytest.mark.parametrize(
     ("frame", "message"),
     [
-        (pd.DataFrame(), "^trace: no jobs; a trace holds at least one row$"),
-        (pd.DataFrame({"num_gpus": [1]}), "^trace:submit_time,duration: missing column"),
+        (JOBS.iloc[:0], "^trace: no jobs; a trace holds at least one row$"),
+        (pd.DataFrame({"num_gpus": [1]}), "^trace:job_id,submit_time,duration: missing column"),
+        (JOBS.assign(duration=pd.to_timedelta([60, 60, 60], unit="s")), "holds timedelta64"),
+        (JOBS.assign(submit_time=pd.to_datetime([0, 60, 100], unit="s")), "holds datetime64"),
+        (JOBS.assign(duration=[60.0, -60.0, 1.0]), "row 1:duration: not positive"),
+        (JOBS.assign(num_gpus=[1, -3, 1]), "row 1:num_gpus: too small"),
     ],
 )
 def test_describe_refuses_what_is_no_trace(frame, message):
     with pytest.raises(TraceError, match=message):
-        describe(frame)
+        describe(frame, 4)
+
+
+def test_describe_reads_numbers_in_text_and_keeps_the_order_of_rows():
+    texts = JOBS.assign(num_gpus=["1", "2", "4"])
+    assert describe(texts, 8) == describe(JOBS, 8)
+    assert describe(JOBS.iloc[::-1], 8) == describe(JOBS, 8)
+
+
+@pytest.mark.parametrize("gpus", [0, -4, "8", 2.5, True])
+def test_the_gpus_of_a_cluster_are_a_whole_number(tmp_path, gpus):
+    path = write(JOBS, tmp_path / "jobs.csv")
+    message = "cluster_gpus is .*; give the number of GPUs of the cluster, 1 or more"
+    with pytest.raises(ParamError, match=message):
+        describe(JOBS, gpus)
+    with pytest.raises(ParamError, match=message):
+        load(path, cluster_gpus=gpus)
 
 
 @pytest.mark.parametrize("path", [None, 3, ["jobs.csv"], io.StringIO("job_id\n"), pd.DataFrame()])
@@ -290,6 +319,25 @@ def test_a_path_is_a_text_or_a_path(path):
     ) as caught:
         load(path)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [("gavel-throughputs", "gavel-throughputs"), ("{}/my speeds.csv", "'my speeds.csv'")],
+)
+def test_a_file_without_the_throughputs_of_its_trace_names_them(
+    tmp_path, monkeypatch, table, words
+):
+    monkeypatch.chdir(tmp_path)
+    jobs = JOBS.assign(model="a3c")
+    jobs.attrs = {"throughputs": table.format(tmp_path), "reference_gpu": "k80"}
+    with pytest.warns(InputWarning) as caught:
+        write(jobs, tmp_path / "jobs.csv")
+    (warning,) = caught
+    assert str(warning.message) == (
+        "speeds by GPU type are not in the file: runs on GPU types need --throughputs "
+        f"{words} --reference-gpu k80"
+    )
 
 
 @pytest.mark.parametrize("name", ["jobs.csv.gz", "jobs.swf.gz", "jobs.json.gz"])
