@@ -127,7 +127,6 @@ def why_not_compiled(setup: Setup) -> str:
         "the placement rule chooses nodes": setup.placer.tracks_nodes,
         "the simulation may end before all jobs do": settings.ends_early,
         "the run has throughputs by GPU type": setup.speeds.has_throughputs,
-        "the rules count iterations": setup.table.counts_iterations or setup.table.counts_steps,
         "the performance model has no speed-up curves": no_curves,
         "the performance model changes rates while jobs run": isinstance(settings.perf, Renewing),
     }
