@@ -70,8 +70,14 @@ def notes(setup: Setup, trace: pd.DataFrame, rules: str) -> list[str]:
     policy = setup.policy
     lines += note_on_alias(policy)
     baseline = policy.baseline
-    is_modelled = _has_model(setup)
-    if baseline and baseline.equals(policy, trace, setup.cluster, modelled=is_modelled):
+    if baseline and baseline.equals(
+        policy,
+        trace,
+        setup.cluster,
+        modelled=_has_model(setup),
+        failing=bool(setup.settings.all_processes),
+        samples_type_order=setup.settings.rounds.samples_type_order,
+    ):
         lines.append(baseline.note(policy.name))
     lines += _note_on_relatives(setup)
     lines += _note_on_history(policy, trace)
