@@ -122,6 +122,12 @@ def notes_on_nodes(setup: Setup, *, placement_given: bool) -> list[str]:
             f"placement {name!r} changes no speed and no start in this run, only the nodes of its "
             f"intervals: give --slowdown (slowdown=...) or a performance model that reads nodes"
         )
+    elif placement_given and setup.policy.first_fit:
+        name = type(setup.settings.placement).__name__.lower()
+        lines.append(
+            f"placement {name!r} decides no start under policy {setup.policy.name!r}, which starts "
+            f"a gang only if first fit finds nodes for it"
+        )
     return lines
 
 

@@ -225,6 +225,26 @@ def test_no_note_calls_policies_equal_that_differ(policy, baseline, cluster, opt
     assert not any(baseline in note for note in result.meta["notes"])
 
 
+@pytest.mark.parametrize(
+    ("policy", "placement", "slowdown"),
+    [
+        ("muri-s", "count", None),
+        ("muri-l", "random", 1.5),
+        (make("srtf", refill=True), "yarn", 1.5),
+        (make("themis", form="shares"), "skew", 1.5),
+    ],
+)
+def test_a_placement_that_decides_no_start_is_said(policy, placement, slowdown):
+    jobs = small_trace().assign(stage_storage=0.0, stage_gpu=1.0, stage_network=0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)
+        default = simulate(jobs, "2x4", policy, slowdown=slowdown)
+        result = simulate(jobs, "2x4", policy, placement=placement, slowdown=slowdown)
+    says = f"placement '{placement}' decides no start under policy"
+    assert any(says in note for note in result.meta["notes"])
+    assert not any("decides no start" in note for note in default.meta["notes"])
+
+
 @pytest.mark.parametrize("rounds", [{"shuffle_types": False}, {"ideal": "fluid"}])
 @pytest.mark.parametrize(
     ("policy", "baseline"),
