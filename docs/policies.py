@@ -36,7 +36,8 @@ the first section has it, and the others name that section.
 - *GPU types*: how jobs get their GPU types on a cluster of several types.
 - *Rules*: rule sets under which the policy runs.
 - *Placement by default*: with `count` a gang needs enough idle GPUs on any nodes. With `yarn` it
-  waits for the fewest nodes of one switch. With `wished` the policy names the nodes.
+  waits for the fewest nodes of one switch. With `wished` the policy names the nodes. *if first fit
+  finds nodes*: the policy has this condition under any placement.
 
 Examples run as they are, on generated traces. [crossing.md](crossing.md) shows which policy runs on
 which paper's jobs.
@@ -110,7 +111,8 @@ def fact_list(entry: Facts) -> str:
     refused = [rules for rules, effect in entry.rules.items() if effect.refused]
     runs = [rules for rules in entry.rules if rules not in refused]
     facts_of["Rules"] = ", ".join(f"`{rules}`" for rules in runs)
-    facts_of["Placement by default"] = f"`{entry.placement}`"
+    condition = " if first fit finds nodes" if entry.first_fit else ""
+    facts_of["Placement by default"] = f"`{entry.placement}`{condition}"
     return "\n".join(flowed(f"- {name}: {fact}", "  ") for name, fact in facts_of.items())
 
 

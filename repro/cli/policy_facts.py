@@ -162,6 +162,8 @@ class Facts:
     gpu_types: str
     rules: dict[str, RuleSet]
     placement: str
+    #: whether a gang starts only if first fit finds nodes for it, under any placement
+    first_fit: bool
     elastic: bool
     families: tuple[str, ...]
     aliases: tuple[str, ...]
@@ -195,6 +197,7 @@ def facts(name: str) -> Facts:
         gpu_types=gpu_types,
         rules={rules: _rule_set(cls, rules) for rules in RULES},
         placement=cls.placement,
+        first_fit=bool(cls.first_fit),
         elastic=bool(_with_defaults(cls).elastic),
         families=cls.families,
         aliases=tuple(alias for alias, known in ALIASES.items() if known == name),

@@ -94,8 +94,8 @@ def simulate_trace(
     placement_sensitive: Annotated[
         bool,
         typer.Option(
-            help="Gangs that span nodes have the throughputs measured for such gangs; the default "
-            "placement is then yarn."
+            help="Gangs that span nodes have the throughputs measured for such gangs; yarn then "
+            "replaces the default placement count."
         ),
     ] = False,
     slowdown: SlowdownOption = None,
@@ -220,11 +220,12 @@ def simulate_trace(
         perf = _curves_on_types(curves, table or throughputs_of(opened.frame), machines)
     if not stand_in:
         _check_stand_ins(stand_ins(opened.frame, perf, chosen), rules)
+    needs_nodes = placement_sensitive and chosen.placement == "count"
     result = _simulated(
         opened.frame,
         machines,
         chosen,
-        placement=parse_placement(placement) or ("yarn" if placement_sensitive else None),
+        placement=parse_placement(placement) or ("yarn" if needs_nodes else None),
         rules=rules,
         perf=perf,
         slowdown=slowdown,
@@ -347,6 +348,11 @@ def _check_sensitive(machines: Cluster, rules: str) -> None:
         raise ParamError(
             f"--placement-sensitive: on the nodes of one GPU in {machines}, no gang has more nodes "
             f"than it needs; leave it out, or give larger nodes such as 9x4:v100"
+        )
+    if len(machines.nodes) == len(machines.gpu_types):
+        raise ParamError(
+            f"--placement-sensitive: {machines} has one node of each GPU type, so no gang has more "
+            f"nodes than it needs; leave it out, or give several nodes such as 9x4:v100"
         )
     if rules == "gavel":
         raise ParamError(

@@ -445,7 +445,9 @@ def _notes(
     reference: str,
 ) -> list[str]:
     """Terms of a comparison, a line each."""
-    placements = {label: runs[0]["placement"] for label, runs in ran.items()}
+    placements = {
+        label: terms.placement(policies[label], runs[0]["placement"]) for label, runs in ran.items()
+    }
     durations = terms.durations_of(sampled.samples[0].trace)
     known = {label: terms.knowledge(policies[label], durations) for label in ran}
     notes = [

@@ -78,6 +78,16 @@ def knowledge(policy: Policy, durations: str = TRUE_DURATIONS) -> str:
     return ", ".join(facts) or "none"
 
 
+def placement(policy: Policy, rule: str) -> str:
+    """Placement ``rule`` of a run in words, with the first fit of policies that have one.
+
+    >>> from repro.model.policy import make
+    >>> placement(make("srtf"), "Count()"), placement(make("muri-s"), "Count()")
+    ('Count()', 'Count() if first fit finds nodes')
+    """
+    return f"{rule} if first fit finds nodes" if policy.first_fit else rule
+
+
 def lacking(
     policies: Mapping[str, Policy], trace: pd.DataFrame, cluster: Cluster, *, has_speeds: bool
 ) -> dict[str, str]:

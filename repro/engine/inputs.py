@@ -67,8 +67,14 @@ def notes(setup: Setup, trace: pd.DataFrame, rules: str) -> list[str]:
     policy = setup.policy
     lines += note_on_alias(policy)
     baseline = policy.baseline
-    is_modelled = _has_model(setup)
-    if baseline and baseline.equals(policy, trace, setup.cluster, modelled=is_modelled):
+    if baseline and baseline.equals(
+        policy,
+        trace,
+        setup.cluster,
+        modelled=_has_model(setup),
+        failing=bool(setup.settings.all_processes),
+        samples_type_order=setup.settings.rounds.samples_type_order,
+    ):
         lines.append(baseline.note(policy.name))
     lines += _note_on_relatives(setup)
     lines += _note_on_history(policy, trace)
@@ -133,6 +139,12 @@ def notes_on_nodes(setup: Setup, *, placement_given: bool) -> list[str]:
         lines.append(
             f"placement {name!r} changes no speed and no start in this run, only the nodes of its "
             f"intervals: give --slowdown (slowdown=...) or a performance model that reads nodes"
+        )
+    elif placement_given and setup.policy.first_fit:
+        name = type(setup.settings.placement).__name__.lower()
+        lines.append(
+            f"placement {name!r} decides no start under policy {setup.policy.name!r}, which starts "
+            f"a gang only if first fit finds nodes for it"
         )
     return lines
 

@@ -262,6 +262,7 @@ def simulate(
             has_types=bool(cluster.gpu_types),
         ),
         notes=[*map(str, trace.attrs.get("notes", ())), *notes],
+        rollout_reason=reason,
         stand_in=inputs.stand_ins(trace, base, policy),
         wall_s=wall_s,
     )

@@ -29,6 +29,11 @@ class Baseline(NamedTuple):
         curves or run times of plans.
     domains : bool
         Whether nodes in several domains count as input.
+    failures : bool
+        Whether failures of nodes and other added processes count as input.
+    type_order : bool
+        Whether several GPU types count as input where rounds sample the order of the types under
+        policies that ignore them (round setting ``shuffle_types``).
 
     Examples
     --------
@@ -42,12 +47,23 @@ class Baseline(NamedTuple):
     columns: tuple[str, ...] = ()
     model: bool = False
     domains: bool = False
+    failures: bool = False
+    type_order: bool = False
 
     def also(self, *parameters: str) -> "Baseline":
         """Baseline with further ``parameters`` that count as inputs."""
         return self._replace(parameters=(*self.parameters, *parameters))
 
-    def equals(self, policy: Any, trace: pd.DataFrame, cluster: Cluster, *, modelled: bool) -> bool:
+    def equals(
+        self,
+        policy: Any,
+        trace: pd.DataFrame,
+        cluster: Cluster,
+        *,
+        modelled: bool,
+        failing: bool,
+        samples_type_order: bool,
+    ) -> bool:
         """Whether a run has none of the inputs, so that policy and baseline make equal decisions.
 
         Parameters
@@ -60,13 +76,26 @@ class Baseline(NamedTuple):
             Cluster of the run.
         modelled : bool
             Whether the run has a performance model.
+        failing : bool
+            Whether the run has failures or other added processes.
+        samples_type_order : bool
+            Whether rounds of the run sample the order of GPU types under policies that ignore them.
         """
         defaults = {field.name: field.default for field in dataclasses.fields(policy)}
         has_parameter = any(getattr(policy, name) != defaults[name] for name in self.parameters)
         has_column = any(name in trace and trace[name].notna().any() for name in self.columns)
         has_model = self.model and modelled
         has_domains = self.domains and len({node.domain for node in cluster.nodes}) > 1
-        return not (has_parameter or has_column or has_model or has_domains)
+        has_failures = self.failures and failing
+        has_type_order = self.type_order and samples_type_order and len(cluster.gpu_types) > 1
+        return not (
+            has_parameter
+            or has_column
+            or has_model
+            or has_domains
+            or has_failures
+            or has_type_order
+        )
 
     def note(self, name: str) -> str:
         """Warning of one line for users of the policy ``name``."""

@@ -168,6 +168,9 @@ class Policy:
     families: ClassVar[tuple[str, ...]] = ()
     #: default placement
     placement: ClassVar[str] = "count"
+    #: true: under any placement the policy starts a gang only if first fit
+    #: (`repro.placement.first_fit`) finds nodes for it
+    first_fit: ClassVar[bool] = False
     #: rule set -> values of the fields that are None
     rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     #: names of the parameters in seconds or GPU-seconds

@@ -94,7 +94,8 @@ def unplaceable(cluster: Cluster) -> Callable[[int], str]:
             return ""
         return (
             f"asks for {gpus} GPUs, and the nodes under one switch of {cluster} do not take them "
-            f"together; use a larger cluster or drop the job"
+            f"together by first fit, which holds under any placement; use a larger cluster or drop "
+            f"the job"
         )
 
     return reason

@@ -77,7 +77,8 @@ def check_policy(
     - scaling: all times doubled give all ends doubled; ``time_fields`` are doubled, too
     - baseline: under rules ``paper``, all jobs end as under the policy that `Policy.baseline`
       names. `Policy.baseline` also names the inputs that make the two policies differ. Runs with
-      them are not checked: changed parameters, columns, a performance model, several domains
+      them are not checked: changed parameters, columns, a performance model, several domains,
+      failures, several GPU types
     - needs: the policy reads the fields in `needs` and no others
     - blind: without "duration" in `needs`, longer durations change no interval before the first
       completion
@@ -358,7 +359,15 @@ class _Battery:
             return
         if self.options.get("rules", "paper") != "paper":
             return
-        if baseline.equals(self.policy, trace, self.cluster, modelled=modelled):
+        rounds = RoundSettings.of(self.options.get("rounds") or {})
+        if baseline.equals(
+            self.policy,
+            trace,
+            self.cluster,
+            modelled=modelled,
+            failing=bool(self.options.get("failures") or self.options.get("processes")),
+            samples_type_order=rounds.samples_type_order,
+        ):
             other = self.run(trace, make(baseline.policy))
             fault = (
                 "the run has none of the inputs that distinguish the policy from "

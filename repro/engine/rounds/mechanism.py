@@ -170,9 +170,8 @@ class RoundMechanism(ABC):
         self.settings = settings
         self.writes_holds = writes_holds
         self.interval_blocks = interval_blocks
-        has_fixed_order = settings.ideal is not None or self.traits.tells_types
         #: whether the seed decides the order of GPU types
-        self.shuffles = settings.shuffle_types and not has_fixed_order
+        self.shuffles = settings.samples_type_order and not self.traits.tells_types
         # the seed of this stream in Gavel's public simulator
         self._shuffler = random.Random(seed + 5)
         types = len(speeds.gpu_types)

@@ -98,6 +98,11 @@ class RoundSettings:
                 f"{self.round_s:g} s; an overhead must be shorter than a round"
             )
 
+    @property
+    def samples_type_order(self) -> bool:
+        """Whether rounds sample the order of GPU types under a policy that ignores types."""
+        return self.shuffle_types and self.ideal is None
+
     def unused(self, tells_types: bool) -> set[str]:
         """Names of settings without effect; ``tells_types`` is the trait of the policy."""
         if self.ideal is None:

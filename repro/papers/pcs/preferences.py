@@ -201,7 +201,7 @@ class Preferences:
         preferences : sequence
             Metric is jct, pred_err, unfairness or preemptions. Statistic is avg or a percentile;
             see `repro.papers.pcs.objectives.parse`. Only policies that divide GPUs have
-            unfairness.
+            unfairness, in runs without costs of starts and without throughputs by GPU type.
 
         Raises
         ------
@@ -248,7 +248,6 @@ class Preferences:
         """
         self._check_preference()
         code = self._encoding(heuristics)
-        self._check_metrics()
         rows: list[dict[str, Any]] = []
 
         def evaluate(points: Floats, front: Floats | None) -> Floats:
@@ -450,24 +449,21 @@ class Preferences:
         return encoding(self._work(), heuristics=heuristics, linear=linear)
 
     def _check_preference(self) -> None:
-        """Refuse to evaluate before `set_preference`."""
+        """Refuse to evaluate before `set_preference`, or unfairness if the runs do not have it."""
         if not self.objectives:
             raise ParamError("no preference yet; call set_preference first")
-
-    def _check_metrics(self) -> None:
-        """Refuse unfairness before the search if runs of the policy do not have it."""
         metrics = {objective.metric for objective in self.objectives}
-        if self._class.name == "pcs" or UNFAIRNESS not in metrics:
+        if UNFAIRNESS not in metrics:
             return
         jobs = self.train.head(2)
         base = self._base
         policy = make(base, self.rules) if isinstance(base, str) else base.under(self.rules)
         case = Case(jobs, self.cluster, policy, self.rules, settings=self._settings).resolved()
-        records = sweep.simulated(case, jobs, predict=0, keep_intervals=False).jobs
-        if "fair_jct" not in records:
+        reason = sweep.simulated(case, jobs, predict=0, keep_intervals=False).meta["rollout_reason"]
+        if reason:
             raise ParamError(
-                f"runs of policy {self._class.name!r} have no unfairness, which needs divided "
-                f"GPUs; prefer jct, preemptions or pred_err"
+                f"runs of policy {self._class.name!r} have no unfairness here: {reason}; prefer "
+                f"jct, preemptions or pred_err"
             )
 
     def _work(self) -> Floats:

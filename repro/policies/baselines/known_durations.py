@@ -14,12 +14,12 @@ event.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from repro.base.typing import Floats, Ints
 from repro.engine.select.refill import Refill
 from repro.engine.select.resort import Resort
-from repro.model.policy import LinearKey, Order, Ordering, register
+from repro.model.policy import FromSettings, LinearKey, Order, Ordering, register
 from repro.model.view import View
 from repro.placement.first_fit import unplaceable
 
@@ -47,6 +47,7 @@ class KnownDuration(Order):
     refill: bool | None = None
 
     needs = frozenset({"duration"})
+    first_fit: ClassVar[Any] = FromSettings(False, lambda policy: bool(policy.refill))
     rule_values: ClassVar = {
         "paper": {"history_ties": False, "refill": False},
         "tiresias": {"history_ties": True, "refill": False},

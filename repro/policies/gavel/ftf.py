@@ -58,7 +58,9 @@ class GavelFtf(AwareOrAgnostic):
         "ftf-agnostic",
         "without speeds by GPU type all types are alike; give a throughput table "
         "(--throughputs gavel-throughputs) and a cluster of GPU types",
+        parameters=("lp_backend",),
         model=True,
+        type_order=True,
     )
 
     def formula(self, view: View) -> Callable[[Kinds], Floats]:

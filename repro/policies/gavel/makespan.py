@@ -67,7 +67,9 @@ class GavelMakespan(AwareOrAgnostic):
         "makespan-agnostic",
         "without speeds by GPU type all types are alike; give a throughput table "
         "(--throughputs gavel-throughputs) and a cluster of GPU types",
+        parameters=("lp_backend",),
         model=True,
+        type_order=True,
     )
     rule_values: ClassVar = TOLERANCES
 

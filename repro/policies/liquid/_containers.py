@@ -32,7 +32,7 @@ GangOf = Callable[[int], Gang]
 Chooser = Callable[[View, NodeResources, GangOf, np.random.Generator], RunSet]
 
 #: Without run times of plans, completion times do not depend on the plans if every container fits
-#: every node, and all nodes are in one domain. They are then those of liquid-pack.
+#: every node, all nodes are in one domain, and no node fails. They are then those of liquid-pack.
 PACK = Baseline(
     "liquid-pack",
     "without run times of plans a job takes as long on any nodes; give --set times=t4 (or "
@@ -41,6 +41,7 @@ PACK = Baseline(
     columns=("gpu_mem_mb", "bandwidth_mb_s"),
     model=True,
     domains=True,
+    failures=True,
 )
 
 

@@ -24,6 +24,10 @@ Algorithm 1 (section 4.2):
 
 Every decision repeats both steps. A decision is due at every event, or every ``interval`` seconds.
 
+A group starts only if first fit finds nodes for it: one node, or whole nodes of one switch and part
+of one more. The groups of a decision take nodes one after the other. This holds under any
+placement, which chooses the nodes of groups that start.
+
 Ties: under rules ``paper``, equal priority goes to the earlier job. Pairs merge in ascending order
 of their waste (1 - gamma) g, and equal waste goes to the smaller g. Under rules ``muri``, equal
 priority goes to the larger g, and jobs that arrived just now come last. Pairs merge in list order.
@@ -130,6 +134,7 @@ class Muri(Grouped):
     wide_first: bool | None = None
     tie_window_s: Annotated[float, AtLeast(0, "seconds")] | None = None
 
+    first_fit = True
     #: whether priorities depend on the time on GPUs
     ranks_by_run_time: ClassVar = False
     needs = frozenset(

@@ -389,6 +389,7 @@ class Themis(Elastic):
 
     # form ``shares`` gives a job its demand or nothing
     elastic: ClassVar[Any] = FromSettings(True, lambda policy: policy.form != SHARES)
+    first_fit: ClassVar[Any] = FromSettings(False, lambda policy: policy.form == SHARES)
     needs: ClassVar[Any] = FromSettings(NEEDS, lambda policy: policy._needs())
     #: only form ``leases`` has a compiled rule
     rule: ClassVar[Any] = FromSettings(None, lambda policy: RULE if policy.form == LEASES else None)

@@ -335,12 +335,24 @@ def test_a_gang_over_more_nodes_than_it_needs_is_slower_if_asked_for(simulate):
     assert alone["jct"].tolist() == [4800 / 16]
 
 
+def test_policies_that_choose_nodes_keep_their_choice_where_nodes_matter(simulate):
+    jobs = [*[line(steps=2880)] * 2, line(steps=4800, gang=2)]
+    given = {"jobs": jobs, "speeds": GANGS, "cluster": "2x2:v100"}
+    # each of the single jobs has a node for itself, so the gang spans both nodes
+    _, even = simulate("--placement-sensitive", **given, policy="liquid-even")
+    assert even["jct"].tolist() == [360, 360, 4800 / 4]
+    _, packed = simulate("--placement-sensitive", **given, policy="liquid-pack")
+    assert packed["jct"].tolist() == [360, 360, 4800 / 16]
+
+
 @pytest.mark.parametrize(
     ("words", "cluster", "said"),
     [
         ([], "2x2", "2x2 names no GPU types; give one such as 9x4:v100"),
         (["--rules", "gavel"], "2x2:v100", "use --rules paper"),
         ([], "4xv100", "no gang has more nodes than it needs; leave it out"),
+        ([], "1x4:v100", "1x4:v100 has one node of each GPU type, so no gang has more nodes than"),
+        ([], "1x4:v100,1x4:k80", "has one node of each GPU type"),
     ],
 )
 def test_where_placement_cannot_matter(simulate, words, cluster, said):

@@ -203,6 +203,62 @@ def test_nodes_in_several_domains_make_placements_differ(policy):
 
 
 @pytest.mark.parametrize(
+    ("policy", "baseline", "cluster", "options"),
+    [
+        ("liquid-even", "liquid-pack", "2x2", {"failures": "mtbf=300,repair=50,checkpoint=50"}),
+        ("gavel-ftf", "ftf-agnostic", "1x2:v100,1x1:k80", {}),
+        ("gavel-makespan", "makespan-agnostic", "1x2:v100,1x1:k80", {}),
+        (make("gavel-ftf", lp_backend="highs"), "ftf-agnostic", "1x4", {}),
+        (make("gavel-makespan", lp_backend="highs"), "makespan-agnostic", "1x4", {}),
+    ],
+)
+def test_no_note_calls_policies_equal_that_differ(policy, baseline, cluster, options):
+    jobs = frame(
+        job_id=range(6),
+        submit_time=[0.0, 0.0, 100.0, 200.0, 300.0, 300.0],
+        duration=[1600.0, 1900.0, 700.0, 800.0, 1700.0, 1000.0],
+        num_gpus=[1, 2, 1, 1, 1, 1],
+    )
+    result = simulate(jobs, cluster, policy, **options)
+    ends = simulate(jobs, cluster, baseline, **options).jobs["end_time"]
+    assert result.jobs["end_time"].tolist() != ends.tolist()
+    assert not any(baseline in note for note in result.meta["notes"])
+
+
+@pytest.mark.parametrize(
+    ("policy", "placement", "slowdown"),
+    [
+        ("muri-s", "count", None),
+        ("muri-l", "random", 1.5),
+        (make("srtf", refill=True), "yarn", 1.5),
+        (make("themis", form="shares"), "skew", 1.5),
+    ],
+)
+def test_a_placement_that_decides_no_start_is_said(policy, placement, slowdown):
+    jobs = small_trace().assign(stage_storage=0.0, stage_gpu=1.0, stage_network=0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)
+        default = simulate(jobs, "2x4", policy, slowdown=slowdown)
+        result = simulate(jobs, "2x4", policy, placement=placement, slowdown=slowdown)
+    says = f"placement '{placement}' decides no start under policy"
+    assert any(says in note for note in result.meta["notes"])
+    assert not any("decides no start" in note for note in default.meta["notes"])
+
+
+@pytest.mark.parametrize("rounds", [{"shuffle_types": False}, {"ideal": "fluid"}])
+@pytest.mark.parametrize(
+    ("policy", "baseline"),
+    [("gavel-ftf", "ftf-agnostic"), ("gavel-makespan", "makespan-agnostic")],
+)
+def test_types_in_a_fixed_order_make_no_policy_differ(policy, baseline, rounds):
+    cluster = "1x4:v100,1x4:k80"
+    with pytest.warns(InputWarning, match=f"makes the decisions of '{baseline}'"):
+        ends = simulate(small_trace(), cluster, policy, rounds=rounds).jobs["end_time"]
+    same = simulate(small_trace(), cluster, baseline, rounds=rounds).jobs["end_time"]
+    assert ends.tolist() == pytest.approx(same.tolist())
+
+
+@pytest.mark.parametrize(
     ("policy", "columns"),
     [
         ("gavel-min-cost-slo", {"slo": np.nan}),

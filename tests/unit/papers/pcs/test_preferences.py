@@ -69,6 +69,25 @@ def test_a_search_needs_a_preference(trace):
         Preferences(trace, "1x16").pareto_front(SMALL)
 
 
+@pytest.mark.parametrize(
+    ("jobs", "options", "reason"),
+    [
+        ("gavel-single", {}, "the run distinguishes GPU types"),
+        ("gavel-single", {"policy": "themis", "parameters": {"lease": (9, 99)}}, "GPU types"),
+        ("muri-like", {"rules": "muri"}, "starts cost time"),
+    ],
+)
+def test_unfairness_is_refused_with_the_reason(jobs, options, reason):
+    options = {"policy": "pcs", "rules": "paper", "workers": 1, **options}
+    uneven = Preferences(synth.make(jobs, 3, jobs=20), "1x8:v100,1x8:k80", **options)
+    uneven.set_preference([("jct", "avg"), ("unfairness", "avg")])
+    refused = f"{options['policy']}' have no unfairness here: .*{reason}; prefer jct, preemptions"
+    with pytest.raises(ParamError, match=refused):
+        uneven.search(SMALL)
+    with pytest.raises(ParamError, match=refused):
+        uneven.evaluate(pd.DataFrame(columns=list(uneven.parameters)))
+
+
 def test_objectives_are_those_of_the_records(pcs, trace):
     pcs.set_preference([*BOTH, ("unfairness", 90), ("jct", 99)])
     policy = pcs.set_wfq_config({"thresholds": (500.0,), "weights": (0.9, 0.1)})

@@ -188,8 +188,7 @@ def test_gpus_held_while_waiting_count_as_attained_service():
     trace = pd.DataFrame(
         {"job_id": [0, 1], "submit_time": [0.0, 1.0], "duration": [10.0, 5.0], "num_gpus": [1, 2]}
     )
-    with pytest.warns(InputWarning, match="makes the decisions of 'liquid-pack'"):
-        result = simulate(trace, "1x2", "kubernetes", processes=[watch])
+    result = simulate(trace, "1x2", "kubernetes", processes=[watch])
     assert result.jobs["start_time"].tolist() == [0.0, 10.0]
     assert service == [9.0]
 
