@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -43,6 +44,18 @@ def _add_to_search_path(folder: Path) -> None:
         sys.path.append(str(folder))
 
 
+def _line_in(path: Path, error: BaseException) -> int | None:
+    """Line of a file at which running it failed; None: the file as a whole is at fault."""
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return error.lineno
+    lines = [
+        line
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if frame.f_code.co_filename == str(path)
+    ]
+    return lines[-1] if lines else None
+
+
 def _registered_by(path: Path) -> list[str]:
     """Names of the policies that a Python file registers."""
     before = {name: policies[name] for name in policies}
@@ -53,7 +66,10 @@ def _registered_by(path: Path) -> list[str]:
         # the file.
         exec(compile(source, str(path), "exec"), {"__name__": "__main__", "__file__": str(path)})
     except (Exception, SystemExit) as error:
-        raise ParamError(f"--extra {path}: {type(error).__name__}: {error}") from error
+        line = _line_in(path, error)
+        place = f"{path}:{line}" if line else str(path)
+        message = error.msg if isinstance(error, SyntaxError) else error
+        raise ParamError(f"--extra {place}: {type(error).__name__}: {message}") from error
     # a file that is given twice registers its policies again
     names = [name for name in policies if policies[name] is not before.get(name)]
     if not names:

@@ -146,9 +146,12 @@ def _quoted(value: Any) -> str:
 
 
 def check(values: Mapping[str, Any]) -> None:
-    """Raise ParamError for the first argument of `simulate` whose value is not accepted."""
+    """Raise ParamError for the first argument of `simulate` whose value is not accepted.
+
+    ``values`` has all arguments of `simulate`, or those of them that another function takes.
+    """
     for name, accepted in ARGUMENTS.items():
-        if not accepted.accepts(values[name]):
+        if name in values and not accepted.accepts(values[name]):
             raise ParamError(f"{name} is {_quoted(values[name])}; give {accepted.description}")
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from repro.base.errors import ParamError, PolicyError, TraceError
 from repro.engine.holdings import Holdings
 from repro.engine.overhead_costs import start_costs
+from repro.engine.policy_answers import reasons_of
 from repro.engine.rounds.settings import RoundSettings
 from repro.engine.run_settings import RunSettings
 from repro.model.cluster.spec import Cluster, gpus_by_type
@@ -81,6 +82,20 @@ def check_demands(
             )
 
 
+def check_columns(table: JobTable, policy: Policy) -> None:
+    """Raise TraceError if the trace has none of some columns of which the policy requires one.
+
+    A column without values counts as absent.
+    """
+    for columns in policy.requires:
+        if not any(map(table.has, columns)):
+            noun = "column" if len(columns) == 1 else "columns"
+            raise TraceError(
+                f"{table.source}: no {noun} {' or '.join(columns)}, which policy {policy.name!r} "
+                f"requires; add it, or take another policy"
+            )
+
+
 def check_speeds(table: JobTable, policy: Policy, speeds: Speeds) -> None:
     """Raise for the first job that has no speed, or speed 0, on all GPU types of the cluster."""
     if not speeds.has_throughputs:
@@ -95,7 +110,7 @@ def check_speeds(table: JobTable, policy: Policy, speeds: Speeds) -> None:
 
 def check_policy(table: JobTable, policy: Policy, view: View) -> None:
     """Raise PolicyError for the first job that the policy could never run."""
-    reason_of = policy.never_runs(view)
+    reason_of = reasons_of(policy, view)
     if reason_of is None:
         return
     for job in range(table.count):

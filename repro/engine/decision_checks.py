@@ -124,7 +124,7 @@ class DecisionChecks:
         return ordered
 
     def check_rows(self, decision: RunSet) -> None:
-        """Check that all jobs of a decision are row numbers. They may be of any type (lists)."""
+        """Check that the gangs of a decision have row numbers of jobs, and numbers of GPUs."""
         rows = list(decision.stop)
         for run in decision.runs:
             if not isinstance(run, Run):
@@ -138,6 +138,13 @@ class DecisionChecks:
                         f"row numbers"
                     )
                 rows.extend(jobs)
+            for name in ("gpus", "shared"):
+                gpus = getattr(run, name)
+                if not isinstance(gpus, Real):
+                    raise PolicyError(
+                        f"policy {self._policy.name!r} names Run({name}={gpus!r}); give a number "
+                        f"of GPUs"
+                    )
         for row in rows:
             self.checked_row(row)
 

@@ -260,7 +260,13 @@ class _Table:
 
 
 def named_policies(policies: Any, rules: str) -> dict[str, Policy]:
-    """Policies by label; the label is the name unless a mapping gives another."""
+    """Policies by label; the label is the name unless a mapping gives another.
+
+    Raises
+    ------
+    ParamError
+        If there is no policy, a label is there twice, or a value is neither policy nor name.
+    """
     if isinstance(policies, Mapping):
         items = [(str(label), policy) for label, policy in policies.items()]
     else:
@@ -275,10 +281,8 @@ def named_policies(policies: Any, rules: str) -> dict[str, Policy]:
             raise ParamError(
                 f"policies: two are named {label!r}; give a mapping of labels to policies"
             )
-        if isinstance(policy, str):
-            named[label] = make(policy, rules)
-        else:
-            named[label] = policy.under(rules) if isinstance(policy, Policy) else policy
+        arguments.check({"policy": policy})
+        named[label] = make(policy, rules) if isinstance(policy, str) else policy.under(rules)
     return named
 
 

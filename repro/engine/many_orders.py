@@ -21,6 +21,7 @@ from repro.engine.many_inputs import (
     of_equal_length,
     prediction_factors,
 )
+from repro.engine.policy_answers import check_answers
 from repro.engine.run_settings import RunSettings
 from repro.engine.select import order_batches
 from repro.engine.select.order_batches import OrderBatch
@@ -77,14 +78,15 @@ class LinearOrder:
         may_have_notes = policy.baseline is not None or hasattr(policy, "history")
         if not isinstance(policy, Order) or cluster.gpu_types or may_have_notes:
             return None
-        settings = RunSettings(
-            placement=placement_base.make(policy.placement),
-            perf=policy.performance(),
-            overhead=policy.overhead(),
-            interval=policy.interval,
-        )
         frame = trace.at_load(1.0)
         try:
+            check_answers(policy)
+            settings = RunSettings(
+                placement=placement_base.make(policy.placement),
+                perf=policy.performance(),
+                overhead=policy.overhead(),
+                interval=policy.interval,
+            )
             order = linear_order(Setup(frame, cluster, policy, settings))
         except ReproError:
             # `repro.simulate` raises the error of this trace

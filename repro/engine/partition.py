@@ -20,6 +20,7 @@ from typing import Any
 
 from repro.base.errors import PolicyError
 from repro.engine.decision_checks import check_fields, checked_row, checked_wake
+from repro.engine.policy_answers import reasons_of, session_of
 from repro.engine.type_choice import TypeChoice
 from repro.model.cluster.spec import Cluster
 from repro.model.decision import ROW_NUMBER, Run, RunSet
@@ -164,10 +165,10 @@ class Partition:
             type_policy = policy.on_type(gpu_type, choice.gpu_types)
             part_view = TypeView(table, gpu_type, type_policy, perf, view)
             part_view.holdings = view.holdings
-            session = type_policy.session(part_view)
+            session = session_of(type_policy, part_view)
             self._parts.append(_Part(gpu_type, part_view, type_policy, session))
         self._part_of: dict[int, _Part] = {}
-        reasons = [part.policy.never_runs(part.view) for part in self._parts]
+        reasons = [reasons_of(part.policy, part.view) for part in self._parts]
         #: columns of the types on which the policy can run each job
         self._possible = [self._possible_columns(job, reasons) for job in range(table.count)]
 

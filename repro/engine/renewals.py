@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterator, Mapping
 from heapq import heappop, heappush
 
-from repro.base.errors import ParamError, PolicyError
+from repro.base.errors import ParamError
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
-from repro.model.performance import Renewing
+from repro.model.performance import Renewing, renewal_of
 from repro.model.records import Nodes
 
 
@@ -42,12 +42,7 @@ class Renewals:
 
     def plan(self, run: Run, nodes: Nodes, begin: float) -> None:
         """Add the next renewal of a gang that progresses from ``begin`` (s) on."""
-        seconds = self._model.renew(self._table, run, nodes)
-        if not seconds > 0:
-            raise PolicyError(
-                f"the performance model asks for new rates after {seconds:g} s; `renew` returns "
-                f"seconds above 0, or infinity"
-            )
+        seconds = renewal_of(self._model, self._table, run, nodes)
         if seconds < math.inf:
             leader = run.jobs[0]
             # rounding may put the renewal at ``begin``

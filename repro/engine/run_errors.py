@@ -3,52 +3,71 @@
 import contextlib
 import traceback
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from types import FrameType
 
 from repro.base.errors import PolicyError, ReproError
+from repro.base.outside import (
+    is_of_package,
+    last_frame,
+    outside_classes,
+    place_note,
+    shown_frame,
+)
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.policy import Policy
 from repro.model.view import View
 
+#: Libraries that the engine calls. Frames of other modules are in code of the caller.
+_LIBRARIES = ("numpy", "pandas", "scipy", "simpy")
+
 
 @contextlib.contextmanager
-def naming_the_policy(policy: Policy, view: View, table: JobTable) -> Iterator[None]:
-    """Turn an exception from the code of a policy into a PolicyError with policy, time and job."""
+def naming_the_policy(
+    policy: Policy, view: View | None = None, table: JobTable | None = None
+) -> Iterator[None]:
+    """Turn an exception from the code of a policy into a PolicyError with policy, time and job.
+
+    Without ``view`` and ``table``, the policy fails before the first event.
+    """
     try:
         yield
     except ReproError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         # SimPy raises a copy of the exception of a process
         cause = error.__cause__ or error
-        last = _last_frame(cause, policy)
-        if last is None:
+        time = "before the first event" if view is None else f"at {view.now:g} s"
+        subject = f"policy {policy.name!r} fails {time}"
+        fault = f"{type(cause).__name__}: {cause}"
+        classes = outside_classes(type(policy))
+        policy_classes = classes or [cls for cls in type(policy).__mro__ if cls is not Policy]
+        last = last_frame(
+            cause, [cls.__module__ for cls in policy_classes if issubclass(cls, Policy)]
+        )
+        if last is not None:
+            job = last[0].f_locals.get("job")
+            job_note = ""
+            if table is not None and isinstance(job, int) and 0 <= job < table.count:
+                job_note = f", job {table.ids[job]!r}"
+            raise PolicyError(f"{subject}{job_note}: {fault} ({shown_frame(*last)})") from error
+        if not classes or _is_of_caller(cause):
             raise
-        frame, line = last
-        job = frame.f_locals.get("job")
-        ids = table.ids
-        job_note = ""
-        if isinstance(job, int) and 0 <= job < len(ids):
-            job_note = f", job {ids[job]!r}"
+        # the engine failed on what a method of the policy returned
         raise PolicyError(
-            f"policy {policy.name!r} fails at {view.now:g} s{job_note}: "
-            f"{type(cause).__name__}: {cause} ({Path(frame.f_code.co_filename).name}:{line} in "
-            f"{frame.f_code.co_name})"
+            f"{subject}: {fault}; check what the methods of class {classes[0].__name__} return"
+            f"{place_note(classes[0])}"
         ) from error
 
 
-def _last_frame(error: BaseException, policy: Policy) -> tuple[FrameType, int] | None:
-    """Innermost frame in the modules of a policy, and its line; None: no frame is there."""
-    modules = {cls.__module__ for cls in type(policy).__mro__ if issubclass(cls, Policy)}
-    modules.discard(Policy.__module__)
-    frames = [
-        (frame, line)
-        for frame, line in traceback.walk_tb(error.__traceback__)
-        if frame.f_globals.get("__name__") in modules
+def _is_of_caller(error: BaseException) -> bool:
+    """Whether an error passed code of the caller, such as an added process."""
+    modules = [
+        str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)
     ]
-    return frames[-1] if frames else None
+    return any(
+        not is_of_package(module) and module.partition(".")[0] not in _LIBRARIES
+        for module in modules
+    )
 
 
 def never_ends(policy: str, now: float, table: JobTable, runs: Mapping[int, Run]) -> PolicyError:

@@ -12,6 +12,7 @@ from repro.engine import checks
 from repro.engine.holdings import Holdings
 from repro.engine.make_rounds import make_rounds
 from repro.engine.partition import Partition
+from repro.engine.policy_answers import session_of
 from repro.engine.run_errors import naming_the_policy
 from repro.engine.run_settings import RunSettings
 from repro.engine.select.ranked import OrderDriver
@@ -107,13 +108,16 @@ class Setup:
             checks.check_failures(self.holdings)
         with naming_the_policy(policy, self.view, self.table):
             self.driver = self._driver(placer_by_type)
+        # after the driver: some policies refuse such a trace in their own words
+        checks.check_columns(self.table, policy)
         #: jobs that the simulation waits for; None: all jobs
         self.awaited = checks.awaited_jobs(self.table, settings.until)
         placers = [*placer_by_type.values()] or [self.placer]
         checks.check_demands(self.table, cluster, policy, placers)
         checks.check_speeds(self.table, policy, self.speeds)
         if self.type_choice is None:
-            checks.check_policy(self.table, policy, self.view)
+            with naming_the_policy(policy, self.view, self.table):
+                checks.check_policy(self.table, policy, self.view)
         checks.check_decision_times(self.table, cluster, policy, self.settings)
         checks.check_starts(self.table, policy, self.settings)
 
@@ -132,7 +136,8 @@ class Setup:
                 self.type_choice,
             )
         make = partial(make_rounds, self.table, policy, self.speeds, holdings, self.settings)
-        decide = policy.session(self.view) if self.type_choice is None else self._partition()
+        no_choice = self.type_choice is None
+        decide = session_of(policy, self.view) if no_choice else self._partition()
         return DecisionDriver(
             self.table, policy, self.view, holdings, make, decide, self._default_types
         )

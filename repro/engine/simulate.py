@@ -20,6 +20,7 @@ from repro.engine.failures import Failures
 from repro.engine.ignored import TYPES_ALIKE
 from repro.engine.loop import Engine
 from repro.engine.overheads import named_overhead
+from repro.engine.policy_answers import check_answers
 from repro.engine.rollouts import predicted_jcts
 from repro.engine.rounds.settings import RoundSettings
 from repro.engine.run_records import AddedRecords, close_intervals, records_of
@@ -170,6 +171,7 @@ def simulate(
     arguments.check_attributes(trace)
     cluster = Cluster.parse(cluster) if isinstance(cluster, str) else cluster
     policy = make(policy, rules) if isinstance(policy, str) else policy.under(rules)
+    check_answers(policy)
     round_options = dict(rounds or {})
     if trace.attrs.get("synthetic"):
         # Gavel's public simulator resets its timer only for traces that it reads

@@ -1,17 +1,21 @@
 """Base of policies that divide GPUs, and the compiled state of their division rules."""
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Annotated, Any, ClassVar, NamedTuple, get_type_hints
 
 import numpy as np
 
 from repro.base.compiled import njit
 from repro.base.errors import ParamError, PolicyError
+from repro.base.outside import place_note
 from repro.base.typing import Floats, Ints
 from repro.model.decision import Run, RunSet
+from repro.model.keys import bad_key, is_key
 from repro.model.policy import Key, Policy
 from repro.model.settings import AtLeast, Between
 from repro.model.view import View
@@ -329,17 +333,49 @@ class Elastic(Policy):
     def grants(self, view: View, total: int) -> Iterable[tuple[int, float]]:
         """Yield (job, GPUs) of the jobs that get some of ``total`` GPUs, highest priority first."""
         idle = total
-        for job in sorted(view.jobs, key=lambda job: self.key(view, job)):
+        for job in self._by_key(view):
             gpus = min(idle, view.gpus(job))
             if gpus == 0:
                 return
             yield job, gpus
             idle -= gpus
 
+    def _by_key(self, view: View) -> list[int]:
+        """Unfinished jobs, smallest key first, after a check of the keys."""
+        keys: dict[int, Key] = {}
+        length = 0
+        for job in view.jobs:
+            key = self.key(view, job)
+            if not is_key(key, length):
+                raise bad_key(self.name, view.job_id(job), key)
+            length = len(key) if isinstance(key, tuple) else 1
+            keys[job] = key
+        return sorted(keys, key=keys.__getitem__)
+
     def decide(self, view: View) -> RunSet:
         """Gangs that hold the GPUs of `grants`."""
         granted = self.grants(view, view.cluster.num_gpus)
-        return RunSet([Run((job,), gpus) for job, gpus in granted], "exact")
+        if not isinstance(granted, Iterable):
+            raise self._bad_grants(f"`grants` returned {granted!r:.60}")
+        runs: list[Run] = []
+        # One grant more than the jobs present names a job twice, which the engine refuses. A
+        # generator may have no end.
+        for grant in itertools.islice(granted, len(view.jobs) + 1):
+            try:
+                job, gpus = grant
+            except (TypeError, ValueError):
+                raise self._bad_grants(f"`grants` has {grant!r:.60}") from None
+            if not isinstance(gpus, Real):
+                raise self._bad_grants(f"`grants` has {grant!r:.60}")
+            runs.append(Run((job,), gpus))
+        return RunSet(runs, "exact")
+
+    def _bad_grants(self, fault: str) -> PolicyError:
+        """Error of grants that are not pairs of job and GPUs, with the place of `grants`."""
+        return PolicyError(
+            f"policy {self.name!r}: {fault}{place_note(type(self).grants)}; yield pairs (row "
+            f"number of a job, number of GPUs)"
+        )
 
     def session(self, view: View) -> Callable[[View], Any]:
         """Decision function of one run."""

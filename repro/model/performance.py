@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from repro.base.errors import ParamError
+from repro.base.outside import refuse_failure
 from repro.base.typing import Floats, Ints
 from repro.files.checks import shown
 from repro.model.decision import Run
@@ -13,6 +14,7 @@ from repro.model.settings import Above, AtLeast, Bound
 
 _RATES = AtLeast(0, finite=True)
 _PACES = Above(0, finite=True)
+_RENEWALS = Above(0, "seconds")
 
 
 class Performance(Protocol):
@@ -62,9 +64,13 @@ def rates_of(perf: Performance, table: JobTable, run: Run, nodes: Nodes) -> Sequ
     Raises
     ------
     ParamError
-        If the model does not give a finite number of 0 or more for each member.
+        If the model does not give a finite number of 0 or more for each member, or its code fails.
     """
-    rates = perf.rates(table, run, nodes)
+    try:
+        rates = perf.rates(table, run, nodes)
+    except Exception as error:
+        _refuse_failure(error, perf, "rates", table, run)
+        raise
     _check(perf, "rates", rates, _RATES, table, run)
     return rates
 
@@ -75,9 +81,13 @@ def paces_of(perf: Paced, table: JobTable, run: Run, nodes: Nodes) -> Sequence[f
     Raises
     ------
     ParamError
-        If the model does not give a finite number above 0 for each member.
+        If the model does not give a finite number above 0 for each member, or its code fails.
     """
-    paces = perf.paces(table, run, nodes)
+    try:
+        paces = perf.paces(table, run, nodes)
+    except Exception as error:
+        _refuse_failure(error, perf, "paces", table, run)
+        raise
     _check(perf, "paces", paces, _PACES, table, run)
     return paces
 
@@ -98,6 +108,15 @@ def _check(
         if not bound.holds(value):
             owner = f"job {table.ids[job]!r}"
             raise _refusal(perf, method, value, owner, bound.words("a number"))
+
+
+def _refuse_failure(
+    error: Exception, perf: Performance, method: str, table: JobTable, run: Run
+) -> None:
+    """Raise ParamError of one line for an exception in a performance model of a user."""
+    owner = f"job {table.ids[run.jobs[0]]!r}"
+    subject = f"performance model {type(perf).__name__}, {owner}"
+    refuse_failure(error, perf, method, subject, ParamError)
 
 
 def _refusal(
@@ -144,6 +163,26 @@ class Renewing(Performance, Protocol):
         calls this when the gang starts and at every renewal. A renewal is an event at which the
         policy decides.
         """
+
+
+def renewal_of(perf: Renewing, table: JobTable, run: Run, nodes: Nodes) -> float:
+    """Time until the rates of a gang are computed again (s of progress), checked.
+
+    Raises
+    ------
+    ParamError
+        If the model does not give a number above 0, or its code fails.
+    """
+    try:
+        seconds = perf.renew(table, run, nodes)
+    except Exception as error:
+        _refuse_failure(error, perf, "renew", table, run)
+        raise
+    if not _RENEWALS.holds(seconds):
+        owner = f"the gang of job {table.ids[run.jobs[0]]!r}"
+        accepted = f"{_RENEWALS.words('a number')}, or infinity"
+        raise _refusal(perf, "renew", seconds, owner, accepted)
+    return seconds
 
 
 @runtime_checkable

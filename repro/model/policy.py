@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import keyword
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,16 +11,18 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from repro.base.errors import ParamError, PolicyError, refuse_unknown
+from repro.base.outside import takes
 from repro.base.typing import Floats, Ints
 from repro.model.baseline import Baseline
 from repro.model.cluster.spec import Cluster
 from repro.model.decision import Decision
 from repro.model.families import ALIASES, explain
 from repro.model.jobs import JobTable
+from repro.model.methods import check_methods, wrong_parameters
 from repro.model.performance import Overhead, Performance
 from repro.model.records import Intervals
 from repro.model.registry import Registry
-from repro.model.rules import Completions
+from repro.model.rules import Completions, rules_named
 from repro.model.settings import check_settings, check_values
 from repro.model.view import View
 
@@ -66,7 +69,8 @@ def register(name: str, needs: Iterable[str] = ()) -> Callable[[Definition], Def
     ------
     PolicyError
         If another policy has the name, or the name has spaces or the characters ``,:=``. If
-        ``needs`` is a text, or is passed for a class. If a class does not derive from `Policy`.
+        ``needs`` is a text, or is passed for a class. If a class does not derive from `Policy`, or
+        a key function does not take a view and a job.
 
     Examples
     --------
@@ -85,6 +89,16 @@ def register(name: str, needs: Iterable[str] = ()) -> Callable[[Definition], Def
     def keep(definition: Definition) -> Definition:
         cls: type[Policy]
         if not isinstance(definition, type):
+            if not callable(definition):
+                raise PolicyError(
+                    f"policy {name!r}: {definition!r:.60} is neither a class nor a function; "
+                    f"register a class of policies, or a key function of a view and a job"
+                )
+            if not takes(definition, 2):
+                function = getattr(definition, "__name__", "key")
+                raise wrong_parameters(
+                    f"policy {name!r}", function, definition, f"{function}(view, job)"
+                )
             cls = _order_by(definition, frozenset(needs))
         elif needs:
             raise PolicyError(f"policy {name!r}: say what the class needs in its own `needs`")
@@ -113,12 +127,16 @@ def _order_by(key: Callable[[View, int], Key], needs: frozenset[str]) -> type[Or
             return _registered, (policy.name, key, needs)
         return make, (policy.name,)
 
+    @functools.wraps(key)
+    def method(policy: Order, view: View, job: int) -> Key:
+        return key(view, job)
+
     members = {
         "__doc__": key.__doc__ or f"Order by `{key.__name__}`.",
         "__module__": key.__module__,
         "__qualname__": key.__qualname__,
         "needs": needs,
-        "key": lambda policy, view, job: key(view, job),
+        "key": method,
         "__reduce__": reduce,
     }
     return dataclass(frozen=True)(type(key.__name__, (Order,), members))
@@ -142,6 +160,11 @@ class Policy:
     In its methods, ``view`` is the `View` of the run, ``cluster`` the `Cluster` of the run, and
     ``gpu_type`` the name of a GPU type. A value of a parameter outside its bounds is a ParamError
     when the policy is made.
+
+    Raises
+    ------
+    PolicyError
+        If a method of a subclass takes other arguments than here.
 
     Examples
     --------
@@ -189,7 +212,9 @@ class Policy:
     alias = ""
 
     def __post_init__(self) -> None:
-        check_settings(f"policy {self.name!r}:", self)
+        subject = f"policy {self.name!r}"
+        check_methods(type(self), subject)
+        check_settings(f"{subject}:", self)
 
     def decide(self, view: View) -> Decision:
         """Decision at the present instant: GPUs of each unfinished job until the next decision."""
@@ -483,8 +508,8 @@ def make(name: str, rules: str = "paper", **settings: Any) -> Policy:
     PolicyError
         If no policy has the name; the message lists similar names.
     ParamError
-        If a parameter is unknown, has neither value nor default, or the policy does not accept its
-        value.
+        If the rule set or a parameter is unknown, a parameter has neither value nor default, or the
+        policy does not accept its value.
 
     Examples
     --------
@@ -493,6 +518,8 @@ def make(name: str, rules: str = "paper", **settings: Any) -> Policy:
     """
     if not isinstance(name, str):
         raise PolicyError(f"the name of a policy is {name!r:.60}; give a text, such as 'srtf'")
+    # a misspelt rule set would silently give the values of the paper
+    rules_named(rules)
     cls = policies[name]
     names = [key.rstrip("_") for key in settings]
     refuse_unknown(f"policy {name!r} has no parameter", names, parameter_names(cls))

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from repro.base.errors import PolicyError
+from repro.base.outside import place_note
 from repro.base.typing import Floats, Ints
 from repro.model.decision import Shares
 from repro.model.policy import is_latest_definition
@@ -319,6 +320,15 @@ class TypedShares(SharePolicy):
                     f"{self.name}: no feasible shares for {jobs}; relax the constraints of the "
                     f"policy"
                 )
+            try:
+                # a list of lists is accepted, too
+                shares = np.asarray(shares, dtype=float)
+            except (TypeError, ValueError):
+                raise PolicyError(
+                    f"policy {self.name!r}: `shares` returned a {type(shares).__name__} that is no "
+                    f"array of numbers{place_note(formula)}; give one row per kind and one column "
+                    f"per GPU type, {kinds.speeds.shape}"
+                ) from None
             if shares.shape != kinds.speeds.shape:
                 raise PolicyError(
                     f"{self.name}: `shares` returned an array of shape {shares.shape}; give one "

@@ -14,7 +14,14 @@ from repro.files.tables import ModelTable
 from repro.model.cluster.spec import Cluster
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
-from repro.model.performance import Paced, Performance, Renewing, paces_of, rates_of
+from repro.model.performance import (
+    Paced,
+    Performance,
+    Renewing,
+    paces_of,
+    rates_of,
+    renewal_of,
+)
 from repro.model.records import Nodes
 from repro.perf.model_names import with_further_names
 
@@ -228,7 +235,8 @@ class _SlowedRenewals(Slowed):
         # The base model gives the time at its own rates. A slowed member needs longer for the same
         # work. The time is divided by the smallest relative rate, so that it suffices for every
         # member.
-        return float(self.base.renew(table, run, nodes)) / min(self._speeds(table, run, nodes))
+        seconds = renewal_of(self.base, table, run, nodes)
+        return seconds / min(self._speeds(table, run, nodes))
 
 
 class _SlowedPacesAndRenewals(_SlowedPaces, _SlowedRenewals):

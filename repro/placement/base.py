@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from repro.base.errors import PolicyError, refuse_unknown
+from repro.base.outside import refuse_failure
 from repro.model.cluster.spec import Cluster
 from repro.model.registry import Registry
 from repro.model.settings import check_settings
@@ -85,7 +86,11 @@ class Placer(ABC):
         """
         if gpus > self.free or gpus < 1 or job in self._allocated:
             raise self._refusal(job, gpus)
-        allocation = self._place(job, gpus, model)
+        try:
+            allocation = self._place(job, gpus, model)
+        except Exception as error:
+            self._refuse_failure(error, "_place", job)
+            raise
         if allocation is None:
             raise PolicyError(
                 f"{self._name(job)}: no nodes for {gpus} GPUs under {type(self).__name__} although "
@@ -116,7 +121,11 @@ class Placer(ABC):
             raise PolicyError(f"{self._name(job)} holds no GPUs to give back")
         gpus, allocation = self._allocated.pop(job)
         self.free += gpus
-        self._release(job, allocation)
+        try:
+            self._release(job, allocation)
+        except Exception as error:
+            self._refuse_failure(error, "_release", job)
+            raise
 
     @abstractmethod
     def _place(self, job: int, gpus: int, model: str | None) -> Allocation | None:
@@ -125,6 +134,11 @@ class Placer(ABC):
     @abstractmethod
     def _release(self, job: int, allocation: Allocation) -> None:
         """Mark the GPUs of an allocation as idle."""
+
+    def _refuse_failure(self, error: Exception, method: str, job: int) -> None:
+        """Raise PolicyError of one line for an exception in a placement rule of a user."""
+        subject = f"placement {type(self).__name__}, {self._name(job)}"
+        refuse_failure(error, self, method, subject, PolicyError)
 
     def _refusal(self, job: int, gpus: int) -> PolicyError:
         """Error for a gang that cannot be allocated."""

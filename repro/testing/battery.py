@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from repro.base.errors import ParamError, PolicyError, TraceError
+from repro.engine import arguments
 from repro.engine.inputs import checked
 from repro.engine.loop import Engine
 from repro.engine.rounds.settings import RoundSettings
@@ -113,7 +114,7 @@ def check_policy(
     TraceError
         If a trace breaks its schema.
     ParamError
-        If the cluster or an option is not accepted.
+        If the policy, the cluster or an option is not accepted.
 
     Examples
     --------
@@ -125,6 +126,7 @@ def check_policy(
                 f"check_policy takes no {name}: its runs go to the end of all jobs and record all "
                 f"intervals; leave it out"
             )
+    arguments.check({"policy": policy})
     spec = Cluster.parse(cluster)
     rules = options.get("rules", "paper")
     resolved = make(policy, rules) if isinstance(policy, str) else policy.under(rules)

@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from repro.base.errors import PolicyError
 from repro.base.typing import Ints
 from repro.engine.select import queues
-from repro.engine.select.key_errors import bad_key
 from repro.model.jobs import JobTable
+from repro.model.keys import bad_key, bad_slope
 
 #: Initial number of heaps of running jobs; more are added when needed.
 FIRST_RUNNING_HEAPS = 64
@@ -125,6 +126,10 @@ class JobHeaps:
         self._next_heaps.clear()
         return changes
 
+    def _bad_slope(self, job: int, slope: object) -> PolicyError:
+        """Error of a slope that is no finite number."""
+        return bad_slope(self._policy, self._table.ids[job], slope)
+
     def _put(self, job: int, key: Any, slope: float, now: float, heap: int) -> None:
         """Store the key that a job has now, and move the job to a heap."""
         numbers = key if isinstance(key, tuple) else (key,)
@@ -138,6 +143,13 @@ class JobHeaps:
             self._keys = memoryview(columns[0])
             self._slopes = memoryview(columns[1])
         try:
+            # inf or NaN, but not a slope of 0, is left over by this difference
+            if slope - slope:
+                raise self._bad_slope(job, slope)
+            self._slopes[job] = slope
+        except TypeError:
+            raise self._bad_slope(job, slope) from None
+        try:
             if slope:
                 numbers = (*numbers[:-1], numbers[-1] - slope * now)
             for column, value in enumerate(numbers):
@@ -149,6 +161,5 @@ class JobHeaps:
         is_valid = bool(numbers) and len(numbers) == self._key_length
         if not is_valid:
             raise bad_key(self._policy, self._table.ids[job], key)
-        self._slopes[job] = slope
         self._moved.append(job)
         self._next_heaps.append(heap)

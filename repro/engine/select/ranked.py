@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from heapq import heappop, heappush
 
+from repro.engine.policy_answers import ordering_of
 from repro.engine.select.typed import TypedSelection
 from repro.engine.type_choice import TypeChoice
 from repro.model.decision import Run
@@ -90,7 +91,7 @@ class OrderDriver:
         type_choice: TypeChoice | None = None,
     ) -> None:
         self.table = table
-        self.ordering = policy.ordering(view)
+        self.ordering = ordering_of(policy, view)
         self.quantum = policy.quantum_s()
         self._ageing = _AgeingKeys(policy, self.ordering, view)
         make_selection = self.ordering.selection

@@ -15,9 +15,9 @@ import numpy as np
 
 from repro.engine.select import kept_list
 from repro.engine.select.kept_list import KeptList
-from repro.engine.select.key_errors import bad_key
 from repro.model.cluster.spec import Cluster
 from repro.model.jobs import JobTable
+from repro.model.keys import bad_key
 from repro.model.policy import Ordering
 
 

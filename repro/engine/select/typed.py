@@ -13,9 +13,9 @@ from heapq import merge
 
 from sortedcontainers import SortedList
 
-from repro.engine.select.key_errors import bad_key
 from repro.engine.type_choice import TypeChoice
 from repro.model.jobs import JobTable
+from repro.model.keys import bad_key, is_key
 from repro.model.policy import Key, Ordering
 from repro.placement.base import Placer
 
@@ -174,12 +174,7 @@ class TypedSelection:
     def _key(self, job: int, now: float) -> Key:
         """Key of a job, after a check that it is a number or a tuple of numbers."""
         key = self._ordering.key(job, now)
-        numbers = key if isinstance(key, tuple) else (key,)
-        try:
-            is_comparable = all(float(number) == number for number in numbers)
-        except (TypeError, ValueError):
-            is_comparable = False
-        if not is_comparable:
+        if not is_key(key):
             raise bad_key(self._ordering.policy.name, self._table.ids[job], key)
         return key
 

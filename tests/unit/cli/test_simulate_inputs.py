@@ -92,8 +92,9 @@ def test_a_file_imports_its_neighbour(simulated, tmp_path, monkeypatch):
     [
         ("mine.py", None, "mine.py: cannot be read (it does not exist)"),
         ("mine.py", "x = 1\n", "mine.py: registers no policy; see @repro.register"),
-        ("mine.py", "1 / 0\n", "mine.py: ZeroDivisionError"),
-        ("mine.py", "raise SystemExit(3)\n", "mine.py: SystemExit: 3"),
+        ("mine.py", "1 / 0\n", "mine.py:1: ZeroDivisionError"),
+        ("mine.py", "import os\n\nx = (\n", "mine.py:3: SyntaxError: '(' was never closed\n"),
+        ("mine.py", "raise SystemExit(3)\n", "mine.py:1: SystemExit: 3"),
         ("srtf", None, "--extra srtf: give a file FILE.py that registers policies"),
     ],
 )

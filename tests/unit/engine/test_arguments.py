@@ -8,12 +8,12 @@ import math
 import numpy as np
 import pytest
 
-from repro import simulate
+from repro import compare, simulate, simulate_many
 from repro.base.errors import ParamError
 from repro.engine.arguments import ARGUMENTS
 from repro.model.policy import policies
 from repro.perf import SpeedUp
-from repro.testing import small_trace
+from repro.testing import check_policy, small_trace
 
 
 def refusal(trace=None, cluster="1x4", policy="srtf", **more):
@@ -59,6 +59,22 @@ def refusal(trace=None, cluster="1x4", policy="srtf", **more):
 )
 def test_an_argument_that_is_not_accepted_is_named(argument, value, says):
     assert says in refusal(**{argument: value})
+
+
+@pytest.mark.parametrize("policy", [None, 3, policies["srtf"], lambda view, job: 1])
+@pytest.mark.parametrize(
+    "run",
+    [
+        check_policy,
+        lambda policy: compare(small_trace(), "1x4", [policy], workers=1),
+        lambda policy: compare(small_trace(), "1x4", {"mine": policy}, workers=1),
+        lambda policy: simulate_many([small_trace()], "1x4", [policy]),
+    ],
+    ids=["check_policy", "compare", "compare by label", "simulate_many"],
+)
+def test_other_functions_refuse_the_same_policies(run, policy):
+    with pytest.raises(ParamError, match=r"^policy is .*; give a policy such as make\('srtf'\)"):
+        run(policy)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Rates and paces of a performance model that no job can have: one line names model and job."""
 
 import math
+import re
 
 import pytest
 
@@ -54,6 +55,21 @@ def test_a_gang_has_a_rate_per_member(rates, options):
         f"performance model Answers: `rates` is {rates!r} for the gang of job 0; "
         f"give a list of a number per job, here 1"
     )
+
+
+@pytest.mark.parametrize(
+    ("rates", "fault"),
+    [
+        (lambda self, table, run, nodes: 1 / 0, "ZeroDivisionError: .*:[0-9]+ in <lambda>"),
+        (lambda self, table: [1.0], "TypeError: .*takes 2 positional .*test_rates.py:[0-9]+"),
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"slowdown": 2}], ids=["alone", "slowed"])
+def test_a_model_whose_code_fails_is_named(rates, fault, options):
+    perf = type("Slow", (), {"rates": rates, "__module__": __name__})()
+    message = refusal_of(perf, **options)
+    assert re.match(f"performance model Slow, job 0: `rates` fails: {fault}", message)
+    assert message.count("\n") == 0
 
 
 @pytest.mark.parametrize("overhead", [None, StartOverhead()], ids=["none", "every interval"])

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from repro import Cluster, Policy, RunSet, simulate
-from repro.base.errors import ParamError, PolicyError
+from repro.base.errors import ParamError
 from repro.model.decision import Run
 from repro.perf.overhead import CheckpointOverhead
 from repro.testing.audit import check_records
@@ -115,14 +115,16 @@ def test_where_jobs_do_not_progress_by_events_it_is_refused(policy, options):
         simulate(trace, "1x4", policy, perf=Goodput(), **options)
 
 
-@pytest.mark.parametrize("seconds", [0.0, -1.0, math.nan])
-def test_a_renewal_lies_ahead(seconds):
+@pytest.mark.parametrize("options", [{}, {"slowdown": 2}], ids=["alone", "slowed"])
+@pytest.mark.parametrize("seconds", [0.0, -1.0, math.nan, None, "1"])
+def test_a_renewal_lies_ahead(seconds, options):
     class Standing(Goodput):
         def renew(self, table, run, nodes):
             return seconds
 
-    with pytest.raises(PolicyError, match="seconds above 0, or infinity"):
-        simulate(jobs([0.0], [100.0], [1]), "1x4", "best-effort", perf=Standing())
+    message = f"`renew` is {seconds!r} for the gang of job 0; give a number of seconds above 0, or"
+    with pytest.raises(ParamError, match=message):
+        simulate(jobs([0.0], [100.0], [1]), "1x4", "best-effort", perf=Standing(), **options)
 
 
 def test_a_renewal_within_the_rounding_of_the_clock_comes_at_the_next_float():

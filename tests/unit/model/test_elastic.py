@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+import re
 from dataclasses import dataclass
 
 import pandas as pd
@@ -84,6 +87,28 @@ def test_wrong_grants_are_refused_in_one_line(answer, says):
     with pytest.raises(PolicyError, match=says) as caught:
         jct(Fixed(answer), 4, 4)
     assert "\n" not in str(caught.value)
+
+
+def test_a_generator_without_end_is_refused():
+    @dataclass(frozen=True)
+    class Endless(Elastic):
+        def grants(self, view, total):
+            return itertools.repeat((0, 1))
+
+    with pytest.raises(PolicyError, match="job 0: names the job twice"):
+        jct(Endless(), 4, 4)
+
+
+@pytest.mark.parametrize("key", [math.nan, "a", None, [1], (1, math.nan), ()])
+def test_a_key_is_a_number_or_a_tuple_of_numbers(key):
+    @dataclass(frozen=True)
+    class Keyed(Elastic):
+        def key(self, view, job):
+            return key if job else 1
+
+    message = f"the key of job 1 is {re.escape(repr(key))}; return a number, or tuples of numbers"
+    with pytest.raises(PolicyError, match=message):
+        jct(Keyed(), 4, 2)
 
 
 def test_a_policy_without_a_rule_is_refused():

@@ -80,6 +80,13 @@ def test_the_name_of_a_policy_is_a_text(name):
         repro.make(name)
 
 
+@pytest.mark.parametrize("rules", ["murii", 3, None, ["paper"]])
+@pytest.mark.parametrize("name", ["srtf", "tiresias-l"])
+def test_a_policy_is_made_under_known_rules(name, rules):
+    with pytest.raises(ParamError, match=r"unknown rules .*accepted: paper, tiresias"):
+        repro.make(name, rules)
+
+
 @pytest.mark.parametrize("name", repro.__all__)
 def test_the_public_face_has_its_names(name):
     assert getattr(repro, name) is not None
@@ -96,6 +103,18 @@ def test_names_that_no_option_can_carry_are_refused(name):
 def test_needs_given_as_a_text_are_refused():
     with pytest.raises(PolicyError, match=r"needs is 'duration'; give a set, \{'duration'\}"):
         repro.register("textual", needs="duration")
+
+
+@pytest.mark.parametrize(
+    ("key", "says"),
+    [
+        (lambda view: 1, r"<lambda>\(view\) \(test_register.py:\d+\) takes other arguments than"),
+        (3, "3 is neither a class nor a function"),
+    ],
+)
+def test_what_is_no_key_function_is_refused(key, says):
+    with pytest.raises(PolicyError, match=f"policy 'keyless': {says}"):
+        repro.register("keyless")(key)
 
 
 def test_a_class_that_is_no_policy_is_refused():

@@ -155,3 +155,19 @@ def test_nodes_of_a_placement_have_idle_gpus():
 def test_a_placement_without_nodes_for_a_job_names_its_id():
     with pytest.raises(PolicyError, match="job 'a': no nodes for 2 GPUs under FixedPlacer"):
         simulate(ONE_JOB, "2x2", "srtf", placement=Fixed(None))
+
+
+@pytest.mark.parametrize(
+    ("method", "code", "fault"),
+    [
+        ("_place", lambda self, job, gpus, model: 1 / 0, r"ZeroDivisionError: .*:\d+ in <lambda>"),
+        ("_place", lambda self, job: ((0, 2),), r"TypeError: .* \(test_placement_base.py:\d+"),
+        ("_release", lambda self, job, nodes: nodes[7], r"IndexError: .*:\d+ in <lambda>"),
+    ],
+)
+def test_a_placement_whose_code_fails_is_named(method, code, fault, monkeypatch):
+    monkeypatch.setattr(FixedPlacer, method, code)
+    with pytest.raises(
+        PolicyError, match=rf"^placement FixedPlacer, job 'a': `{method}` fails: {fault}"
+    ):
+        simulate(ONE_JOB, "2x2", "srtf", placement=Fixed(((0, 2),)))

@@ -1,0 +1,120 @@
+"""Checks of what the methods of a policy return before the first event of a simulation."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from repro.base.errors import PolicyError
+from repro.base.outside import outside_classes, place_note, takes
+from repro.engine.arguments import ARGUMENTS, Accepted
+from repro.engine.run_errors import naming_the_policy
+from repro.model.baseline import Baseline
+from repro.model.methods import check_methods, wrong_parameters
+from repro.model.performance import Overhead
+from repro.model.policy import Order, Ordering, Policy
+from repro.model.rules import Completions
+from repro.model.settings import Above
+from repro.model.view import View
+from repro.placement.base import Placement
+
+_QUANTUM = Above(0, "seconds")
+
+
+def _are_columns(value: Any) -> bool:
+    """Whether a value is a tuple of tuples of texts, none of them empty."""
+    return isinstance(value, tuple | list) and all(
+        isinstance(columns, tuple | list)
+        and columns
+        and all(isinstance(column, str) for column in columns)
+        for columns in value
+    )
+
+
+#: Accepted values of attributes of a policy.
+_ATTRIBUTES: Mapping[str, Accepted] = {
+    "needs": Accepted(
+        lambda value: not isinstance(value, str), "a set of inputs, such as {'duration'}"
+    ),
+    "requires": Accepted(_are_columns, "a tuple of tuples of columns, such as (('slo',),)"),
+    "placement": Accepted(
+        lambda value: isinstance(value, str | Placement), "a placement rule, or its name"
+    ),
+    "baseline": Accepted(lambda value: isinstance(value, Baseline | None), "a Baseline, or None"),
+    "interval": ARGUMENTS["interval"],
+}
+#: Accepted results of methods without arguments.
+_RESULTS: Mapping[str, Accepted] = {
+    "performance": ARGUMENTS["perf"],
+    "overhead": Accepted(
+        lambda value: isinstance(value, Overhead | None), "an Overhead (an instance), or None"
+    ),
+    "completions": Accepted(
+        lambda value: isinstance(value, Completions), "a Completions of repro.model.rules"
+    ),
+}
+_QUANTUM_RESULT = Accepted(_QUANTUM.holds, f"{_QUANTUM.words('a number')}, or infinity")
+
+
+def check_answers(policy: Policy) -> None:
+    """Check attributes of a policy from outside the package, and methods without arguments.
+
+    Raises
+    ------
+    PolicyError
+        If a method fails, or a value is not accepted. The message has the file and line.
+    """
+    if not outside_classes(type(policy)):
+        return
+    for name, accepted in _ATTRIBUTES.items():
+        value = getattr(policy, name)
+        if not accepted.accepts(value):
+            _refuse(policy, name, f"{name} is", value, accepted.description)
+    results = dict(_RESULTS)
+    if isinstance(policy, Order):
+        results["quantum_s"] = _QUANTUM_RESULT
+    for name, accepted in results.items():
+        with naming_the_policy(policy):
+            value = getattr(policy, name)()
+        if not accepted.accepts(value):
+            _refuse(policy, name, f"{name}() returned", value, accepted.description)
+
+
+def session_of(policy: Policy, view: View) -> Callable[[View], Any]:
+    """Decision function of a policy for one run, checked; PolicyError if it is no such function."""
+    session = policy.session(view)
+    if not callable(session):
+        _refuse(policy, "session", "session(view) returned", session, "a function of a view")
+    if not takes(session, 1):
+        subject = f"policy {policy.name!r}, function that session(view) returned"
+        raise wrong_parameters(subject, "decide", session, "decide(view)")
+    return session
+
+
+def ordering_of(policy: Order, view: View) -> Ordering:
+    """Ranking of the jobs of one run, checked; PolicyError if it is no `Ordering`."""
+    ordering = policy.ordering(view)
+    if not isinstance(ordering, Ordering):
+        _refuse(policy, "ordering", "ordering(view) returned", ordering, "an Ordering")
+    check_methods(type(ordering), f"policy {policy.name!r}, ordering")
+    return ordering
+
+
+def reasons_of(policy: Policy, view: View) -> Callable[[int], str] | None:
+    """Function of `Policy.never_runs`, checked; PolicyError if it is no function of a job."""
+    reason_of = policy.never_runs(view)
+    if reason_of is None:
+        return None
+    if not callable(reason_of):
+        accepted = "a function of a row number, or None"
+        _refuse(policy, "never_runs", "never_runs(view) returned", reason_of, accepted)
+    if not takes(reason_of, 1):
+        subject = f"policy {policy.name!r}, function that never_runs(view) returned"
+        raise wrong_parameters(subject, "reason", reason_of, "reason(job)")
+    return reason_of
+
+
+def _refuse(policy: Policy, name: str, what: str, value: object, accepted: str) -> NoReturn:
+    """Raise PolicyError for a value of a policy, with the place of the method or class."""
+    cls = type(policy)
+    definer = next((base for base in cls.__mro__ if name in vars(base)), cls)
+    note = place_note(vars(definer).get(name)) or place_note(definer)
+    raise PolicyError(f"policy {policy.name!r}: {what} {value!r:.60}{note}; give {accepted}")

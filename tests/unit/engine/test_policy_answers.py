@@ -1,0 +1,167 @@
+"""Policies whose methods take other arguments or return wrong values: one line names the method."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from dataclasses import make_dataclass
+
+import numpy as np
+import pytest
+
+import repro
+from repro.base.errors import PolicyError, TraceError
+from repro.model.decision import Run, RunSet
+from repro.model.elastic import Elastic
+from repro.model.grouped import Grouped
+from repro.model.policy import Order, Policy
+from repro.model.typed_shares import TypedShares
+from repro.testing import check_policy, small_trace
+
+HERE = r" \(test_policy_answers\.py:\d+\)"
+
+
+def of(base, **members):
+    """Policy of a class that is defined here, with these methods and attributes."""
+    if base is Order:
+        members.setdefault("key", lambda self, view, job: view.gpus(job))
+    members["__module__"] = __name__
+    return make_dataclass("Mine", [], bases=(base,), namespace=members, frozen=True)()
+
+
+def refusal(make_policy, trace=None, cluster="1x4", kind=PolicyError):
+    with pytest.raises(kind) as caught:
+        repro.simulate(small_trace() if trace is None else trace, cluster, make_policy())
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize(
+    ("base", "name", "method", "expected"),
+    [
+        (Order, "key", lambda self, job: 1, "key(self, view, job)"),
+        (Order, "slope", lambda self, view: 1, "slope(self, view, job)"),
+        (Order, "performance", lambda self, view: None, "performance(self)"),
+        (Order, "never_runs", lambda self, view, job: "", "never_runs(self, view)"),
+        (Order, "under", lambda self: self, "under(self, rules)"),
+        (Policy, "decide", lambda self: RunSet(()), "decide(self, view)"),
+        (Policy, "session", lambda self: None, "session(self, view)"),
+        (Elastic, "grants", lambda self, view: [], "grants(self, view, total)"),
+        (TypedShares, "shares", lambda self: 1, "shares(self, kinds)"),
+    ],
+)
+def test_a_method_with_other_parameters_is_refused_when_the_policy_is_made(
+    base, name, method, expected
+):
+    with pytest.raises(PolicyError, match="takes other arguments than the engine") as caught:
+        of(base, **{name: method})
+    assert str(caught.value).endswith(f"passes; define {expected}")
+    assert "(test_policy_answers.py:" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        lambda *arguments: 1,
+        lambda self, view, job, more=0: 1,
+        staticmethod(lambda view, job: 1),
+        classmethod(lambda cls, view, job: 1),
+    ],
+)
+def test_any_method_that_takes_the_arguments_is_accepted(method):
+    result = repro.simulate(small_trace(), "1x4", of(Order, key=method))
+    assert result.summary()["n_finished"] == 6
+
+
+@pytest.mark.parametrize(
+    ("base", "name", "member", "says"),
+    [
+        (Policy, "session", lambda self, view: RunSet(()), r"session\(view\) returned RunSet"),
+        (Grouped, "session", lambda self, view: None, r"session\(view\) returned None"),
+        (Policy, "session", lambda self, view: lambda: 1, r"decide\(\) .*; define decide\(view\)$"),
+        (Order, "performance", lambda self: "fast", r"performance\(\) returned 'fast'"),
+        (Order, "overhead", lambda self: "h100", r"overhead\(\) returned 'h100'"),
+        (Order, "completions", lambda self: "x", r"completions\(\) returned 'x'"),
+        (Order, "completions", lambda self: None, r"completions\(\) returned None"),
+        (Order, "completions", lambda self: 1 / 0, "before the first event: ZeroDivisionError"),
+        (Order, "quantum_s", lambda self: "60", r"quantum_s\(\) returned '60'"),
+        (Order, "quantum_s", lambda self: 0, "give a number of seconds above 0, or infinity$"),
+        (Order, "ordering", lambda self, view: None, r"ordering\(view\) returned None"),
+        (Order, "never_runs", lambda self, view: "no", r"never_runs\(view\) returned 'no'"),
+        (Order, "never_runs", lambda self, view: lambda: "", r"define reason\(job\)$"),
+        (Order, "interval", "60", "interval is '60'.*; give a positive number of seconds, or None"),
+        (Order, "baseline", "srtf", "baseline is 'srtf'.*; give a Baseline, or None"),
+        (Order, "needs", "duration", "needs is 'duration'.*; give a set of inputs"),
+        (Order, "placement", 3, "placement is 3.*; give a placement rule, or its name"),
+        (Order, "requires", ("slo",), r"requires is \('slo',\).*, such as \(\('slo',\),\)$"),
+        (Order, "slope", lambda self, view, job: None, "the slope of the key of job 0 is None"),
+        (Order, "slope", lambda self, view, job: "1", "the slope of the key of job 0 is '1'"),
+        (Order, "slope", lambda self, view, job: math.nan, "the slope of the key of job 0 is nan"),
+        (Elastic, "grants", lambda self, view, total: None, f"`grants` returned None{HERE}"),
+        (Elastic, "grants", lambda self, view, total: [(0, "1")], rf"has \(0, '1'\){HERE}"),
+        (Elastic, "grants", lambda self, view, total: [0], f"`grants` has 0{HERE}"),
+        (TypedShares, "shares", lambda self, kinds: [["a"]], f"no array of numbers{HERE}"),
+        (
+            Policy,
+            "decide",
+            lambda self, view: RunSet([Run((job,), "1") for job in view.jobs]),
+            r"names Run\(gpus='1'\); give a number of GPUs",
+        ),
+        (TypedShares, "key", lambda self, view: None, "check what the methods of class Mine retur"),
+    ],
+)
+def test_a_wrong_value_is_refused_in_one_line(base, name, member, says):
+    assert re.search(says, refusal(lambda: of(base, **{name: member}))), name
+
+
+def test_decisions_by_gpu_type_are_checked_alike():
+    """A policy that names no types decides on each type of the cluster."""
+    policy = of(Grouped, session=lambda self, view: None)
+    message = refusal(lambda: policy, small_trace().head(1), "1xv100,1xk80")
+    assert "session(view) returned None" in message
+
+
+def test_shares_may_be_a_list():
+    policy = of(TypedShares, shares=lambda self, kinds: np.full(kinds.speeds.shape, 0.1).tolist())
+    assert repro.simulate(small_trace(), "1x4", policy).summary()["n_finished"] == 6
+
+
+def test_an_exit_inside_a_policy_is_its_error():
+    policy = of(Order, key=lambda self, view, job: sys.exit(7))
+    assert "fails at 0 s, job 0: SystemExit: 7 (test_policy_answers.py:" in refusal(lambda: policy)
+
+
+def test_a_comparison_goes_on_without_the_policy_that_fails():
+    policies = {"mine": of(Order, quantum_s=lambda self: None), "srtf": "srtf"}
+    comparison = repro.compare(small_trace(), "1x4", policies, workers=1)
+    assert list(comparison.refused) == ["mine"]
+    assert "quantum_s() returned None" in comparison.refused["mine"]
+
+
+def test_errors_of_the_package_keep_their_traceback(monkeypatch):
+    """Only a policy from outside the package is asked what it returned."""
+    from repro.engine.select.ranked import OrderDriver
+
+    def broken(self, now):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(OrderDriver, "wake", broken)
+    with pytest.raises(ZeroDivisionError):
+        repro.simulate(small_trace(), "1x4", "srtf", interval=1.0)
+
+
+def test_a_run_without_a_required_column_is_refused():
+    policy = of(Order, requires=(("user", "slo"), ("model",)))
+    trace = small_trace().assign(slo=2.0)
+    message = refusal(lambda: policy, trace, kind=TraceError)
+    assert message == (
+        "the trace: no column model, which policy 'unnamed' requires; add it, or take another "
+        "policy"
+    )
+    message = refusal(lambda: policy, trace.assign(slo=np.nan), kind=TraceError)
+    assert "no columns user or slo" in message
+    assert repro.simulate(trace.assign(model="vgg16"), "1x4", policy).summary()["n_finished"] == 6
+    with pytest.raises((PolicyError, TraceError), match="no columns user or slo"):
+        check_policy(policy, traces=small_trace())
