@@ -47,13 +47,13 @@ class Engine:
         scheduler = self.env.process(self._scheduler())
         for process in self.settings.all_processes:
             self.env.process(process(self))
-        try:
-            with naming_the_policy(self.policy, self.view, self.table):
+        with naming_the_policy(self.policy, self.view, self.table):
+            try:
                 self.env.run(until=scheduler)
-        except RuntimeError as error:
-            if isinstance(error.__context__, simpy.core.EmptySchedule):
-                raise self._never_ends() from None
-            raise
+            except RuntimeError as error:
+                if isinstance(error.__context__, simpy.core.EmptySchedule):
+                    raise self._never_ends() from None
+                raise
 
     def _scheduler(self) -> Generator[Any, Any, None]:
         """Event loop: sleep until the next event, bring the job table up to it, decide."""
