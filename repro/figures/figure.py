@@ -419,8 +419,8 @@ class FigureRun:
         values : mapping, optional
             Our value of each claim that is about no series, ``{claim id: number, bool or list}``.
             A claim with None or without an entry is not comparable. None is for a claim that nobody
-            can compare. An entry may be absent if this run is smaller than the paper's or has other
-            data.
+            can compare. An entry may be absent if this run has other inputs than the profile
+            ``paper``, or other data. NaN is an error.
         points : DataFrame or sequence of DataFrame, optional
             Published numbers and ours. Columns: series, x, quantity, published, ours, unit,
             certainty, and data, origin, fitted_on, unknown and rules where they differ from the
@@ -437,7 +437,7 @@ class FigureRun:
         Raises
         ------
         ClaimError
-            If ``values`` do not match the claims.
+            If ``values`` do not match the claims, or a value is NaN.
         """
         stand_in = self._stand_in()
         facts: dict[str, Any] = {
@@ -511,7 +511,7 @@ class FigureRun:
         replaced = [used.name for used in self._used_data.values() if used.kind == data.STAND_IN]
         if any(map(public.is_known, replaced)):
             return DATA_NOT_AVAILABLE
-        if self.profile != "paper":
+        if not self._spec.has_paper_size(self.profile):
             return NOT_AT_THIS_PROFILE
         return DATA_NOT_PUBLIC if self._stand_in() else NOT_PUBLISHED
 

@@ -112,6 +112,10 @@ class FigureSpec(Strict):
             _check_form(name, value, self.inputs[name], in_profiles)
         return copy.deepcopy({**self.inputs, **self.profiles.get(profile, {}), **passed})
 
+    def has_paper_size(self, profile: str) -> bool:
+        """Whether the inputs of a profile are those of the profile ``paper``."""
+        return self.merged(profile, {}) == self.merged("paper", {})
+
 
 def _check_form(name: str, value: Any, file_value: Any, in_profiles: Sequence[Any]) -> None:
     """Refuse a value in a form that the parameter file does not use for this name.
