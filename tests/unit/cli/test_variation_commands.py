@@ -88,6 +88,26 @@ def test_a_wrong_parameter_is_one_line_before_the_notebook_starts(project, words
     assert not (project.root / "build").exists()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--json",),
+        ("--github",),
+        ("--require-data",),
+        ("--junit", "check.xml"),
+        ("--save", "values.json"),
+        ("--against", "figures"),
+    ],
+)
+def test_a_list_of_variations_refuses_options_about_verdicts(project, words):
+    project.add(FIGURE)
+    ended = project.cli("check", "--variations", *words, code=2)
+    assert ended.stderr == (
+        f"repro: --variations lists runs without verdicts; leave out {words[0]}\n"
+    )
+    assert ended.stdout == ""
+
+
 def test_variations_of_another_folder_are_below_it(project, tmp_path):
     project.add(FIGURE)
     out = tmp_path / "own"
