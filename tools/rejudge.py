@@ -72,7 +72,7 @@ def rejudged(spec: FigureSpec, result: dict[str, Any]) -> dict[str, Any]:
             spec.claims,
             about_values,
             points,
-            reason=_reason(result),
+            reason=_reason(spec, result),
             missing_packages=missing_packages,
         )
     ]
@@ -88,12 +88,12 @@ def rejudged(spec: FigureSpec, result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _reason(result: dict[str, Any]) -> Reason:
+def _reason(spec: FigureSpec, result: dict[str, Any]) -> Reason:
     """Reason for claims without a value and without a stored reason, as in `FigureRun`."""
     replaced = [used["name"] for used in result["data"] if used["kind"] == STAND_IN]
     if any(map(public.is_known, replaced)):
         return "data not available here"
-    if result["profile"] != "paper":
+    if not spec.has_paper_size(result["profile"]):
         return "not at this profile"
     return "data not public" if result["stand_in"] else "not published"
 

@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from repro.base.errors import ParamError
+
 ENV_SECONDS = "REPRO_PYTHON_S"
 DEFAULT_S = 2.0
 #: A function has a file with its total seconds of interpretation. The file is written again when
@@ -70,10 +72,16 @@ def compiled_only() -> Iterator[None]:
 
 def seconds_allowed() -> float:
     """Total seconds for which a function is interpreted, ``$REPRO_PYTHON_S``; 0: not at all."""
-    try:
-        return float(os.environ.get(ENV_SECONDS, DEFAULT_S))
-    except ValueError:
+    text = os.environ.get(ENV_SECONDS)
+    if not text:
         return DEFAULT_S
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not seconds >= 0.0:
+        raise ParamError(f"{ENV_SECONDS}={text[:60]}: give seconds of 0 or more, such as 2")
+    return seconds
 
 
 class Interpretation:

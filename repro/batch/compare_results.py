@@ -34,6 +34,10 @@ class Same:
 _LISTED = 5
 
 
+#: Why a figure is not compared that only the other results have.
+NO_RESULT = "no result here"
+
+
 @dataclass
 class Change:
     """Differences of a figure's two results, a line each.
@@ -138,8 +142,10 @@ def _obstacle(new: Mapping[str, Any], old: Mapping[str, Any] | None) -> str:
 
     Results of two profiles can be compared if their inputs are equal.
     """
-    if not new or not old:
-        return f"no result {'here' if not new else 'there'}"
+    if not new:
+        return NO_RESULT
+    if not old:
+        return "no result there"
     if new["profile"] != old["profile"] and new["params"] != old["params"]:
         return f"profile {new['profile']} here, {old['profile']} there, with other inputs"
     if new["seed"] != old["seed"]:

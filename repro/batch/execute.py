@@ -141,7 +141,7 @@ def _pool(
     if scheduler is None:
         client = distributed.Client(n_workers=jobs, threads_per_worker=1, dashboard_address=None)
     else:
-        client = _connected(distributed, scheduler)
+        client = _connected(scheduler)
         _refuse_other_releases(client)
     slots = jobs or sum(client.ncores().values())
     with remote.opened_session(client, files) as session:
@@ -231,15 +231,9 @@ def _refuse_other_releases(client: Any) -> None:
             )
 
 
-def _connected(distributed: Any, scheduler: str) -> Any:
+def _connected(scheduler: str) -> Any:
     """Client of a scheduler that has workers."""
-    try:
-        client = distributed.Client(scheduler, timeout="10s")
-    except (OSError, ValueError) as error:
-        raise ParamError(
-            f"--scheduler {scheduler}: no dask scheduler answers ({type(error).__name__}); "
-            "give its address, such as tcp://host:8786"
-        ) from None
+    client = remote.connected(scheduler, f"--scheduler {scheduler}")
     try:
         client.wait_for_workers(1, timeout="10s")
     except TimeoutError:

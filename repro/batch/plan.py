@@ -16,7 +16,7 @@ from repro.batch.task import FAILED, SKIPPED, Outcome, Task
 from repro.figures import variation
 from repro.figures.extra import read_extra, with_extra
 from repro.figures.fingerprint import fingerprint, is_current, shared_state
-from repro.figures.notebook import FIGURE_ID, parameter_defaults
+from repro.figures.notebook import FIGURE_ID, check_seed, default_seed, parameter_defaults
 from repro.figures.params import FigureEntry, FigureSpec
 from repro.figures.saved import ERROR, read_result, remove_unfinished, to_json, verdict_counts
 from repro.files.whole import write_whole
@@ -59,7 +59,8 @@ def plan(
         _check_parameters(entry.id, parameters_of_notebook, user_parameters)
         _check_extra(spec, profile, user_parameters)
         expected = fingerprint(entry, profile, user_parameters, shared)
-        changed = variation.differences(spec, profile, user_parameters)
+        own_seed = default_seed(parameters_of_notebook)
+        changed = variation.differences(spec, profile, user_parameters, own_seed)
         parameters = {**user_parameters, "profile": profile, "out": str(out)}
         if FIGURE_ID in parameters_of_notebook:
             parameters[FIGURE_ID] = entry.id
@@ -108,12 +109,14 @@ def _expected_cpu_s(result: Mapping[str, Any], figure_id: str) -> float:
 def _check_parameters(
     figure_id: str, accepted: Collection[str], parameters: Mapping[str, Any]
 ) -> None:
-    """Refuse parameters that a notebook does not have; papermill would only log them."""
+    """Refuse a wrong seed and parameters that a notebook lacks; papermill would only log them."""
     for name in parameters:
         if name in _OWN_OPTION:
             raise ParamError(f"-p {name}: use {_OWN_OPTION[name]} instead")
     settable = [name for name in accepted if name not in _OWN_OPTION]
     refuse_unknown(f"{figure_id} has no parameter", parameters, settable)
+    if "seed" in parameters:
+        check_seed(parameters["seed"])
 
 
 def _check_extra(spec: FigureSpec, profile: str, parameters: Mapping[str, Any]) -> None:

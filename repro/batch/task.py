@@ -44,9 +44,8 @@ class Task:
     def folder(self) -> Path:
         """Folder of the notebook's results."""
         profile = str(self.parameters["profile"])
-        seed = self.parameters.get("seed", 0)
         out = Path(self.parameters["out"])
-        return variation.folder(out, self.id, self.changed, profile, seed)
+        return variation.folder(out, self.id, self.changed, profile)
 
     @property
     def executed_notebook(self) -> Path:

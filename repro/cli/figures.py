@@ -135,6 +135,16 @@ def check_figures(
         raise ParamError("--json prints one document, --github prints lines; give one of them")
     entries = params.select(ids or [], params.discover(), paper=paper)
     if variations:
+        about_verdicts = {
+            "--against": against,
+            "--json": as_json,
+            "--require-data": require_data,
+            "--save": save,
+            "--junit": junit,
+            "--github": github,
+        }
+        if given := [option for option, value in about_verdicts.items() if value]:
+            raise ParamError(f"--variations lists runs without verdicts; leave out {given[0]}")
         _list_variations(entries, out)
         return
     specs, errors = params.loaded(entries)
@@ -247,7 +257,10 @@ def _changes(
     results: Sequence[check.StoredFigure],
     against: Path | None,
 ) -> list[compare_results.Change]:
-    """Compare results with those in a folder or a reference; empty without ``against``."""
+    """Compare results with those in a folder or a reference; empty without ``against``.
+
+    Figures that only the other results have are changes, too.
+    """
     if against is None:
         return []
     if against.resolve() == folder.resolve():
@@ -258,12 +271,18 @@ def _changes(
     if against.is_file():
         values = reference.Reference(against)
         earlier = values.matching(results)
+        earlier_ids = set(values.ids)
         tolerance = compare_results.Same(values.relative, values.absolute)
     else:
         earlier = check.stored(entries, against)
+        earlier_ids = {stored.entry.id for stored in earlier if stored.result}
     if not any(stored.result for stored in earlier):
         raise ReproError(
             f"--against {against}: no results there; give a folder with results, or a reference "
             "of these figures"
         )
-    return compare_results.compare(results, earlier, params.loaded(entries)[0], tolerance)
+    changes = compare_results.compare(results, earlier, params.loaded(entries)[0], tolerance)
+    ids_here = {stored.entry.id for stored in results}
+    selected = {entry.id for entry in entries}
+    gone = sorted((selected & earlier_ids) - ids_here)
+    return changes + [compare_results.Change(id, other=compare_results.NO_RESULT) for id in gone]

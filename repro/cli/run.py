@@ -25,6 +25,7 @@ from repro.cli import complete
 from repro.cli.lines import say, visible
 from repro.cli.missing_data import EXIT_MISSING_DATA, RequireData, say_missing
 from repro.figures import params, variation
+from repro.figures.notebook import default_seed, parameter_defaults
 from repro.figures.saved import ERROR, read_error
 from repro.files.strict_yaml import parse_value
 
@@ -105,11 +106,7 @@ def run_figures(
     all_entries = params.discover()
     entries = params.select(ids or [], all_entries, paper=paper)
     folder = paths.build_dir() if out is None else paths.expanded(out).resolve()
-    parameters: dict[str, Any] = {}
-    for pair in pairs or []:
-        # `join_pairs` has made NAME=VALUE of NAME VALUE
-        name, _, value = pair.partition("=")
-        parameters[name.strip()] = parse_value(value)
+    parameters = _parameters(pairs or [])
     # Without a cache folder the run goes on, only nothing is cached.
     with suppress(OSError):
         paths.make_private_folder(paths.cache_dir())
@@ -154,6 +151,21 @@ def run_figures(
         raise typer.Exit(EXIT_MISSING_DATA)
 
 
+def _parameters(pairs: Sequence[str]) -> dict[str, Any]:
+    """Parameters of the notebooks, ``NAME=VALUE`` each; refuse an empty value and a second one."""
+    parameters: dict[str, Any] = {}
+    for pair in pairs:
+        # `join_pairs` has made NAME=VALUE of NAME VALUE
+        name, _, value = pair.partition("=")
+        name = name.strip()
+        if name in parameters:
+            raise ParamError(f"-p {name}: is given twice; give it once, and run each value apart")
+        if not value.strip():
+            raise ParamError(f"-p {name}: is empty; give a value or leave it out")
+        parameters[name] = parse_value(value)
+    return parameters
+
+
 def _variation_lines(
     entries: Sequence[params.FigureEntry],
     outcomes: Sequence[Outcome],
@@ -166,9 +178,9 @@ def _variation_lines(
     lines = []
     for entry in entries:
         if entry.id in with_result:
-            changed = variation.differences(entry.load(), profile, parameters)
-            seed = parameters.get("seed", 0)
-            folder = variation.folder(out, entry.id, changed, profile, seed)
+            own_seed = default_seed(parameter_defaults(entry))
+            changed = variation.differences(entry.load(), profile, parameters, own_seed)
+            folder = variation.folder(out, entry.id, changed, profile)
             lines.append(f"variation, not judged: {folder}")
     return lines
 

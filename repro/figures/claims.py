@@ -21,6 +21,8 @@ from repro.figures.tolerance import (
     check_number,
     excess,
     flat,
+    in_python_types,
+    is_nan,
     is_number,
     not_blank,
     plain,
@@ -239,12 +241,20 @@ def judge(claim: Claim, value: Any, reason: Reason = NOT_PUBLISHED) -> Verdict:
 
     ``reproduced``: the tolerance holds and the relation holds, as far as the claim has them.
     ``partial``: only the relation holds. ``missed``: the relation fails, or the claim has none and
-    the tolerance fails. ``not comparable``: all values are None or NaN; ``reason`` says why.
+    the tolerance fails. ``not comparable``: all values are None; ``reason`` says why. NaN without
+    any other value, and an empty list, are errors: such a value was to be computed.
     """
     try:
+        value = in_python_types(value)
+        given = list(flat(value))
         value = plain(value)
         items = list(flat(value))
         if all(item is None for item in items):
+            if not items or any(map(is_nan, given)):
+                raise ClaimError(
+                    f"its value in the notebook is {'NaN' if items else 'an empty list'}; mend "
+                    "how it is computed, or give None if nobody can compare it"
+                )
             return Verdict(claim, value, NOT_COMPARABLE, reason)
         accepted = claim.accept is None or within(claim.accept, claim.published, value)
     except ClaimError as error:
@@ -318,6 +328,13 @@ def _judge_series(claim: Claim, points: Sequence[Point], reason: Reason) -> Verd
             "one bound for all points, or a list with a bound for each"
         )
     if all(point.ours is None for point in chosen):
+        if reason == NOT_PUBLISHED:
+            # every point has a published number
+            series = ", ".join(_listed(claim.series))
+            raise ClaimError(
+                f"claim {claim.id}: no point of series {series!r} has a value of ours; mend how "
+                "the column ours is computed in the notebook"
+            )
         return Verdict(claim, None, NOT_COMPARABLE, reason)
     published = [point.published for point in chosen]
     ours = [point.ours for point in chosen]

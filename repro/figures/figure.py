@@ -30,7 +30,7 @@ from repro.figures.claims import (
 from repro.figures.costs import Meter
 from repro.figures.extra import policy_entries, read_extra, with_extra
 from repro.figures.fingerprint import fingerprint
-from repro.figures.notebook import Kernel
+from repro.figures.notebook import Kernel, check_seed, default_seed, parameter_defaults
 from repro.figures.points import point_table, read_points
 from repro.figures.progress import in_batch, write_progress
 from repro.figures.sweep import Case, MeasuredJobs
@@ -103,8 +103,8 @@ class FigureRun:
     published : dict
         Published value of each claim, by claim id.
     variation : dict
-        Inputs that differ from those of the parameter file, ``{name: [here, parameter file]}``. If
-        there are any, nothing is judged.
+        Inputs that differ from those of the parameter file, ``{name: [here, parameter file]}``, and
+        a seed that differs from the notebook's. If there are any, nothing is judged.
     folder : Path
         Folder of the files of :meth:`save`: the figure's, or a separate one for a variation.
 
@@ -147,7 +147,10 @@ class FigureRun:
         self.published = {claim.id: claim.published for claim in self._spec.claims}
         #: format of the user's traces; None: recognised by the columns
         self.format: str | None = overrides.get("format")
-        self.variation = variation.differences(self._spec, profile, overrides)
+        own_seed = default_seed(parameter_defaults(entry))
+        self.variation = variation.differences(
+            self._spec, profile, {**overrides, "seed": seed}, own_seed
+        )
         setting = variation.setting_text(self.variation)
         # A cell shows the picture before `save` runs, so published marks are made pale before that.
         Chart.before_shown = partial(fade_published, setting=setting) if setting else None
@@ -155,7 +158,7 @@ class FigureRun:
         if in_batch() and shell() is not None and Chart.waiting is None:
             Chart.waiting = []
             after_failed_cell(Chart.show_waiting)
-        self.folder = variation.folder(out, entry.id, self.variation, profile, seed)
+        self.folder = variation.folder(out, entry.id, self.variation, profile)
         self._stem = entry.stem
 
     def __repr__(self) -> str:
@@ -419,8 +422,8 @@ class FigureRun:
         values : mapping, optional
             Our value of each claim that is about no series, ``{claim id: number, bool or list}``.
             A claim with None or without an entry is not comparable. None is for a claim that nobody
-            can compare. An entry may be absent if this run is smaller than the paper's or has other
-            data.
+            can compare. An entry may be absent if this run has other inputs than the profile
+            ``paper``, or other data. NaN is an error.
         points : DataFrame or sequence of DataFrame, optional
             Published numbers and ours. Columns: series, x, quantity, published, ours, unit,
             certainty, and data, origin, fitted_on, unknown and rules where they differ from the
@@ -437,7 +440,7 @@ class FigureRun:
         Raises
         ------
         ClaimError
-            If ``values`` do not match the claims.
+            If ``values`` do not match the claims, or a value is NaN.
         """
         stand_in = self._stand_in()
         facts: dict[str, Any] = {
@@ -459,7 +462,7 @@ class FigureRun:
                 values or {},
                 own_points,
                 reason=reason,
-                all_values=reason == NOT_PUBLISHED and self.seed == 0,
+                all_values=reason == NOT_PUBLISHED,
                 missing_packages=absent_packages(self._spec.claims),
             )
             all_points = [*own_points, *points_of(verdicts, own_points, **facts)]
@@ -511,7 +514,7 @@ class FigureRun:
         replaced = [used.name for used in self._used_data.values() if used.kind == data.STAND_IN]
         if any(map(public.is_known, replaced)):
             return DATA_NOT_AVAILABLE
-        if self.profile != "paper":
+        if not self._spec.has_paper_size(self.profile):
             return NOT_AT_THIS_PROFILE
         return DATA_NOT_PUBLIC if self._stand_in() else NOT_PUBLISHED
 
@@ -563,7 +566,8 @@ def figure(
         Inputs to replace; None keeps the input of the parameter file. ``extra``: policies to show
         next to the paper's, a name, a list of names, or ``{"policy": name, "settings": {…}}``.
         ``format``: format of traces that are the user's files (see ``repro simulate --help``).
-        A changed input or an extra policy makes the run a variation, which nothing judges.
+        A changed input, an extra policy or another seed makes the run a variation, which nothing
+        judges.
 
     Returns
     -------
@@ -587,8 +591,7 @@ def figure(
     entry = params.FigureEntry(id, root)
     if id.count("/") != 1 or not entry.params_file.is_file():
         entry = params.resolve(id, params.discover(root))
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ParamError(f"seed is {seed!r}; give a whole number of 0 or more")
+    check_seed(seed)
     kernel = Kernel.running(entry)
     top = Path.cwd() if "out" in kernel.parameters else root
     return FigureRun(entry, profile, seed, top / paths.expanded(out), overrides, kernel)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -74,6 +75,18 @@ def parameter_defaults(entry: FigureEntry) -> dict[str, Any]:
             f'notebook; add `{FIGURE_ID} = "{entry.id}"`'
         )
     return values
+
+
+def default_seed(parameters: Mapping[str, Any]) -> int | None:
+    """Seed of a notebook with these parameters, 0 without one; None if the notebook computes it."""
+    seed = parameters.get("seed", 0)
+    return seed if type(seed) is int else None
+
+
+def check_seed(seed: Any) -> None:
+    """Refuse a seed that is no whole number of 0 or more."""
+    if type(seed) is not int or seed < 0:
+        raise ParamError(f"seed is {seed!r:.60}; give a whole number of 0 or more")
 
 
 def _literal(value: ast.expr) -> Any:

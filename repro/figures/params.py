@@ -112,6 +112,10 @@ class FigureSpec(Strict):
             _check_form(name, value, self.inputs[name], in_profiles)
         return copy.deepcopy({**self.inputs, **self.profiles.get(profile, {}), **passed})
 
+    def has_paper_size(self, profile: str) -> bool:
+        """Whether the inputs of a profile are those of the profile ``paper``."""
+        return self.merged(profile, {}) == self.merged("paper", {})
+
 
 def _check_form(name: str, value: Any, file_value: Any, in_profiles: Sequence[Any]) -> None:
     """Refuse a value in a form that the parameter file does not use for this name.
@@ -392,16 +396,21 @@ def select(
 ) -> list[FigureEntry]:
     """Figures of a paper (None: of all papers), each once, in the order of ``entries``.
 
-    If there are ``ids``, only figures with these ids or unique prefixes are selected.
+    If there are ``ids``, only figures with these ids or unique prefixes are selected. An id of
+    another paper is an error, and so is a project without figures.
     """
-    chosen = {resolve(text, entries).id for text in ids}
+    if not entries:
+        raise ParamError("no figures here; write a parameter file params/PAPER/NAME.yaml")
+    chosen = [resolve(text, entries) for text in ids]
     if paper is not None:
         papers = sorted({entry.paper for entry in entries})
         if paper not in papers:
             names = ", ".join(papers) or "none"
             raise ParamError(f"unknown paper {paper!r}{near(paper, papers)} (known: {names})")
+        if others := [entry.id for entry in chosen if entry.paper != paper]:
+            raise ParamError(f"{others[0]} is no figure of --paper {paper}; leave one of them out")
         entries = [entry for entry in entries if entry.paper == paper]
-    return [entry for entry in entries if not ids or entry.id in chosen]
+    return [entry for entry in entries if not ids or entry in chosen]
 
 
 def _shown(path: Path) -> str:

@@ -52,6 +52,19 @@ class OtherRelease(ReproError):
     """A worker with other code or libraries than the client."""
 
 
+def connected(address: str, source: str) -> Any:
+    """Client of the dask scheduler at an address; messages begin with ``source``, its option."""
+    import distributed
+
+    try:
+        return distributed.Client(address, timeout="10s")
+    except (OSError, ValueError) as error:
+        raise ParamError(
+            f"{source}: no dask scheduler answers ({type(error).__name__}); give its address, such "
+            "as tcp://host:8786"
+        ) from None
+
+
 def release() -> dict[str, str]:
     """Hash of this package's code, and versions of Python and of the libraries of results."""
     return {"code": _code_hash(), **versions()}

@@ -358,7 +358,7 @@ def _run_on_dask(
         import distributed
 
     with contextlib.ExitStack() as stack:
-        client = stack.enter_context(distributed.Client(address, timeout="10s"))
+        client = stack.enter_context(remote.connected(address, f"{ENV_SCHEDULER}={address}"))
         session = remote.inherited()
         in_batch = session is not None
         if session is None:

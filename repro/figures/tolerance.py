@@ -249,14 +249,25 @@ def flat(value: Any) -> Iterator[Any]:
         yield value
 
 
+def is_nan(item: Any) -> bool:
+    """Whether an item is the number NaN, of Python or NumPy."""
+    return isinstance(item, float) and math.isnan(item)
+
+
 def plain(value: Any) -> Any:
     """Value in Python's types: lists for arrays and series, None for NaN."""
+    value = in_python_types(value)
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return None if is_nan(value) else value
+
+
+def in_python_types(value: Any) -> Any:
+    """Value in Python's types: lists for arrays and series."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, float) and math.isnan(value):
-        return None
+        return [in_python_types(item) for item in value]
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise ClaimError(f"a value is a {type(value).__name__}; give a number, a bool, a list or None")

@@ -1,4 +1,4 @@
-"""Variations: runs of a figure with other inputs than its parameter file's, never judged."""
+"""Variations: runs of a figure with other inputs or another seed than its own, never judged."""
 
 from __future__ import annotations
 
@@ -20,11 +20,16 @@ _LONGEST_TEXT = 60
 
 
 def differences(
-    spec: FigureSpec, profile: str, overrides: Mapping[str, Any]
+    spec: FigureSpec,
+    profile: str,
+    overrides: Mapping[str, Any],
+    default_seed: int | None = None,
 ) -> dict[str, list[Any]]:
     """Inputs that differ from the parameter file's, ``{name: [here, parameter file]}``.
 
-    Policies added by ``extra`` count as a difference named ``extra``.
+    Policies added by ``extra`` count as a difference named ``extra``. An override named ``seed``
+    that is not ``default_seed``, the notebook's own, counts as a difference, too. With None no seed
+    counts.
     """
     file_inputs = spec.merged(profile, {})
     changed = {
@@ -32,14 +37,18 @@ def differences(
         for name, value in overrides.items()
         if value is not None
         and name in file_inputs
-        and name not in _WITHOUT_EFFECT
+        # an input of this name is no parameter
+        and name not in (*_WITHOUT_EFFECT, "seed")
         and value != file_inputs[name]
     }
+    seed = overrides.get("seed")
+    if None not in (seed, default_seed) and seed != default_seed:
+        changed["seed"] = [seed, default_seed]
     extra = overrides.get("extra")
     return {**changed, "extra": [extra, None]} if extra else changed
 
 
-def folder(out: Path, figure_id: str, changed: Mapping[str, Any], profile: str, seed: Any) -> Path:
+def folder(out: Path, figure_id: str, changed: Mapping[str, list[Any]], profile: str) -> Path:
     """Folder of a run: the figure's folder below ``out``, or a separate folder for a variation.
 
     If ``out`` is ``figures`` or ``build/figures``, variations are in ``build/variations``.
@@ -47,7 +56,9 @@ def folder(out: Path, figure_id: str, changed: Mapping[str, Any], profile: str, 
     """
     if not changed:
         return out / figure_id
-    name = key(changed, profile, seed)[:_NAME_LETTERS]
+    seed, _ = changed.get("seed", (0, 0))
+    inputs = {name: values for name, values in changed.items() if name != "seed"}
+    name = key(inputs, profile, seed)[:_NAME_LETTERS]
     return variations_folder(out) / figure_id / name
 
 
@@ -69,11 +80,15 @@ def text(changed: Mapping[str, list[Any]]) -> str:
 def setting_text(changed: Mapping[str, list[Any]]) -> str:
     """Settings of the parameter file from which a run differs, ``cluster 8x8``; may be empty.
 
+    Published values do not depend on our seed, and an extra policy leaves them as they are.
+
     >>> setting_text({"cluster": ["4x8", "8x8"], "extra": [["newest"], None]})
     'cluster 8x8'
     """
     texts = [
-        f"{name} {_short(in_file)}" for name, (_, in_file) in changed.items() if name != "extra"
+        f"{name} {_short(in_file)}"
+        for name, (_, in_file) in changed.items()
+        if name not in ("extra", "seed")
     ]
     return ", ".join(texts)
 

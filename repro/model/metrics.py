@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 import numpy as np
 import pandas as pd
@@ -137,7 +138,8 @@ def time_by_type(result: Result, until: float = np.inf) -> pd.DataFrame:
     Raises
     ------
     ParamError
-        If the run kept no intervals.
+        If the run kept no intervals, if its cluster has no GPU types, or if the GPU type of an
+        interval is not known: the policy chooses no types, or a gang ran on several at once.
 
     Examples
     --------
@@ -147,7 +149,16 @@ def time_by_type(result: Result, until: float = np.inf) -> pd.DataFrame:
     >>> time_by_type(result, until=360.0).shape
     (6, 2)
     """
-    spans = _intervals(result)[["job_id", "gpu_type"]].copy()
+    intervals = _intervals(result)
+    if "gpu_type" not in intervals:
+        raise ParamError("the run has no GPU types; simulate on a cluster such as 1x4:v100,1x4:k80")
+    without_type = int(intervals["gpu_type"].isna().sum())
+    if without_type:
+        raise ParamError(
+            f"{without_type} of {len(intervals)} intervals have no GPU type; use a policy that "
+            "runs each job on one type at a time, such as las-agnostic"
+        )
+    spans = intervals[["job_id", "gpu_type"]].copy()
     limit = (until - result.intervals["start"]).clip(lower=0)
     spans["seconds"] = durations(result).clip(upper=limit)
     table = spans.pivot_table("seconds", "job_id", "gpu_type", aggfunc="sum", fill_value=0.0)
@@ -204,7 +215,7 @@ def busy_gpus(result: Result, step: float) -> pd.Series[float]:
     Raises
     ------
     ParamError
-        If the run kept no intervals.
+        If the run kept no intervals, or ``step`` is no finite number above 0.
 
     Examples
     --------
@@ -213,6 +224,8 @@ def busy_gpus(result: Result, step: float) -> pd.Series[float]:
     >>> busy_gpus(simulate(small_trace(), "1x4", "srtf"), step=10.0).round(1).tolist()
     [2.9, 2.8, 4.0, 4.0, 2.4]
     """
+    if not (isinstance(step, Real) and 0 < step < math.inf):
+        raise ParamError(f"step={step!r:.60}: give a finite number of seconds above 0")
     spans = _intervals(result)
     if spans.empty:
         return pd.Series(dtype=float, index=pd.Index([], dtype=float, name="time_s"))

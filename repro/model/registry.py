@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 import re
+import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,13 +12,26 @@ from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from repro.base.errors import BrokenFileWarning, ParamError, ReproError, near
+from repro.base.ipython import shell
 
 T = TypeVar("T")
 #: Beginnings of the file names of Python's import system and of this module. Messages on an error
 #: leave out the stack frames in these files.
 _MACHINERY = ("<frozen importlib", str(Path(importlib.__file__).parent), __file__)
+#: Modules whose functions register what other modules define.
+_REGISTERING = (__name__, "repro.model.policy")
 #: Names that options such as ``--policies NAME,NAME`` and ``--placement NAME:K=V`` can carry.
 _NAME = re.compile(r"[^\s,:=]+")
+
+
+class _Place(NamedTuple):
+    """File and line of a registration."""
+
+    path: Path
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}"
 
 
 class Registry(Generic[T]):
@@ -61,6 +75,8 @@ class Registry(Generic[T]):
         self._own_prefix = f"{home}."
         self._group = group
         self._items: dict[str, T] = {}
+        #: file and line that registered each item; None for a notebook cell and the like
+        self._places: dict[str, _Place | None] = {}
         #: name whose module or entry point cannot be imported -> text of the error
         self._broken: dict[str, str] = {}
 
@@ -76,16 +92,30 @@ class Registry(Generic[T]):
             if not self._is_own(item):
                 # an item of the package with this name comes first, even if nobody used it yet
                 self._import_module_of(name)
+            place = _place_of(item)
             earlier = self._items.get(name)
-            if earlier is not None:
-                # a definition that runs again, as in a notebook cell, replaces the earlier item
-                is_same = _definition_of(earlier) == _definition_of(item)
-                if not is_same or self._is_own(earlier) != self._is_own(item):
-                    raise self.error(f"{self.kind} {name!r} is registered twice")
+            # a definition that runs again, as in a notebook cell, replaces the earlier item
+            if earlier is not None and not self._runs_again(name, item, place):
+                places = [str(where) for where in (self._places.get(name), place) if where]
+                where = f": {' and '.join(places)}; rename one of them" if places else ""
+                raise self.error(f"{self.kind} {name!r} is registered twice{where}")
             self._items[name] = item
+            self._places[name] = place
             return item
 
         return keep
+
+    def _runs_again(self, name: str, item: T, place: _Place | None) -> bool:
+        """Whether the definition of a registered name runs again, perhaps after an edit."""
+        earlier = self._items[name]
+        is_same = _definition_of(earlier) == _definition_of(item)
+        if not is_same or self._is_own(earlier) != self._is_own(item):
+            return False
+        earlier_place = self._places.get(name)
+        if earlier is item or place is None or earlier_place is None or place == earlier_place:
+            return True
+        # An edit moves a definition to another line. Two definitions are in the file together.
+        return place.path == earlier_place.path and _registered(place.path).count(name) < 2
 
     def _is_own(self, item: object) -> bool:
         """Whether a module of the home package defines an item."""
@@ -199,6 +229,16 @@ def _definition_of(item: object) -> object:
     A file may run as a script, and then be imported. The definition then has two modules.
     """
     return getattr(item, "__qualname__", item)
+
+
+def _place_of(item: object) -> _Place | None:
+    """Place that registers an item now; None for a notebook cell and code without a file."""
+    is_cell = shell() is not None and getattr(item, "__module__", None) == "__main__"
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__") in _REGISTERING:
+        frame = frame.f_back
+    path = Path(frame.f_code.co_filename)
+    return None if is_cell or not path.is_file() else _Place(path.resolve(), frame.f_lineno)
 
 
 def names_in_sources(folder: Path) -> dict[str, Path]:

@@ -15,6 +15,7 @@ from repro.base.typing import Floats
 from repro.plot.names import names_in, texts_in
 from repro.plot.panel import (
     PanelOptions,
+    chart,
     draw_reference,
     finish,
     owner,
@@ -33,7 +34,7 @@ _SECOND_VALUE_COLOR = "#e0218a"
 BarName = tuple[str, ...]
 
 
-@styled
+@chart
 def bar_chart(
     frame: pd.DataFrame,
     *,
@@ -258,7 +259,7 @@ def _write_above(
         )
 
 
-@styled
+@chart
 def stacked_chart(
     frame: pd.DataFrame,
     *,

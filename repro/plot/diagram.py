@@ -10,8 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
-from repro.plot.panel import COLUMN_INCHES, PanelOptions, owner, panel_axes
-from repro.plot.style import styled
+from repro.plot.panel import COLUMN_INCHES, PanelOptions, chart, owner, panel_axes
 
 #: Gaps between columns and between rows of boxes (inches).
 _COLUMN_GAP = 0.62
@@ -29,7 +28,7 @@ _WORD_LETTERS_PER_INCH = 18.5
 _NAME_LETTERS_PER_INCH = 21.0
 
 
-@styled
+@chart
 def diagram_chart(
     boxes: pd.DataFrame, arrows: Sequence[Sequence[Any]], **panel: Unpack[PanelOptions]
 ) -> Figure:

@@ -7,13 +7,12 @@ from matplotlib.figure import Figure
 
 from repro.base.errors import ParamError
 from repro.plot.names import names_in, texts_in
-from repro.plot.panel import PanelOptions, finish, panel_axes
+from repro.plot.panel import PanelOptions, chart, finish, panel_axes
 from repro.plot.published_marks import published_style
 from repro.plot.series_styles import looks
-from repro.plot.style import styled
 
 
-@styled
+@chart
 def gantt_chart(
     frame: pd.DataFrame,
     *,

@@ -8,11 +8,10 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from repro.plot.panel import PanelOptions, owner, panel_axes
-from repro.plot.style import styled
+from repro.plot.panel import PanelOptions, chart, owner, panel_axes
 
 
-@styled
+@chart
 def matching_graph(
     edges: pd.DataFrame,
     *,
@@ -81,7 +80,7 @@ _FILLS = {"root": "#1c1c1c", "domain": "#6d6d6d", "rack": "#b4b4b4"}
 _UNTYPED = "#dcdaf0"
 
 
-@styled
+@chart
 def topology_graph(outline: Any, root: Any, **panel: Unpack[PanelOptions]) -> Figure:
     """Draw the outline of a cluster from left to right: cluster, domains, racks, nodes.
 

@@ -12,7 +12,7 @@ from matplotlib.patches import Rectangle
 
 from repro.base.errors import ParamError
 from repro.plot.names import names_in, texts_in
-from repro.plot.panel import PanelOptions, finish, panel_axes, turn_long_labels
+from repro.plot.panel import PanelOptions, chart, finish, panel_axes, turn_long_labels
 from repro.plot.style import styled
 
 # Ever darker, so that the order survives in greyscale.
@@ -22,7 +22,7 @@ _COLORS = "YlGnBu"
 _cells_of: WeakKeyDictionary[Axes, tuple[list[str], list[str]]] = WeakKeyDictionary()
 
 
-@styled
+@chart
 def heatmap_chart(
     frame: pd.DataFrame,
     *,

@@ -8,17 +8,16 @@ from matplotlib.figure import Figure
 
 from repro.base.typing import Floats
 from repro.plot.names import names_in
-from repro.plot.panel import PanelOptions, draw_reference, finish, panel_axes
+from repro.plot.panel import PanelOptions, chart, draw_reference, finish, panel_axes
 from repro.plot.published_marks import draw_published
 from repro.plot.series_styles import Look, by_series
-from repro.plot.style import styled
 
 Band = tuple[str, str]
 #: More points than a figure has pixels would only make its file bigger.
 _MAX_POINTS = 1500
 
 
-@styled
+@chart
 def line_chart(
     frame: pd.DataFrame,
     *,
@@ -108,7 +107,7 @@ def line_chart(
     return finish(axes, panel)
 
 
-@styled
+@chart
 def cdf_chart(
     frame: pd.DataFrame,
     *,

@@ -1,7 +1,9 @@
 """New figures, and the labels, scales and legend of a panel of any chart."""
 
-from collections.abc import Sequence
-from typing import Any, Literal, TypedDict
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, ParamSpec, TypedDict
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,10 +13,11 @@ from matplotlib.legend_handler import HandlerTuple
 from matplotlib.markers import CARETDOWN, CARETUP
 from matplotlib.transforms import ScaledTranslation
 
-from repro.base.errors import ParamError
+from repro.base.errors import ParamError, refuse_unknown
 from repro.plot.published_marks import legend_keys
 from repro.plot.style import Chart, styled
 
+P = ParamSpec("P")
 #: Width in inches of a figure over one and over two columns of a paper.
 COLUMN_INCHES = {1: 3.33, 2: 7.0}
 _TITLE_INCHES = 0.17
@@ -40,6 +43,19 @@ class PanelOptions(TypedDict, total=False):
     columns: int
     #: panel to draw into; a new figure when left out
     axes: Axes
+
+
+def chart(draw: Callable[P, Figure]) -> Callable[P, Figure]:
+    """Decorate a chart: it refuses unknown keywords and has the project's style."""
+    own_names = [name for name in inspect.signature(draw).parameters if name != "panel"]
+    accepted = [*own_names, *PanelOptions.__annotations__]
+
+    @functools.wraps(draw)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> Figure:
+        refuse_unknown(f"{draw.__name__} has no keyword", kwargs, accepted)
+        return draw(*args, **kwargs)
+
+    return styled(checked)
 
 
 @styled

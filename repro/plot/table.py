@@ -17,9 +17,9 @@ from matplotlib.patches import Rectangle
 from matplotlib.textpath import text_to_path
 
 from repro.base.errors import ParamError
-from repro.plot.panel import COLUMN_INCHES, PanelOptions, owner, panel_axes
+from repro.plot.panel import COLUMN_INCHES, PanelOptions, chart, owner, panel_axes
 from repro.plot.series_styles import look
-from repro.plot.style import RC, styled
+from repro.plot.style import RC
 
 
 class Agreement(NamedTuple):
@@ -136,7 +136,7 @@ class _Column:
         return [(line, font) for text, font in cell.texts for line in _wrapped(text, font, width)]
 
 
-@styled
+@chart
 def table_chart(
     ours: pd.DataFrame,
     published: pd.DataFrame | None = None,

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from repro import make, simulate
 from repro.base.compiled import CompiledFunction, njit
+from repro.base.errors import ParamError
 from repro.base.interpreted import (
     ENV_SECONDS,
     THREAD_STATE,
@@ -232,12 +233,19 @@ def test_arguments_that_cannot_be_restored_are_compiled_at_once(monkeypatch):
     assert Interpretation(len, None).try_once(([1, 2],), {}) == (False, None)
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("0", 0), ("2.5", 2.5), ("soon", 2), ("inf", math.inf)]
-)
+@pytest.mark.parametrize(("text", "seconds"), [("0", 0), ("2.5", 2.5), ("inf", math.inf), ("", 2)])
 def test_seconds_are_those_of_the_environment(monkeypatch, text, seconds):
     monkeypatch.setenv(ENV_SECONDS, text)
     assert seconds_allowed() == seconds
+    monkeypatch.delenv(ENV_SECONDS)
+    assert seconds_allowed() == 2
+
+
+@pytest.mark.parametrize("text", ["soon", "nan", "-1", "-inf"])
+def test_seconds_that_are_none_are_an_error(monkeypatch, text):
+    monkeypatch.setenv(ENV_SECONDS, text)
+    with pytest.raises(ParamError, match=f"^{ENV_SECONDS}={text}: give seconds of 0 or more"):
+        seconds_allowed()
 
 
 def test_measurements_of_time_interpret_nothing(monkeypatch):

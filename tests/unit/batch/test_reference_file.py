@@ -83,6 +83,23 @@ def test_equal_results_pass_and_what_moved_or_got_worse_is_named(root, capsys):
     assert "gavel/tab03_x  worse: claim gain is missed, was reproduced" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("there", ["quick.json", "folder"])
+def test_a_figure_that_only_the_other_results_have_is_counted(root, capsys, there):
+    """It is no error, because one figure may run and be compared alone."""
+    other = saved(root) if there == "quick.json" else root / "other"
+    if there == "folder":
+        shutil.copytree(root / "figures", other)
+    (gone, _), (kept, _) = SERIES
+    shutil.rmtree(root / "figures" / gone)
+    capsys.readouterr()
+    assert app.main(words(root, "--against", str(other))) == 0
+    told = capsys.readouterr().out
+    assert f"not compared, no result here: {gone}\n" in told
+    assert "0 worse, 0 better; 1 figure not compared" in told
+    assert app.main(words(root, "--against", str(other), kept)) == 0
+    assert "not compared" not in capsys.readouterr().out
+
+
 def test_a_claim_without_points_that_moved_is_named(root):
     path = saved(root)
     moved = record(*SERIES[1])

@@ -51,6 +51,63 @@ def test_a_parameter_with_the_value_of_the_file_is_no_variation(project):
     assert "variation" not in shown and "verdicts: 2 of 2 claims reproduced" in shown
 
 
+def test_a_run_with_another_seed_leaves_the_figures_own_result(project):
+    project.add(FIGURE)
+    project.cli("run", FIGURE)
+    before = result_of(project)
+    shown = project.cli("run", FIGURE, "-p", "seed", "3").stdout
+    assert f"{FIGURE}: variation, seed 3 instead of 0 (" in shown and "verdicts" not in shown
+    (path,) = (project.root / "build" / "variations").rglob("result.json")
+    assert f"variation, not judged: {path.parent}\n" in shown
+    assert result_of(project) == before
+    assert "1 of 1 figures are current" in project.cli("run", FIGURE, "-p", "seed", "3").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("-p", "seed", "x"), "seed is 'x'; give a whole number of 0 or more"),
+        (("-p", "seed", "-1"), "seed is -1; give"),
+        (("-p", "seed", "true"), "seed is True; give"),
+        (("-p", "cluster", "2x4", "-p", "cluster=4x4"), "-p cluster: is given twice; give it once"),
+        (("-p", "cluster", ""), "-p cluster: is empty; give a value or leave it out"),
+        (
+            (
+                "-p",
+                "cluster= ",
+            ),
+            "-p cluster: is empty",
+        ),
+    ],
+)
+def test_a_wrong_parameter_is_one_line_before_the_notebook_starts(project, words, reason):
+    parameters = 'profile = "quick"\nseed = 0\nout = "build"\nseeds = None\ncluster = None'
+    project.add(FIGURE, parameters=parameters)
+    ended = project.cli("run", FIGURE, *words, code=2)
+    assert reason in ended.stderr and ended.stderr.count("\n") == 1 and ended.stdout == ""
+    assert not (project.root / "build").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--json",),
+        ("--github",),
+        ("--require-data",),
+        ("--junit", "check.xml"),
+        ("--save", "values.json"),
+        ("--against", "figures"),
+    ],
+)
+def test_a_list_of_variations_refuses_options_about_verdicts(project, words):
+    project.add(FIGURE)
+    ended = project.cli("check", "--variations", *words, code=2)
+    assert ended.stderr == (
+        f"repro: --variations lists runs without verdicts; leave out {words[0]}\n"
+    )
+    assert ended.stdout == ""
+
+
 def test_variations_of_another_folder_are_below_it(project, tmp_path):
     project.add(FIGURE)
     out = tmp_path / "own"

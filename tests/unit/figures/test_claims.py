@@ -57,7 +57,6 @@ def claim(**changes):
         (None, {"gt": 1}, [1.1, 0.5], "missed"),
         ({"rel": 0.1}, {"gt": 6}, 5.5, "missed"),
         ({"rel": 0.1}, None, None, "not comparable"),
-        ({"rel": 0.1}, None, math.nan, "not comparable"),
         ({"rel": 0.1}, None, math.inf, "missed"),
     ],
 )
@@ -70,11 +69,27 @@ def test_lists_are_compared_element_by_element_and_unknown_elements_passed_over(
     assert judge(three, [1.0, 99.0, 3.1]).outcome == "reproduced"
     assert judge(three, np.array([1.0, 2.0, 3.4])).outcome == "missed"
     assert judge(three, pd.Series([1.0, 2.0, math.nan])).outcome == "missed"
-    assert judge(three, [None, math.nan, None]).outcome == "not comparable"
+    assert judge(three, [None, None, None]).outcome == "not comparable"
     with pytest.raises(ClaimError, match="claim gain: 3 published values but 2"):
         judge(three, [1.0, 2.0])
     with pytest.raises(ClaimError, match="a single value"):
         judge(three, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (math.nan, "NaN"),
+        (np.float32("nan"), "NaN"),
+        ([None, math.nan], "NaN"),
+        (pd.Series([math.nan, math.nan]), "NaN"),
+        ([], "an empty list"),
+        (pd.Series([], dtype=float), "an empty list"),
+    ],
+)
+def test_a_value_that_could_not_be_computed_is_an_error(value, shown):
+    with pytest.raises(ClaimError, match=f"claim gain: its value in the notebook is {shown}; "):
+        judge(claim(published=[1.0, 2.0], accept={"rel": 0.1}), value)
 
 
 def test_each_published_value_may_have_its_own_band():

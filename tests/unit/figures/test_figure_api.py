@@ -322,6 +322,16 @@ def test_a_smaller_run_may_leave_claims_without_a_value(fig):
     assert record["claims"][1]["reason"] == "not at this profile"
 
 
+def test_a_quick_run_with_the_inputs_of_the_paper_needs_every_value(fig, project):
+    path = project.root / "params/tiresias/fig01_one.yaml"
+    path.write_text(path.read_text().replace("quick: {seeds: [0]}", "quick: {seeds: [0, 1]}"))
+    whole = repro.figure("tiresias/fig01_one", out=project.root / "out")
+    with pytest.raises(ClaimError, match="no value for claim big"):
+        saved(whole, {"jobs": 6})
+    _, record = saved(whole, {"jobs": 6, "big": None})
+    assert record["claims"][1]["reason"] == "not published"
+
+
 def test_tables_are_written_below_each_other(fig):
     tables = [pd.DataFrame({"x": [0], "y": [1.0]}), pd.DataFrame({"x": [1], "z": ["a"]})]
     plot = line_chart(tables[0], x="x", y="y")

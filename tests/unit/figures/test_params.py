@@ -228,6 +228,18 @@ def test_discovery_and_selection(root):
     assert len(params.select([], entries)) == 4
     assert len(params.select([], entries, paper="tiresias")) == 3
     assert [e.stem for e in params.select(["tab02", "gavel/tab02_jobs"], entries)] == ["tab02_jobs"]
+    assert [e.stem for e in params.select(["tab02"], entries, paper="gavel")] == ["tab02_jobs"]
+
+
+@pytest.mark.parametrize("ids", [["tab02"], ["fig01", "tab02"]])
+def test_a_figure_of_another_paper_is_refused(root, ids):
+    with pytest.raises(ParamError, match="gavel/tab02_jobs is no figure of --paper tiresias; "):
+        params.select(ids, params.discover(), paper="tiresias")
+
+
+def test_a_project_without_figures_selects_nothing():
+    with pytest.raises(ParamError, match="no figures here"):
+        params.select([], [])
 
 
 @pytest.mark.parametrize(

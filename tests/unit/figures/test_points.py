@@ -146,6 +146,12 @@ def test_a_series_without_any_value_of_ours_is_not_comparable():
     assert (verdict.row()["verdict"], verdict.row()["reason"]) == ("not comparable", "no tool")
 
 
+def test_a_series_without_any_value_of_ours_needs_a_reason():
+    points = read_points(curve(float("nan"), float("nan")), rules="gavel", **FACTS)
+    with pytest.raises(ClaimError, match="claim las: no point of series 'LAS' has a value of ours"):
+        judge_all([claim(series="LAS", accept={"rel": 0.05})], {}, points)
+
+
 def test_a_claim_without_its_package_is_not_comparable():
     points = read_points(curve(11.0, 26.0), rules="gavel", **FACTS)
     needy = claim(series="LAS", accept={"rel": 0.05}, package="no_such_solver")

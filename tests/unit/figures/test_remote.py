@@ -8,9 +8,10 @@ from repro.base import paths
 from repro.base.errors import DataMissingError, ParamError, ReproError
 from repro.batch.on_worker import own_files
 from repro.batch.task import Task
-from repro.figures import remote
+from repro.figures import remote, sweep
 from repro.figures.params import FigureEntry
 from repro.files import public
+from repro.testing import small_trace
 
 FIGURE = "tiresias/fig01_one"
 JOBS = "job_id,submit_time,duration,num_gpus\n1,0,10,1\n"
@@ -99,6 +100,14 @@ def test_a_users_file_below_a_hidden_folder_travels_and_other_hidden_files_do_no
     folder = sent(remote.archive([file]))
     assert (folder / "project" / ".data" / "jobs.csv").read_text() == JOBS
     assert not (folder / "project" / "params" / ".hidden").exists()
+
+
+def test_an_address_without_a_scheduler_is_one_line(client, monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setenv("REPRO_SCHEDULER", "foo")
+    case = sweep.Case(small_trace(), "1x4", "srtf").resolved()
+    with pytest.raises(ParamError, match=r"^REPRO_SCHEDULER=foo: no dask scheduler answers"):
+        sweep.run([case], workers=1)
 
 
 def test_a_worker_with_other_libraries_or_code_is_named():

@@ -62,6 +62,16 @@ def test_differences_from_the_parameter_file(toy, overrides, changed):
     assert variation.differences(spec_of(toy), "quick", overrides) == changed
 
 
+@pytest.mark.parametrize(
+    ("seed", "default", "changed"),
+    [(3, 0, {"seed": [3, 0]}), (0, 0, {}), (0, 5, {"seed": [0, 5]}), (3, None, {}), (None, 0, {})],
+)
+def test_another_seed_than_the_notebooks_is_a_difference(toy, seed, default, changed):
+    path = toy.root / "params" / f"{FIGURE}.yaml"
+    path.write_text(path.read_text().replace("cluster: 1x4", "cluster: 1x4\n  seed: 4567"))
+    assert variation.differences(spec_of(toy), "quick", {"seed": seed}, default) == changed
+
+
 def test_workers_change_no_result(toy):
     path = toy.root / "params" / f"{FIGURE}.yaml"
     path.write_text(path.read_text().replace("cluster: 1x4", "cluster: 1x4\n  workers: 1"))
@@ -77,14 +87,15 @@ def test_each_variation_has_a_folder_of_its_own(toy):
     wide = {"cluster": ["2x4", "1x4"]}
     out = toy.root / "out"
 
-    def folder(changed, profile="quick", seed=0):
-        return variation.folder(out, FIGURE, changed, profile, seed)
+    def folder(changed, profile="quick"):
+        return variation.folder(out, FIGURE, changed, profile)
 
     assert folder({}) == out / FIGURE
     assert folder(wide).parent == out / "variations" / FIGURE
     assert folder(wide) == folder(dict(wide))
-    others = [folder({"cluster": ["3x4", "1x4"]}), folder(wide, "paper"), folder(wide, seed=1)]
-    assert len({folder(wide), *others}) == 4
+    others = [folder({"cluster": ["3x4", "1x4"]}), folder(wide, "paper")]
+    others += [folder({**wide, "seed": [1, 0]}), folder({"seed": [1, 0]})]
+    assert len({folder(wide), *others}) == 5
 
 
 @pytest.mark.parametrize("usual", ["build/figures", "figures"])
@@ -102,6 +113,9 @@ def test_texts():
     )
     assert variation.text({"extra": [["newest", "las-2d"], None]}) == "with newest, las-2d"
     assert variation.setting_text(changed) == "cluster 8x8, traces the default"
+    # no published value belongs to a seed
+    assert variation.text({"seed": [3, 0]}) == "seed 3 instead of 0"
+    assert variation.setting_text({"seed": [3, 0]}) == ""
     long = variation.text({"seeds": [list(range(100)), [0]]})
     assert "… instead of 0" in long and len(long) < 90
 
@@ -122,6 +136,13 @@ def test_a_variation_judges_nothing_and_leaves_the_figures_own_result(toy):
     assert f"Saved in {folder}." in repr(verdicts)
     assert {path.name: path.read_bytes() for path in usual.folder.iterdir()} == before
     assert json.loads(before["result.json"])["claims"] and "variation" not in result["params"]
+
+
+def test_a_run_with_another_seed_is_a_variation(toy):
+    varied = opened(seed=3)
+    _, verdicts, result = saved(varied)
+    assert varied.folder.is_relative_to(toy.root / "build" / "variations" / FIGURE)
+    assert (result["variation"], result["seed"]) == ({"seed": [3, 0]}, 3) and verdicts.empty
 
 
 def test_values_and_points_of_a_variation_need_not_fit_the_claims(toy):

@@ -176,6 +176,13 @@ def test_metrics_of_held_gpus_need_intervals(metric):
         metric(result)
 
 
+@pytest.mark.parametrize("step", [0, -1, 0.0, math.nan, math.inf, "10", None])
+def test_a_time_step_is_a_finite_number_above_0(step):
+    result = simulate(trace((0, 15, 1)), "1x2", "yarn-cs")
+    with pytest.raises(ParamError, match=r"^step=.*: give a finite number of seconds above 0$"):
+        busy_gpus(result, step)
+
+
 def test_busy_gpus_add_up_to_the_work():
     result = simulate(small_trace(), "1x4", "srtf")
     work = float((small_trace()["duration"] * small_trace()["num_gpus"]).sum())
@@ -196,6 +203,18 @@ def test_muri_reads_the_99th_percentile_by_index_and_makespan_from_time_0():
     plain = simulate(frame, "1x1", "srtf").summary()
     assert plain["p99_jct"] == pytest.approx(1 + 0.99 * 149)
     assert plain["makespan"] == pytest.approx(149000 + 150)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "message"),
+    [
+        ("1x4", "the run has no GPU types; simulate on a cluster such as"),
+        ("1x4:v100,1x4:k80", "of .* intervals have no GPU type; use a policy that runs"),
+    ],
+)
+def test_time_by_type_needs_the_type_of_each_interval(cluster, message):
+    with pytest.raises(ParamError, match=message):
+        time_by_type(simulate(small_trace(), cluster, "srtf"))
 
 
 def test_time_by_type_ends_at_the_instant():

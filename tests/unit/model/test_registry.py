@@ -180,7 +180,8 @@ def test_an_installed_package_adds_a_name(animals, tmp_path):
         (
             ANIMAL.format("lion").replace("X", "Y"),
             None,
-            "seal_for_zoo.py:2: ParamError: animal 'lion' is registered twice",
+            "seal_for_zoo.py:2: ParamError: animal 'lion' is registered twice: "
+            "{0}/zoo_for_tests/lion.py:2 and {0}/seal_for_zoo.py:2; rename one of them",
         ),
     ],
 )
@@ -191,6 +192,7 @@ def test_a_broken_installed_package_is_named_and_the_rest_goes_on(
     with pytest.warns(BrokenFileWarning) as told:
         assert list(animals) == ["lion"]
     (line,) = [str(one.message) for one in told]
+    message = message.format(tmp_path.resolve())
     assert line == f"seal-for-zoo 0.1: {message}; animal seal left out"
     assert animals["lion"].__name__ == "Lion"
     with pytest.raises(ParamError, match=r"animal .seal. cannot be read: seal-for-zoo 0\.1: "):
@@ -214,3 +216,51 @@ def test_an_equal_class_name_does_not_replace_what_the_package_has(package):
     with pytest.raises(ParamError, match="animal 'lion' is registered twice"):
         animals.register("lion")(type("Lion", (), {}))
     assert animals["lion"].__module__.startswith("zoo_for_tests.")
+
+
+SQUARE = "@shapes.register('square')\nclass Square: pass\n"
+
+
+@pytest.fixture
+def run_file(tmp_path):
+    """Function that runs the text of a file, which registers shapes as the program's own file."""
+    shapes = filled()
+
+    def run(name, text):
+        path = tmp_path / name
+        path.write_text(text)
+        exec(compile(text, str(path), "exec"), {"__name__": "__main__", "shapes": shapes})
+        return shapes
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "places"),
+    [
+        (("a.py", SQUARE), ("b.py", f"\n{SQUARE}"), ("a.py:1", "b.py:2")),
+        (("a.py", ""), ("a.py", SQUARE * 2), ("a.py:1", "a.py:3")),
+    ],
+    ids=["two files", "one file"],
+)
+def test_two_definitions_of_one_class_name_clash(run_file, tmp_path, first, second, places):
+    run_file(*first)
+    one, other = (tmp_path.resolve() / place for place in places)
+    with pytest.raises(ParamError) as caught:
+        run_file(*second)
+    assert str(caught.value) == (
+        f"shape 'square' is registered twice: {one} and {other}; rename one of them"
+    )
+
+
+@pytest.mark.parametrize("text", [SQUARE, f"\n{SQUARE}", SQUARE.replace("pass", "sides = 4")])
+def test_a_file_that_runs_again_replaces_its_definition(run_file, text):
+    first = run_file("a.py", SQUARE)["square"]
+    assert run_file("a.py", text)["square"] is not first
+
+
+def test_a_cell_that_runs_again_replaces_its_definition(run_file, monkeypatch):
+    """A debugger keeps the cells of a notebook in files, one for each text."""
+    monkeypatch.setattr("repro.model.registry.shell", object)
+    first = run_file("1.py", SQUARE)["square"]
+    assert run_file("2.py", f"\n{SQUARE}")["square"] is not first

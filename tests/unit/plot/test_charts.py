@@ -50,6 +50,22 @@ def samples(rows=50):
     return pd.DataFrame({"policy": names, "jct": rng.lognormal(5, 1, 2 * rows)})
 
 
+@pytest.mark.parametrize(
+    ("draw", "words", "message"),
+    [
+        (bar_chart, {"group": "x", "value": "y", "spred": "sd"}, "'spred'; did you mean 'spread'?"),
+        (line_chart, {"x": "x", "y": "y", "ylable": "a"}, "'ylable'; did you mean 'ylabel'"),
+        (cdf_chart, {"value": "y", "panel": {}}, "'panel' (accepted: frame, value, "),
+        (gantt_chart, {"lane": "x", "height": 2}, "'height' (accepted: "),
+    ],
+)
+def test_an_unknown_keyword_is_refused(draw, words, message):
+    frame = pd.DataFrame({"x": [0], "y": [1.0], "sd": [0.1]})
+    with pytest.raises(ParamError) as caught:
+        draw(frame, **words)
+    assert str(caught.value).startswith(f"{draw.__name__} has no keyword {message}")
+
+
 def every_chart():
     bars = pd.DataFrame(
         {

@@ -34,7 +34,9 @@ def test_claims_keep_their_stored_reasons():
 
 
 def test_a_stand_in_for_a_public_file_is_the_reason_of_a_run_on_it():
+    entry, _ = stored_with_reason()
+    spec = entry.load()
     result = {"profile": "paper", "stand_in": "text", "data": []}
-    assert rejudge._reason(result) == "data not public"
+    assert rejudge._reason(spec, result) == "data not public"
     result["data"] = [{"name": "philly", "kind": STAND_IN}]
-    assert rejudge._reason(result) == "data not available here"
+    assert rejudge._reason(spec, result) == "data not available here"
