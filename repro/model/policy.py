@@ -198,6 +198,8 @@ class Policy:
     rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     #: names of the parameters in seconds or GPU-seconds
     time_fields: ClassVar[tuple[str, ...]] = ()
+    #: true: the policy rounds times to whole seconds, so a run with all times doubled may differ
+    rounds_times: ClassVar[bool] = False
     #: true: the policy may give a job fewer or more GPUs than its demand
     elastic: ClassVar[bool] = False
     #: policy that makes the same decisions in a run without certain inputs. Users are then warned.

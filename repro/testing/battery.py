@@ -220,7 +220,12 @@ def _trace(submit: Any, duration: Any, gpus: Any) -> pd.DataFrame:
 
 
 def scaled(policy: Policy, factor: float) -> Policy | None:
-    """Policy with its `time_fields` multiplied by a factor; None if one of them is a text."""
+    """Policy with its `time_fields` multiplied by a factor.
+
+    None: one of them is a text, or the policy rounds times.
+    """
+    if policy.rounds_times:
+        return None
     changes: dict[str, Any] = {}
     for name in policy.time_fields:
         value = getattr(policy, name)

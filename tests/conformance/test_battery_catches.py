@@ -522,3 +522,19 @@ def test_stress_traces_are_the_same_each_time():
     for name, frame in first.items():
         pd.testing.assert_frame_equal(frame, second[name])
         assert frame["num_gpus"].max() <= 4
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"index": "total", "history": (3.5, 9.25, 17.0), "thresholds": (4.5, 11.0)},
+        {"exact_demotion": False, "history": (3.5, 9.25, 17.0), "thresholds": (4.5, 11.0)},
+    ],
+)
+def test_a_policy_that_rounds_times_need_not_scale(settings):
+    policy = make("tiresias-g", **settings)
+    assert policy.rounds_times
+    assert scaled(policy, 2.0) is None
+    check_policy(policy)
+    exact = make("tiresias-g", history=(3.5, 9.25, 17.0))
+    assert scaled(exact, 2.0).history == (7.0, 18.5, 34.0)

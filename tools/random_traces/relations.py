@@ -138,8 +138,8 @@ def _doubled_times(case: Case) -> Change | None:
     policy = scaled(case.made(), FACTOR)
     if policy is None or case.rules != "paper":
         return None
-    if case.settings.get("tolerance") or case.settings.get("exact_demotion") is False:
-        # the bisection of a makespan has fixed first bounds, and limits are rounded to seconds
+    if case.settings.get("tolerance"):
+        # the bisection of a makespan has fixed first bounds
         return None
     options = dict(case.options)
     if "interval" in options:

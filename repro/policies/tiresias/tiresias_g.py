@@ -15,9 +15,9 @@ last event replaces the order in the trace.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from repro.model.policy import register
+from repro.model.policy import FromSettings, register
 from repro.model.settings import Above, InUnit
 from repro.policies.tiresias._gittins import GittinsIndex, Index, TotalServiceTable
 from repro.policies.tiresias.tiresias_l import TiresiasL
@@ -52,6 +52,9 @@ class TiresiasG(TiresiasL):
     index: Literal["remaining", "total"] | None = None
 
     time_fields = ("thresholds", "history", "delta")
+    rounds_times: ClassVar[Any] = FromSettings(
+        False, lambda policy: policy.index == "total" or policy.exact_demotion is False
+    )
     rule_values: ClassVar = {
         rules: {**values, "index": "total" if rules == "tiresias" else "remaining"}
         for rules, values in TiresiasL.rule_values.items()

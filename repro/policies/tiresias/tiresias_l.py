@@ -24,7 +24,7 @@ import numpy as np
 from repro.base.errors import ParamError
 from repro.base.typing import Flags, Floats, Ints
 from repro.engine.select.resort import Resort
-from repro.model.policy import Key, LinearKey, Order, Ordering, register
+from repro.model.policy import FromSettings, Key, LinearKey, Order, Ordering, register
 from repro.model.rules import Completions
 from repro.model.settings import Above
 from repro.model.view import View
@@ -88,6 +88,7 @@ class TiresiasL(Order):
     cumulative_waiting: bool | None = None
 
     time_fields: ClassVar[tuple[str, ...]] = ("thresholds",)
+    rounds_times: ClassVar[Any] = FromSettings(False, lambda policy: policy.exact_demotion is False)
     rule_values: ClassVar = {
         "paper": {
             "thresholds": (3200.0,),
