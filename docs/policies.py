@@ -36,8 +36,8 @@ the first section has it, and the others name that section.
 - *GPU types*: how jobs get their GPU types on a cluster of several types.
 - *Rules*: rule sets under which the policy runs.
 - *Placement by default*: with `count` a gang needs enough idle GPUs on any nodes. With `yarn` it
-  waits for the fewest nodes of one switch. With `wished` the policy names the nodes. *if first fit
-  finds nodes*: the policy has this condition under any placement.
+  waits for the fewest nodes of one switch. With `wished` the policy names the nodes. With *if first
+  fit finds nodes*, a gang starts only if first fit finds nodes for it, under any placement.
 
 Examples run as they are, on generated traces. [crossing.md](crossing.md) shows which policy runs on
 which paper's jobs.

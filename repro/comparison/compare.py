@@ -368,7 +368,7 @@ class _Samples:
         """
         filled = [name for name in dressing.PROFILE if name in frame and frame[name].notna().any()]
         wanted = bool(lacking) and not filled if dress is None else bool(dress)
-        line = "jobs: as in the trace, no models drawn"
+        line = "jobs: as in the trace, no models sampled"
         if not wanted and lacking:
             line += f"; policies lack {terms.grouped(lacking)}"
             if dress is None:

@@ -310,7 +310,7 @@ def format_to_write(path: Path) -> str:
 
 
 def _csv(frame: pd.DataFrame) -> tuple[str, list[str]]:
-    """Text of a valid trace as the package's own CSV, and a note on speeds by GPU type."""
+    """Text of a valid trace as the package's own CSV, and a note on throughputs by GPU type."""
     columns = [name for name in COLUMNS if name in frame]
     text = safe_cells(frame[columns]).to_csv(index=False, lineterminator="\n")
     source = frame.attrs.get("throughputs")
@@ -320,7 +320,7 @@ def _csv(frame: pd.DataFrame) -> tuple[str, list[str]]:
     path = Path(str(source))
     table = shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
     note = (
-        "speeds by GPU type are not in the file: runs on GPU types need --throughputs "
+        "throughputs by GPU type are not in the file: runs on GPU types need --throughputs "
         f"{table} --reference-gpu {frame.attrs.get('reference_gpu', 'v100')}"
     )
     return text, [note]

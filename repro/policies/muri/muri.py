@@ -25,8 +25,8 @@ Algorithm 1 (section 4.2):
 Every decision repeats both steps. A decision is due at every event, or every ``interval`` seconds.
 
 A group starts only if first fit finds nodes for it: one node, or whole nodes of one switch and part
-of one more. The groups of a decision take nodes one after the other. This holds under any
-placement, which chooses the nodes of groups that start.
+of one more. The groups of a decision take nodes one after the other. This holds under
+every placement. The placement then chooses the nodes of the groups that start.
 
 Ties: under rules ``paper``, equal priority goes to the earlier job. Pairs merge in ascending order
 of their waste (1 - gamma) g, and equal waste goes to the smaller g. Under rules ``muri``, equal

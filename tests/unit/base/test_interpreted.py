@@ -242,7 +242,7 @@ def test_seconds_are_those_of_the_environment(monkeypatch, text, seconds):
 
 
 @pytest.mark.parametrize("text", ["soon", "nan", "-1", "-inf"])
-def test_seconds_that_are_none_are_an_error(monkeypatch, text):
+def test_wrong_seconds_are_an_error(monkeypatch, text):
     monkeypatch.setenv(ENV_SECONDS, text)
     with pytest.raises(ParamError, match=f"^{ENV_SECONDS}={text}: give seconds of 0 or more"):
         seconds_allowed()

@@ -71,13 +71,7 @@ def test_a_run_with_another_seed_leaves_the_figures_own_result(project):
         (("-p", "seed", "true"), "seed is True; give"),
         (("-p", "cluster", "2x4", "-p", "cluster=4x4"), "-p cluster: is given twice; give it once"),
         (("-p", "cluster", ""), "-p cluster: is empty; give a value or leave it out"),
-        (
-            (
-                "-p",
-                "cluster= ",
-            ),
-            "-p cluster: is empty",
-        ),
+        (("-p", "cluster= "), "-p cluster: is empty"),
     ],
 )
 def test_a_wrong_parameter_is_one_line_before_the_notebook_starts(project, words, reason):

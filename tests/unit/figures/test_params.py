@@ -237,7 +237,7 @@ def test_a_figure_of_another_paper_is_refused(root, ids):
         params.select(ids, params.discover(), paper="tiresias")
 
 
-def test_a_project_without_figures_selects_nothing():
+def test_a_project_without_figures_is_refused():
     with pytest.raises(ParamError, match="no figures here"):
         params.select([], [])
 

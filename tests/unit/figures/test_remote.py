@@ -106,8 +106,9 @@ def test_an_address_without_a_scheduler_is_one_line(client, monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setenv("REPRO_SCHEDULER", "foo")
     case = sweep.Case(small_trace(), "1x4", "srtf").resolved()
-    with pytest.raises(ParamError, match=r"^REPRO_SCHEDULER=foo: no dask scheduler answers"):
+    with pytest.raises(ParamError, match=r"^REPRO_SCHEDULER=foo: no dask scheduler ") as caught:
         sweep.run([case], workers=1)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_worker_with_other_libraries_or_code_is_named():

@@ -335,7 +335,7 @@ def test_a_file_without_the_throughputs_of_its_trace_names_them(
         write(jobs, tmp_path / "jobs.csv")
     (warning,) = caught
     assert str(warning.message) == (
-        "speeds by GPU type are not in the file: runs on GPU types need --throughputs "
+        "throughputs by GPU type are not in the file: runs on GPU types need --throughputs "
         f"{words} --reference-gpu k80"
     )
 
