@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from docs import marks
+from repro.trace.runs import quantity
 from tools.random_traces.relations import RELATIONS
 from tools.random_traces.run import COMMITTED, Line, merged, read_lines, write_lines
 
@@ -40,9 +41,9 @@ def table(lines: Sequence[Line]) -> str:
     days = sorted({day for line in lines for day in line.date.split(" to ")})
     span = " to ".join(dict.fromkeys((days[0], days[-1])))
     seeds = ", ".join(map(str, sorted({line.seed for line in lines})))
-    commits = len({commit for line in lines for commit in line.commit.split()})
+    commits = quantity(len({name for line in lines for name in line.commit.split()}), "commit")
     rows = [
-        textwrap.fill(f"Run on {span} at {commits} commits (see {COMMITTED}), seed {seeds}.", 118),
+        textwrap.fill(f"Run on {span} at {commits} (see {COMMITTED}), seed {seeds}.", 118),
         "",
         "| policy | rules | traces | jobs | compared | CPU s |",
         "| --- | --- | ---: | ---: | ---: | ---: |",

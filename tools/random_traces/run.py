@@ -13,6 +13,7 @@ from datetime import date
 from fnmatch import fnmatch
 from pathlib import Path
 
+from repro.trace.runs import quantity
 from tools.random_traces import cases
 from tools.random_traces.check import MAX_ATTEMPTS, Verdict, check, relation_of
 from tools.random_traces.reduce import reduced
@@ -182,7 +183,8 @@ def run(options: Options, report: Callable[[str], None] = print) -> int:
     if options.more:
         done = [*read_lines(options.committed_file), *done]
     todo = blocks(options, done)
-    report(f"{len(todo):,} blocks without a result, {sum(block.traces for block in todo):,} traces")
+    traces = sum(block.traces for block in todo)
+    report(f"{quantity(len(todo), 'block')} without a result, {quantity(traces, 'trace')}")
     commit = _commit(options.root)
     violations = 0
     for number, (line, faults) in enumerate(_results(todo, options.processes, commit), 1):

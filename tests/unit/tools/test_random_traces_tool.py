@@ -212,7 +212,7 @@ def test_a_line_that_was_cut_off_is_run_again(options):
     options.results_file.write_text(text[: text.rindex("paper") + 8], "utf-8")
     lines = []
     run.run(options, lines.append)
-    assert lines[0] == "1 blocks without a result, 3 traces"
+    assert lines[0] == "1 block without a result, 3 traces"
     assert len(run.read_lines(options.results_file)) == 2
 
 
@@ -254,7 +254,7 @@ def test_more_leaves_out_the_committed_traces(options):
     run.write_lines(options.committed_file, [replace(LINE, traces=3)])
     lines = []
     assert run.run(replace(options, more=True), lines.append) == 0
-    assert lines[0] == "1 blocks without a result, 3 traces"
+    assert lines[0] == "1 block without a result, 3 traces"
     assert [line.policy for line in run.read_lines(options.results_file)] == ["srsf"]
 
 
@@ -287,7 +287,7 @@ _ENDS = ("begin", "end")
 
 def test_the_table_sums_lines():
     table = report.table([LINE, replace(LINE, first=100, traces=70, cpu_s=3.5, date="2026-11-28")])
-    assert "Run on 2026-11-26 to 2026-11-28 at 1 commits" in table
+    assert "Run on 2026-11-26 to 2026-11-28 at 1 commit (see" in table
     assert "| `srtf` | paper | 120 | 800 | 98 | 6 |" in table
     assert table.splitlines()[-1] == "| **all** |  | 120 | 800 | 98 | 6 |"
     assert report.table([]) == "No results yet."
