@@ -93,7 +93,7 @@ def _reason(spec: FigureSpec, result: dict[str, Any]) -> Reason:
     replaced = [used["name"] for used in result["data"] if used["kind"] == STAND_IN]
     if any(map(public.is_known, replaced)):
         return "data not available here"
-    if not spec.has_paper_size(result["profile"]):
+    if not spec.has_paper_inputs(result["profile"]):
         return "not at this profile"
     return "data not public" if result["stand_in"] else "not published"
 

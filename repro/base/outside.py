@@ -44,9 +44,15 @@ def place_of(definition: Any) -> str:
     """
     code = _code_of(definition)
     if code is None and isinstance(definition, type):
-        own = [_code_of(member) for member in vars(definition).values()]
-        # a dataclass has generated methods
-        codes = [code for code in own if code is not None and code.co_filename != "<string>"]
+        members = [_code_of(member) for member in vars(definition).values()]
+        # a dataclass has generated methods, and a registered function those of the package
+        codes = [
+            code
+            for code in members
+            if code is not None
+            and code.co_filename != "<string>"
+            and (is_of_package(definition.__module__) or not _is_package_file(code.co_filename))
+        ]
         code = min(codes, key=lambda code: code.co_firstlineno, default=None)
     return "" if code is None else f"{Path(code.co_filename).name}:{code.co_firstlineno}"
 
@@ -55,6 +61,11 @@ def place_note(definition: Any) -> str:
     """Place of a definition in parentheses, after a blank; empty if unknown."""
     place = place_of(definition)
     return f" ({place})" if place else ""
+
+
+def _is_package_file(name: str) -> bool:
+    """Whether a file belongs to the package."""
+    return Path(name).is_relative_to(Path(__file__).parents[1])
 
 
 def _code_of(member: Any) -> CodeType | None:
@@ -69,7 +80,7 @@ def _code_of(member: Any) -> CodeType | None:
 def takes(function: Callable[..., Any], count: int, keywords: Iterable[str] = ()) -> bool:
     """Whether a function can be called with ``count`` arguments and these keywords.
 
-    True if Python does not know the parameters, as of some functions in C.
+    True if Python does not know the parameters, for example of some C functions.
 
     >>> takes(lambda view, job: 0, 2), takes(lambda view: 0, 2)
     (True, False)
@@ -99,7 +110,7 @@ def shown_call(name: str, function: Callable[..., Any]) -> str:
 
 
 def last_frame(error: BaseException, modules: Iterable[str]) -> tuple[FrameType, int] | None:
-    """Innermost frame of an error in some modules, and its line; None: no frame is there."""
+    """Innermost frame of an error in some modules, and its line; None if there is none."""
     names = set(modules)
     frames = [
         (frame, line)

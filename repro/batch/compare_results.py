@@ -34,7 +34,7 @@ class Same:
 _LISTED = 5
 
 
-#: Why a figure is not compared that only the other results have.
+#: Reason for a figure that only the other results have.
 NO_RESULT = "no result here"
 
 

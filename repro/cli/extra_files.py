@@ -68,7 +68,9 @@ def _registered_by(path: Path) -> list[str]:
     except (Exception, SystemExit) as error:
         line = _line_in(path, error)
         place = f"{path}:{line}" if line else str(path)
-        message = error.msg if isinstance(error, SyntaxError) else error
+        # a syntax error of another file names that file in its text
+        is_own = isinstance(error, SyntaxError) and error.filename == str(path)
+        message = getattr(error, "msg", error) if is_own else error
         raise ParamError(f"--extra {place}: {type(error).__name__}: {message}") from error
     # a file that is given twice registers its policies again
     names = [name for name in policies if policies[name] is not before.get(name)]

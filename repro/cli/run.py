@@ -159,7 +159,7 @@ def _parameters(pairs: Sequence[str]) -> dict[str, Any]:
         name, _, value = pair.partition("=")
         name = name.strip()
         if name in parameters:
-            raise ParamError(f"-p {name}: is given twice; give it once, and run each value apart")
+            raise ParamError(f"-p {name}: is given twice; a run takes one value")
         if not value.strip():
             raise ParamError(f"-p {name}: is empty; give a value or leave it out")
         parameters[name] = parse_value(value)

@@ -119,7 +119,7 @@ def remedy(lacking: Mapping[str, str], filled: Collection[str]) -> str:
     """
     if "model" in filled and set(lacking.values()) == {SPEEDS}:
         return "--throughputs (throughputs=) gives throughputs of its models"
-    return "repro.dress(replace=True) replaces"
+    return "repro.dress(replace=True) replaces these columns"
 
 
 def grouped(texts: Mapping[str, str]) -> str:

@@ -223,8 +223,8 @@ def _write_state(
     first_start = np.where(np.isinf(record.first_start), jobs.submit, record.first_start)
     preemptions = record.preemptions
     if by_kind:
-        # The records of a kind are those of the job that stands for it, now one and now another.
-        # Every job of a kind holds GPUs from its arrival to its end.
+        # The loop records one job of each kind, and not always the same one. Every job of a kind
+        # holds GPUs from its arrival to its end.
         first_start = jobs.submit
         preemptions = np.zeros_like(record.preemptions)
     state.first_start[:] = first_start / jobs.ticks_per_second

@@ -24,6 +24,7 @@ from repro.perf.throughput import ThroughputTable
 from repro.placement.base import Placer
 from repro.trace.history import PUBLIC_SAMPLE, is_stand_in
 from repro.trace.load import load
+from repro.trace.runs import quantity
 from repro.trace.schema import validate_in_order
 
 DAY_S = 86_400.0
@@ -103,10 +104,11 @@ def _note_on_iterations(table: JobTable, rule_set: Rules, rules: str) -> list[st
     if not differs.size:
         return []
     first = differs[0]
+    counted = quantity(int(differs.size), "job")
     return [
-        f"rules {rules} run the iterations of a job, not its duration, and these differ for "
-        f"{differs.size:,} jobs (job {table.ids[first]}: iterations of {run_s[first]:g} s, "
-        f"duration {duration_s[first]:g} s)"
+        f"the iterations of {counted} take another time than the duration, and rules {rules} run "
+        f"the iterations (job {table.ids[first]}: iterations of {run_s[first]:g} s, duration "
+        f"{duration_s[first]:g} s)"
     ]
 
 

@@ -32,7 +32,7 @@ def _are_columns(value: Any) -> bool:
 #: Accepted values of attributes of a policy.
 _ATTRIBUTES: Mapping[str, Accepted] = {
     "needs": Accepted(
-        lambda value: not isinstance(value, str), "a set of inputs, such as {'duration'}"
+        lambda value: isinstance(value, set | frozenset), "a set of inputs, such as {'duration'}"
     ),
     "requires": Accepted(_are_columns, "a tuple of tuples of columns, such as (('slo',),)"),
     "placement": Accepted(
@@ -65,7 +65,8 @@ def check_answers(policy: Policy) -> None:
     if not outside_classes(type(policy)):
         return
     for name, accepted in _ATTRIBUTES.items():
-        value = getattr(policy, name)
+        with naming_the_policy(policy):
+            value = getattr(policy, name)
         if not accepted.accepts(value):
             _refuse(policy, name, f"{name} is", value, accepted.description)
     results = dict(_RESULTS)
@@ -84,7 +85,10 @@ def session_of(policy: Policy, view: View) -> Callable[[View], Any]:
     if not callable(session):
         _refuse(policy, "session", "session(view) returned", session, "a function of a view")
     if not takes(session, 1):
-        subject = f"policy {policy.name!r}, function that session(view) returned"
+        subject = f"policy {policy.name!r}"
+        if type(policy).session is Policy.session:
+            raise wrong_parameters(subject, "decide", type(policy).decide, "decide(self, view)")
+        subject += ", function that session(view) returned"
         raise wrong_parameters(subject, "decide", session, "decide(view)")
     return session
 

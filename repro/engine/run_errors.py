@@ -1,6 +1,7 @@
 """Errors that name the policy of a simulation: exceptions in its code, jobs that never run."""
 
 import contextlib
+import sys
 import traceback
 from collections.abc import Iterator, Mapping
 
@@ -18,7 +19,7 @@ from repro.model.policy import Policy
 from repro.model.view import View
 
 #: Libraries that the engine calls. Frames of other modules are in code of the caller.
-_LIBRARIES = ("numpy", "pandas", "scipy", "simpy")
+_LIBRARIES = {*sys.stdlib_module_names, "numpy", "pandas", "scipy", "simpy", "sortedcontainers"}
 
 
 @contextlib.contextmanager
@@ -40,10 +41,10 @@ def naming_the_policy(
         subject = f"policy {policy.name!r} fails {time}"
         fault = f"{type(cause).__name__}: {cause}"
         classes = outside_classes(type(policy))
-        policy_classes = classes or [cls for cls in type(policy).__mro__ if cls is not Policy]
-        last = last_frame(
-            cause, [cls.__module__ for cls in policy_classes if issubclass(cls, Policy)]
-        )
+        modules = {
+            cls.__module__ for cls in classes or type(policy).__mro__ if issubclass(cls, Policy)
+        }
+        last = last_frame(cause, modules - {Policy.__module__})
         if last is not None:
             job = last[0].f_locals.get("job")
             job_note = ""

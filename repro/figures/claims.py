@@ -242,7 +242,7 @@ def judge(claim: Claim, value: Any, reason: Reason = NOT_PUBLISHED) -> Verdict:
     ``reproduced``: the tolerance holds and the relation holds, as far as the claim has them.
     ``partial``: only the relation holds. ``missed``: the relation fails, or the claim has none and
     the tolerance fails. ``not comparable``: all values are None; ``reason`` says why. NaN without
-    any other value, and an empty list, are errors: such a value was to be computed.
+    any other value, and an empty list, are errors: the notebook failed to compute the value.
     """
     try:
         value = in_python_types(value)
@@ -329,7 +329,7 @@ def _judge_series(claim: Claim, points: Sequence[Point], reason: Reason) -> Verd
         )
     if all(point.ours is None for point in chosen):
         if reason == NOT_PUBLISHED:
-            # every point has a published number
+            # a published point without a value of ours is a fault of the notebook
             series = ", ".join(_listed(claim.series))
             raise ClaimError(
                 f"claim {claim.id}: no point of series {series!r} has a value of ours; mend how "

@@ -514,7 +514,7 @@ class FigureRun:
         replaced = [used.name for used in self._used_data.values() if used.kind == data.STAND_IN]
         if any(map(public.is_known, replaced)):
             return DATA_NOT_AVAILABLE
-        if not self._spec.has_paper_size(self.profile):
+        if not self._spec.has_paper_inputs(self.profile):
             return NOT_AT_THIS_PROFILE
         return DATA_NOT_PUBLIC if self._stand_in() else NOT_PUBLISHED
 

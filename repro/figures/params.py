@@ -112,7 +112,7 @@ class FigureSpec(Strict):
             _check_form(name, value, self.inputs[name], in_profiles)
         return copy.deepcopy({**self.inputs, **self.profiles.get(profile, {}), **passed})
 
-    def has_paper_size(self, profile: str) -> bool:
+    def has_paper_inputs(self, profile: str) -> bool:
         """Whether the inputs of a profile are those of the profile ``paper``."""
         return self.merged(profile, {}) == self.merged("paper", {})
 
@@ -408,7 +408,9 @@ def select(
             names = ", ".join(papers) or "none"
             raise ParamError(f"unknown paper {paper!r}{near(paper, papers)} (known: {names})")
         if others := [entry.id for entry in chosen if entry.paper != paper]:
-            raise ParamError(f"{others[0]} is no figure of --paper {paper}; leave one of them out")
+            raise ParamError(
+                f"{others[0]} is no figure of --paper {paper}; leave out --paper or the id"
+            )
         entries = [entry for entry in entries if entry.paper == paper]
     return [entry for entry in entries if not ids or entry in chosen]
 

@@ -28,8 +28,8 @@ def differences(
     """Inputs that differ from the parameter file's, ``{name: [here, parameter file]}``.
 
     Policies added by ``extra`` count as a difference named ``extra``. An override named ``seed``
-    that is not ``default_seed``, the notebook's own, counts as a difference, too. With None no seed
-    counts.
+    that is not ``default_seed``, the notebook's own, counts as a difference, too. Without a
+    ``default_seed``, seeds are not compared.
     """
     file_inputs = spec.merged(profile, {})
     changed = {
@@ -37,7 +37,7 @@ def differences(
         for name, value in overrides.items()
         if value is not None
         and name in file_inputs
-        # an input of this name is no parameter
+        # the seed of the run is compared below
         and name not in (*_WITHOUT_EFFECT, "seed")
         and value != file_inputs[name]
     }

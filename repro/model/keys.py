@@ -21,19 +21,19 @@ def is_key(key: Any, length: int = 0) -> bool:
 
 
 def bad_key(policy: str, job_id: object, key: Any) -> PolicyError:
-    """Error of a key that is neither a number nor a tuple of as many numbers as other keys.
+    """PolicyError for a key that is no number and no tuple of as many numbers as other keys.
 
     NaN is no number.
     """
     return PolicyError(
-        f"policy {policy!r}: the key of job {job_id!r} is {key!r}; return a number, or tuples of "
-        f"numbers of one fixed length"
+        f"policy {policy!r}: the key of job {job_id!r} is {key!r:.60}; return a number, or "
+        f"tuples of numbers of one fixed length"
     )
 
 
 def bad_slope(policy: str, job_id: object, slope: Any) -> PolicyError:
     """Error of a slope of a key that is no finite number."""
     return PolicyError(
-        f"policy {policy!r}: the slope of the key of job {job_id!r} is {slope!r}; return the "
+        f"policy {policy!r}: the slope of the key of job {job_id!r} is {slope!r:.60}; return the "
         f"change of the key per second, a finite number"
     )

@@ -1,5 +1,6 @@
 """Registries of named items: policies, placements, trace formats."""
 
+import ast
 import importlib
 import pkgutil
 import re
@@ -115,7 +116,7 @@ class Registry(Generic[T]):
         if earlier is item or place is None or earlier_place is None or place == earlier_place:
             return True
         # An edit moves a definition to another line. Two definitions are in the file together.
-        return place.path == earlier_place.path and _registered(place.path).count(name) < 2
+        return place.path == earlier_place.path and _registrations(place.path, name) < 2
 
     def _is_own(self, item: object) -> bool:
         """Whether a module of the home package defines an item."""
@@ -278,6 +279,22 @@ def _registered(path: Path) -> list[str]:
     """Names that the source of a module registers as literals."""
     text = path.read_text(errors="replace") if path.is_file() else ""
     return re.findall(r"""\bregister\(\s*["']([^"']+)["']""", text)
+
+
+def _registrations(path: Path, name: str) -> int:
+    """Number of calls of ``register`` for a literal name in a source."""
+    try:
+        tree = ast.parse(path.read_text(errors="replace"))
+    except (OSError, SyntaxError):
+        return 0
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
+    names = [
+        call.args[0].value
+        for call in calls
+        if getattr(call.func, "attr", getattr(call.func, "id", "")) == "register"
+        and isinstance(call.args[0], ast.Constant)
+    ]
+    return names.count(name)
 
 
 def _error_line(error: BaseException, module: str) -> str:

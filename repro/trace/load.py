@@ -450,7 +450,7 @@ def _share_notes(frame: pd.DataFrame, work: Floats) -> list[str]:
     used = float((work * share).sum() / work.sum())
     return [
         f"{parts:,} of {len(frame):,} jobs use a part of a GPU (gpu_share): work and load count "
-        f"the whole GPUs that jobs hold, of which {used:.1%} are in use"
+        f"whole GPUs, and the jobs use {used:.1%} of these GPU-seconds"
     ]
 
 

@@ -174,7 +174,7 @@ def validate_in_order(trace: pd.DataFrame, remedy: str = _REMEDY) -> pd.DataFram
     trace : DataFrame
         Jobs.
     remedy : str
-        Words for a caller who passed something else.
+        End of the message if ``trace`` is no frame.
 
     Raises
     ------

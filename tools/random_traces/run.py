@@ -91,12 +91,12 @@ class Line:
 
 
 def blocks(options: Options, done: Iterable[Line] = ()) -> list[Block]:
-    """Blocks without a clean result: of each policy and rule set, those of low numbers first."""
-    ends = {
-        (line.policy, line.rules, line.seed, line.first): line.end
-        for line in done
-        if not line.violations
-    }
+    """Blocks without a clean result, by their first trace; they end at multiples of `BLOCK`."""
+    ends: dict[tuple[str, str, int, int], int] = {}
+    for line in done:
+        if not line.violations:
+            begin = (line.policy, line.rules, line.seed, line.first)
+            ends[begin] = max(line.end, ends.get(begin, 0))
     missing = []
     for policy, rules in cases.pairs():
         if options.only and not any(fnmatch(policy, pattern) for pattern in options.only):
@@ -107,7 +107,7 @@ def blocks(options: Options, done: Iterable[Line] = ()) -> list[Block]:
         while first < options.traces:
             end = ends.get((policy, rules, options.seed, first))
             if end is None:
-                end = min(first + BLOCK, options.traces)
+                end = min((first // BLOCK + 1) * BLOCK, options.traces)
                 missing.append(Block(policy, rules, options.seed, first, end - first))
             first = end
     return sorted(missing, key=lambda block: block.first)
@@ -156,7 +156,7 @@ def merged(lines: Iterable[Line]) -> list[Line]:
 
 
 def _joined(before: Line, after: Line) -> Line:
-    """One line of two neighbouring ones."""
+    """Two neighbouring lines as one."""
     days = sorted({*before.date.split(" to "), *after.date.split(" to ")})
     return replace(
         before,
@@ -184,7 +184,7 @@ def run(options: Options, report: Callable[[str], None] = print) -> int:
         done = [*read_lines(options.committed_file), *done]
     todo = blocks(options, done)
     traces = sum(block.traces for block in todo)
-    report(f"{quantity(len(todo), 'block')} without a result, {quantity(traces, 'trace')}")
+    report(f"{quantity(len(todo), 'block')} without a clean result, {quantity(traces, 'trace')}")
     commit = _commit(options.root)
     violations = 0
     for number, (line, faults) in enumerate(_results(todo, options.processes, commit), 1):

@@ -143,11 +143,11 @@ class JobHeaps:
             self._keys = memoryview(columns[0])
             self._slopes = memoryview(columns[1])
         try:
-            # inf or NaN, but not a slope of 0, is left over by this difference
+            # the difference is NaN for inf and NaN, else 0
             if slope - slope:
                 raise self._bad_slope(job, slope)
             self._slopes[job] = slope
-        except TypeError:
+        except (TypeError, ValueError, OverflowError):
             raise self._bad_slope(job, slope) from None
         try:
             if slope:

@@ -277,7 +277,7 @@ def text_of(frame: pd.DataFrame) -> tuple[str, list[str]]:
     changed = sum(name != written for name, written in zip(queues, written_queues, strict=True))
     if changed:
         names = quantity(changed, "queue")
-        notes.append(f"blanks in the names of {names} written as _: SWF has no names with blanks")
+        notes.append(f"names of {names} changed: SWF has no names with blanks, and _ replaces them")
     unknown = [-1] * len(frame)
     rows = zip(*(columns.get(name, unknown) for name in FIELDS), strict=True)
     comments = [f"; {line}" for line in _comments(frame, written_queues)]
@@ -324,7 +324,7 @@ def _without_blanks(names: Sequence[str]) -> list[str]:
     written = []
     taken = set(names)
     for name in names:
-        text = "_".join(name.split())
+        text = re.sub(r"\s", "_", name)
         if text != name:
             candidates = itertools.chain([text], (f"{text}_{n}" for n in itertools.count(2)))
             text = next(candidate for candidate in candidates if candidate not in taken)

@@ -95,6 +95,11 @@ def test_a_file_imports_its_neighbour(simulated, tmp_path, monkeypatch):
         ("mine.py", "1 / 0\n", "mine.py:1: ZeroDivisionError"),
         ("mine.py", "import os\n\nx = (\n", "mine.py:3: SyntaxError: '(' was never closed\n"),
         ("mine.py", "raise SystemExit(3)\n", "mine.py:1: SystemExit: 3"),
+        (
+            "mine.py",
+            "import pathlib\npathlib.Path('broken_one.py').write_text('x = (')\nimport broken_one",
+            "(broken_one.py, line 1)",
+        ),
         ("srtf", None, "--extra srtf: give a file FILE.py that registers policies"),
     ],
 )

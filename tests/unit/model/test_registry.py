@@ -253,7 +253,15 @@ def test_two_definitions_of_one_class_name_clash(run_file, tmp_path, first, seco
     )
 
 
-@pytest.mark.parametrize("text", [SQUARE, f"\n{SQUARE}", SQUARE.replace("pass", "sides = 4")])
+@pytest.mark.parametrize(
+    "text",
+    [
+        SQUARE,
+        f"\n{SQUARE}",
+        SQUARE.replace("pass", "sides = 4"),
+        f'"""Another shapes.register("square")."""\n{SQUARE}',
+    ],
+)
 def test_a_file_that_runs_again_replaces_its_definition(run_file, text):
     first = run_file("a.py", SQUARE)["square"]
     assert run_file("a.py", text)["square"] is not first

@@ -195,7 +195,7 @@ def options(tmp_path):
 def test_a_run_goes_on_where_it_stopped(options):
     lines = []
     assert run.run(options, lines.append) == 0
-    assert lines[0] == "2 blocks without a result, 6 traces"
+    assert lines[0] == "2 blocks without a clean result, 6 traces"
     results = run.read_lines(options.results_file)
     assert [(line.policy, line.traces, line.violations) for line in results] == [
         ("srsf", 3, 0),
@@ -203,7 +203,7 @@ def test_a_run_goes_on_where_it_stopped(options):
     ]
     lines.clear()
     run.run(options, lines.append)
-    assert lines == ["0 blocks without a result, 0 traces"]
+    assert lines == ["0 blocks without a clean result, 0 traces"]
 
 
 def test_a_line_that_was_cut_off_is_run_again(options):
@@ -212,7 +212,7 @@ def test_a_line_that_was_cut_off_is_run_again(options):
     options.results_file.write_text(text[: text.rindex("paper") + 8], "utf-8")
     lines = []
     run.run(options, lines.append)
-    assert lines[0] == "1 block without a result, 3 traces"
+    assert lines[0] == "1 block without a clean result, 3 traces"
     assert len(run.read_lines(options.results_file)) == 2
 
 
@@ -249,12 +249,21 @@ def test_a_block_with_a_violation_runs_again(tmp_path):
     ]
 
 
+def test_the_longest_line_from_a_trace_on_counts(tmp_path):
+    options = run.Options(tmp_path, traces=200, only=("srtf",), rules=("paper",))
+    done = [replace(LINE, traces=120), LINE]
+    assert [(block.first, block.traces) for block in run.blocks(options, done)] == [
+        (120, 30),
+        (150, 50),
+    ]
+
+
 def test_more_leaves_out_the_committed_traces(options):
     options.committed_file.parent.mkdir()
     run.write_lines(options.committed_file, [replace(LINE, traces=3)])
     lines = []
     assert run.run(replace(options, more=True), lines.append) == 0
-    assert lines[0] == "1 block without a result, 3 traces"
+    assert lines[0] == "1 block without a clean result, 3 traces"
     assert [line.policy for line in run.read_lines(options.results_file)] == ["srsf"]
 
 

@@ -269,7 +269,7 @@ def test_describe_counts_whole_gpus_and_notes_the_part_in_use():
     # 450 of 480 GPU-seconds
     (note,) = facts["notes"]
     assert note.startswith("1 of 3 jobs use a part of a GPU (gpu_share)")
-    assert note.endswith("of which 93.8% are in use")
+    assert note.endswith("and the jobs use 93.8% of these GPU-seconds")
     assert describe(JOBS.assign(gpu_share=1.0))["notes"] == []
 
 
