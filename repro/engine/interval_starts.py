@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from repro.engine.overhead_costs import checked_cost, start_costs
+from repro.engine.overhead_costs import cost_of, start_costs
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.performance import Overhead
@@ -55,8 +55,7 @@ class IntervalStarts:
         start_s = sum(map(self._job_start_s.__getitem__, run.jobs))
         if not unit_s:
             unit_s = [table.solo[job] / rate for job, rate in zip(run.jobs, rates, strict=True)]
-        launch_s = self._overhead.launch_s(unit_s)
-        start_s += checked_cost(self._overhead, "launch_s", launch_s, table.ids[run.jobs[0]])
+        start_s += cost_of(self._overhead, "launch_s", table.ids[run.jobs[0]], unit_s)
         for job, seconds in zip(run.jobs, unit_s, strict=True):
             self._start_s[job] = start_s
             self._unit_s[job] = seconds

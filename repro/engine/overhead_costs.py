@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from repro.base.errors import ParamError
+from repro.base.outside import refuse_failure
 from repro.engine.gang_nodes import GangNodes
 from repro.files.checks import shown
 from repro.model.decision import Run
@@ -13,31 +14,37 @@ from repro.model.performance import Overhead
 from repro.model.records import Nodes
 
 
-def checked_cost(overhead: Overhead, method: str, seconds: float, job_id: object) -> float:
-    """Cost of a job (s), which a method of an overhead gave, after a check of its value.
+def cost_of(overhead: Overhead, method: str, job_id: object, *arguments: object) -> float:
+    """Cost of a job (s) that a method of an overhead gives for ``arguments``.
 
     Raises
     ------
     ParamError
-        If the cost is no number, negative or infinite.
+        If the method fails, or its cost is no number, negative or infinite.
     """
+    subject = f"overhead {type(overhead).__name__}"
+    try:
+        seconds: float = getattr(overhead, method)(*arguments)
+    except Exception as error:
+        refuse_failure(error, overhead, method, f"{subject}, job {job_id!r}", ParamError)
+        raise
     try:
         is_accepted = 0 <= seconds < math.inf
     except (TypeError, ValueError):
         is_accepted = False
     if not is_accepted:
         raise ParamError(
-            f"overhead {type(overhead).__name__}: `{method}` is {shown(repr(seconds))} for job "
-            f"{job_id!r}; give a finite number of seconds, 0 or more"
+            f"{subject}: `{method}` is {shown(repr(seconds))} for job {job_id!r}; give a finite "
+            f"number of seconds, 0 or more"
         )
     return seconds
 
 
 def start_costs(overhead: Overhead, table: JobTable) -> list[float]:
-    """Cost of the first start of each job (s); ParamError if `checked_cost` refuses one."""
-    costs_s = (overhead.start_s(table, job) for job in range(table.count))
-    pairs = zip(costs_s, table.ids, strict=True)
-    return [checked_cost(overhead, "start_s", seconds, job_id) for seconds, job_id in pairs]
+    """Cost of the first start of each job (s); ParamError if `cost_of` refuses one."""
+    return [
+        cost_of(overhead, "start_s", job_id, table, job) for job, job_id in enumerate(table.ids)
+    ]
 
 
 #: GPU type and nodes of a gang.
@@ -162,8 +169,7 @@ class OverheadCosts:
 
     def _cost_s(self, method: str, job: int) -> float:
         """Seconds of a cost of a job, named by its method of the overhead."""
-        seconds = getattr(self._overhead, method)(self._table, job)
-        return checked_cost(self._overhead, method, seconds, self._table.ids[job])
+        return cost_of(self._overhead, method, self._table.ids[job], self._table, job)
 
     def _place(self, run: Run) -> _Place:
         """GPU type and nodes of a gang; without own GPUs, the nodes of its first host.

@@ -1,6 +1,7 @@
 """Random failures of nodes, and costs of preemptions by name or by methods of an overhead."""
 
 import math
+import re
 
 import pandas as pd
 import pytest
@@ -273,3 +274,20 @@ def test_a_job_that_fails_while_it_saves_repeats_the_work_since_its_checkpoint()
     result = simulate(jobs, "1x1", "srtf", **options)
     # the checkpoint at 60 s is kept; 40 s of work and the save follow the failure
     assert result.jobs["jct"].tolist() == [230.0]
+
+
+class Failing(CheckpointOverhead):
+    """Costs of a user, with a method that fails."""
+
+    def start_s(self, table, job):
+        return {}[job]
+
+
+def test_a_cost_that_fails_is_one_line():
+    with pytest.raises(ParamError) as caught:
+        simulate(small_trace(), "1x4", "srtf", overhead=Failing({}, 1.0))
+    assert re.fullmatch(
+        r"overhead Failing, job 0: `start_s` fails: KeyError: 0 "
+        r"\(test_failures_and_overheads\.py:\d+ in start_s\)",
+        str(caught.value),
+    )
