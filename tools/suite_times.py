@@ -76,7 +76,10 @@ def table(folders: Mapping[str, Folder]) -> str:
     for name, folder in folders.items():
         shown = f"`{name}`" if "/" in name else name
         budget = f"{BUDGET_S[name]:,.0f}" if name in BUDGET_S else ""
-        slowest = f"`{folder.slowest.split('[')[0]}` ({folder.slowest_s:.0f})"
+        slowest = "–"
+        # skipped tests take no time
+        if folder.slowest:
+            slowest = f"`{folder.slowest.split('[')[0]}` ({folder.slowest_s:.0f})"
         cells = [shown, f"{folder.tests:,}", f"{folder.seconds:,.0f}", budget, slowest]
         rows.append(f"| {' | '.join(cells)} |")
     tests = sum(folder.tests for folder in folders.values())
