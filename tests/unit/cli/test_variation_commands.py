@@ -69,7 +69,7 @@ def test_a_run_with_another_seed_leaves_the_figures_own_result(project):
         (("-p", "seed", "x"), "seed is 'x'; give a whole number of 0 or more"),
         (("-p", "seed", "-1"), "seed is -1; give"),
         (("-p", "seed", "true"), "seed is True; give"),
-        (("-p", "cluster", "2x4", "-p", "cluster=4x4"), "-p cluster: is given twice; a run takes one"),
+        (("-p", "cluster", "2x4", "-p", "cluster=4x4"), "-p cluster: is given twice; a run"),
         (("-p", "cluster", ""), "-p cluster: is empty; give a value or leave it out"),
         (("-p", "cluster= "), "-p cluster: is empty"),
     ],
