@@ -56,7 +56,8 @@ def folder(out: Path, figure_id: str, changed: Mapping[str, list[Any]], profile:
     """
     if not changed:
         return out / figure_id
-    seed, _ = changed.get("seed", (0, 0))
+    # a difference is the value here and the value of the file
+    seed = changed["seed"][0] if "seed" in changed else 0
     inputs = {name: values for name, values in changed.items() if name != "seed"}
     name = key(inputs, profile, seed)[:_NAME_LETTERS]
     return variations_folder(out) / figure_id / name
