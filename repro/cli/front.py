@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import typer
 
+from repro.base.counts import refuse_below
 from repro.base.errors import ParamError
 from repro.cli import complete
 from repro.cli.extra_files import ExtraFileOption, register_files
@@ -152,10 +153,8 @@ def search_front(
     ] = None,
 ) -> None:
     """Search for the Pareto front of a policy's configurations in the preferred metrics."""
-    if seed < 0:
-        raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
-    if jobs is not None and jobs < 1:
-        raise ParamError(f"-j {jobs}: give a whole number of 1 or more")
+    refuse_below("--seed", seed, 0)
+    refuse_below("-j", jobs, 1)
     # the search takes long, so this is checked before it
     inputs = {
         "the trace": trace,

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from repro.base.counts import refuse_below
 from repro.base.errors import ParamError, TraceError, refuse_unknown
 from repro.cli import complete
 from repro.cli.lines import complain
@@ -105,8 +106,7 @@ def place_jobs(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
 ) -> None:
     """Place Liquid's jobs in one decision; print nodes, costs, scores and run times."""
-    if seed is not None and seed < 0:
-        raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
+    refuse_below("--seed", seed, 0)
     machines = Cluster.parse(cluster)
     site = NodeResources(machines)
     plan_times = None if times is None else named(times)

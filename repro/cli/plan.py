@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from repro.base import paths
-from repro.base.errors import ParamError, ReproError, refuse_unknown
+from repro.base.counts import refuse_below
+from repro.base.errors import ReproError, refuse_unknown
 from repro.batch import duration
 from repro.cli import complete
 from repro.cli.figures import Ids, Json, Paper
@@ -42,8 +43,7 @@ def plan_figures(
 ) -> None:
     """Print the critical path of figures and their time on N workers, from recorded CPU times."""
     refuse_unknown("--profile cannot be", [profile], params.PROFILES)
-    if workers < 1:
-        raise ParamError(f"--workers {workers}: give a number of workers of 1 or more")
+    refuse_below("--workers", workers, 1, "a number of workers")
     entries = params.select(ids or [], params.discover(), paper=paper)
     folders = [paths.build_dir(), paths.figures_dir()] if out is None else [paths.expanded(out)]
     loads, unknown = duration.recorded_loads(entries, profile, folders)

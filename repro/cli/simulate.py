@@ -11,6 +11,7 @@ import typer
 
 import repro
 from repro.base.compiled import compile_watch
+from repro.base.counts import refuse_below
 from repro.base.errors import InputWarning, ParamError
 from repro.cli import complete
 from repro.cli.extra_files import ExtraFileOption, register_files
@@ -170,7 +171,8 @@ def simulate_trace(
 ) -> None:
     """Simulate a trace on a cluster under a policy and print the headline numbers."""
     _check_single(policy)
-    _check_numbers({"seed": seed, "predict": predict})
+    refuse_below("--seed", seed, 0)
+    refuse_below("--predict", predict, 0)
     inputs = {
         "the trace": trace,
         "the file of nodes": cluster,
@@ -260,13 +262,6 @@ def _simulated(frame: pd.DataFrame, machines: Cluster, policy: Policy, **options
         # the notes of the result have the same lines
         warnings.simplefilter("ignore", InputWarning)
         return repro.simulate(frame, machines, policy, **options)
-
-
-def _check_numbers(numbers: dict[str, int | None]) -> None:
-    """Refuse numbers below 0."""
-    for option, number in numbers.items():
-        if number is not None and number < 0:
-            raise ParamError(f"--{option} {number}: give a whole number of 0 or more")
 
 
 def _check_stand_ins(replaced: list[str], rules: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from repro.base.counts import is_count
 from repro.base.errors import ParamError, TraceError
 from repro.files.checks import shown
 from repro.trace.dressing import dress
@@ -201,16 +202,10 @@ def checked_seeds(seeds: int | Sequence[int]) -> list[int]:
     given = shown(repr(seeds))
     values = list(range(seeds)) if isinstance(seeds, int) else seeds
     is_list = isinstance(values, Sequence) and not isinstance(values, str)
-    if not is_list or not values or isinstance(seeds, bool) or not all(map(_is_count, values)):
+    if not is_list or not values or isinstance(seeds, bool) or not all(map(is_count, values)):
         raise ParamError(
             f"seeds is {given}; give a number of seeds of 1 or more, or a list of them"
         )
     if len(set(values)) < len(values):
         raise ParamError(f"seeds is {given}; give each seed once")
     return [int(value) for value in values]
-
-
-def _is_count(value: object) -> bool:
-    """Whether a value is a whole number of 0 or more."""
-    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return is_whole and value >= 0  # type: ignore[operator]

@@ -30,7 +30,7 @@ from repro.figures.claims import (
 from repro.figures.costs import Meter
 from repro.figures.extra import policy_entries, read_extra, with_extra
 from repro.figures.fingerprint import fingerprint
-from repro.figures.notebook import Kernel, check_seed, default_seed, parameter_defaults
+from repro.figures.notebook import Kernel, check_seed_parameter, default_seed, parameter_defaults
 from repro.figures.points import point_table, read_points
 from repro.figures.progress import in_batch, write_progress
 from repro.figures.sweep import Case, MeasuredJobs
@@ -591,7 +591,7 @@ def figure(
     entry = params.FigureEntry(id, root)
     if id.count("/") != 1 or not entry.params_file.is_file():
         entry = params.resolve(id, params.discover(root))
-    check_seed(seed)
+    check_seed_parameter(seed)
     kernel = Kernel.running(entry)
     top = Path.cwd() if "out" in kernel.parameters else root
     return FigureRun(entry, profile, seed, top / paths.expanded(out), overrides, kernel)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from repro.base.counts import check_seed
 from repro.base.errors import ParamError, TraceError, refuse_unknown
 from repro.base.typing import Floats
 from repro.files.checks import shown
@@ -119,8 +120,7 @@ def dress(
     1  shufflenet_v2_x1_0      1015.0      0.062
     """
     tables = _tables(models)
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ParamError(f"seed={seed!r}: give a whole number of 0 or more")
+    check_seed(seed)
     if profiles is not None:
         if models != ALL or (reference, throughputs) != (REFERENCE, PUBLIC):
             raise ParamError(
