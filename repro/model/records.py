@@ -245,7 +245,15 @@ def finish_time_unfairness(jobs: pd.DataFrame) -> pd.Series[float]:
         Records with jct and fair_jct (s). The fair JCT is work on one GPU / min(G / N, demand),
         with G GPUs and N the mean number of jobs present over the events of the job's life.
     """
-    return (100 * (jobs["jct"] / jobs["fair_jct"] - 1)).clip(lower=0)
+    return percent_over_fair(jobs["jct"], jobs["fair_jct"])
+
+
+def percent_over_fair(
+    jct: pd.Series[float], fair_jct: pd.Series[float] | Floats
+) -> pd.Series[float]:
+    """Increase of each JCT over the fair JCT (%), at least 0."""
+    increase: pd.Series[float] = jct / fair_jct - 1
+    return (100 * increase).clip(lower=0)
 
 
 def _predictability(jobs: pd.DataFrame) -> dict[str, float]:
