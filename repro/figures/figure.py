@@ -18,9 +18,6 @@ from repro.base.errors import ParamError
 from repro.base.ipython import after_failed_cell, shell, shorten_errors
 from repro.figures import data, params, saved, sweep, variation
 from repro.figures.claims import (
-    DATA_NOT_AVAILABLE,
-    DATA_NOT_PUBLIC,
-    NOT_AT_THIS_PROFILE,
     NOT_PUBLISHED,
     Reason,
     absent_packages,
@@ -511,18 +508,19 @@ class FigureRun:
 
     def _reason(self) -> Reason:
         """Why a claim without a value is not comparable in this run."""
-        replaced = [used.name for used in self._used_data.values() if used.kind == data.STAND_IN]
-        if any(map(public.is_known, replaced)):
-            return DATA_NOT_AVAILABLE
-        if not self._spec.has_paper_inputs(self.profile):
-            return NOT_AT_THIS_PROFILE
-        return DATA_NOT_PUBLIC if self._stand_in() else NOT_PUBLISHED
+        return self._spec.missing_value_reason(
+            self.profile, self._replaced(), has_stand_in=self._stand_in() is not None
+        )
+
+    def _replaced(self) -> list[str]:
+        """Names of the data sets that stand-ins replace in this run."""
+        return sorted(
+            {used.name for used in self._used_data.values() if used.kind == data.STAND_IN}
+        )
 
     def _stand_in(self) -> str | None:
         """Text that names the stand-ins of this run; None without stand-ins."""
-        replaced = sorted(
-            {used.name for used in self._used_data.values() if used.kind == data.STAND_IN}
-        )
+        replaced = self._replaced()
         texts = [self._spec.stand_in] if self._spec.stand_in else []
         if replaced:
             texts.append(f"{data.STAND_IN} for {', '.join(replaced)}")
