@@ -1,4 +1,4 @@
-"""Whole numbers of 0 or more: what counts as one, and errors for other values."""
+"""Whole numbers of 0 or more: what counts as one, their text, and errors for other values."""
 
 import numbers
 
@@ -13,6 +13,17 @@ def is_count(value: object) -> bool:
     """
     is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     return is_whole and int(value) >= 0  # type: ignore[call-overload]
+
+
+def quantity(number: int, noun: str, verb: str = "", plural_verb: str = "") -> str:
+    """Number, noun and verb that agree.
+
+    >>> quantity(1, "job"), quantity(1200, "job", "demands", "demand")
+    ('1 job', '1,200 jobs demand')
+    """
+    text = f"{number:,} {noun}{'' if number == 1 else 's'}"
+    used_verb = verb if number == 1 else plural_verb
+    return f"{text} {used_verb}" if used_verb else text
 
 
 def check_seed(seed: object) -> None:

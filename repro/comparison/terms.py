@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from repro.base.units import DAY_S, HOUR_S
 from repro.comparison.intervals import LEVEL, RESAMPLES
 from repro.comparison.samples import Sample, Windows
 from repro.model.cluster.spec import Cluster
@@ -198,7 +199,7 @@ def notes_of_runs(notes: Mapping[str, Iterable[str]], of_trace: Iterable[str]) -
 
 def _length(seconds: float) -> str:
     """Length of a window in words."""
-    return f"{seconds / 86_400:g} d" if seconds >= 86_400 else f"{seconds / 3600:g} h"
+    return f"{seconds / DAY_S:g} d" if seconds >= DAY_S else f"{seconds / HOUR_S:g} h"
 
 
 def _range(ordered: Sequence[float], form: str) -> str:

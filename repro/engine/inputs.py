@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from repro.base.counts import quantity
 from repro.base.errors import TraceError
+from repro.base.units import DAY_S
 from repro.engine.setup import Setup
 from repro.files import public
 from repro.model.families import alias_note
@@ -24,10 +26,8 @@ from repro.perf.throughput import ThroughputTable
 from repro.placement.base import Placer
 from repro.trace.history import PUBLIC_SAMPLE, is_stand_in
 from repro.trace.load import load
-from repro.trace.runs import quantity
 from repro.trace.schema import validate_in_order
 
-DAY_S = 86_400.0
 #: Formats of the traces of Microsoft's Philly cluster, from which `PUBLIC_SAMPLE` has job sizes.
 HISTORY_FORMATS = ("tiresias", "philly")
 
@@ -104,9 +104,9 @@ def _note_on_iterations(table: JobTable, rule_set: Rules, rules: str) -> list[st
     if not differs.size:
         return []
     first = differs[0]
-    counted = quantity(int(differs.size), "job")
+    jobs = quantity(int(differs.size), "job")
     return [
-        f"the iterations of {counted} take another time than the duration, and rules {rules} run "
+        f"the iterations of {jobs} take another time than the duration, and rules {rules} run "
         f"the iterations (job {table.ids[first]}: iterations of {run_s[first]:g} s, duration "
         f"{duration_s[first]:g} s)"
     ]

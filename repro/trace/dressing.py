@@ -29,7 +29,7 @@ REFERENCE = "v100"
 #: Columns that follow from the model of a job.
 PROFILE = ("model", "batch_size", "iterations", "iteration_time", *STAGES)
 #: Column of Muri's profiles -> column of the schema. The data stage is storage and CPU together.
-_STAGES = {
+_MURI_COLUMNS = {
     "stage_data": "stage_storage",
     "stage_gpu": "stage_gpu",
     "stage_network": "stage_network",
@@ -267,7 +267,7 @@ def _profile(
     if "muri" in tables:
         measured = _muri_profiles()[model.names["muri"], nearest_count(GPU_COUNTS, gpus)]
         scale = seconds / measured["iteration_time"]
-        profile |= {column: measured[stage] * scale for stage, column in _STAGES.items()}
+        profile |= {column: measured[stage] * scale for stage, column in _MURI_COLUMNS.items()}
     return profile
 
 
@@ -275,7 +275,7 @@ def _profile(
 def _muri_profiles() -> dict[tuple[str, int], dict[str, float]]:
     """Times (s) of Muri's models, by model and number of GPUs."""
     profiles = muri_profiles()
-    names = ["iteration_time", *_STAGES]
+    names = ["iteration_time", *_MURI_COLUMNS]
     times = profiles[names].to_numpy(float).tolist()
     keys = zip(profiles["model"], profiles["num_gpus"], strict=True)
     return {key: dict(zip(names, row, strict=True)) for key, row in zip(keys, times, strict=True)}

@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from repro.base.counts import quantity
 from repro.base.typing import Flags, Floats
+from repro.base.units import DAY_S, HOUR_S
 from repro.files.table import Parsed
 from repro.trace.schema import refuse_repeats
 
 #: Largest difference (s) of a recorded duration from end - start that rounding explains.
 ROUNDING_S = 1.0
-HOUR_S = 3600.0
-DAY_S = 86_400.0
 #: 1970-01-01 is read as a missing date if all other dates are at least this much later (s).
 EPOCH_GAP_S = 20 * 365 * DAY_S
 NO_GPU = "no GPU"
@@ -309,8 +309,3 @@ def differing(recorded: pd.Series[Any], run: pd.Series[Any]) -> pd.Series[bool]:
     seconds = pd.to_numeric(recorded, errors="coerce")
     written = recorded.notna() & (recorded.astype(str).str.strip() != "")
     return ~((seconds - run).abs() <= ROUNDING_S) & written
-
-
-def quantity(number: int, noun: str) -> str:
-    """Number and noun as text, in the plural unless the number is 1."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from repro.base.counts import quantity
 from repro.base.errors import TraceError
 from repro.files.checks import BadRows, Origin, shown
 from repro.files.strict_json import parse
 from repro.files.table import Document, Parsed, no_jobs_error
 from repro.trace.formats import FORMATS
 from repro.trace.lost import notes_on_lost
-from repro.trace.runs import INSTANT, NO_GPU, quantity
+from repro.trace.runs import INSTANT, NO_GPU
 
 _KEYS = ("nb_res", "jobs", "profiles")
 _JOB_KEYS = ("id", "subtime", "res", "profile")

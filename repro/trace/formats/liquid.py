@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from repro.base.counts import quantity
 from repro.base.errors import ParamError, TraceError, near
 from repro.base.typing import Flags
 from repro.files.checks import refuse, shown
@@ -14,7 +15,6 @@ from repro.files.table import Document, Parsed, Table
 from repro.model.jobs import MAX_GPUS_PER_JOB
 from repro.perf.parameter_server import IterationModel, MeasuredPlans, PlanTimes, named
 from repro.trace.formats import FORMATS
-from repro.trace.runs import quantity
 from repro.trace.schema import MAX_EXACT
 from repro.trace.synth.liquid import WARM_UP
 

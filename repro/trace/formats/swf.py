@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from repro.base.counts import quantity
 from repro.base.errors import TraceError
 from repro.base.typing import Floats
 from repro.files.checks import BadRows, Origin, numbers, refuse, shown
@@ -17,7 +18,7 @@ from repro.files.guess import foreign_format
 from repro.files.table import Document, Parsed, no_jobs_error
 from repro.trace.formats import FORMATS
 from repro.trace.lost import notes_on_lost
-from repro.trace.runs import NO_GPU, quantity, set_run_times
+from repro.trace.runs import NO_GPU, set_run_times
 from repro.trace.schema import MAX_EXACT, MAX_TIME_S, REQUIRED
 
 #: Names of the 18 fields, in order.
