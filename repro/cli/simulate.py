@@ -49,7 +49,7 @@ from repro.cli.settings import (
     split_round_settings,
 )
 from repro.engine.ignored import ignored_lines
-from repro.engine.inputs import stand_ins
+from repro.engine.inputs import replaced_public_data
 from repro.figures.saved import to_json
 from repro.files.checks import shown
 from repro.files.spreadsheet import safe_cells
@@ -221,7 +221,7 @@ def simulate_trace(
     if curves is not None:
         perf = _curves_on_types(curves, table or throughputs_of(opened.frame), machines)
     if not stand_in:
-        _check_stand_ins(stand_ins(opened.frame, perf, chosen), rules)
+        _check_stand_ins(replaced_public_data(opened.frame, perf, chosen), rules)
     needs_nodes = placement_sensitive and chosen.placement == "count"
     result = _simulated(
         opened.frame,

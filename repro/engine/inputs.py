@@ -73,7 +73,7 @@ def notes(setup: Setup, trace: pd.DataFrame, rules: str) -> list[str]:
         trace,
         setup.cluster,
         modelled=_has_model(setup),
-        failing=bool(setup.settings.all_processes),
+        failing=bool(setup.settings.added_processes),
         samples_type_order=setup.settings.rounds.samples_type_order,
     ):
         lines.append(baseline.note(policy.name))
@@ -174,7 +174,7 @@ def _nodes_have_no_effect(setup: Setup) -> bool:
         and type(placer).fits is not Placer.fits
     )
     costs_by_node = settings.overhead is not None and settings.overhead.stays
-    reads = reads_nodes(settings.perf) or setup.view.nodes_read or bool(settings.all_processes)
+    reads = reads_nodes(settings.perf) or setup.view.nodes_read or bool(settings.added_processes)
     return not (decides_starts or costs_by_node or reads)
 
 
@@ -261,7 +261,7 @@ def _has_model(setup: Setup) -> bool:
     return perf is not None
 
 
-def stand_ins(trace: pd.DataFrame, perf: object, policy: Policy | None) -> list[str]:
+def replaced_public_data(trace: pd.DataFrame, perf: object, policy: Policy | None) -> list[str]:
     """Public data that a simulation replaces by stand-ins: kind of data and name.
 
     Parameters

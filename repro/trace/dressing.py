@@ -369,9 +369,9 @@ def _note(
     )
     known = mapped_models()
     relatives = [
-        f"{CONTENTS[table]} of {sum(table in known[name].stand_ins for name in shares)}"
+        f"{CONTENTS[table]} of {sum(table in known[name].tables_with_relative for name in shares)}"
         for table in tables
-        if any(table in known[name].stand_ins for name in shares)
+        if any(table in known[name].tables_with_relative for name in shares)
     ]
     line = (
         f"models drawn by dress(models={chosen}, seed={seed}): "
