@@ -101,10 +101,11 @@ class Result:
     meta : dict
         policy, settings (of the policy), trace, cluster, num_gpus, rules, placement, overhead_s
         (seconds that jobs spend on starts, saves and restarts, on work that a failure undoes, and
-        on checkpoints when they are preempted), held_s (GPU-seconds held; None: they follow from
-        the intervals), wall_s (time of the run without compilation), predict_interval (on request),
-        rollout_reason (why predictions are rollouts and there is no fair_jct; empty if they are
-        not, or nothing is predicted), and three entries of `summary`: ignored, notes, stand_in.
+        on checkpoints when they are preempted), held_s (GPU-seconds that all jobs together held;
+        None: the sum over the intervals), wall_s (time of the run without compilation),
+        predict_interval (on request), rollout_reason (why predictions are rollouts and there is no
+        fair_jct; empty if they are not, or nothing is predicted), and three entries of `summary`:
+        ignored, notes, stand_in.
 
     Examples
     --------
