@@ -84,9 +84,10 @@ def placement(policy: Policy, rule: str) -> str:
 
     >>> from repro.model.policy import make
     >>> placement(make("srtf"), "Count()"), placement(make("muri-s"), "Count()")
-    ('Count()', 'Count() if first fit finds nodes')
+    ('Count()', 'Count() (a gang starts only if first fit finds nodes for it)')
     """
-    return f"{rule} if first fit finds nodes" if policy.first_fit else rule
+    condition = " (a gang starts only if first fit finds nodes for it)"
+    return f"{rule}{condition}" if policy.first_fit else rule
 
 
 def lacking(
