@@ -217,7 +217,7 @@ def set_run_times(
         _join_rows(parsed, times)
         times = times.loc[parsed.frame.index]
     elif attempts is not None:
-        refuse_repeats(parsed.frame["job_id"], parsed.origin, JOIN_HINT)
+        refuse_repeats(parsed.frame["job_id"], parsed.source, JOIN_HINT)
     parsed.frame["submit_time"] = times["submitted"]
     parsed.frame["duration"] = times["run"]
     reasons = {

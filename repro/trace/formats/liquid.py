@@ -106,9 +106,9 @@ def _note_untimed(parsed: Parsed, untimed: Flags, in_case: Flags, times: str) ->
                 "the model is known: give numbers of parameter servers and workers, and a batch "
                 "size, for which it has run times"
             )
-        refuse(untimed, models, "model", parsed.origin, rule, accepted)
+        refuse(untimed, models, "model", parsed.source, rule, accepted)
     untimed_names = models[untimed & ~models.isin(timed_models).to_numpy(bool)].drop_duplicates()
-    lines = [parsed.origin.where(label) for label in untimed_names.index.tolist()]
+    lines = [parsed.source.where(label) for label in untimed_names.index.tolist()]
     texts = [
         f"{shown(name)} on line {line}{near(name.lower(), timed_models)}"
         for name, line in zip(untimed_names, lines, strict=True)
