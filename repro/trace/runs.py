@@ -239,12 +239,14 @@ def set_run_times(
 
 def _in_state(states: pd.Series[Any], names: Collection[str]) -> Flags:
     """Flags of the rows in one of these states. Only the first word of a state counts."""
-    matching = [
-        state
-        for state in states.dropna().unique()
-        if str(state).split() and str(state).split()[0].upper() in names
-    ]
+    matching = [state for state in states.dropna().unique() if _first_word(state) in names]
     return states.isin(matching).to_numpy(np.bool_)
+
+
+def _first_word(state: object) -> str:
+    """First word of a state in capitals; empty without a word."""
+    words = str(state).split()
+    return words[0].upper() if words else ""
 
 
 def _join_rows(parsed: Parsed, times: pd.DataFrame) -> None:
