@@ -13,10 +13,9 @@ from repro.base.errors import ParamError
 from repro.base.units import DAY_S, HOUR_S
 from repro.cli import complete
 from repro.cli.lines import compiling_line, say
-from repro.cli.run_options import ClusterOption, ThroughputsOption
+from repro.cli.run_options import ClusterOption, FormatOption, ThroughputsOption
 from repro.cli.settings import DropOption, MapOption, UnitOption, column_options
 from repro.cli.trace import (
-    FormatOption,
     JsonOption,
     SetOption,
     TraceArgument,

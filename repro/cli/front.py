@@ -18,7 +18,7 @@ from repro.base.errors import ParamError
 from repro.cli import complete
 from repro.cli.extra_files import ExtraFileOption, register_files
 from repro.cli.lines import complain, reader_lines
-from repro.cli.run_options import check_out, curves_for, is_generator
+from repro.cli.run_options import FormatOption, TraceOption, check_out, curves_for, is_generator
 from repro.cli.settings import (
     READER_OPTIONS,
     DropOption,
@@ -41,14 +41,7 @@ _FORM = "give METRIC=avg or METRIC=PERCENTILE, with :LIMIT for an upper limit"
 
 
 def search_front(
-    trace: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE|NAME",
-            help="A file, a generator or a public trace (`repro trace list`).",
-            autocompletion=complete.jobs,
-        ),
-    ],
+    trace: TraceOption,
     cluster: Annotated[
         str,
         typer.Option(
@@ -91,14 +84,7 @@ def search_front(
             autocompletion=complete.rule_sets,
         ),
     ] = None,
-    format: Annotated[
-        str | None,
-        typer.Option(
-            metavar="F",
-            help="Format of the file (`repro trace formats`); by default its contents decide.",
-            autocompletion=complete.formats,
-        ),
-    ] = None,
+    format: FormatOption = None,
     train: Annotated[
         int | None,
         typer.Option(metavar="N", help="Search on the first N jobs, and test on the other jobs."),

@@ -14,7 +14,7 @@ from repro.base.errors import DataMissingError, ParamError
 from repro.base.units import DAY_S
 from repro.cli import complete
 from repro.cli.lines import complain, reader_lines, say
-from repro.cli.run_options import ProfilesOption, refuse_input_file
+from repro.cli.run_options import FormatOption, ProfilesOption, refuse_input_file
 from repro.cli.settings import (
     READER_OPTIONS,
     DropOption,
@@ -31,15 +31,6 @@ from repro.trace.dressing import ALL, REFERENCE, dress
 from repro.trace.formats import FORMATS, documented
 from repro.trace.load import WRITERS, describe, format_to_write, load, write
 
-FormatOption = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="F",
-        help="Format of the file (`repro trace formats`); by default its contents decide.",
-        autocompletion=complete.formats,
-    ),
-]
 TraceArgument = Annotated[
     str,
     typer.Argument(
