@@ -36,8 +36,8 @@ the first section has it, and the others name that section.
 - *GPU types*: how jobs get their GPU types on a cluster of several types.
 - *Rules*: rule sets under which the policy runs.
 - *Placement by default*: with `count` a gang needs enough idle GPUs on any nodes. With `yarn` it
-  waits for the fewest nodes of one switch. With `wished` the policy names the nodes. With *if first
-  fit finds nodes*, a gang starts only if first fit finds nodes for it, under any placement.
+  waits for the fewest nodes of one switch. With `wished` the policy names the nodes. A condition on
+  first fit holds under any placement.
 
 Examples run as they are, on generated traces. [crossing.md](crossing.md) shows which policy runs on
 which paper's jobs.
@@ -111,7 +111,7 @@ def fact_list(entry: Facts) -> str:
     refused = [rules for rules, effect in entry.rules.items() if effect.refused]
     runs = [rules for rules in entry.rules if rules not in refused]
     facts_of["Rules"] = ", ".join(f"`{rules}`" for rules in runs)
-    condition = " if first fit finds nodes" if entry.first_fit else ""
+    condition = "; a gang starts only if first fit finds nodes for it" if entry.first_fit else ""
     facts_of["Placement by default"] = f"`{entry.placement}`{condition}"
     return "\n".join(flowed(f"- {name}: {fact}", "  ") for name, fact in facts_of.items())
 

@@ -30,7 +30,6 @@ from repro.figures.data import STAND_IN
 from repro.figures.params import FigureEntry, FigureSpec
 from repro.figures.points import point_table, read_points
 from repro.figures.saved import RESULT, checksum, table_bytes, to_json, verdict_counts
-from repro.files import public
 from repro.files.whole import write_whole
 
 
@@ -89,13 +88,11 @@ def rejudged(spec: FigureSpec, result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _reason(spec: FigureSpec, result: dict[str, Any]) -> Reason:
-    """Reason for claims without a value and without a stored reason, as in `FigureRun`."""
+    """Reason for claims without a value and without a stored reason."""
     replaced = [used["name"] for used in result["data"] if used["kind"] == STAND_IN]
-    if any(map(public.is_known, replaced)):
-        return "data not available here"
-    if not spec.has_paper_inputs(result["profile"]):
-        return "not at this profile"
-    return "data not public" if result["stand_in"] else "not published"
+    return spec.missing_value_reason(
+        result["profile"], replaced, has_stand_in=bool(result["stand_in"])
+    )
 
 
 def rewrite(entry: FigureEntry, folder: Path) -> str:

@@ -11,7 +11,6 @@ import importlib.metadata
 import importlib.util
 import os
 import re
-import shutil
 import sys
 import threading
 import time
@@ -26,6 +25,7 @@ from repro.base import paths
 from repro.base.errors import CacheWarning, ReproError
 from repro.base.interpreted import THREAD_STATE, Interpretation, check_nested
 from repro.base.release import edited_since_start
+from repro.base.units import DAY_S
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -398,19 +398,10 @@ def _code_folder(module: str) -> Path | None:
         _warn_once(f"{_NOT_CACHED}: {top} ({error.strerror}); {_remedy()}")
         return None
     if is_new:
-        _remove_unused(folder.parent)
+        paths.remove_unused_folders(folder.parent, KEPT_DAYS * DAY_S, "[0-9a-f]{16}")
     with contextlib.suppress(OSError):
         os.utime(folder)
     return folder
-
-
-def _remove_unused(base: Path) -> None:
-    """Remove the folders of machine code that were not used for `KEPT_DAYS`."""
-    for folder in base.iterdir():
-        with contextlib.suppress(OSError):
-            idle_s = time.time() - folder.stat().st_mtime
-            if re.fullmatch("[0-9a-f]{16}", folder.name) and idle_s > KEPT_DAYS * 24 * 3600:
-                shutil.rmtree(folder, ignore_errors=True)
 
 
 @functools.cache

@@ -2,7 +2,10 @@
 
 import contextlib
 import os
+import re
+import shutil
 import stat
+import time
 from collections.abc import Iterator
 from contextvars import ContextVar
 from pathlib import Path
@@ -170,6 +173,18 @@ def make_private_folder(folder: Path, top: Path | None = None, variable: str = E
                 f"from it can run code; {remedy}set {variable} to a folder of your own"
             )
     return folder
+
+
+def remove_unused_folders(parent: Path, kept_s: float, name: str = ".*") -> None:
+    """Remove the folders in ``parent`` that were not used for ``kept_s`` seconds.
+
+    ``name`` is a regular expression: folders whose whole name differs stay.
+    """
+    for folder in parent.iterdir():
+        with contextlib.suppress(OSError):
+            idle_s = time.time() - folder.stat().st_mtime
+            if re.fullmatch(name, folder.name) and idle_s > kept_s:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def mirror_dir() -> Path | None:

@@ -19,6 +19,7 @@ from jupyter_client.asynchronous.client import AsyncKernelClient
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 
+from repro.base import paths
 from repro.base.interpreted import ENV_SECONDS
 from repro.batch import warm
 from repro.batch.check import INDEX
@@ -31,7 +32,6 @@ from repro.batch.notebook_libraries import (
 from repro.batch.notebook_page import as_page
 from repro.batch.task import DONE, FAILED, Outcome, Task
 from repro.figures import variation
-from repro.figures.cache import PACKAGE
 from repro.figures.notebook import FIGURE_ID
 from repro.figures.params import FigureEntry
 from repro.figures.progress import ENV_PROGRESS
@@ -283,7 +283,7 @@ def _without_picture(path: Path) -> Any:
 
 def _environment(task: Task, scratch: Path) -> dict[str, str]:
     """Environment variables of a notebook's kernel."""
-    path = [str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    path = [str(paths.PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
         **os.environ,
         **task.variables,

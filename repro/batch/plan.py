@@ -16,7 +16,7 @@ from repro.batch.task import FAILED, SKIPPED, Outcome, Task
 from repro.figures import variation
 from repro.figures.extra import read_extra, with_extra
 from repro.figures.fingerprint import fingerprint, is_current, shared_state
-from repro.figures.notebook import FIGURE_ID, check_seed, default_seed, parameter_defaults
+from repro.figures.notebook import FIGURE_ID, check_seed_parameter, default_seed, parameter_defaults
 from repro.figures.params import FigureEntry, FigureSpec
 from repro.figures.saved import ERROR, read_result, remove_unfinished, to_json, verdict_counts
 from repro.files.whole import write_whole
@@ -116,7 +116,7 @@ def _check_parameters(
     settable = [name for name in accepted if name not in _OWN_OPTION]
     refuse_unknown(f"{figure_id} has no parameter", parameters, settable)
     if "seed" in parameters:
-        check_seed(parameters["seed"])
+        check_seed_parameter(parameters["seed"])
 
 
 def _check_extra(spec: FigureSpec, profile: str, parameters: Mapping[str, Any]) -> None:

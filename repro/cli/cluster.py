@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
+from repro.base.counts import quantity
 from repro.base.errors import ParamError
 from repro.base.extras import needed_for
 from repro.cli import complete
 from repro.cli.lines import say
 from repro.figures.saved import to_json
 from repro.files.whole import write_whole
-from repro.model.cluster.outline import EqualNodes, counted, domains_of, outline_of
+from repro.model.cluster.outline import EqualNodes, domains_of, outline_of
 from repro.model.cluster.spec import Cluster
 from repro.model.cluster.topology import ROOT, nodes_of_kind
 
@@ -66,7 +67,7 @@ def _draw(cluster: Cluster, out: Path) -> None:
         style = importlib.import_module("repro.plot.style")
     outline = outline_of(cluster, max_listed_nodes=_MOST_NODES)
     # the title has the name of the cluster, so the root shows the number of GPUs instead
-    outline.nodes[ROOT]["label"] = counted(cluster.num_gpus, "GPU")
+    outline.nodes[ROOT]["label"] = quantity(cluster.num_gpus, "GPU")
     name = str(cluster)
     title = name if len(name) <= _MOST_LETTERS else f"{name[: _MOST_LETTERS - 1]}…"
     chart = graph.topology_graph(outline, ROOT, title=title)
@@ -93,7 +94,7 @@ def _total_lines(cluster: Cluster) -> list[str]:
         "domains": f"{report['domains']:,}",
     }
     if report["used_gpus"]:
-        lines["in use"] = f"{counted(report['used_gpus'], 'GPU')} that jobs cannot get"
+        lines["in use"] = f"{quantity(report['used_gpus'], 'GPU')} that jobs cannot get"
     return [f"{name:<7}  {text}" for name, text in lines.items()]
 
 

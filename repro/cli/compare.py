@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from repro.base.counts import refuse_below
 from repro.base.errors import ParamError
 from repro.base.extras import require
 from repro.cli import complete
@@ -156,9 +157,10 @@ def compare_policies(
             "failures": failures,
         }
     )
-    _check_numbers({"seed": (seed, 0), "seeds": (seeds, 1), "predict": (predict, 0)})
-    if jobs is not None and jobs < 1:
-        raise ParamError(f"-j {jobs}: give a number of processes of 1 or more")
+    refuse_below("--seed", seed, 0)
+    refuse_below("--seeds", seeds, 1)
+    refuse_below("--predict", predict, 0)
+    refuse_below("-j", jobs, 1, "a number of processes")
     if out is not None:
         # the runs take long, so this is checked before them
         require("figures", "the pictures of repro compare --out")
@@ -258,13 +260,6 @@ def _overhead(text: str | None) -> str | float:
         return float(text or "none")
     except ValueError:
         return text or "none"
-
-
-def _check_numbers(numbers: dict[str, tuple[int | None, int]]) -> None:
-    """Refuse numbers below their least value."""
-    for option, (number, least) in numbers.items():
-        if number is not None and number < least:
-            raise ParamError(f"--{option} {number}: give a whole number of {least} or more")
 
 
 def _print(comparison: Comparison, as_json: bool, out: Path | None) -> None:

@@ -255,7 +255,7 @@ def _policy_settings(ctx: typer.Context, *, rounds: bool) -> list[Word]:
 
 def _format_settings(ctx: typer.Context) -> list[Word]:
     """``K=V`` of the trace format that the command line names."""
-    name = ctx.params.get("format") or ctx.params.get("trace_format")
+    name = ctx.params.get("format")
     return _argument_words("trace/formats", name) if name else []
 
 

@@ -10,12 +10,12 @@ import typer
 
 from repro.base.compiled import compile_watch
 from repro.base.errors import ParamError
+from repro.base.units import DAY_S, HOUR_S
 from repro.cli import complete
 from repro.cli.lines import compiling_line, say
-from repro.cli.run_options import ClusterOption, ThroughputsOption
+from repro.cli.run_options import ClusterOption, FormatOption, ThroughputsOption
 from repro.cli.settings import DropOption, MapOption, UnitOption, column_options
 from repro.cli.trace import (
-    FormatOption,
     JsonOption,
     SetOption,
     TraceArgument,
@@ -24,8 +24,6 @@ from repro.cli.trace import (
 from repro.comparison.doctor import Diagnosis, diagnose
 from repro.trace.doctor.loads import ALL
 from repro.trace.doctor.queue import TENTHS, Queue
-
-_DAY_S = 86_400.0
 
 
 def doctor(
@@ -130,12 +128,12 @@ def _findings(diagnosis: Diagnosis) -> list[str]:
 
 def _time(seconds: Any) -> str:
     """Time of the trace in seconds and days."""
-    return f"{seconds:,.0f} s (day {seconds / _DAY_S:,.1f})"
+    return f"{seconds:,.0f} s (day {seconds / DAY_S:,.1f})"
 
 
 def _length(seconds: float) -> str:
     """Length of a period in words."""
-    for name, length in (("days", _DAY_S), ("h", 3600.0), ("min", 60.0)):
+    for name, length in (("days", DAY_S), ("h", HOUR_S), ("min", 60.0)):
         if seconds >= length:
             return f"{seconds / length:,.1f} {name}"
     return f"{seconds:,.3g} s"

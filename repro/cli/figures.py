@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from repro.base import paths
+from repro.base.counts import quantity
 from repro.base.errors import ParamError, ReproError
 from repro.batch import check, compare_results, reference
 from repro.batch import github as github_output
@@ -21,7 +22,6 @@ from repro.cli.lines import complain, say
 from repro.cli.missing_data import EXIT_MISSING_DATA, RequireData, say_missing
 from repro.figures import params, variation
 from repro.figures.saved import read_result
-from repro.model.cluster.outline import counted
 
 Ids = Annotated[
     list[str] | None,
@@ -172,11 +172,11 @@ def check_figures(
             typer.echo(line)
         if line := check.not_comparable_line(results):
             typer.echo(line)
-        typer.echo(f"{counted(len(results), 'figure')} in {folder}: {check.tally_line(results)}")
+        typer.echo(f"{quantity(len(results), 'figure')} in {folder}: {check.tally_line(results)}")
         say_missing(results)
         if without_result:
             verb = "has" if len(without_result) == 1 else "have"
-            typer.echo(f"{counted(len(without_result), 'figure')} {verb} no result yet")
+            typer.echo(f"{quantity(len(without_result), 'figure')} {verb} no result yet")
         if out is None and (note := check.line_on_other_folder(entries, folder)):
             typer.echo(note)
         for change in changes:
@@ -187,7 +187,7 @@ def check_figures(
                 say(line)
             typer.echo(f"against {against}: {compare_results.totals(changes)}")
         if save is not None:
-            typer.echo(f"reference of {counted(figures_saved, 'figure')}: {save}")
+            typer.echo(f"reference of {quantity(figures_saved, 'figure')}: {save}")
     if junit is not None:
         write_junit(junit, results, changes)
     if github:

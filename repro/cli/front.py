@@ -13,11 +13,12 @@ import numpy as np
 import pandas as pd
 import typer
 
+from repro.base.counts import refuse_below
 from repro.base.errors import ParamError
 from repro.cli import complete
 from repro.cli.extra_files import ExtraFileOption, register_files
 from repro.cli.lines import complain, reader_lines
-from repro.cli.run_options import check_out, curves_for, is_generator
+from repro.cli.run_options import FormatOption, TraceOption, check_out, curves_for, is_generator
 from repro.cli.settings import (
     READER_OPTIONS,
     DropOption,
@@ -40,14 +41,7 @@ _FORM = "give METRIC=avg or METRIC=PERCENTILE, with :LIMIT for an upper limit"
 
 
 def search_front(
-    trace: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE|NAME",
-            help="A file, a generator or a public trace (`repro trace list`).",
-            autocompletion=complete.jobs,
-        ),
-    ],
+    trace: TraceOption,
     cluster: Annotated[
         str,
         typer.Option(
@@ -90,14 +84,7 @@ def search_front(
             autocompletion=complete.rule_sets,
         ),
     ] = None,
-    format: Annotated[
-        str | None,
-        typer.Option(
-            metavar="F",
-            help="Format of the file (`repro trace formats`); by default its contents decide.",
-            autocompletion=complete.formats,
-        ),
-    ] = None,
+    format: FormatOption = None,
     train: Annotated[
         int | None,
         typer.Option(metavar="N", help="Search on the first N jobs, and test on the other jobs."),
@@ -152,10 +139,8 @@ def search_front(
     ] = None,
 ) -> None:
     """Search for the Pareto front of a policy's configurations in the preferred metrics."""
-    if seed < 0:
-        raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
-    if jobs is not None and jobs < 1:
-        raise ParamError(f"-j {jobs}: give a whole number of 1 or more")
+    refuse_below("--seed", seed, 0)
+    refuse_below("-j", jobs, 1)
     # the search takes long, so this is checked before it
     inputs = {
         "the trace": trace,

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from repro.base.counts import refuse_below
 from repro.base.errors import ParamError
 from repro.base.extras import require
 from repro.cli import complete
@@ -110,8 +111,7 @@ def _measure(
     """Check the arguments, then run one measurement."""
     if not 0 < minutes < math.inf:
         raise ParamError(f"--minutes {minutes:g}: give a number of minutes above 0")
-    if seed < 0:
-        raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
+    refuse_below("--seed", seed, 0)
     jobs = _jobs(name, models, tiny=tiny)
     if out.exists() and not out.is_dir():
         raise ParamError(f"--out {shown(out)}: is a file; give a folder")

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from repro.base.counts import refuse_below
 from repro.base.errors import ParamError, TraceError, refuse_unknown
 from repro.cli import complete
 from repro.cli.lines import complain
-from repro.cli.run_options import open_jobs
+from repro.cli.run_options import FormatOption, open_jobs
 from repro.cli.settings import (
     WITH_OPTION,
     MapOption,
@@ -71,15 +72,7 @@ def place_jobs(
             autocompletion=complete.policies_or_given,
         ),
     ],
-    trace_format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="F",
-            help="Format of the file (`repro trace formats`); by default its contents decide.",
-            autocompletion=complete.formats,
-        ),
-    ] = None,
+    format: FormatOption = None,
     columns: MapOption = None,
     unit: UnitOption = None,
     settings: Annotated[
@@ -105,18 +98,17 @@ def place_jobs(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
 ) -> None:
     """Place Liquid's jobs in one decision; print nodes, costs, scores and run times."""
-    if seed is not None and seed < 0:
-        raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
+    refuse_below("--seed", seed, 0)
     machines = Cluster.parse(cluster)
     site = NodeResources(machines)
     plan_times = None if times is None else named(times)
     reader_options = column_options(columns, unit)
     rows: _Jobs
     # names and unit of columns are those of a trace
-    if not reader_options and _is_table(jobs, trace_format):
+    if not reader_options and _is_table(jobs, format):
         rows = _TableJobs(jobs, plan_times)
     else:
-        rows = _TraceJobs(jobs, trace_format, seed or 0, plan_times, reader_options)
+        rows = _TraceJobs(jobs, format, seed or 0, plan_times, reader_options)
     parameters = parse_settings(settings or [], WITH_OPTION | {"times": "--times"})
     is_random = False
     if policy == GIVEN:
@@ -164,9 +156,9 @@ def _placer(policy: str, settings: dict[str, Any]) -> Containers:
     )
 
 
-def _is_table(jobs: str, trace_format: str | None) -> bool:
+def _is_table(jobs: str, format: str | None) -> bool:
     """Whether a file has a row per gang (num_ps, num_workers) rather than a format of traces."""
-    return trace_format is None and Path(jobs).is_file() and not has_format(jobs)
+    return format is None and Path(jobs).is_file() and not has_format(jobs)
 
 
 class _Jobs(ABC):
@@ -231,14 +223,14 @@ class _TraceJobs(_Jobs):
     def __init__(
         self,
         name: str,
-        trace_format: str | None,
+        format: str | None,
         seed: int,
         plan_times: PlanTimes | None,
         reader_options: dict[str, str],
     ) -> None:
         super().__init__(plan_times)
         self._name = name
-        opened = open_jobs(name, trace_format, None, seed, {}, reader_options)
+        opened = open_jobs(name, format, None, seed, {}, reader_options)
         frame = opened.frame
         self.seeded = opened.seeded
         self._frame = frame

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from repro.base import paths
-from repro.base.errors import ParamError, ReproError, refuse_unknown
+from repro.base.counts import quantity, refuse_below
+from repro.base.errors import ReproError, refuse_unknown
 from repro.batch import duration
 from repro.cli import complete
 from repro.cli.figures import Ids, Json, Paper
@@ -42,8 +43,7 @@ def plan_figures(
 ) -> None:
     """Print the critical path of figures and their time on N workers, from recorded CPU times."""
     refuse_unknown("--profile cannot be", [profile], params.PROFILES)
-    if workers < 1:
-        raise ParamError(f"--workers {workers}: give a number of workers of 1 or more")
+    refuse_below("--workers", workers, 1, "a number of workers")
     entries = params.select(ids or [], params.discover(), paper=paper)
     folders = [paths.build_dir(), paths.figures_dir()] if out is None else [paths.expanded(out)]
     loads, unknown = duration.recorded_loads(entries, profile, folders)
@@ -59,11 +59,11 @@ def plan_figures(
         for line in _lines(document):
             say(line)
     if unknown:
-        complain(f"{_count(len(unknown), 'figure')} without a result, not planned: ", *unknown)
+        complain(f"{quantity(len(unknown), 'figure')} without a result, not planned: ", *unknown)
     if undivided := document["undivided"]:
         names = ", ".join(undivided[:3]) + (", …" if len(undivided) > 3 else "")
         complain(
-            f"{_count(len(undivided), 'result')} of an earlier version ({names}) did not record "
+            f"{quantity(len(undivided), 'result')} of an earlier version ({names}) did not record "
             "simulations; each counts as one piece; `repro run --force` records them"
         )
 
@@ -100,11 +100,11 @@ def _lines(document: dict[str, Any]) -> list[str]:
     path = document["critical_path"]
     longest = document["longest_simulation"]
     num_rounds = len(path["rounds_s"])
-    steps = f", then {_count(num_rounds, 'round')} of simulations" if num_rounds else ""
+    steps = f", then {quantity(num_rounds, 'round')} of simulations" if num_rounds else ""
     work = f"{_time(document['cpu_s'])} of CPU time"
     lines = [
-        f"work           {_count(document['figures'], 'figure')}, {work}, "
-        f"{_count(document['simulations'], 'simulation')} that workers can run",
+        f"work           {quantity(document['figures'], 'figure')}, {work}, "
+        f"{quantity(document['simulations'], 'simulation')} that workers can run",
         f"critical path  {_time(path['seconds'])}, {path['figure']}: {_time(path['own_s'])} in the "
         f"notebook{steps}",
     ]
@@ -114,15 +114,10 @@ def _lines(document: dict[str, Any]) -> list[str]:
         )
     bounds = f"{_time(document['least_s'])} to {_time(document['most_s'])}"
     lines.append(
-        f"expected       {_time(document['expected_s'])} on {_count(document['workers'], 'worker')}"
-        f" ({bounds})"
+        f"expected       {_time(document['expected_s'])} on "
+        f"{quantity(document['workers'], 'worker')} ({bounds})"
     )
     return lines
-
-
-def _count(number: int, noun: str) -> str:
-    """Number and noun, ``1 figure``."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def _time(seconds: float) -> str:

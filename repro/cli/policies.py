@@ -150,7 +150,7 @@ def explanation(entry: Facts) -> list[str]:
     lines += _labelled("GPU types", entry.gpu_types)
     lines += _labelled("GPUs", _GPUS[entry.elastic])
     lines += _rule_lines(entry)
-    condition = " if first fit finds nodes" if entry.first_fit else ""
+    condition = "; a gang starts only if first fit finds nodes for it" if entry.first_fit else ""
     lines += _labelled("placement", f"{entry.placement} by default{condition}")
     return [*lines, "", "example", f"  {entry.example}"]
 

@@ -15,6 +15,7 @@ import typer
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from repro.base import paths
+from repro.base.counts import refuse_below
 from repro.base.errors import ParamError, refuse_unknown
 from repro.base.extras import require
 from repro.base.signals import raising_keyboard_interrupt
@@ -101,8 +102,7 @@ def run_figures(
     refuse_unknown("--backend cannot be", [backend], ("local", "dask"))
     if scheduler is not None and backend != "dask":
         raise ParamError("--scheduler needs --backend dask")
-    if jobs is not None and jobs < 1:
-        raise ParamError(f"-j {jobs}: give a number of notebooks of 1 or more")
+    refuse_below("-j", jobs, 1, "a number of notebooks")
     all_entries = params.discover()
     entries = params.select(ids or [], all_entries, paper=paper)
     folder = paths.build_dir() if out is None else paths.expanded(out).resolve()

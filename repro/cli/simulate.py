@@ -11,6 +11,7 @@ import typer
 
 import repro
 from repro.base.compiled import compile_watch
+from repro.base.counts import refuse_below
 from repro.base.errors import InputWarning, ParamError
 from repro.cli import complete
 from repro.cli.extra_files import ExtraFileOption, register_files
@@ -48,7 +49,7 @@ from repro.cli.settings import (
     split_round_settings,
 )
 from repro.engine.ignored import ignored_lines
-from repro.engine.inputs import stand_ins
+from repro.engine.inputs import replaced_public_data
 from repro.figures.saved import to_json
 from repro.files.checks import shown
 from repro.files.spreadsheet import safe_cells
@@ -170,7 +171,8 @@ def simulate_trace(
 ) -> None:
     """Simulate a trace on a cluster under a policy and print the headline numbers."""
     _check_single(policy)
-    _check_numbers({"seed": seed, "predict": predict})
+    refuse_below("--seed", seed, 0)
+    refuse_below("--predict", predict, 0)
     inputs = {
         "the trace": trace,
         "the file of nodes": cluster,
@@ -219,7 +221,7 @@ def simulate_trace(
     if curves is not None:
         perf = _curves_on_types(curves, table or throughputs_of(opened.frame), machines)
     if not stand_in:
-        _check_stand_ins(stand_ins(opened.frame, perf, chosen), rules)
+        _check_stand_ins(replaced_public_data(opened.frame, perf, chosen), rules)
     needs_nodes = placement_sensitive and chosen.placement == "count"
     result = _simulated(
         opened.frame,
@@ -260,13 +262,6 @@ def _simulated(frame: pd.DataFrame, machines: Cluster, policy: Policy, **options
         # the notes of the result have the same lines
         warnings.simplefilter("ignore", InputWarning)
         return repro.simulate(frame, machines, policy, **options)
-
-
-def _check_numbers(numbers: dict[str, int | None]) -> None:
-    """Refuse numbers below 0."""
-    for option, number in numbers.items():
-        if number is not None and number < 0:
-            raise ParamError(f"--{option} {number}: give a whole number of 0 or more")
 
 
 def _check_stand_ins(replaced: list[str], rules: str) -> None:

@@ -11,9 +11,10 @@ import pandas as pd
 import typer
 
 from repro.base.errors import DataMissingError, ParamError
+from repro.base.units import DAY_S
 from repro.cli import complete
 from repro.cli.lines import complain, reader_lines, say
-from repro.cli.run_options import ProfilesOption, refuse_input_file
+from repro.cli.run_options import FormatOption, ProfilesOption, refuse_input_file
 from repro.cli.settings import (
     READER_OPTIONS,
     DropOption,
@@ -30,15 +31,6 @@ from repro.trace.dressing import ALL, REFERENCE, dress
 from repro.trace.formats import FORMATS, documented
 from repro.trace.load import WRITERS, describe, format_to_write, load, write
 
-FormatOption = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="F",
-        help="Format of the file (`repro trace formats`); by default its contents decide.",
-        autocompletion=complete.formats,
-    ),
-]
 TraceArgument = Annotated[
     str,
     typer.Argument(
@@ -329,7 +321,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     if facts["first_submit_s"]:
         rows["first submission"] = f"{_amount(facts['first_submit_s'])} s"
     rows |= {
-        "span": f"{_amount(facts['span_s'])} s ({facts['span_s'] / 86400:,.1f} days)",
+        "span": f"{_amount(facts['span_s'])} s ({facts['span_s'] / DAY_S:,.1f} days)",
         "GPUs per job": mix,
         "duration (s)": times,
         "mean interarrival": "-" if gap is None else f"{gap:,.1f} s",

@@ -14,7 +14,7 @@ from repro.comparison.samples import checked_options
 from repro.comparison.trials import Trial, findings_of, trials
 from repro.engine import inputs
 from repro.engine.many import named_policies
-from repro.files.checks import Origin
+from repro.files.checks import Source
 from repro.files.table import Parsed
 from repro.model.cluster.spec import Cluster
 from repro.model.policy import Policy, policies
@@ -182,7 +182,7 @@ def _loaded(
         raise ParamError("format and options: a frame has no reader; leave them out")
     frame = inputs.checked(trace)
     name = str(frame.attrs.get("name", "trace"))
-    return Loaded(frame, Parsed(frame, Origin(name)), "", {})
+    return Loaded(frame, Parsed(frame, Source(name)), "", {})
 
 
 def _on_file(facts: Mapping[str, Any]) -> list[Finding]:

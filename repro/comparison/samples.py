@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from repro.base.counts import is_count
 from repro.base.errors import ParamError, TraceError
+from repro.base.units import DAY_S, HOUR_S
 from repro.files.checks import shown
 from repro.trace.dressing import dress
 from repro.trace.load import describe
 
 _WINDOWS = re.compile(r"(\d{1,6})x(?:(\d{1,6}(?:\.\d+)?)([dh])|(\d{1,9})j)")
-_SECONDS = {"d": 86_400.0, "h": 3600.0}
+_SECONDS = {"d": DAY_S, "h": HOUR_S}
 _FORM = "give COUNTxLENGTH in days, hours or jobs, such as 20x7d, 10x12h or 10x400j"
 
 
@@ -126,8 +128,8 @@ def _by_time(trace: pd.DataFrame, windows: Windows) -> Iterator[tuple[float, pd.
     span_s = last - first
     if windows.length_s > span_s:
         raise ParamError(
-            f"windows of {windows.length_s / 86_400:g} days: the submissions of the trace span "
-            f"{span_s / 86_400:.3g} days; give shorter windows"
+            f"windows of {windows.length_s / DAY_S:g} days: the submissions of the trace span "
+            f"{span_s / DAY_S:.3g} days; give shorter windows"
         )
     starts = first + np.linspace(0, span_s - windows.length_s, windows.number)
     for number, start_s in enumerate(starts.tolist()):
@@ -201,16 +203,10 @@ def checked_seeds(seeds: int | Sequence[int]) -> list[int]:
     given = shown(repr(seeds))
     values = list(range(seeds)) if isinstance(seeds, int) else seeds
     is_list = isinstance(values, Sequence) and not isinstance(values, str)
-    if not is_list or not values or isinstance(seeds, bool) or not all(map(_is_count, values)):
+    if not is_list or not values or isinstance(seeds, bool) or not all(map(is_count, values)):
         raise ParamError(
             f"seeds is {given}; give a number of seeds of 1 or more, or a list of them"
         )
     if len(set(values)) < len(values):
         raise ParamError(f"seeds is {given}; give each seed once")
     return [int(value) for value in values]
-
-
-def _is_count(value: object) -> bool:
-    """Whether a value is a whole number of 0 or more."""
-    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return is_whole and value >= 0  # type: ignore[operator]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from repro.base.units import DAY_S, HOUR_S
 from repro.comparison.intervals import LEVEL, RESAMPLES
 from repro.comparison.samples import Sample, Windows
 from repro.model.cluster.spec import Cluster
@@ -83,9 +84,10 @@ def placement(policy: Policy, rule: str) -> str:
 
     >>> from repro.model.policy import make
     >>> placement(make("srtf"), "Count()"), placement(make("muri-s"), "Count()")
-    ('Count()', 'Count() if first fit finds nodes')
+    ('Count()', 'Count() (a gang starts only if first fit finds nodes for it)')
     """
-    return f"{rule} if first fit finds nodes" if policy.first_fit else rule
+    condition = " (a gang starts only if first fit finds nodes for it)"
+    return f"{rule}{condition}" if policy.first_fit else rule
 
 
 def lacking(
@@ -198,7 +200,7 @@ def notes_of_runs(notes: Mapping[str, Iterable[str]], of_trace: Iterable[str]) -
 
 def _length(seconds: float) -> str:
     """Length of a window in words."""
-    return f"{seconds / 86_400:g} d" if seconds >= 86_400 else f"{seconds / 3600:g} h"
+    return f"{seconds / DAY_S:g} d" if seconds >= DAY_S else f"{seconds / HOUR_S:g} h"
 
 
 def _range(ordered: Sequence[float], form: str) -> str:

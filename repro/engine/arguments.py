@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from repro.base.counts import is_count
 from repro.base.errors import ParamError
 from repro.engine.failures import Failures
 from repro.files.checks import shown
@@ -28,11 +29,6 @@ class Accepted(NamedTuple):
 def _is_number(value: Any) -> bool:
     """Whether a value is a real number other than NaN; Boolean values are not numbers."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool) and value == value
-
-
-def _is_count(value: Any) -> bool:
-    """Whether a value is a whole number of 0 or more."""
-    return isinstance(value, numbers.Integral) and _is_number(value) and int(value) >= 0
 
 
 def _within(bound: Bound) -> Callable[[Any], bool]:
@@ -57,7 +53,7 @@ def _are_texts(value: Any) -> bool:
 
 
 def _are_counts(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(map(_is_count, value.values()))
+    return isinstance(value, Mapping) and all(map(is_count, value.values()))
 
 
 def _optional(accepted: Accepted) -> Accepted:
@@ -100,7 +96,7 @@ ARGUMENTS: Mapping[str, Accepted] = {
     ),
     "interval": _optional(Accepted(_within(Above(0, finite=True)), "a positive number of seconds")),
     "rounds": _optional(Accepted(_instance(Mapping), "settings by name, such as {'round_s': 60}")),
-    "seed": Accepted(_is_count, "a whole number of 0 or more"),
+    "seed": Accepted(is_count, "a whole number of 0 or more"),
     "until": _optional(
         Accepted(
             lambda value: isinstance(value, Iterable) and not isinstance(value, str),
@@ -109,7 +105,7 @@ ARGUMENTS: Mapping[str, Accepted] = {
     ),
     "stop_time": Accepted(_within(AtLeast(0)), "a time in the trace (s), 0 or more"),
     "keep_intervals": _optional(Accepted(_instance(bool), "True or False")),
-    "predict": _optional(Accepted(_is_count, "a number of jobs, 0 or more")),
+    "predict": _optional(Accepted(is_count, "a number of jobs, 0 or more")),
     "predict_interval": _optional(
         Accepted(
             _within(Bound(0, 1, with_low=False, with_high=False)),

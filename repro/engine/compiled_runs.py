@@ -23,7 +23,7 @@ _DECISIONS = ("decide", "session", "completions")
 
 def simulate_compiled(setup: Setup) -> AddedRecords | None:
     """Simulate in one compiled call; None: the simulation needs the engine, event by event."""
-    if setup.settings.all_processes:
+    if setup.settings.added_processes:
         return None
     if isinstance(setup.driver, OrderDriver):
         return AddedRecords() if _simulate_order(setup) else None
@@ -49,7 +49,7 @@ def linear_order(setup: Setup) -> tuple[OrderDriver, LinearKey] | None:
     driver = setup.driver
     if not isinstance(driver, OrderDriver) or driver.linear_key is None:
         return None
-    if setup.settings.all_processes or not _is_nominal(setup) or setup.policy.completions().tie_s:
+    if setup.settings.added_processes or not _is_nominal(setup) or setup.policy.completions().tie_s:
         return None
     return driver, driver.linear_key
 
@@ -120,7 +120,7 @@ def why_not_compiled(setup: Setup) -> str:
         return f"policy {policy.name!r} has no compiled division rule"
     no_curves = not isinstance(settings.perf, Curves | None)
     reasons = {
-        "processes are added": bool(settings.all_processes),
+        "processes are added": bool(settings.added_processes),
         "starts cost time": settings.overhead is not None,
         "the run distinguishes GPU types": setup.type_choice is not None,
         "decisions are made at intervals": settings.interval is not None,

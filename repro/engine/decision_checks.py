@@ -246,8 +246,8 @@ def with_gpu_type(
         return replace(run, gpu_type=present_run.gpu_type)
     names: list[str | None] = list(free)
     if choice is not None:
-        common = set.intersection(*(set(choice.fastest(job)) for job in run.jobs))
-        by_speed = [choice.gpu_types[c] for c in choice.fastest(run.jobs[0]) if c in common]
+        common = set.intersection(*(set(choice.types_by_speed(job)) for job in run.jobs))
+        by_speed = [choice.gpu_types[c] for c in choice.types_by_speed(run.jobs[0]) if c in common]
         fitting = next((name for name in by_speed if free[name] >= run.charged), None)
         if fitting is not None:
             return replace(run, gpu_type=fitting)

@@ -2,8 +2,7 @@
 
 from heapq import heapify, heappop, heappush
 
-#: Largest number of GPUs that counts as a rounding error of sums of fractions.
-GPU_ROUNDING = 1e-9
+from repro.model.decision import GPU_TOLERANCE
 
 
 class DrainingGpus:
@@ -38,7 +37,7 @@ class DrainingGpus:
         missing = gpus - max(0.0, usable)
         heapify(draining)
         until = now
-        while missing > GPU_ROUNDING and draining:
+        while missing > GPU_TOLERANCE and draining:
             until, busy_gpus = heappop(draining)
             if busy_gpus > missing:
                 heappush(draining, (until, busy_gpus - missing))

@@ -114,17 +114,21 @@ class GangNodes:
 
     def _are_idle(self, nodes: Nodes, gpus: int) -> bool:
         """Whether nodes are pairs (node, GPUs there) with ``gpus`` idle GPUs of the cluster."""
-        idle = self._idle
-        try:
-            return (
-                isinstance(nodes, tuple)
-                and all(0 <= node < len(idle) and 0 < count <= idle[node] for node, count in nodes)
-                and all(count == int(count) for _, count in nodes)
-                and sum(count for _, count in nodes) == gpus
-                and len(dict(nodes)) == len(nodes)
-            )
-        except (TypeError, ValueError):
+        if not isinstance(nodes, tuple):
             return False
+        idle = self._idle
+        total = 0
+        try:
+            for node, count in nodes:
+                has_room = 0 <= node < len(idle) and 0 < count <= idle[node]
+                if not has_room or count != int(count):
+                    return False
+                total += count
+            names_each_once = len(dict(nodes)) == len(nodes)
+        except (TypeError, ValueError):
+            # a placement of the caller may return anything
+            return False
+        return names_each_once and total == gpus
 
     def give_back(self, run: Run) -> None:
         """Free the nodes of a gang that has ended or stopped."""

@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from repro.base.counts import quantity
 from repro.base.errors import TraceError
+from repro.base.units import DAY_S
 from repro.engine.setup import Setup
 from repro.files import public
 from repro.model.families import alias_note
@@ -24,10 +26,8 @@ from repro.perf.throughput import ThroughputTable
 from repro.placement.base import Placer
 from repro.trace.history import PUBLIC_SAMPLE, is_stand_in
 from repro.trace.load import load
-from repro.trace.runs import quantity
 from repro.trace.schema import validate_in_order
 
-DAY_S = 86_400.0
 #: Formats of the traces of Microsoft's Philly cluster, from which `PUBLIC_SAMPLE` has job sizes.
 HISTORY_FORMATS = ("tiresias", "philly")
 
@@ -73,7 +73,7 @@ def notes(setup: Setup, trace: pd.DataFrame, rules: str) -> list[str]:
         trace,
         setup.cluster,
         modelled=_has_model(setup),
-        failing=bool(setup.settings.all_processes),
+        failing=bool(setup.settings.added_processes),
         samples_type_order=setup.settings.rounds.samples_type_order,
     ):
         lines.append(baseline.note(policy.name))
@@ -104,9 +104,9 @@ def _note_on_iterations(table: JobTable, rule_set: Rules, rules: str) -> list[st
     if not differs.size:
         return []
     first = differs[0]
-    counted = quantity(int(differs.size), "job")
+    jobs = quantity(int(differs.size), "job")
     return [
-        f"the iterations of {counted} take another time than the duration, and rules {rules} run "
+        f"the iterations of {jobs} take another time than the duration, and rules {rules} run "
         f"the iterations (job {table.ids[first]}: iterations of {run_s[first]:g} s, duration "
         f"{duration_s[first]:g} s)"
     ]
@@ -174,7 +174,7 @@ def _nodes_have_no_effect(setup: Setup) -> bool:
         and type(placer).fits is not Placer.fits
     )
     costs_by_node = settings.overhead is not None and settings.overhead.stays
-    reads = reads_nodes(settings.perf) or setup.view.nodes_read or bool(settings.all_processes)
+    reads = reads_nodes(settings.perf) or setup.view.nodes_read or bool(settings.added_processes)
     return not (decides_starts or costs_by_node or reads)
 
 
@@ -261,7 +261,7 @@ def _has_model(setup: Setup) -> bool:
     return perf is not None
 
 
-def stand_ins(trace: pd.DataFrame, perf: object, policy: Policy | None) -> list[str]:
+def replaced_public_data(trace: pd.DataFrame, perf: object, policy: Policy | None) -> list[str]:
     """Public data that a simulation replaces by stand-ins: kind of data and name.
 
     Parameters

@@ -40,12 +40,12 @@ class Engine:
         #: whether a decision restarts all jobs, so that no decision is made without a reason
         self._restarts_on_change = overhead is not None and overhead.restarts_on_change
         #: event of `poke`, for added processes
-        self._poked = self.env.event() if self.settings.all_processes else None
+        self._poked = self.env.event() if self.settings.added_processes else None
 
     def run(self) -> None:
         """Simulate until all awaited jobs have finished, or until the stop time."""
         scheduler = self.env.process(self._scheduler())
-        for process in self.settings.all_processes:
+        for process in self.settings.added_processes:
             self.env.process(process(self))
         with naming_the_policy(self.policy, self.view, self.table):
             try:

@@ -101,5 +101,5 @@ def make_rounds(
         # matter, the engine writes the holds, because only the engine knows these.
         writes_holds=needs_no_perf
         and holdings.gang_nodes.counts_only
-        and not settings.all_processes,
+        and not settings.added_processes,
     )

@@ -220,7 +220,7 @@ class _Table:
             ]
             self._notes[trace, load, policy] = "; ".join(notes)
             if workload.frame is not None and workload.attrs:
-                names = inputs.stand_ins(workload.frame, None, None)
+                names = inputs.replaced_public_data(workload.frame, None, None)
                 self._stand_in[trace, load, policy] = "; ".join(names)
         self._is_done[positions] = True
 

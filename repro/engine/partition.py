@@ -243,7 +243,7 @@ class Partition:
         self, job: int, reasons: Sequence[Callable[[int], str] | None]
     ) -> tuple[int, ...]:
         """Columns of the types on which the policy can run a job, in alphabetical order."""
-        columns = sorted(self._choice.fastest(job))
+        columns = sorted(self._choice.types_by_speed(job))
         reason_of = {c: reason(job) if (reason := reasons[c]) else "" for c in columns}
         possible = tuple(c for c in columns if not reason_of[c])
         if not possible:

@@ -19,14 +19,15 @@ from repro.placement.base import Placement
 _QUANTUM = Above(0, "seconds")
 
 
-def _are_columns(value: Any) -> bool:
-    """Whether a value is a tuple of tuples of texts, none of them empty."""
-    return isinstance(value, tuple | list) and all(
-        isinstance(columns, tuple | list)
-        and columns
-        and all(isinstance(column, str) for column in columns)
-        for columns in value
-    )
+def _are_alternatives(value: Any) -> bool:
+    """Whether a value is a tuple of names of columns that is not empty."""
+    is_list = isinstance(value, tuple | list) and len(value) > 0
+    return is_list and all(isinstance(column, str) for column in value)
+
+
+def _are_requirements(value: Any) -> bool:
+    """Whether a value is a tuple of tuples of names of columns, none of these tuples empty."""
+    return isinstance(value, tuple | list) and all(map(_are_alternatives, value))
 
 
 #: Accepted values of attributes of a policy.
@@ -34,7 +35,7 @@ _ATTRIBUTES: Mapping[str, Accepted] = {
     "needs": Accepted(
         lambda value: isinstance(value, set | frozenset), "a set of inputs, such as {'duration'}"
     ),
-    "requires": Accepted(_are_columns, "a tuple of tuples of columns, such as (('slo',),)"),
+    "requires": Accepted(_are_requirements, "a tuple of tuples of columns, such as (('slo',),)"),
     "placement": Accepted(
         lambda value: isinstance(value, str | Placement), "a placement rule, or its name"
     ),

@@ -49,7 +49,7 @@ class RunSettings:
     types: TypeRule = "fastest"
 
     @property
-    def all_processes(self) -> Sequence[Process]:
+    def added_processes(self) -> Sequence[Process]:
         """Processes next to the scheduler: those of the caller, and that of the failures."""
         if self.failures is None:
             return self.processes

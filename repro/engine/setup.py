@@ -160,7 +160,7 @@ class Setup:
         rounds = self.driver.rounds
         return (
             self._rng.bit_generator.state != self._initial_rng_state
-            or bool(self.settings.all_processes)
+            or bool(self.settings.added_processes)
             or self.view.seed_read
             or 0 < (self.settings.predict or 0) < self.table.count
             or (rounds is not None and rounds.shuffles)

@@ -231,7 +231,7 @@ def simulate(
         reason = why_not_compiled(setup) if is_pcs or asks_for_predictions else ""
         if reason and is_pcs:
             raise ParamError(f"rules {rules}: {reason}; use rules other than pcs")
-        if reason and settings.all_processes and num_predicted:
+        if reason and settings.added_processes and num_predicted:
             option = _option_of_predictions(predict, predict_interval)
             raise ParamError(
                 f"{option}: failures and added processes are not foreseen; leave them out"
@@ -265,7 +265,7 @@ def simulate(
         ),
         notes=[*map(str, trace.attrs.get("notes", ())), *notes],
         rollout_reason=reason,
-        stand_in=inputs.stand_ins(trace, base, policy),
+        stand_in=inputs.replaced_public_data(trace, base, policy),
         wall_s=wall_s,
     )
     return result if predict_interval is None else _with_intervals(result, predict_interval)

@@ -39,18 +39,18 @@ class TypeChoice:
         self._speeds = speeds
         self._divides = divides
         self._follows_wishes = follows_wishes
-        self._fastest: dict[int, tuple[int, ...]] = {}
+        self._types_by_speed: dict[int, tuple[int, ...]] = {}
 
-    def fastest(self, job: int) -> tuple[int, ...]:
+    def types_by_speed(self, job: int) -> tuple[int, ...]:
         """Indices of the GPU types on which a job can run, fastest first.
 
         Equally fast types are in alphabetical order.
         """
-        columns = self._fastest.get(job)
+        columns = self._types_by_speed.get(job)
         if columns is None:
             speeds = self.speeds(job)
             by_speed = np.argsort(-speeds, kind="stable").tolist()
-            columns = self._fastest[job] = tuple(c for c in by_speed if speeds[c] > 0)
+            columns = self._types_by_speed[job] = tuple(c for c in by_speed if speeds[c] > 0)
         return columns
 
     def speeds(self, job: int) -> Floats:

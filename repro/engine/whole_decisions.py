@@ -17,10 +17,9 @@ from repro.engine.decision_checks import (
     checked_wake,
     with_gpu_type,
 )
-from repro.engine.draining import GPU_ROUNDING
 from repro.engine.holdings import Holdings
 from repro.engine.type_choice import TypeChoice
-from repro.model.decision import NO_CHANGE, Run, RunSet, Shares
+from repro.model.decision import GPU_TOLERANCE, NO_CHANGE, Run, RunSet, Shares
 from repro.model.jobs import JobTable
 from repro.model.policy import Policy
 from repro.model.view import View
@@ -256,7 +255,7 @@ class DecisionDriver:
                 checks.check_hosts(run, holding, now, _HOLDS_NOTHING)
                 self._guests.update(run.jobs)
             run = with_gpu_type(run, free, None, self._choice, holding)
-            if run.charged > free.get(run.gpu_type, -1.0) + GPU_ROUNDING:
+            if run.charged > free.get(run.gpu_type, -1.0) + GPU_TOLERANCE:
                 present_free = free.get(run.gpu_type, 0.0)
                 raise checks.too_few_gpus(now, run.jobs[0], run.charged, present_free)
             free[run.gpu_type] -= run.charged
@@ -309,7 +308,7 @@ class DecisionDriver:
             charged = run.charged
             if gpu_type not in free:
                 raise checks.error(now, job, f"asks for unknown GPU type {gpu_type!r}")
-            if charged <= free[gpu_type] + GPU_ROUNDING:
+            if charged <= free[gpu_type] + GPU_TOLERANCE:
                 free[gpu_type] -= charged
                 chosen.update(dict.fromkeys(run.jobs, run))
             elif decision.fill == "exact":

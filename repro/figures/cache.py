@@ -27,7 +27,6 @@ from repro.model.records import Result
 
 T = TypeVar("T")
 
-PACKAGE = Path(__file__).resolve().parent.parent
 #: Packages and modules that a simulation's records depend on. They import no others of `repro`.
 SIMULATION_SOURCES = (
     *("base", "engine", "files", "model", "perf", "placement", "policies", "solve", "trace"),
@@ -61,7 +60,7 @@ def versions() -> dict[str, str]:
 @functools.cache
 def _sources() -> list[Path]:
     """Python files of `SIMULATION_SOURCES`."""
-    tops = [PACKAGE / part for part in sorted(SIMULATION_SOURCES)]
+    tops = [paths.PACKAGE / part for part in sorted(SIMULATION_SOURCES)]
     return [
         path for top in tops for path in ([top] if top.is_file() else sorted(top.rglob("*.py")))
     ]

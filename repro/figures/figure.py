@@ -18,9 +18,6 @@ from repro.base.errors import ParamError
 from repro.base.ipython import after_failed_cell, shell, shorten_errors
 from repro.figures import data, params, saved, sweep, variation
 from repro.figures.claims import (
-    DATA_NOT_AVAILABLE,
-    DATA_NOT_PUBLIC,
-    NOT_AT_THIS_PROFILE,
     NOT_PUBLISHED,
     Reason,
     absent_packages,
@@ -30,7 +27,7 @@ from repro.figures.claims import (
 from repro.figures.costs import Meter
 from repro.figures.extra import policy_entries, read_extra, with_extra
 from repro.figures.fingerprint import fingerprint
-from repro.figures.notebook import Kernel, check_seed, default_seed, parameter_defaults
+from repro.figures.notebook import Kernel, check_seed_parameter, default_seed, parameter_defaults
 from repro.figures.points import point_table, read_points
 from repro.figures.progress import in_batch, write_progress
 from repro.figures.sweep import Case, MeasuredJobs
@@ -511,18 +508,19 @@ class FigureRun:
 
     def _reason(self) -> Reason:
         """Why a claim without a value is not comparable in this run."""
-        replaced = [used.name for used in self._used_data.values() if used.kind == data.STAND_IN]
-        if any(map(public.is_known, replaced)):
-            return DATA_NOT_AVAILABLE
-        if not self._spec.has_paper_inputs(self.profile):
-            return NOT_AT_THIS_PROFILE
-        return DATA_NOT_PUBLIC if self._stand_in() else NOT_PUBLISHED
+        return self._spec.missing_value_reason(
+            self.profile, self._replaced(), has_stand_in=self._stand_in() is not None
+        )
+
+    def _replaced(self) -> list[str]:
+        """Names of the data sets that stand-ins replace in this run."""
+        return sorted(
+            {used.name for used in self._used_data.values() if used.kind == data.STAND_IN}
+        )
 
     def _stand_in(self) -> str | None:
         """Text that names the stand-ins of this run; None without stand-ins."""
-        replaced = sorted(
-            {used.name for used in self._used_data.values() if used.kind == data.STAND_IN}
-        )
+        replaced = self._replaced()
         texts = [self._spec.stand_in] if self._spec.stand_in else []
         if replaced:
             texts.append(f"{data.STAND_IN} for {', '.join(replaced)}")
@@ -591,7 +589,7 @@ def figure(
     entry = params.FigureEntry(id, root)
     if id.count("/") != 1 or not entry.params_file.is_file():
         entry = params.resolve(id, params.discover(root))
-    check_seed(seed)
+    check_seed_parameter(seed)
     kernel = Kernel.running(entry)
     top = Path.cwd() if "out" in kernel.parameters else root
     return FigureRun(entry, profile, seed, top / paths.expanded(out), overrides, kernel)

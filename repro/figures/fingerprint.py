@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from repro.base import paths
 from repro.base.errors import DataMissingError
-from repro.figures.cache import PACKAGE, files_hash, key, tables_hash, versions
+from repro.figures.cache import files_hash, key, tables_hash, versions
 from repro.figures.data import OWN, PUBLIC, STAND_IN, own_file
 from repro.figures.notebook import RUN_PARAMETERS, cells, parameter_defaults
 from repro.figures.params import FigureEntry
@@ -80,5 +81,6 @@ def _data_changed(result: Mapping[str, Any]) -> bool:
 @functools.cache
 def sources() -> tuple[Path, ...]:
     """Files of the package that a result may depend on, looks of series included."""
-    bystanders = {path for pattern in BYSTANDERS for path in PACKAGE.glob(pattern)}
-    return tuple(sorted({*PACKAGE.rglob("*.py"), PACKAGE / "plot" / "looks.csv"} - bystanders))
+    files = {*paths.PACKAGE.rglob("*.py"), paths.PACKAGE / "plot" / "looks.csv"}
+    bystanders = {path for pattern in BYSTANDERS for path in paths.PACKAGE.glob(pattern)}
+    return tuple(sorted(files - bystanders))

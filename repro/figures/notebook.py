@@ -83,8 +83,8 @@ def default_seed(parameters: Mapping[str, Any]) -> int | None:
     return seed if type(seed) is int else None
 
 
-def check_seed(seed: Any) -> None:
-    """Refuse a seed that is no whole number of 0 or more."""
+def check_seed_parameter(seed: Any) -> None:
+    """Refuse a notebook's seed that is no ``int`` of 0 or more, as in its file of parameters."""
     if type(seed) is not int or seed < 0:
         raise ParamError(f"seed is {seed!r:.60}; give a whole number of 0 or more")
 

@@ -15,9 +15,18 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from repro.base import paths
 from repro.base.errors import ClaimError, ParamError, ReproError, near, refuse_unknown
-from repro.figures.claims import Claim, is_own_check
+from repro.figures.claims import (
+    DATA_NOT_AVAILABLE,
+    DATA_NOT_PUBLIC,
+    NOT_AT_THIS_PROFILE,
+    NOT_PUBLISHED,
+    Claim,
+    Reason,
+    is_own_check,
+)
 from repro.figures.points import Data, Origin, Unknown
 from repro.figures.tolerance import Strict
+from repro.files import public
 from repro.files.strict_yaml import MAX_BYTES, KeyPath, Located, parse_value, parse_yaml
 from repro.files.whole import read_small
 
@@ -115,6 +124,20 @@ class FigureSpec(Strict):
     def has_paper_inputs(self, profile: str) -> bool:
         """Whether the inputs of a profile are those of the profile ``paper``."""
         return self.merged(profile, {}) == self.merged("paper", {})
+
+    def missing_value_reason(
+        self, profile: str, replaced: Iterable[str], *, has_stand_in: bool
+    ) -> Reason:
+        """Why a claim without a value is not comparable in a run.
+
+        ``replaced`` are the names of the data sets that stand-ins replace in the run.
+        ``has_stand_in``: the run or the figure itself has stand-ins.
+        """
+        if any(map(public.is_known, replaced)):
+            return DATA_NOT_AVAILABLE
+        if not self.has_paper_inputs(profile):
+            return NOT_AT_THIS_PROFILE
+        return DATA_NOT_PUBLIC if has_stand_in else NOT_PUBLISHED
 
 
 def _check_form(name: str, value: Any, file_value: Any, in_profiles: Sequence[Any]) -> None:

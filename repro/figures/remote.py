@@ -14,11 +14,9 @@ import io
 import os
 import pickle
 import secrets
-import shutil
 import sys
 import tempfile
 import threading
-import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,7 +29,8 @@ import pandas as pd
 from repro.base import paths
 from repro.base.errors import ParamError, ReproError
 from repro.base.release import edited_since_start
-from repro.figures.cache import PACKAGE, files_hash, key, versions
+from repro.base.units import DAY_S
+from repro.figures.cache import files_hash, key, versions
 from repro.files import public
 
 #: Variable with the session of the batch that runs this notebook.
@@ -42,7 +41,7 @@ UNPACKED = "sent"
 _FOLDERS = ("notebooks", "params", "traces")
 _FILES = ("constraints.txt",)
 #: Unpacked inputs that were not used for this time are removed.
-_KEPT_S = 7 * 24 * 3600.0
+_KEPT_S = 7 * DAY_S
 #: Number of traces that a worker keeps unpickled.
 _KEPT_TRACES = 4
 _unpacking = threading.Lock()
@@ -73,7 +72,7 @@ def release() -> dict[str, str]:
 @functools.cache
 def _code_hash() -> str:
     """Hash of all Python files of the package."""
-    return files_hash(sorted(PACKAGE.rglob("*.py")))
+    return files_hash(sorted(paths.PACKAGE.rglob("*.py")))
 
 
 def release_fault(worker: Mapping[str, str], client: Mapping[str, str]) -> str:
@@ -229,7 +228,7 @@ def using_inputs(session: Session) -> Iterator[Path]:
     OtherRelease
         If this worker has other code or libraries than the client.
     """
-    edited = edited_since_start(PACKAGE.rglob("*.py"))
+    edited = edited_since_start(paths.PACKAGE.rglob("*.py"))
     if edited:
         raise OtherRelease(f"{edited} changed since this dask worker began; restart the worker")
     if key(release()) != session.release:
@@ -260,18 +259,10 @@ def unpacked(digest: str, download: Callable[[], bytes]) -> Path:
                 # another worker of this machine may have been faster
                 with contextlib.suppress(OSError):
                     os.replace(unfinished, folder)
-            _remove_unused(top)
+            paths.remove_unused_folders(top, _KEPT_S)
         os.utime(folder)
         _forget_other_tables(digest)
     return folder
-
-
-def _remove_unused(top: Path) -> None:
-    """Remove inputs that nobody has used for a week."""
-    for folder in top.iterdir():
-        with contextlib.suppress(OSError):
-            if time.time() - folder.stat().st_mtime > _KEPT_S:
-                shutil.rmtree(folder, ignore_errors=True)
 
 
 #: Hash of the inputs whose tables this process has read.

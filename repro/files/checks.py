@@ -53,8 +53,8 @@ class BadRows(TraceError):
 
 
 @dataclass(frozen=True)
-class Origin:
-    """Source file of the rows of a table, for errors with line and column.
+class Source:
+    """Source of the rows of a table, usually a file, for errors with line and column.
 
     ``columns`` maps names of the schema to names of the file. ``line`` gives the line of a row, and
     ``cell`` the text of a cell.
@@ -143,22 +143,22 @@ def is_plain(text: str) -> bool:
     return text.isprintable() or _HIDDEN.search(text) is None
 
 
-def refuse_strange(series: pd.Series[Any], column: str, origin: Origin, accepted: str) -> None:
+def refuse_strange(series: pd.Series[Any], column: str, source: Source, accepted: str) -> None:
     """Raise for the first text that has control characters or more than 1,000 characters."""
     texts = [text for text in series.unique() if isinstance(text, str)]
     if max(map(len, texts), default=0) > _MAX_TEXT:
         rule = "too long"
         hint = f"{accepted}, of at most {_MAX_TEXT:,} characters"
         bad = (series.str.len() > _MAX_TEXT).fillna(value=False)
-        refuse(bad.to_numpy(bool), series, column, origin, rule, hint)
+        refuse(bad.to_numpy(bool), series, column, source, rule, hint)
     if not is_plain("".join(texts)):
         bad = series.map(lambda text: not is_plain(text), na_action="ignore").fillna(value=False)
         accepted += ", in printable text"
-        refuse(bad.to_numpy(bool), series, column, origin, "control characters", accepted)
+        refuse(bad.to_numpy(bool), series, column, source, "control characters", accepted)
 
 
 def refuse(
-    bad: Flags, series: pd.Series[Any], column: str, origin: Origin, rule: str, accepted: str
+    bad: Flags, series: pd.Series[Any], column: str, source: Source, rule: str, accepted: str
 ) -> None:
     """Raise for the first row flagged in ``bad``, with the number of further rows."""
     if not bad.any():
@@ -169,7 +169,7 @@ def refuse(
         accepted += f" ({more:,} more like it)"
     rows = series.index[bad].tolist()
     row = row_label(series, first)
-    raise origin.error(row, column, rule, series.iloc[first], accepted, rows)
+    raise source.error(row, column, rule, series.iloc[first], accepted, rows)
 
 
 def row_label(series: pd.Series[Any], position: int) -> int:
@@ -179,7 +179,7 @@ def row_label(series: pd.Series[Any], position: int) -> int:
 
 
 def numbers(
-    series: pd.Series[Any], column: str, origin: Origin, accepted: str, *, required: bool = True
+    series: pd.Series[Any], column: str, source: Source, accepted: str, *, required: bool = True
 ) -> Floats:
     """Column as float64.
 
@@ -192,31 +192,31 @@ def numbers(
         values = series.to_numpy().astype(np.float64)
         if dtype.kind != "f":
             return values
-        return _filled(values, series, column, origin, accepted, required=required)
+        return _filled(values, series, column, source, accepted, required=required)
     if pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_complex_dtype(dtype):
-        refuse(np.ones(len(series), bool), series, column, origin, "not a number", accepted)
+        refuse(np.ones(len(series), bool), series, column, source, "not a number", accepted)
     if pd.api.types.is_numeric_dtype(dtype):
         values = series.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         values = np.array([_as_float(value) for value in series.tolist()], dtype=np.float64)
         filled = series.notna().to_numpy() & (series.astype(str).str.strip() != "").to_numpy()
-        refuse(np.isnan(values) & filled, series, column, origin, "not a number", accepted)
-    return _filled(values, series, column, origin, accepted, required=required)
+        refuse(np.isnan(values) & filled, series, column, source, "not a number", accepted)
+    return _filled(values, series, column, source, accepted, required=required)
 
 
 def _filled(
     values: Floats,
     series: pd.Series[Any],
     column: str,
-    origin: Origin,
+    source: Source,
     accepted: str,
     *,
     required: bool,
 ) -> Floats:
     """Values of a column. Infinite values raise, and so do gaps if ``required``."""
     if required:
-        refuse(np.isnan(values), series, column, origin, "missing value", accepted)
-    refuse(np.isinf(values), series, column, origin, "not finite", accepted)
+        refuse(np.isnan(values), series, column, source, "missing value", accepted)
+    refuse(np.isinf(values), series, column, source, "not finite", accepted)
     return values
 
 

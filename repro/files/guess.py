@@ -398,14 +398,16 @@ def _is_misspelt(wanted: str, name: str) -> bool:
     others = [word for word in _name_words(name) if word not in _name_words(wanted)]
     if len(missing) != len(others):
         return False
-    return all(
-        other not in _TECHNICAL_WORDS
-        and not _PROCESSORS.fullmatch(other)
-        and word.isalpha()
-        and other.isalpha()
-        and difflib.SequenceMatcher(None, word, other).ratio() >= _MIN_SIMILARITY
-        for word, other in zip(missing, others, strict=True)
-    )
+    return all(map(_is_misspelt_word, missing, others))
+
+
+def _is_misspelt_word(wanted: str, word: str) -> bool:
+    """Whether a word is the wanted word misspelt, and no other word of the field."""
+    if word in _TECHNICAL_WORDS or _PROCESSORS.fullmatch(word):
+        return False
+    if not (wanted.isalpha() and word.isalpha()):
+        return False
+    return difflib.SequenceMatcher(None, wanted, word).ratio() >= _MIN_SIMILARITY
 
 
 def _name_words(name: str) -> list[str]:

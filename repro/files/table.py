@@ -22,7 +22,7 @@ import pandas as pd
 
 from repro.base.errors import TraceError
 from repro.base.typing import Flags, Floats
-from repro.files.checks import BadRows, Origin, is_plain, numbers, refuse, shown
+from repro.files.checks import BadRows, Source, is_plain, numbers, refuse, shown
 from repro.files.guess import (
     ADD_COLUMNS,
     ADD_OR_FORMAT,
@@ -176,7 +176,7 @@ class Parsed:
     """
 
     frame: pd.DataFrame
-    origin: Origin
+    source: Source
     dropped: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
@@ -296,9 +296,9 @@ class Table:
         """Raise for columns that are missing, repeated, or named with control characters."""
         absent = [name for name in required if name not in self.header]
         if absent:
-            origin = Origin(self.document.name, line=lambda _: line)
+            source = Source(self.document.name, line=lambda _: line)
             advice = ADD_OR_FORMAT if self.document.is_trace else ADD_COLUMNS
-            raise origin.missing(absent, self.header, advice, self.units, line)
+            raise source.missing(absent, self.header, advice, self.units, line)
         twice = {name for name in self.header if self.header.count(name) > 1}
         if twice:
             raise TraceError(
@@ -475,12 +475,12 @@ class Table:
         position = self.header.index(column)
         return fields[position] if position < len(fields) else ""
 
-    def origin(self, columns: Mapping[str, str]) -> Origin:
-        """Origin of the rows of this file.
+    def source(self, columns: Mapping[str, str]) -> Source:
+        """Source of the rows of this file.
 
         ``columns`` maps names of the schema to names of the file.
         """
-        return Origin(self.document.name, columns, self.line, self.cell)
+        return Source(self.document.name, columns, self.line, self.cell)
 
     def parsed(self, *unrenamed: str, also_read: Collection[str] = (), **columns: str) -> Parsed:
         """Jobs with the available columns, under their names in the schema.
@@ -506,7 +506,7 @@ class Table:
             verb = "have" if len(positions) > 1 else "has"
             notes.append(f"{subject} {' and '.join(positions)} {verb} no name")
         dropped = {"blank row": self.blank_rows} if self.blank_rows else {}
-        return Parsed(frame, self.origin(columns), dropped, notes, unread)
+        return Parsed(frame, self.source(columns), dropped, notes, unread)
 
     def __contains__(self, column: object) -> bool:
         """Whether the file has the column."""
@@ -526,7 +526,7 @@ class Table:
         Raises for text that is not a decimal number, for values out of bounds, and, if
         ``required``, for gaps.
         """
-        values = numbers(self.frame[column], column, self.origin({}), accepted, required=required)
+        values = numbers(self.frame[column], column, self.source({}), accepted, required=required)
         if low is not None:
             self.refuse(values < low, column, "negative" if low == 0 else "too small", accepted)
         self.refuse(values > high, column, "too large", accepted)
@@ -558,7 +558,7 @@ class Table:
 
     def refuse(self, bad: Flags, column: str, rule: str, accepted: str) -> None:
         """Raise for the first row flagged in ``bad``, with its value in ``column``."""
-        refuse(bad, self.frame[column], column, self.origin({}), rule, accepted)
+        refuse(bad, self.frame[column], column, self.source({}), rule, accepted)
 
     def times(self, column: str, *, required: bool = True) -> pd.Series[Any]:
         """Column as UTC dates, NaT where missing; text that is no date raises.

@@ -38,13 +38,11 @@ def measure(session: Session) -> int:
 def _measure_stages(session: Session) -> int:
     """Measure the stages of each job type at three batch sizes; number of new rows."""
     table = session.table("stages.csv")
-    sizes = {
-        job: list(
-            dict.fromkeys(session.batch_size(max(1, int(job.batch_size * f))) for f in _FACTORS)
-        )
-        for job in session.jobs
-    }
-    runs = [(job, size) for job in session.jobs for size in sizes[job]]
+    runs = []
+    for job in session.jobs:
+        wanted = [max(1, int(job.batch_size * factor)) for factor in _FACTORS]
+        sizes = dict.fromkeys(map(session.batch_size, wanted))
+        runs += [(job, size) for size in sizes]
     todo = [(job, size) for job, size in runs if not table.has(job.name, size)]
     added = 0
     for done, (job, size) in enumerate(todo):

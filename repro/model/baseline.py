@@ -25,8 +25,8 @@ class Baseline(NamedTuple):
     columns : tuple of str
         Trace columns that count as inputs. A column without values counts as absent.
     model : bool
-        Whether a performance model counts as input, such as throughputs by GPU type, speed-up
-        curves or run times of plans.
+        Whether the performance model of a run counts as input, such as throughputs by GPU type,
+        speed-up curves or run times of plans.
     domains : bool
         Whether nodes in several domains count as input.
     failures : bool
@@ -51,7 +51,7 @@ class Baseline(NamedTuple):
     type_order: bool = False
 
     def also(self, *parameters: str) -> "Baseline":
-        """Baseline with further ``parameters`` that count as inputs."""
+        """Same baseline, in which further ``parameters`` of the policy also count as inputs."""
         return self._replace(parameters=(*self.parameters, *parameters))
 
     def equals(
@@ -64,7 +64,7 @@ class Baseline(NamedTuple):
         failing: bool,
         samples_type_order: bool,
     ) -> bool:
-        """Whether a run has none of the inputs, so that policy and baseline make equal decisions.
+        """Whether the policy equals its baseline in a run: the run has none of the inputs.
 
         Parameters
         ----------

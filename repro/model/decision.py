@@ -13,6 +13,8 @@ from repro.base.typing import Floats, Ints
 Fill = Literal["skip", "block", "exact"]
 #: Types of a row number of the trace.
 ROW_NUMBER = (int, np.integer)
+#: GPUs up to this number count as none: sums of fractions have rounding errors.
+GPU_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)

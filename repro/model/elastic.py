@@ -20,8 +20,6 @@ from repro.model.policy import Key, Policy
 from repro.model.settings import AtLeast, Between
 from repro.model.view import View
 
-#: Idle GPUs up to this number count as none: sums of fractions have rounding errors.
-GPU_TOLERANCE = 1e-9
 #: A job whose end is at most this factor times the present instant completes now, because ends have
 #: rounding errors.
 SAME_INSTANT = 1.0 + 1e-13

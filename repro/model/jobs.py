@@ -102,9 +102,9 @@ class JobTable:
         self._derived: dict[str, Any] = {}
         self.counts_iterations = rules.iterations is not None
         self.counts_steps = rules.steps
-        #: work of each job (units), and the time of a unit alone (s). A unit is an iteration under
-        #: `Rules.iterations`, a training step under `Rules.steps`, or else a second on as many GPUs
-        #: as the job demands.
+        #: ``work``: work of each job (units). ``solo``: time of a unit of work of each job that
+        #: runs alone (s). A unit is an iteration under `Rules.iterations`, a training step under
+        #: `Rules.steps`, or else a second on as many GPUs as the job demands.
         self.work, self.solo = self._work_and_solo(rules)
         #: number of jobs that have arrived: rows 0 to ``arrived`` - 1
         self.arrived = 0

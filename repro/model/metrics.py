@@ -10,7 +10,7 @@ import pandas as pd
 
 from repro.base.errors import ParamError
 from repro.base.typing import Array
-from repro.model.records import Result, durations, makespan
+from repro.model.records import Result, durations, makespan, percent_over_fair
 
 #: Fraction of a time step. If less of the last time step lies in the run, the step comes from a
 #: rounding error and is left out.
@@ -109,8 +109,7 @@ def unfairness(result: Result, fair: Result) -> pd.Series[float]:
     if is_absent.any():
         absent = ids[is_absent].iloc[0]
         raise ParamError(f"the fair run lacks job {absent}; run both on the same trace")
-    increase: pd.Series[float] = result.jobs["jct"] / fair_jct.loc[ids].to_numpy() - 1
-    return (100 * increase).clip(lower=0)
+    return percent_over_fair(result.jobs["jct"], fair_jct.loc[ids].to_numpy(float))
 
 
 def _intervals(result: Result) -> pd.DataFrame:

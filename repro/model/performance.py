@@ -217,9 +217,11 @@ class Overhead:
     #: `repro.simulate`) only if a job arrived or ended in it, or at a wake-up of the policy. A job
     #: pays also in the interval in which it ends.
     restarts_on_change: bool = False
-    #: true: a job runs on if its group changes. False: all members of the group start again.
+    #: true: a job runs on if its group changes and it stays on its GPUs. False: all members of the
+    #: group start again.
     stays: bool = False
-    #: true: a job with hosts starts while the hosts run, and progresses after these have left
+    #: true: a job with hosts, the jobs before it on its GPUs, follows them: it starts while they
+    #: run, and progresses after they have left
     follows: bool = False
 
     def start_s(self, table: JobTable, job: int) -> float:
@@ -227,7 +229,7 @@ class Overhead:
         return 0.0
 
     def launch_s(self, unit_s: Sequence[float]) -> float:
-        """Time that each interval of a gang costs beyond the starts of its members (s).
+        """Time that the launch of a gang costs in each interval, beyond its members' starts (s).
 
         Only with ``every_interval``. ``unit_s`` has the seconds per unit of work of the members.
         """

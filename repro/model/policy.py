@@ -204,10 +204,11 @@ class Policy:
     elastic: ClassVar[bool] = False
     #: policy that makes the same decisions in a run without certain inputs. Users are then warned.
     baseline: ClassVar[Baseline | None] = None
-    #: true: decisions may name GPU types. False: the engine chooses the type of each gang.
+    #: true: decisions may name the GPU type of a gang (`Run.gpu_type`). False: decisions name no
+    #: types, and the engine chooses the type of each gang.
     names_types: ClassVar[bool] = True
-    #: true: where speeds do not depend on GPU types, all GPUs of the cluster are one pool, and a
-    #: gang may hold GPUs of several types
+    #: true: where speeds do not depend on GPU types, the GPUs of all types are one pool, and a gang
+    #: may hold GPUs of several types. False: a gang always holds GPUs of one type.
     pools_types: ClassVar[bool] = False
 
     #: name by which `make` was asked for the policy, if it was an alias such as fifo

@@ -101,10 +101,11 @@ class Result:
     meta : dict
         policy, settings (of the policy), trace, cluster, num_gpus, rules, placement, overhead_s
         (seconds that jobs spend on starts, saves and restarts, on work that a failure undoes, and
-        on checkpoints when they are preempted), held_s (GPU-seconds held; None: they follow from
-        the intervals), wall_s (time of the run without compilation), predict_interval (on request),
-        rollout_reason (why predictions are rollouts and there is no fair_jct; empty if they are
-        not, or nothing is predicted), and three entries of `summary`: ignored, notes, stand_in.
+        on checkpoints when they are preempted), held_s (GPU-seconds that all jobs together held;
+        None: the sum over the intervals), wall_s (time of the run without compilation),
+        predict_interval (on request), rollout_reason (why predictions are rollouts and there is no
+        fair_jct; empty if they are not, or nothing is predicted), and three entries of `summary`:
+        ignored, notes, stand_in.
 
     Examples
     --------
@@ -245,7 +246,15 @@ def finish_time_unfairness(jobs: pd.DataFrame) -> pd.Series[float]:
         Records with jct and fair_jct (s). The fair JCT is work on one GPU / min(G / N, demand),
         with G GPUs and N the mean number of jobs present over the events of the job's life.
     """
-    return (100 * (jobs["jct"] / jobs["fair_jct"] - 1)).clip(lower=0)
+    return percent_over_fair(jobs["jct"], jobs["fair_jct"])
+
+
+def percent_over_fair(
+    jct: pd.Series[float], fair_jct: pd.Series[float] | Floats
+) -> pd.Series[float]:
+    """Increase of each JCT over the fair JCT (%), at least 0."""
+    increase: pd.Series[float] = jct / fair_jct - 1
+    return (100 * increase).clip(lower=0)
 
 
 def _predictability(jobs: pd.DataFrame) -> dict[str, float]:

@@ -232,7 +232,7 @@ class View:
 
     @property
     def widths(self) -> Floats:
-        """Demand of each job of the trace (GPUs), (jobs,)."""
+        """Width of each job of the trace: the GPUs it demands, (jobs,)."""
         return np.array(self._table.gpus, dtype=float)
 
     @property
@@ -415,7 +415,7 @@ class View:
         return self._table.has(name)
 
     def row(self, job: int) -> str:
-        """Row and id of a job in the trace, for messages."""
+        """Text such as ``row 3 (job 17)`` that names a job of the trace in messages."""
         return self._table.row_label(job)
 
     def column(

@@ -18,6 +18,7 @@ from repro.base import paths
 from repro.base.errors import DataMissingError, ParamError, TraceError
 from repro.files.checks import shown
 from repro.files.table import Document, Table
+from repro.perf.stages import MEASURED_STAGES, STAGE_COLUMNS
 
 #: Name by which users ask for the measured folder of the checkout, ``traces/measured``.
 H100 = "h100"
@@ -41,12 +42,9 @@ COLUMNS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 #: Parts of a pause: copy to the host, write, flush, exit.
 _PAUSE = ("save_d2h_s", "save_write_s", "save_fsync_s", "exit_s")
 #: Column of stages.csv -> column of a trace.
-_STAGES = {
+_TRACE_COLUMNS = {
     "total_s": "iteration_time",
-    "storage_s": "stage_storage",
-    "cpu_s": "stage_cpu",
-    "gpu_s": "stage_gpu",
-    "network_s": "stage_network",
+    **dict(zip(MEASURED_STAGES, STAGE_COLUMNS, strict=True)),
 }
 #: Model of the map of names (params/model_names.csv) -> job type, where the names differ.
 OTHER_NAMES: Mapping[str, str] = {
@@ -152,7 +150,7 @@ class MeasuredFolder:
             is_default = stages["batch_size"] == stages["job"].map(batches["batch_size"])
             stages = pd.concat([stages[is_default], stages[~is_default]])
         first = stages.drop_duplicates("job").set_index("job").sort_index()
-        return first[["batch_size", *_STAGES]].rename(columns=_STAGES)
+        return first[["batch_size", *_TRACE_COLUMNS]].rename(columns=_TRACE_COLUMNS)
 
     def pauses(self) -> tuple[dict[str, float], float]:
         """Seconds of a pause by job type (save and exit), and mean seconds of a resumption."""

@@ -39,11 +39,11 @@ class MappedModel:
     #: table -> name in this table, of the model or of the relative that stands in
     names: Mapping[str, str]
     #: tables in which a relative stands in
-    stand_ins: frozenset[str]
+    tables_with_relative: frozenset[str]
 
     def is_itself_in(self, table: str) -> bool:
         """Whether the table has the model itself."""
-        return table in self.names and table not in self.stand_ins
+        return table in self.names and table not in self.tables_with_relative
 
 
 def mapped_models() -> Mapping[str, MappedModel]:
@@ -81,7 +81,7 @@ def stand_in_note(table: str, models: Iterable[str]) -> list[str]:
     pairs = [
         f"{name} as {known[name].names[table]}"
         for name in sorted(set(models))
-        if table in known[name].stand_ins
+        if table in known[name].tables_with_relative
     ]
     if not pairs:
         return []

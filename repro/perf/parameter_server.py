@@ -54,7 +54,7 @@ class PlanTimes(ABC):
     names: Mapping[str, str]
 
     def own_name(self, model: str) -> str:
-        """Name under which a model has run times; the name itself if it has no other."""
+        """Name under which a model of a trace has run times here; by default the given name."""
         return self.names.get(model, model)
 
     def run_s(

@@ -275,7 +275,7 @@ def load_speedups(path: str | Path) -> SpeedUp:
     (value_column,) = present
     frame = table.frame
     table.refuse(frame["model"].isna().to_numpy(), "model", "missing value", _MODEL_RULE)
-    refuse_strange(frame["model"], "model", table.origin({}), _MODEL_RULE)
+    refuse_strange(frame["model"], "model", table.source({}), _MODEL_RULE)
     gpus = table.numbers("gpus", _COUNT_RULE, low=1, high=MAX_GPUS_PER_JOB)
     table.refuse(gpus != np.floor(gpus), "gpus", "not a whole number", _COUNT_RULE)
     value_rule = _VALUES[value_column]

@@ -24,9 +24,11 @@ ThreeStages = tuple[float, float, float]
 StageOrder = Literal["best", "worst"]
 
 #: Resources of Muri's cluster: storage, CPU, GPU, network.
-RESOURCES = 4
+NUM_RESOURCES = 4
 #: Trace columns in the order in which an iteration passes through the resources.
 STAGE_COLUMNS = ("stage_storage", "stage_cpu", "stage_gpu", "stage_network")
+#: Columns of the measured ``stages.csv`` in the same order (s per iteration).
+MEASURED_STAGES = ("storage_s", "cpu_s", "gpu_s", "network_s")
 #: Trace columns where ``stage_storage`` holds storage and CPU time together.
 MERGED_COLUMNS = ("stage_storage", "stage_gpu", "stage_network")
 
@@ -67,7 +69,7 @@ def busy_per_period(group: tuple[ThreeStages, ...]) -> float:
         return sum(group[0][1:])
     shortest = math.inf
     busy_s = 0.0
-    padding = (_ABSENT,) * (RESOURCES - len(group))
+    padding = (_ABSENT,) * (NUM_RESOURCES - len(group))
     for members in dict.fromkeys(itertools.permutations(group)):
         order = members + padding
         period = _slot_period(order)
@@ -165,7 +167,9 @@ class Interleaving:
         Pass groups of the same members with these in the same order. Another order may change the
         last bit.
         """
-        return [sum(map(sum, group)) / (RESOURCES * self.period(group, merged)) for group in groups]
+        return [
+            sum(map(sum, group)) / (NUM_RESOURCES * self.period(group, merged)) for group in groups
+        ]
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
         """Rate of every member: solo iteration time over period, times GPUs held over demand.
@@ -231,7 +235,7 @@ def _extreme_periods(group: tuple[Stages, ...], merged: bool) -> tuple[float, fl
     max_jobs = num_stages
     if merged:
         num_stages = 3
-        max_jobs = RESOURCES
+        max_jobs = NUM_RESOURCES
     if not 1 <= len(group) <= max_jobs or any(len(times) != num_stages for times in group):
         accepted = "three stages (data, GPU, network)" if merged else "times of the same resources"
         raise ParamError(
@@ -266,7 +270,7 @@ def _slot_periods(group: tuple[Stages, ...]) -> list[float]:
     """T (s) of every order of three-stage jobs."""
     if len(group) == 1:
         return [sum(group[0])]
-    padding = (_ABSENT,) * (RESOURCES - len(group))
+    padding = (_ABSENT,) * (NUM_RESOURCES - len(group))
     # Equal members have equal orders, which count once.
     orders = dict.fromkeys(itertools.permutations(group))
     periods = [_slot_period(order + padding) for order in orders]
@@ -304,7 +308,7 @@ def _slot_period(order: tuple[Stages, ...]) -> float:
     ends = [0.0, max(0.0, slots[0][1])]
     for data_s, slot_s in (slots * 2)[1:]:
         ends.append(max(0.0, ends[-1] + slot_s, ends[-2] + data_s))
-        if len(ends) > RESOURCES + 1:
+        if len(ends) > NUM_RESOURCES + 1:
             period = ends[-1] - ends[-5]
             previous = ends[-2] - ends[-6]
             if abs(period - previous) <= _STEADY * max(abs(period), abs(previous)):

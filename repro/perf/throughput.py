@@ -326,7 +326,10 @@ class ThroughputTable:
         return 1.0 / (seconds * on_reference) if on_reference > 0 else 1.0
 
     def own_name(self, model: str) -> str:
-        """Name of a model in the table; the name itself if the table lacks the model."""
+        """Name that a model of a trace has in this table, such as that of a relative.
+
+        It is the given name if the table has the model under it, or lacks the model.
+        """
         if self.names is not None:
             return model if model in self._models else self.names.get(model, model)
         if model not in self._own_names:

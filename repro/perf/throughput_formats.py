@@ -84,12 +84,12 @@ def from_csv(document: Document) -> tuple[Rows, Pairs]:
     """Read throughputs alone and in pairs from a CSV file."""
     names = ("job_type", "scale_factor", "gpu_type", "steps_per_second")
     table = Table(document, names, text=("job_type", "gpu_type", "job_type_b"))
-    origin = table.origin({})
+    source = table.source({})
     for name in ("job_type", "gpu_type"):
         missing = table.frame[name].isna().to_numpy()
         table.refuse(missing, name, "missing value", "each row names one")
     for name in {"job_type", "gpu_type", "job_type_b"} & set(table.header):
-        refuse_strange(table.frame[name], name, origin, _NAME_RULE)
+        refuse_strange(table.frame[name], name, source, _NAME_RULE)
     gang_rule = f"a gang has 1 to {MAX_GPUS_PER_JOB:,} whole GPUs"
     widths = table.numbers("scale_factor", gang_rule, low=1, high=MAX_GPUS_PER_JOB)
     table.refuse(widths != np.floor(widths), "scale_factor", "not whole", gang_rule)
@@ -108,13 +108,13 @@ def from_csv(document: Document) -> tuple[Rows, Pairs]:
     ):
         if other is not None:
             pair = speeds[row], other_speeds[row]
-            where = f"{document.name}:{origin.where(row)}:job_type_b"
+            where = f"{document.name}:{source.where(row)}:job_type_b"
             _add_pair(pairs, (model, other, width), gpu_type, pair, where)
             continue
         alone = rows.setdefault((model, width), {})
         if alone.setdefault(gpu_type, speeds[row]) != speeds[row]:
             fault = f"a second throughput of {model} on {width} GPUs of type {gpu_type}"
-            raise origin.error(row, "steps_per_second", fault, speeds[row], "give it once")
+            raise source.error(row, "steps_per_second", fault, speeds[row], "give it once")
     _refuse_incomplete(rows, pairs, document.name)
     return rows, pairs
 
@@ -125,7 +125,7 @@ def _other_speeds(table: Table, others: list[Any]) -> list[float]:
     is_pair = np.array([other is not None for other in others])
     if name not in table:
         if is_pair.any():
-            raise table.origin({}).missing([name], table.header)
+            raise table.source({}).missing([name], table.header)
         return [math.nan] * len(others)
     values = _speeds(table, name, required=False)
     is_missing = np.isnan(values)

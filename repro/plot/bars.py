@@ -349,15 +349,14 @@ def _shades(
     """Bar style and rows of each piece of a part, ever lighter. The first has the legend label."""
     piece_rows = [piece for _, piece in rows.groupby(pieces, sort=False, dropna=False)]
     dark = to_rgb(style.color)
-    shades = [
-        [1 - (1 - channel) * (1 - 0.75 * number / len(piece_rows)) for channel in dark]
-        for number in range(len(piece_rows))
-    ]
     plain = {**style.bar, "hatch": "", "linewidth": 0.0}
-    return [
-        ({**plain, "color": shade, "label": "" if number else style.label}, piece)
-        for number, (shade, piece) in enumerate(zip(shades, piece_rows, strict=True))
-    ]
+    pieces_with_style = []
+    for number, piece in enumerate(piece_rows):
+        strength = 1 - 0.75 * number / len(piece_rows)
+        shade = [1 - (1 - channel) * strength for channel in dark]
+        label = "" if number else style.label
+        pieces_with_style.append(({**plain, "color": shade, "label": label}, piece))
+    return pieces_with_style
 
 
 def _names(frame: pd.DataFrame, columns: list[str]) -> list[BarName]:

@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from repro.base.errors import ParamError
+from repro.base.units import HOUR_S
 from repro.model.records import Result
 from repro.plot.gantt import gantt_chart
 from repro.plot.lines import cdf_chart, line_chart
@@ -16,7 +17,6 @@ from repro.plot.lines import cdf_chart, line_chart
 ChartName = Literal["jct", "utilisation", "gantt"]
 #: Largest number of jobs in a Gantt chart.
 MOST_LANES = 40
-_HOUR_S = 3600.0
 
 
 def plot_result(
@@ -85,7 +85,7 @@ def _utilisation(window: pd.DataFrame, meta: dict[str, Any], title: str) -> Figu
     in_use = changes.groupby(level=0).sum().cumsum()
     frame = pd.DataFrame(
         {
-            "hours": in_use.index.to_numpy(float) / _HOUR_S,
+            "hours": in_use.index.to_numpy(float) / HOUR_S,
             "percent": 100 * np.clip(in_use.to_numpy(), 0, None) / meta["num_gpus"],
             "policy": meta["policy"],
         }

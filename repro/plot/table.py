@@ -135,6 +135,12 @@ class _Column:
         width = self.width - 2 * _SIDE_PAD
         return [(line, font) for text, font in cell.texts for line in _wrapped(text, font, width)]
 
+    def text_height(self, cell: _Cell) -> float:
+        """Height of the texts of a cell (inches)."""
+        if self.is_side_by_side(cell):
+            return _OURS.line
+        return sum(font.line for _, font in self.lines(cell))
+
 
 @chart
 def table_chart(
@@ -277,12 +283,7 @@ class _Sheet:
     def row(self, columns: Sequence[_Column], number: int) -> None:
         """Write the cells of a row."""
         cells = [(column, column.cells[number]) for column in columns]
-        height = 2 * _ROW_PAD + max(
-            _OURS.line
-            if column.is_side_by_side(cell)
-            else sum(font.line for _, font in column.lines(cell))
-            for column, cell in cells
-        )
+        height = 2 * _ROW_PAD + max(column.text_height(cell) for column, cell in cells)
         x = 0.0
         for column, cell in cells:
             if cell.agreement:

@@ -65,6 +65,19 @@ def time_and_gpus(kinds: int, widths: Floats, types: int) -> tuple[Any, Any]:
     return time, used
 
 
+def total_by_kind(values: Floats) -> Any:
+    """Matrix with a row sum_j values_kj Y_kj per kind, from Y in row-major order.
+
+    ``values`` has shape (kinds, types), the matrix (kinds, kinds x types).
+    """
+    from scipy.sparse import csr_array
+
+    kinds, types = values.shape
+    row_begins = np.arange(0, values.size + 1, types)
+    entries = (values.ravel(), np.arange(values.size), row_begins)
+    return csr_array(entries, shape=(kinds, values.size))
+
+
 def best_shares(
     values: Floats,
     counts: Any,
@@ -103,8 +116,7 @@ def best_shares(
     ]
     if speeds is not None and floors is not None:
         with_floor = np.flatnonzero(floors > 0)
-        row_begins = np.arange(0, size + 1, types)
-        throughput = csr_array((-speeds.ravel(), np.arange(size), row_begins), shape=(kinds, size))
+        throughput = total_by_kind(-speeds)
         floor_coefs = (job_counts * floors)[with_floor]
         rows.append((throughput[with_floor], floor_coefs, np.zeros(len(with_floor))))
     blocks = [

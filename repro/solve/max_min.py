@@ -18,7 +18,7 @@ from repro.base.errors import PolicyError
 from repro.base.typing import Flags, Floats
 from repro.solve.counted import SOLVED
 from repro.solve.ecos import accurate_weights, ecos_level
-from repro.solve.linear import minimise_linear, time_and_gpus
+from repro.solve.linear import minimise_linear, time_and_gpus, total_by_kind
 
 #: Relative accuracy of the level.
 ACCURACY = 1e-10
@@ -355,7 +355,7 @@ def _constraints(job_kinds: JobKinds, floor: Floats) -> tuple[Any, Floats, Float
     The result is a matrix with a row per kind (time), per GPU type (GPUs) and per kind (floor), the
     limits of its rows, the upper bounds of the variables, and the jobs of each kind with a floor.
     """
-    from scipy.sparse import csr_array, vstack
+    from scipy.sparse import vstack
 
     kind_count, types = job_kinds.value.shape
     counts = job_kinds.counts.astype(float)
@@ -363,13 +363,10 @@ def _constraints(job_kinds: JobKinds, floor: Floats) -> tuple[Any, Floats, Float
     counts_with_floor = np.where(has_floor, counts, 0.0)
     values = np.where(has_floor[:, None], job_kinds.usable_value, 0.0)
     time, used = time_and_gpus(kind_count, job_kinds.widths.astype(float), types)
-    size = kind_count * types
-    row_begins = np.arange(0, size + 1, types)
-    value = csr_array((-values.ravel(), np.arange(size), row_begins), shape=time.shape)
     floors_of_kinds = counts_with_floor * np.where(has_floor, floor, 0.0)
     limits = np.concatenate([counts, job_kinds.gpus.astype(float), -floors_of_kinds])
     upper = np.where(job_kinds.usable, counts[:, None], 0.0).ravel()
-    return vstack([time, used, value]), limits, upper, counts_with_floor
+    return vstack([time, used, total_by_kind(-values)]), limits, upper, counts_with_floor
 
 
 def vertex_ratio(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from repro.base.counts import check_seed
 from repro.base.errors import ParamError, TraceError, refuse_unknown
 from repro.base.typing import Floats
 from repro.files.checks import shown
@@ -28,7 +29,7 @@ REFERENCE = "v100"
 #: Columns that follow from the model of a job.
 PROFILE = ("model", "batch_size", "iterations", "iteration_time", *STAGES)
 #: Column of Muri's profiles -> column of the schema. The data stage is storage and CPU together.
-_STAGES = {
+_MURI_COLUMNS = {
     "stage_data": "stage_storage",
     "stage_gpu": "stage_gpu",
     "stage_network": "stage_network",
@@ -119,8 +120,7 @@ def dress(
     1  shufflenet_v2_x1_0      1015.0      0.062
     """
     tables = _tables(models)
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ParamError(f"seed={seed!r}: give a whole number of 0 or more")
+    check_seed(seed)
     if profiles is not None:
         if models != ALL or (reference, throughputs) != (REFERENCE, PUBLIC):
             raise ParamError(
@@ -267,7 +267,7 @@ def _profile(
     if "muri" in tables:
         measured = _muri_profiles()[model.names["muri"], nearest_count(GPU_COUNTS, gpus)]
         scale = seconds / measured["iteration_time"]
-        profile |= {column: measured[stage] * scale for stage, column in _STAGES.items()}
+        profile |= {column: measured[stage] * scale for stage, column in _MURI_COLUMNS.items()}
     return profile
 
 
@@ -275,7 +275,7 @@ def _profile(
 def _muri_profiles() -> dict[tuple[str, int], dict[str, float]]:
     """Times (s) of Muri's models, by model and number of GPUs."""
     profiles = muri_profiles()
-    names = ["iteration_time", *_STAGES]
+    names = ["iteration_time", *_MURI_COLUMNS]
     times = profiles[names].to_numpy(float).tolist()
     keys = zip(profiles["model"], profiles["num_gpus"], strict=True)
     return {key: dict(zip(names, row, strict=True)) for key, row in zip(keys, times, strict=True)}
@@ -369,9 +369,9 @@ def _note(
     )
     known = mapped_models()
     relatives = [
-        f"{CONTENTS[table]} of {sum(table in known[name].stand_ins for name in shares)}"
+        f"{CONTENTS[table]} of {sum(table in known[name].tables_with_relative for name in shares)}"
         for table in tables
-        if any(table in known[name].stand_ins for name in shares)
+        if any(table in known[name].tables_with_relative for name in shares)
     ]
     line = (
         f"models drawn by dress(models={chosen}, seed={seed}): "

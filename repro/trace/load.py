@@ -153,7 +153,7 @@ def load_with_rows(
             parsed = read(document, **options)
             if parsed.frame.empty:
                 raise no_jobs_error(document, parsed.dropped)
-            frame = validate(parsed.frame, parsed.origin, cluster_gpus)
+            frame = validate(parsed.frame, parsed.source, cluster_gpus)
             break
         except BadRows as error:
             if error.source != document.name:

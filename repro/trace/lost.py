@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 import pandas as pd
 
-from repro.trace.runs import quantity
+from repro.base.counts import quantity
 
 
 def notes_on_lost(frame: pd.DataFrame, written: Collection[str], format: str) -> list[str]:

@@ -8,6 +8,7 @@ import zlib
 import numpy as np
 import pandas as pd
 
+from repro.base.counts import check_seed
 from repro.base.errors import ParamError, TraceError
 from repro.base.typing import Floats
 from repro.model.jobs import prediction_factors_of
@@ -64,8 +65,7 @@ def predict_durations(trace: pd.DataFrame, error: float, seed: int = 0) -> pd.Da
             f"prediction error is {error!r}; give the standard deviation of the logarithm, a "
             "number of 0 or more such as 0.5"
         )
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ParamError(f"seed={seed!r}: give a whole number of 0 or more")
+    check_seed(seed)
     frame = validate_in_order(trace)
     if prediction_factors_of(frame) is not None:
         name = str(trace.attrs.get("name", "trace"))

@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from repro.base.counts import quantity
 from repro.base.typing import Flags, Floats
+from repro.base.units import DAY_S, HOUR_S
 from repro.files.table import Parsed
 from repro.trace.schema import refuse_repeats
 
 #: Largest difference (s) of a recorded duration from end - start that rounding explains.
 ROUNDING_S = 1.0
-HOUR_S = 3600.0
-DAY_S = 86_400.0
 #: 1970-01-01 is read as a missing date if all other dates are at least this much later (s).
 EPOCH_GAP_S = 20 * 365 * DAY_S
 NO_GPU = "no GPU"
@@ -217,7 +217,7 @@ def set_run_times(
         _join_rows(parsed, times)
         times = times.loc[parsed.frame.index]
     elif attempts is not None:
-        refuse_repeats(parsed.frame["job_id"], parsed.origin, JOIN_HINT)
+        refuse_repeats(parsed.frame["job_id"], parsed.source, JOIN_HINT)
     parsed.frame["submit_time"] = times["submitted"]
     parsed.frame["duration"] = times["run"]
     reasons = {
@@ -239,12 +239,14 @@ def set_run_times(
 
 def _in_state(states: pd.Series[Any], names: Collection[str]) -> Flags:
     """Flags of the rows in one of these states. Only the first word of a state counts."""
-    matching = [
-        state
-        for state in states.dropna().unique()
-        if str(state).split() and str(state).split()[0].upper() in names
-    ]
+    matching = [state for state in states.dropna().unique() if _first_word(state) in names]
     return states.isin(matching).to_numpy(np.bool_)
+
+
+def _first_word(state: object) -> str:
+    """First word of a state in capitals; empty without a word."""
+    words = str(state).split()
+    return words[0].upper() if words else ""
 
 
 def _join_rows(parsed: Parsed, times: pd.DataFrame) -> None:
@@ -309,8 +311,3 @@ def differing(recorded: pd.Series[Any], run: pd.Series[Any]) -> pd.Series[bool]:
     seconds = pd.to_numeric(recorded, errors="coerce")
     written = recorded.notna() & (recorded.astype(str).str.strip() != "")
     return ~((seconds - run).abs() <= ROUNDING_S) & written
-
-
-def quantity(number: int, noun: str) -> str:
-    """Number and noun as text, in the plural unless the number is 1."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

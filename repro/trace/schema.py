@@ -12,7 +12,7 @@ import pandas as pd
 
 from repro.base.errors import ParamError, TraceError
 from repro.base.typing import Flags, Floats
-from repro.files.checks import Origin, numbers, refuse, refuse_strange, row_label, shown
+from repro.files.checks import Source, numbers, refuse, refuse_strange, row_label, shown
 from repro.files.guess import epoch_unit
 from repro.model.jobs import MAX_GPUS_PER_JOB
 
@@ -123,7 +123,7 @@ REQUIRED = tuple(name for name, column in COLUMNS.items() if column.required)
 
 def validate(
     frame: pd.DataFrame,
-    source: str | Origin = "trace",
+    source: str | Source = "trace",
     cluster_gpus: int | None = None,
     *,
     keep_order: bool = False,
@@ -136,29 +136,30 @@ def validate(
     have missing values, columns of whole numbers may not. ``predicted_duration`` has values for all
     jobs or for none. Columns outside the schema are not changed.
     """
-    origin = source if isinstance(source, Origin) else Origin(source)
+    if isinstance(source, str):
+        source = Source(source)
     if not frame.columns.is_unique:
         twice = frame.columns[frame.columns.duplicated()][0]
-        raise TraceError(f"{origin.name}: column {twice!r} appears twice; name each column once")
-    absent = [origin.columns.get(name, name) for name in REQUIRED if name not in frame]
+        raise TraceError(f"{source.name}: column {twice!r} appears twice; name each column once")
+    absent = [source.columns.get(name, name) for name in REQUIRED if name not in frame]
     if absent:
-        raise origin.missing(absent, [str(name) for name in frame.columns])
+        raise source.missing(absent, [str(name) for name in frame.columns])
     if frame.empty:
-        raise TraceError(f"{origin.name}: no jobs; a trace holds at least one row")
-    refuse_dates(frame, origin.name)
+        raise TraceError(f"{source.name}: no jobs; a trace holds at least one row")
+    refuse_dates(frame, source.name)
     typed: dict[str, Any] = {
-        name: _typed(frame[name], name, column, origin)
+        name: _typed(frame[name], name, column, source)
         for name, column in COLUMNS.items()
         if name in frame
     }
     typed |= {str(name): frame[name] for name in frame.columns if name not in COLUMNS}
     checked = pd.DataFrame(typed, index=frame.index)
-    refuse_repeats(checked["job_id"], origin)
-    _check_times(checked, frame, origin)
-    _check_limits(checked, origin)
+    refuse_repeats(checked["job_id"], source)
+    _check_times(checked, frame, source)
+    _check_limits(checked, source)
     if cluster_gpus is not None:
         refuse_gpus(cluster_gpus)
-        check_fits(checked, origin, cluster_gpus)
+        check_fits(checked, source, cluster_gpus)
     if not keep_order and not checked["submit_time"].is_monotonic_increasing:
         checked = checked.sort_values("submit_time", kind="stable")
     checked = checked.reset_index(drop=True)
@@ -290,9 +291,10 @@ def refuse_gpus(cluster_gpus: Any) -> None:
         )
 
 
-def check_fits(frame: pd.DataFrame, source: str | Origin, cluster_gpus: int) -> None:
+def check_fits(frame: pd.DataFrame, source: str | Source, cluster_gpus: int) -> None:
     """Raise for the first job that demands more GPUs than the cluster has."""
-    origin = source if isinstance(source, Origin) else Origin(source)
+    if isinstance(source, str):
+        source = Source(source)
     over = (frame["num_gpus"] > cluster_gpus).to_numpy()
     if over.any():
         job = frame["job_id"].iloc[int(over.argmax())]
@@ -300,25 +302,25 @@ def check_fits(frame: pd.DataFrame, source: str | Origin, cluster_gpus: int) -> 
             f"job {job} can never start on {cluster_gpus:,} GPUs: leave it out or take a larger "
             "cluster"
         )
-        refuse(over, frame["num_gpus"], "num_gpus", origin, "more GPUs than the cluster has", hint)
+        refuse(over, frame["num_gpus"], "num_gpus", source, "more GPUs than the cluster has", hint)
 
 
-def _typed(series: pd.Series[Any], name: str, column: Column, origin: Origin) -> pd.Series[Any]:
+def _typed(series: pd.Series[Any], name: str, column: Column, source: Source) -> pd.Series[Any]:
     """Column with the type of the schema; values outside its limits raise."""
     if column.value_type == "id":
-        return _ids(series, name, origin)
+        return _ids(series, name, source)
     if column.value_type == "text":
         plain = pd.api.types.is_string_dtype(series.dtype) and series.dtype != object
         text = series if plain else series.map(as_name, na_action="ignore").astype("str")
-        refuse_strange(text, name, origin, column.accepted)
+        refuse_strange(text, name, source, column.accepted)
         return text
     is_integer = column.value_type == "int"
     is_filled = column.all_or_none and _has_values(series)
     required = column.required or is_integer or is_filled
-    values = numbers(series, name, origin, column.accepted, required=required)
+    values = numbers(series, name, source, column.accepted, required=required)
 
     def refuse_values(bad: Flags, rule: str, hint: str = "") -> None:
-        refuse(bad, series, name, origin, rule, f"{column.accepted}{hint}")
+        refuse(bad, series, name, source, rule, f"{column.accepted}{hint}")
 
     if is_integer:
         refuse_values(values != np.floor(values), "not a whole number")
@@ -359,18 +361,18 @@ def _since_epoch(unit: str | None) -> str:
     return f"; looks like {unit} since 1970: divide by {divisor}" if divisor else ""
 
 
-def _ids(series: pd.Series[Any], name: str, origin: Origin) -> pd.Series[Any]:
+def _ids(series: pd.Series[Any], name: str, source: Source) -> pd.Series[Any]:
     """Ids as int64 or text; missing ids and ids of other types raise."""
     if series.dtype == np.int64:
         return series
     if isinstance(series.dtype, pd.CategoricalDtype):
         series = series.astype(series.cat.categories.dtype)
     missing = series.isna().to_numpy()
-    refuse(missing, series, name, origin, "missing value", _ID)
+    refuse(missing, series, name, source, "missing value", _ID)
     if pd.api.types.is_float_dtype(series.dtype):
         values = series.to_numpy(float)
         broken = (values != np.floor(values)) | (np.abs(values) > MAX_EXACT)
-        refuse(broken, series, name, origin, _NO_ID, _ID)
+        refuse(broken, series, name, source, _NO_ID, _ID)
         return series.astype(np.int64)
     if pd.api.types.is_integer_dtype(series.dtype):
         return _integer_ids(series)
@@ -378,12 +380,12 @@ def _ids(series: pd.Series[Any], name: str, origin: Origin) -> pd.Series[Any]:
         series = series.astype(object)
         cell_types = series.map(type)
         strange = [cell_type for cell_type in cell_types.unique() if not _is_id(cell_type)]
-        refuse(cell_types.isin(strange).to_numpy(bool), series, name, origin, _NO_ID, _ID)
+        refuse(cell_types.isin(strange).to_numpy(bool), series, name, source, _NO_ID, _ID)
         if all(issubclass(cell_type, _WHOLE) for cell_type in cell_types.unique()):
             return _integer_ids(series)
         series = series.map(str).astype("str")
-    refuse((series.str.strip() == "").to_numpy(), series, name, origin, "missing value", _ID)
-    refuse_strange(series, name, origin, _ID)
+    refuse((series.str.strip() == "").to_numpy(), series, name, source, "missing value", _ID)
+    refuse_strange(series, name, source, _ID)
     return series
 
 
@@ -398,22 +400,22 @@ def _integer_ids(series: pd.Series[Any]) -> pd.Series[Any]:
     return series.astype(np.int64) if in_range else series.map(str).astype("str")
 
 
-def refuse_repeats(ids: pd.Series[Any], origin: Origin, hint: str = "") -> None:
+def refuse_repeats(ids: pd.Series[Any], source: Source, hint: str = "") -> None:
     """Raise for the first repeated id; ``hint`` ends the message."""
     repeated = ids.duplicated().to_numpy()
     if repeated.any():
         repeated_id = ids.iloc[int(repeated.argmax())]
-        first_row = origin.where(row_label(ids, int((ids == repeated_id).to_numpy().argmax())))
-        where = f"line {first_row}" if origin.line else first_row
+        first_row = source.where(row_label(ids, int((ids == repeated_id).to_numpy().argmax())))
+        where = f"line {first_row}" if source.line else first_row
         accepted = f"{_ID}; first used on {where}{f'; {hint}' if hint else ''}"
-        refuse(repeated, ids, "job_id", origin, "duplicate id", accepted)
+        refuse(repeated, ids, "job_id", source, "duplicate id", accepted)
 
 
-def _check_times(frame: pd.DataFrame, raw: pd.DataFrame, origin: Origin) -> None:
+def _check_times(frame: pd.DataFrame, raw: pd.DataFrame, source: Source) -> None:
     """Raise for durations too short to resolve at their submit time in float64."""
     duration = frame["duration"].to_numpy()
     hint = f"a duration is at least {MIN_DURATION_S:g} s"
-    refuse(duration < MIN_DURATION_S, raw["duration"], "duration", origin, "too short", hint)
+    refuse(duration < MIN_DURATION_S, raw["duration"], "duration", source, "too short", hint)
     resolution = np.spacing(frame["submit_time"].to_numpy() + duration)
     unresolved = resolution > RESOLUTION * duration
     if unresolved.any():
@@ -423,21 +425,21 @@ def _check_times(frame: pd.DataFrame, raw: pd.DataFrame, origin: Origin) -> None
             f"{resolution[first_row]:.1g} s only; a duration is at least "
             f"{1 / RESOLUTION:,.0f} times that; count submit times from the start of the trace"
         )
-        refuse(unresolved, raw["duration"], "duration", origin, "too short", hint)
+        refuse(unresolved, raw["duration"], "duration", source, "too short", hint)
 
 
-def _check_limits(frame: pd.DataFrame, origin: Origin) -> None:
+def _check_limits(frame: pd.DataFrame, source: Source) -> None:
     """Raise for min_gpus above max_gpus, and for jobs whose stage times are all zero."""
     if "min_gpus" in frame and "max_gpus" in frame:
         crossed = (frame["min_gpus"] > frame["max_gpus"]).to_numpy()
         hint = "min_gpus is at most max_gpus"
-        refuse(crossed, frame["min_gpus"], "min_gpus", origin, "above max_gpus", hint)
+        refuse(crossed, frame["min_gpus"], "min_gpus", source, "above max_gpus", hint)
     stages = [name for name in STAGES if name in frame]
     if stages:
         # a missing stage time is not a zero
         idle = np.all([frame[name].to_numpy() == 0 for name in stages], axis=0)
         if not idle.any():
             return
-        names = ", ".join(origin.columns.get(name, name) for name in stages)
+        names = ", ".join(source.columns.get(name, name) for name in stages)
         hint = f"an iteration takes time in at least one stage: {names}"
-        refuse(idle, frame[stages[0]], stages[0], origin, "all stage times are zero", hint)
+        refuse(idle, frame[stages[0]], stages[0], source, "all stage times are zero", hint)

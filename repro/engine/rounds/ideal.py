@@ -11,8 +11,8 @@ from repro.engine.rounds.mechanism import RoundMechanism
 from repro.model.decision import NO_CHANGE, Run, RunSet
 from repro.model.performance import Performance, rates_of
 
-#: Largest share that counts as 0.
-MIN_SHARE = 1e-12
+#: Largest share that counts as 0: a rounding error, which ideal execution would still run.
+SHARE_ROUNDING = 1e-12
 
 
 class Ideal(RoundMechanism):
@@ -68,7 +68,7 @@ class Ideal(RoundMechanism):
                 f"policy {self.policy.name!r} lets jobs share GPUs; ideal execution takes single "
                 "jobs only"
             )
-        shares = np.where(rows.x > MIN_SHARE, rows.x, 0.0)
+        shares = np.where(rows.x > SHARE_ROUNDING, rows.x, 0.0)
         throughputs = rows.throughputs[:, 0]
         has_progress = (shares * throughputs).sum(axis=1) > 0
         running = rows.runnable.any(axis=1) & has_progress

@@ -121,7 +121,7 @@ class TypedSelection:
         refused: set[tuple[int, tuple[int, ...]]] = set()
         for _, job in list(self._waiting):
             demand = self._gpus[job]
-            columns = self._choice.fastest(job)
+            columns = self._choice.types_by_speed(job)
             if (demand, columns) in refused:
                 continue
             fitting = (c for c in columns if self._placers[c].fits(demand))
@@ -159,7 +159,7 @@ class TypedSelection:
                 idle[held_column] += demand
             column = held_column
             if held_column is None or left[held_column] < demand:
-                columns = self._choice.fastest(job)
+                columns = self._choice.types_by_speed(job)
                 if (demand, columns) in refused:
                     continue
                 column = _first_with(demand, columns, idle, left)

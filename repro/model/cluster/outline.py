@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from repro.base.counts import quantity
 from repro.model.cluster.spec import Cluster
 from repro.model.cluster.topology import ROOT, nodes_of_kind
 
@@ -31,7 +32,7 @@ class EqualNodes(NamedTuple):
     @property
     def label(self) -> str:
         """Such as ``8 nodes x 4 v100``."""
-        return f"{counted(self.number, 'node')} x {self.node_label}"
+        return f"{quantity(self.number, 'node')} x {self.node_label}"
 
     @property
     def node_label(self) -> str:
@@ -107,7 +108,7 @@ def outline_of(
     """
     tree = cluster.topology
     outline = tree.__class__()
-    total = f"{cluster}: {counted(cluster.num_nodes, 'node')}, {counted(cluster.num_gpus, 'GPU')}"
+    total = f"{cluster}: {quantity(cluster.num_nodes, 'node')}, {quantity(cluster.num_gpus, 'GPU')}"
     outline.add_node(ROOT, kind="root", label=total, gpu_type=None)
     numbers = itertools.count()
 
@@ -121,14 +122,14 @@ def outline_of(
         for equal_nodes in nodes[:MAX_LISTED_ENTRIES]:
             add(entry, "node", equal_nodes.label, equal_nodes.gpu_type)
         if hidden := sum(equal_nodes.number for equal_nodes in nodes[MAX_LISTED_ENTRIES:]):
-            add(entry, "node", f"{counted(hidden, 'node')} more")
+            add(entry, "node", f"{quantity(hidden, 'node')} more")
 
     one_by_one = cluster.num_nodes <= max_listed_nodes
     domains = domains_of(cluster)
     for domain in domains:
         parent: Any = ROOT
         if len(domains) > 1:
-            size = counted(tree.nodes["domain", domain.number]["gpus"], "GPU")
+            size = quantity(tree.nodes["domain", domain.number]["gpus"], "GPU")
             parent = add(ROOT, "domain", f"domain {domain.number}: {size}")
         ranges = [[rack] for rack in domain.racks] if one_by_one else _ranges_of(domain.racks)
         for rack_range in ranges[:MAX_LISTED_ENTRIES]:
@@ -141,7 +142,7 @@ def outline_of(
             if merge_equal_nodes and len(nodes) == 1:
                 add(parent, "rack", f"{name}: {each}{nodes[0].label}", nodes[0].gpu_type)
                 continue
-            size = f": {each}{counted(sum(equal_nodes.number for equal_nodes in nodes), 'node')}"
+            size = f": {each}{quantity(sum(equal_nodes.number for equal_nodes in nodes), 'node')}"
             # the only entry of this rack already shows the number of nodes
             if len(nodes) == 1 and not one_by_one:
                 size = f", {each}".rstrip(" ,")
@@ -154,7 +155,7 @@ def outline_of(
                 node = EqualNodes(1, *values)
                 add(entry, "node", f"node {index}: {node.node_label}", node.gpu_type)
         if hidden := sum(map(len, ranges[MAX_LISTED_ENTRIES:])):
-            add(parent, "rack", f"{counted(hidden, 'rack')} more")
+            add(parent, "rack", f"{quantity(hidden, 'rack')} more")
     return outline
 
 
@@ -174,12 +175,3 @@ def _ranges_of(racks: Sequence[Rack]) -> list[list[Rack]]:
         else:
             ranges.append([rack])
     return ranges
-
-
-def counted(count: int, noun: str) -> str:
-    """Number and noun.
-
-    >>> counted(1, "node"), counted(1200, "GPU")
-    ('1 node', '1,200 GPUs')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -27,27 +27,21 @@ def entity_shares(
     its throughput if its time is divided over all types in proportion to their GPUs.
     """
     types = list(gpus)
-    speeds = np.array(
-        [
-            [job.get("steps_per_s", {}).get(gpu_type, 1.0) for gpu_type in types]
-            for job in jobs.values()
-        ]
-    )
+    steps_per_s = [job.get("steps_per_s", {}) for job in jobs.values()]
+    speeds = np.array([[of_job.get(name, 1.0) for name in types] for of_job in steps_per_s])
     counts = np.array(list(gpus.values()), dtype=float)
     ones = np.ones(len(jobs))
-    shares = hierarchical_shares(
-        normalised(speeds, ones, ones, counts, "job {}".format),
-        [float(job.get("weight", 1)) for job in jobs.values()],
-        [job["entity"] for job in jobs.values()],
-        Hierarchy(
-            {name: float(entity.get("weight", 1)) for name, entity in entities.items()},
-            {name: entity["inner"] for name, entity in entities.items()},
-        ),
-    )
+    job_kinds = normalised(speeds, ones, ones, counts, "job {}".format)
+    job_weights = [float(job.get("weight", 1)) for job in jobs.values()]
+    entity_of_job = [job["entity"] for job in jobs.values()]
+    entity_weights = {name: float(entity.get("weight", 1)) for name, entity in entities.items()}
+    inner_policies = {name: entity["inner"] for name, entity in entities.items()}
+    hierarchy = Hierarchy(entity_weights, inner_policies)
+    shares = hierarchical_shares(job_kinds, job_weights, entity_of_job, hierarchy)
     return pd.DataFrame(
         {
             "job": list(jobs),
-            "entity": [job["entity"] for job in jobs.values()],
+            "entity": entity_of_job,
             **dict(zip(types, shares.T, strict=True)),
             "share": shares.sum(axis=1),
             "throughput": (speeds * shares).sum(axis=1),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from repro.base.errors import ParamError, refuse_unknown
+from repro.base.units import HOUR_S
 from repro.figures.sweep import Case, MeasuredJobs
 from repro.model.policy import make
 from repro.solve import ecos
@@ -17,7 +18,6 @@ from repro.solve import ecos
 if TYPE_CHECKING:
     from repro.figures.figure import FigureRun
 
-HOUR_S = 3600.0
 #: Series, x, seed.
 Label = tuple[str, float, int]
 _TIMES = {"submit_time": "submit_h", "end_time": "end_h", "jct": "jct_h", "duration": "duration_h"}

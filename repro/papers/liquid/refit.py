@@ -18,6 +18,9 @@ from repro.perf.parameter_server import IterationModel
 Parameter = tuple[str, str, float]
 #: Columns of a run that the model reads.
 RUN = ["model", "tasks", "batch_size", "iterations"]
+#: Fields of an `IterationModel` and of its trained models that `parameters` lists.
+_LINKS = ("pair_mb_s", "node_mb_s", "local_mb_s")
+_OF_MODEL = ("images_per_s", "exposed", "fixed_s")
 #: First guess of every factor.
 START = 1.2
 
@@ -46,19 +49,17 @@ def refitted(
 
 
 def parameters(models: Mapping[str, Mapping[str, IterationModel]]) -> pd.DataFrame:
-    """Parameters of iteration models: a row per origin (stored, refitted), GPU type and model.
+    """Parameters of iteration models: a row per version (stored, refitted), GPU type and model.
 
-    ``models`` are the iteration models by origin and GPU type.
+    ``models`` are the iteration models by version and GPU type.
     """
-    links = ["pair_mb_s", "node_mb_s", "local_mb_s"]
-    rows = [
-        {"parameters": origin, "gpu": gpu, "model": name}
-        | {field: getattr(trained, field) for field in ("images_per_s", "exposed", "fixed_s")}
-        | {field: getattr(model, field) for field in links}
-        for origin, by_gpu in models.items()
-        for gpu, model in by_gpu.items()
-        for name, trained in model.models.items()
-    ]
+    rows = []
+    for version, by_gpu in models.items():
+        for gpu, model in by_gpu.items():
+            links = {field: getattr(model, field) for field in _LINKS}
+            for name, trained in model.models.items():
+                own = {field: getattr(trained, field) for field in _OF_MODEL}
+                rows.append({"parameters": version, "gpu": gpu, "model": name, **own, **links})
     return pd.DataFrame(rows)
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from repro.base.errors import TraceError, refuse_unknown
 from repro.base.extras import needed_for
 from repro.base.typing import Floats, Ints
-from repro.files.checks import Origin, numbers, refuse, shown
+from repro.files.checks import Source, numbers, refuse, shown
 from repro.papers.liquid.training_rows import ENOUGH, FEATURES, LABELS
 from repro.perf.parameter_server import default_num_ps
 from repro.placement.network import DEFAULT_BANDWIDTH_MB_S, DEFAULT_GPU_MEM_MB
@@ -21,8 +21,8 @@ from repro.trace.synth.liquid import WARM_UP
 
 #: Regressors by name, in the order of the paper's Fig 10.
 REGRESSORS = ("random_forest", "linear_regression", "adaboost", "gbdt", "decision_tree")
-_TRAINING = Origin("training set")
-_JOBS = Origin("jobs")
+_TRAINING = Source("training set")
+_JOBS = Source("jobs")
 _MODEL_COLUMN = "model"
 _FNV = 2166136261
 
@@ -227,11 +227,11 @@ class RequirementEstimator:
         values |= {name: int(values[name]) for name in ("gpus", "cpu_cores")}
         return Requirement(**values)
 
-    def _check(self, table: pd.DataFrame, labels: Sequence[str], origin: Origin) -> None:
+    def _check(self, table: pd.DataFrame, labels: Sequence[str], source: Source) -> None:
         """Raise if a needed column is missing."""
         needed = dict.fromkeys((*self.features, *labels, *[_MODEL_COLUMN] * self.per_model))
         if absent := [name for name in needed if name not in table]:
-            raise origin.missing(absent, [str(name) for name in table])
+            raise source.missing(absent, [str(name) for name in table])
 
     def _rounded(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Rounded estimates of containers as the fields of `Requirement`; the default for NaN."""
@@ -243,17 +243,17 @@ class RequirementEstimator:
                 needs[name] = np.where(np.isnan(values), needs[name], values)
         return needs
 
-    def _inputs(self, table: pd.DataFrame, numeric: frozenset[str], origin: Origin) -> Floats:
+    def _inputs(self, table: pd.DataFrame, numeric: frozenset[str], source: Source) -> Floats:
         """Features as an array (rows, features), with the model unless ``per_model``."""
         names = [name for name in self.features if not (self.per_model and name == _MODEL_COLUMN)]
         columns = {
-            name: _numbers(table[name], name, origin) if name in numeric else encode(table[name])
+            name: _numbers(table[name], name, source) if name in numeric else encode(table[name])
             for name in names
         }
         for name, values in columns.items():
             missing = table[name].isna().to_numpy(bool) | np.isinf(values)
             refuse(
-                missing, table[name], name, origin, "missing value", "every row has each feature"
+                missing, table[name], name, source, "missing value", "every row has each feature"
             )
         return np.column_stack(list(columns.values()))
 
@@ -281,11 +281,11 @@ def _filled(jobs: pd.DataFrame) -> pd.DataFrame:
     return rows
 
 
-def _numbers(column: pd.Series[Any], name: str, origin: Origin) -> Floats:
+def _numbers(column: pd.Series[Any], name: str, source: Source) -> Floats:
     """Column of numbers, which may be text, as float64; TraceError for another value."""
     if pd.api.types.is_numeric_dtype(column.dtype):
         return column.to_numpy(float, na_value=np.nan)
-    return numbers(column, name, origin, "a feature is a number, as in the training set")
+    return numbers(column, name, source, "a feature is a number, as in the training set")
 
 
 def _are_numbers(column: pd.Series[Any]) -> bool:

@@ -12,11 +12,9 @@ import pandas as pd
 from repro.base.errors import ParamError, TraceError, refuse_unknown
 from repro.base.typing import Floats
 from repro.perf.contention import Contention
-from repro.perf.stages import Stages, interleaving_time
+from repro.perf.stages import MEASURED_STAGES, Stages, interleaving_time
 
 RESOURCES = ("storage", "cpu", "gpu", "network")
-#: Stage times of a table (s per iteration).
-STAGE_TIMES = tuple(f"{name}_s" for name in RESOURCES)
 #: Shortest stage alone (s) whose lengthening counts; shorter ones are mostly scatter.
 SHORTEST_S = 1e-3
 
@@ -217,5 +215,5 @@ def model(factors: Mapping[str, float], resources: Sequence[str] = RESOURCES) ->
 
 def _times(rows: pd.DataFrame) -> Floats:
     """Stage times (s), shape (rows, resources)."""
-    times: Floats = rows[list(STAGE_TIMES)].to_numpy(float)
+    times: Floats = rows[list(MEASURED_STAGES)].to_numpy(float)
     return times

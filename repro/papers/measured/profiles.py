@@ -11,11 +11,13 @@ import numpy as np
 import pandas as pd
 
 from repro.base.typing import Floats
-from repro.perf.stages import MERGED_COLUMNS, STAGE_COLUMNS, interleaving_time
+from repro.perf.stages import (
+    MEASURED_STAGES,
+    MERGED_COLUMNS,
+    STAGE_COLUMNS,
+    interleaving_time,
+)
 from repro.perf.throughput import ThroughputTable
-
-#: Stage times of the measured table (s per iteration), in the order of `STAGE_COLUMNS`.
-MEASURED_STAGES = ("storage_s", "cpu_s", "gpu_s", "network_s")
 
 
 def nearest_batches(

@@ -61,13 +61,11 @@ def stalls(
 def offset_period(stages: StagesByJob, offsets: Mapping[str, int]) -> float:
     """Period of a group whose members are ``offsets`` stages ahead (Eq 3)."""
     resources = len(stages[next(iter(offsets))])
-    steps = range(resources)
-    return float(
-        sum(
-            max(stages[job][(offset + j) % resources] for job, offset in offsets.items())
-            for j in steps
-        )
-    )
+    period = 0.0
+    for step in range(resources):
+        in_step = [stages[job][(offset + step) % resources] for job, offset in offsets.items()]
+        period += max(in_step)
+    return period
 
 
 def simulate_plans(

@@ -10,10 +10,11 @@ from scipy.optimize import nnls
 
 from repro.base.errors import ParamError
 from repro.base.typing import Floats
+from repro.base.units import HOUR_S
 from repro.figures.points import thinned
 from repro.files.tables import ModelTable
 from repro.model.records import Result
-from repro.perf.stages import busy_per_period
+from repro.perf.stages import MERGED_COLUMNS, busy_per_period
 
 #: Measured column -> label.
 LABELS = {
@@ -23,10 +24,8 @@ LABELS = {
     "cpu_percent": "CPU busy (%)",
     "io_mb_s": "reads (MB/s per node)",
 }
-HOUR_S = 3600.0
 _LOGS = ModelTable("muri_logs.csv", ("policy", "hour", *LABELS))
 _NODE_GPUS = 8
-_STAGES = ["stage_storage", "stage_gpu", "stage_network"]
 #: A remainder of fewer iterations than this is a rounding error.
 _ROUNDING = 1e-6
 
@@ -169,7 +168,9 @@ def gpu_busy(result: Result, trace: pd.DataFrame, times: npt.ArrayLike) -> Float
     """
     spans = result.intervals
     rows = trace.set_index("job_id")
-    stages = dict(zip(rows.index, rows[_STAGES].itertuples(index=False, name=None), strict=True))
+    stages = dict(
+        zip(rows.index, rows[list(MERGED_COLUMNS)].itertuples(index=False, name=None), strict=True)
+    )
     # seconds per iteration alone
     alone_s = result.jobs.set_index("job_id")["duration"] / rows["iterations"]
     spans = spans.assign(iteration_s=spans["job_id"].map(alone_s) / spans["rate"])

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from repro.base.typing import Floats
+from repro.base.units import HOUR_S
 from repro.plot import bar_chart, cdf_chart, line_chart, new_figure
 from repro.policies.pcs.pcs import Pcs
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 #: Lowest prediction error on a logarithmic axis (%).
 _LEAST_ERROR = 0.001
-_HOUR_S = 3600.0
 
 
 def classes(policy: Pcs, work: Floats) -> pd.DataFrame:
@@ -39,10 +39,10 @@ def classes(policy: Pcs, work: Floats) -> pd.DataFrame:
     of_job = np.searchsorted(bounds[:-1], work)
     number = np.bincount(of_job, minlength=len(bounds))
     class_work = np.bincount(of_job, weights=work, minlength=len(bounds))
-    names = [f"to {bound / _HOUR_S:,.3g} h" for bound in bounds[:-1]]
+    names = [f"to {bound / HOUR_S:,.3g} h" for bound in bounds[:-1]]
     return pd.DataFrame(
         {
-            "class": [*names, f"above {bounds[-2] / _HOUR_S:,.3g} h" if names else "all jobs"],
+            "class": [*names, f"above {bounds[-2] / HOUR_S:,.3g} h" if names else "all jobs"],
             "jobs": 100 * number / len(work),
             "work": 100 * class_work / work.sum(),
             "weight": 100 * policy.class_weights(len(bounds)),
@@ -106,7 +106,7 @@ def front_view(
         markeredgewidth=1.6,
     )
     per_job = jobs.assign(
-        jct=jobs["jct_s"] / _HOUR_S, error=jobs["pred_err_pct"].clip(lower=_LEAST_ERROR)
+        jct=jobs["jct_s"] / HOUR_S, error=jobs["pred_err_pct"].clip(lower=_LEAST_ERROR)
     )
     cdf_chart(
         per_job,
@@ -145,4 +145,4 @@ def _on_axes(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows with average JCT in hours and errors clipped for a logarithmic axis."""
     error = rows["avg_pred_err_pct"].clip(lower=_LEAST_ERROR)
     kept = rows.drop(columns="world", errors="ignore")
-    return kept.assign(jct=rows["avg_jct_s"] / _HOUR_S, error=error)
+    return kept.assign(jct=rows["avg_jct_s"] / HOUR_S, error=error)

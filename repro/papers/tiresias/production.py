@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from repro.base.errors import ParamError, refuse_unknown
+from repro.base.units import DAY_S
 from repro.files import public
 from repro.files.tables import ModelTable, measured
 from repro.model.metrics import statistics
@@ -26,7 +27,6 @@ from repro.papers.tiresias.testbed import STATISTICS
 if TYPE_CHECKING:
     from repro.figures.figure import FigureRun
 
-DAY_S = 86_400.0
 #: Name of the trace of the twelve virtual clusters.
 VIRTUAL_CLUSTERS_TRACE = "philly-vcs"
 #: Number of jobs of the stand-in for this trace. With it, the stand-in demands as many GPUs in

@@ -53,7 +53,7 @@ from repro.model.policy import register
 from repro.model.rules import Completions
 from repro.model.settings import Above, AtLeast, Between
 from repro.model.view import View
-from repro.perf.stages import RESOURCES, STAGE_COLUMNS, Interleaving, StageOrder, stage_columns
+from repro.perf.stages import NUM_RESOURCES, STAGE_COLUMNS, Interleaving, StageOrder, stage_columns
 from repro.placement.first_fit import FirstFit, unplaceable
 from repro.policies.muri._grouping import (
     Candidates,
@@ -120,7 +120,7 @@ class Muri(Grouped):
     Reference: Muri, SIGCOMM 2022, sections 4.1 and 4.2, Algorithm 1.
     """
 
-    max_group: Annotated[int, Between(2, RESOURCES, "jobs")] = 4
+    max_group: Annotated[int, Between(2, NUM_RESOURCES, "jobs")] = 4
     ordering: StageOrder = "best"
     blossom: bool = True
     autopack: bool = False
@@ -251,7 +251,7 @@ class _Session:
         jobs = range(len(stages))
         self.profiles = Profiles(
             [tuple(row) for row in stages.tolist()],
-            three_stages=len(columns) < RESOURCES,
+            three_stages=len(columns) < NUM_RESOURCES,
             perf=policy.performance(),
             max_group=max_group,
         )

@@ -26,8 +26,8 @@ from repro.base.errors import ParamError, refuse_unknown
 from repro.base.typing import Floats, Ints
 from repro.engine.elastic import compiled_rule
 from repro.model.baseline import Baseline
+from repro.model.decision import GPU_TOLERANCE
 from repro.model.elastic import (
-    GPU_TOLERANCE,
     HOLDERS,
     NOW,
     WAKE,

@@ -270,12 +270,11 @@ class TotalServiceTable(Index):
         )
         probabilities = (k - i) / (n - i)
         expected_services = np.floor((sums[k] - sums[i] + delta * (n - k)) / (n - i))
-        self.index = [
-            _rounded(_rounded(probability, 5) * 1e6 / service, 4) if service > 0 else 0.0
-            for probability, service in zip(
-                probabilities.tolist(), expected_services.tolist(), strict=True
-            )
-        ]
+        self.index = []
+        pairs = zip(probabilities.tolist(), expected_services.tolist(), strict=True)
+        for probability, service in pairs:
+            per_service = _rounded(probability, 5) * 1e6 / service if service > 0 else 0.0
+            self.index.append(_rounded(per_service, 4))
         self._entries = np.array([*self.index, 0.0])
 
     def __call__(self, attained: float) -> float:

@@ -12,14 +12,12 @@ import numpy as np
 from repro.base.errors import PolicyError
 from repro.base.typing import Flags, Floats, Ints
 from repro.solve.counted import SOLVED
-from repro.solve.linear import minimise_linear
+from repro.solve.linear import MIN_SHARE, minimise_linear
 
 #: Relative accuracy of the interior-point method.
 TOLERANCE = 1e-8
 #: Largest number of steps of the interior-point method.
 MAX_STEPS = 60
-#: Smaller shares of time are dropped.
-MIN_SHARE = 1e-6
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from repro.base.counts import quantity
 from repro.base.typing import Flags
 from repro.model.cluster.spec import Cluster
-from repro.trace.doctor.findings import Finding, Level, counted, first_ids
+from repro.trace.doctor.findings import Finding, Level, first_ids
 from repro.trace.load import gpu_seconds
 
 #: Most sizes of gangs that a finding lists.
@@ -96,7 +97,7 @@ def check_sizes(frame: pd.DataFrame) -> list[Finding]:
         Finding(
             "note",
             "not-power-of-two",
-            f"{counted(number, 'job', 'demands', 'demand')} a number of GPUs that is no power of "
+            f"{quantity(number, 'job', 'demands', 'demand')} a number of GPUs that is no power of "
             f"two ({listed}{more})",
             number,
             first_ids(frame, odd),
@@ -115,7 +116,8 @@ def _finding(
     number = int(flags.sum())
     seconds = gpu_seconds(frame)
     share = float(seconds[flags].sum() / seconds.sum())
-    what = f"{counted(number, 'job', 'demands', 'demand')} {excess}, {share:.1%} of the GPU-seconds"
+    demanding = quantity(number, "job", "demands", "demand")
+    what = f"{demanding} {excess}, {share:.1%} of the GPU-seconds"
     return Finding(level, code, what, number, first_ids(frame, flags), advice)
 
 

@@ -58,14 +58,3 @@ def first_ids(frame: pd.DataFrame, flags: Flags) -> tuple[Any, ...]:
     """Ids of the first jobs that are flagged, as plain Python values."""
     places = np.flatnonzero(flags)[:FIRST]
     return tuple(frame["job_id"].iloc[places].tolist())
-
-
-def counted(number: int, noun: str, verb: str = "", plural_verb: str = "") -> str:
-    """Number, noun and verb that agree.
-
-    >>> counted(1, "job", "demands", "demand"), counted(1200, "job", "demands", "demand")
-    ('1 job demands', '1,200 jobs demand')
-    """
-    text = f"{number:,} {noun}{'' if number == 1 else 's'}"
-    used_verb = verb if number == 1 else plural_verb
-    return f"{text} {used_verb}" if used_verb else text

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from repro.base.counts import quantity
 from repro.base.typing import Floats
+from repro.base.units import DAY_S
 from repro.model.cluster.spec import Cluster
 from repro.trace.doctor.demands import fits
-from repro.trace.doctor.findings import Finding, counted, first_ids
+from repro.trace.doctor.findings import Finding, first_ids
 from repro.trace.doctor.queue import waiting_share
-from repro.trace.doctor.values import DAY_S
 from repro.trace.load import ANY_TYPE, gpu_seconds
 
 #: Least number of periods. A longer trace has a period per day.
@@ -89,7 +90,7 @@ def check_loads(frame: pd.DataFrame, cluster: Cluster) -> list[Finding]:
             Finding(
                 "warning",
                 "overload" if is_all else "overload-of-type",
-                f"{counted(number, 'job', 'offers', 'offer')} {load['mean']:.0%} of the "
+                f"{quantity(number, 'job', 'offers', 'offer')} {load['mean']:.0%} of the "
                 f"{load['gpus']:,} GPUs of {where} over the span of the submissions",
                 number,
                 first_ids(fitting, rows),

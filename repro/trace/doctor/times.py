@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from repro.base.counts import quantity
 from repro.base.typing import Flags, Floats
+from repro.base.units import HOUR_S
 from repro.files.table import Parsed
-from repro.trace.doctor.findings import Finding, counted, first_ids
-from repro.trace.runs import BACKWARDS, HOUR_S, ROUNDING_S, differing
+from repro.trace.doctor.findings import Finding, first_ids
+from repro.trace.runs import BACKWARDS, ROUNDING_S, differing
 
 #: Largest part of rows earlier than the row above, in a file that counts as sorted by submit time.
 _MOST_STEPS_BACK = 0.01
@@ -46,7 +48,7 @@ def check_log(parsed: Parsed, num_gpus: int) -> list[Finding]:
             Finding(
                 "warning",
                 "start-before-submit",
-                f"{counted(number, 'job', 'starts', 'start')} before the submission",
+                f"{quantity(number, 'job', 'starts', 'start')} before the submission",
                 number,
                 first_ids(jobs, early),
                 "submit times are as recorded, so these jobs queue for less than 0 s in the log; "
@@ -65,7 +67,7 @@ def _left_out(parsed: Parsed) -> list[Finding]:
             Finding(
                 "warning" if is_backwards else "note",
                 "end-before-start" if is_backwards else "left-out",
-                f"{counted(number, 'row')} left out: {reason}",
+                f"{quantity(number, 'row')} left out: {reason}",
                 number,
                 tuple(parsed.dropped_jobs.get(reason, ())),
                 "correct the times, or leave the rows out" if is_backwards else "",
@@ -91,8 +93,8 @@ def _contradicting_durations(jobs: pd.DataFrame, log: pd.DataFrame) -> list[Find
             Finding(
                 "warning",
                 "clock-change",
-                f"{counted(number, 'job', 'has', 'have')} a duration that differs from end - start "
-                "by one hour, as where clocks change",
+                f"{quantity(number, 'job', 'has', 'have')} a duration that differs from end - "
+                "start by one hour, as where clocks change",
                 number,
                 first_ids(jobs, by_hour),
                 "write dates in UTC, or with their offset from UTC",
@@ -105,7 +107,7 @@ def _contradicting_durations(jobs: pd.DataFrame, log: pd.DataFrame) -> list[Find
             Finding(
                 "warning",
                 "duration-contradicts",
-                f"{counted(number, 'job', 'has', 'have')} a duration that is not end - start",
+                f"{quantity(number, 'job', 'has', 'have')} a duration that is not end - start",
                 number,
                 first_ids(jobs, other),
                 "a note of the reader says which of the two it takes; correct the other column",
@@ -143,7 +145,7 @@ def _above_capacity(jobs: pd.DataFrame, log: pd.DataFrame, num_gpus: int) -> lis
             "warning",
             "above-capacity",
             f"the log runs {held[peak]:,.6g} GPUs at once at {times[peak] - origin:,.0f} s, in "
-            f"{counted(number, 'job')}, where the cluster has {num_gpus:,}; it runs more "
+            f"{quantity(number, 'job')}, where the cluster has {num_gpus:,}; it runs more "
             f"than the cluster has for {lengths[above].sum():,.0f} s in all",
             number,
             first_ids(jobs, running),
@@ -214,7 +216,7 @@ def _steps_back(jobs: pd.DataFrame, steps: Floats, back: Flags) -> list[Finding]
                 Finding(
                     "warning" if flags is hour else "note",
                     code,
-                    f"{counted(number, 'submission', 'goes', 'go')} back in a file in order of "
+                    f"{quantity(number, 'submission', 'goes', 'go')} back in a file in order of "
                     f"submission{f' {reason}' if reason else ''} (largest step {largest:,.0f} s)",
                     number,
                     first_ids(jobs, flags),
@@ -261,7 +263,7 @@ def check_repeats(frame: pd.DataFrame) -> list[Finding]:
         Finding(
             "note",
             "repeats",
-            f"{counted(number, 'job', 'equals', 'equal')} an earlier job in {', '.join(words)}",
+            f"{quantity(number, 'job', 'equals', 'equal')} an earlier job in {', '.join(words)}",
             number,
             first_ids(frame, repeated),
             "fine for arrays of jobs; leave them out if rows were written twice",
@@ -286,7 +288,7 @@ def bad_rows(rows: dict[int, str], fault: str, *, dropped_by_user: bool) -> list
         numbers[reason] = numbers.get(reason, 0) + 1
     findings: list[Finding] = []
     for reason, number in numbers.items():
-        what = f"{counted(number, 'row')} left out: {reason}"
+        what = f"{quantity(number, 'row')} left out: {reason}"
         if not findings:
             what += f"; first: {fault}"
         findings.append(

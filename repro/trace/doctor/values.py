@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from repro.base.counts import quantity
 from repro.base.typing import Floats
-from repro.trace.doctor.findings import Finding, counted, first_ids
+from repro.base.units import DAY_S, HOUR_S
+from repro.trace.doctor.findings import Finding, first_ids
 from repro.trace.load import gpu_seconds
 
-DAY_S = 86_400.0
 YEAR_S = 365 * DAY_S
 #: If the span of the submissions or the first submission exceeds this, the unit is likely not s.
 _LONGEST_SPAN_S = 20 * YEAR_S
@@ -92,7 +93,7 @@ def _whole_hours_or_minutes(frame: pd.DataFrame) -> list[Finding]:
     duration = frame["duration"].to_numpy(float)
     if len(frame) < _LEAST_JOBS or len(np.unique(duration)) < 2:
         return []
-    for name, length in (("hours", 3600.0), ("minutes", 60.0)):
+    for name, length in (("hours", HOUR_S), ("minutes", 60.0)):
         if (duration % length == 0).all():
             return [
                 Finding(
@@ -121,7 +122,7 @@ def check_extremes(frame: pd.DataFrame) -> list[Finding]:
             Finding(
                 "note",
                 "below-one-second",
-                f"{counted(number, 'job', 'is', 'are')} shorter than 1 s",
+                f"{quantity(number, 'job', 'is', 'are')} shorter than 1 s",
                 number,
                 first_ids(frame, short),
                 "rules that cut durations to whole seconds run them for 0 s",
@@ -134,7 +135,7 @@ def check_extremes(frame: pd.DataFrame) -> list[Finding]:
             Finding(
                 "warning",
                 "longer-than-a-year",
-                f"{counted(number, 'job', 'runs', 'run')} longer than a year (longest "
+                f"{quantity(number, 'job', 'runs', 'run')} longer than a year (longest "
                 f"{duration.max() / YEAR_S:,.1f} years)",
                 number,
                 first_ids(frame, long),
@@ -177,7 +178,7 @@ def _long_gaps(frame: pd.DataFrame, submit: Floats, span: float) -> list[Finding
         Finding(
             "note",
             "long-gap",
-            f"{counted(number, 'gap')} without submissions of more than a tenth of the span "
+            f"{quantity(number, 'gap')} without submissions of more than a tenth of the span "
             f"(largest {gaps[largest] / DAY_S:,.1f} days, from {ordered[largest]:,.0f} s)",
             number,
             (),

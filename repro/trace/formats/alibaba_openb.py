@@ -32,7 +32,8 @@ def read(document: Document, running: str = "keep") -> Parsed:
 
     Options: ``running`` is the treatment of pods whose ``pod_phase`` is Running, in upper or lower
     case. Their deletion time is the end of the record, not their completion. ``keep`` makes them
-    jobs that end then; a note has their number and share of the GPU time. ``drop`` leaves them out.
+    jobs that end then; a note has their number and share of the GPU-seconds. ``drop`` leaves them
+    out.
 
     Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation
     Gradient Descent", ATC 2023.
@@ -77,7 +78,7 @@ def read(document: Document, running: str = "keep") -> Parsed:
 
 
 def _note_running(parsed: Parsed, unfinished: Flags) -> None:
-    """Note how many pods were deleted while they ran, and their share of the GPU time."""
+    """Note how many pods were deleted while they ran, and their share of the GPU-seconds."""
     frame = parsed.frame
     marked = pd.Series(unfinished, parsed.rows)[frame.index]
     if marked.any():
@@ -85,7 +86,7 @@ def _note_running(parsed: Parsed, unfinished: Flags) -> None:
         # validation refuses rows without a share later, so a sum of 0 must not fail here
         share = work[marked].sum() / max(work.sum(), 1e-9)
         parsed.notes.append(
-            f"{int(marked.sum()):,} of {len(frame):,} pods ({share:.0%} of the GPU time) are "
-            "Running: their deletion is no completion, running=drop (--set running=drop) leaves "
-            "them out"
+            f"{int(marked.sum()):,} of {len(frame):,} pods ({share:.0%} of the GPU-seconds) are "
+            "Running at the end of the record, which stands in for their completion; "
+            "running=drop (--set running=drop) leaves them out"
         )

@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from repro.base.counts import quantity
 from repro.base.errors import ParamError, TraceError
 from repro.base.typing import Floats
 from repro.files.table import Document, Parsed, Table
 from repro.model.jobs import MAX_GPUS_PER_JOB
 from repro.trace.formats import FORMATS
-from repro.trace.runs import INSTANT, NO_GPU, quantity
+from repro.trace.runs import INSTANT, NO_GPU
 
 _REQUIRED = ("job_id", "submit_time", "duration", "num_inst", "num_gpu")
 _SHARE_TREATMENTS = ("ceil", "keep", "refuse")

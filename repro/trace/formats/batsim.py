@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from repro.base.counts import quantity
 from repro.base.errors import TraceError
-from repro.files.checks import BadRows, Origin, shown
+from repro.files.checks import BadRows, Source, shown
 from repro.files.strict_json import parse
 from repro.files.table import Document, Parsed, no_jobs_error
 from repro.trace.formats import FORMATS
 from repro.trace.lost import notes_on_lost
-from repro.trace.runs import INSTANT, NO_GPU, quantity
+from repro.trace.runs import INSTANT, NO_GPU
 
 _KEYS = ("nb_res", "jobs", "profiles")
 _JOB_KEYS = ("id", "subtime", "res", "profile")
@@ -73,7 +74,7 @@ def read(document: Document) -> Parsed:
     frame["time_limit"] = limits
     unread = [shown(key) for key in workload if key not in _KEYS]
     unread += [f"jobs.{shown(key)}" for key in _other_keys(jobs)]
-    parsed = Parsed(frame, _origin(document), unread=unread)
+    parsed = Parsed(frame, _source(document), unread=unread)
     parsed.drop(
         {
             NO_TIME: np.isnan(delays),
@@ -161,21 +162,21 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _origin(document: Document) -> Origin:
-    """Origin of the jobs. The line of a job is not known, so errors name its row in the list."""
-    return Origin(document.name, _COLUMNS)
+def _source(document: Document) -> Source:
+    """Source of the jobs. The line of a job is not known, so errors name its row in the list."""
+    return Source(document.name, _COLUMNS)
 
 
 def _rows(document: Document, jobs: list[Any], profiles: dict[str, Any]) -> list[int]:
     """Rows of the jobs to read; one error lists all invalid jobs."""
-    origin = _origin(document)
+    source = _source(document)
     rows = []
     faults = []
     for row, job in enumerate(jobs):
         if row in document.left_out:
             continue
         try:
-            _check_job(row, job, profiles, origin)
+            _check_job(row, job, profiles, source)
             rows.append(row)
         except BadRows as error:
             faults.append(error)
@@ -184,26 +185,26 @@ def _rows(document: Document, jobs: list[Any], profiles: dict[str, Any]) -> list
     return rows
 
 
-def _check_job(row: int, job: Any, profiles: dict[str, Any], origin: Origin) -> None:
+def _check_job(row: int, job: Any, profiles: dict[str, Any], source: Source) -> None:
     """Raise for a key or profile that is missing, and for an invalid walltime or profile."""
     absent = [key for key in _JOB_KEYS if not isinstance(job, dict) or key not in job]
     if absent:
         hint = f"a job has {', '.join(_JOB_KEYS)}"
-        raise origin.error(row, ",".join(absent), "missing key", job, hint)
+        raise source.error(row, ",".join(absent), "missing key", job, hint)
     walltime = job.get("walltime")
     hint = "a walltime is seconds above 0, or -1 for none"
     if walltime is not None and not _is_number(walltime):
-        raise origin.error(row, "time_limit", "not a number", walltime, hint)
+        raise source.error(row, "time_limit", "not a number", walltime, hint)
     if walltime is not None and walltime <= 0 and walltime != -1:
-        raise origin.error(row, "time_limit", "not positive", walltime, hint)
+        raise source.error(row, "time_limit", "not positive", walltime, hint)
     name = job["profile"]
     profile = profiles.get(name) if isinstance(name, str) else None
     if not isinstance(profile, dict) or "type" not in profile:
         hint = "a profile is an object of profiles with a type"
-        raise origin.error(row, "duration", "no such profile", name, hint)
+        raise source.error(row, "duration", "no such profile", name, hint)
     delay: Any = profile.get("delay")
     if profile["type"] == "delay" and not (_is_number(delay) and delay >= 0):
-        raise origin.error(row, "duration", "not a delay", delay, "a delay is seconds, 0 or more")
+        raise source.error(row, "duration", "not a delay", delay, "a delay is seconds, 0 or more")
 
 
 def _is_number(value: Any) -> bool:

@@ -147,7 +147,7 @@ def _throughputs_of_jobs(parsed: Parsed, gpus: Floats, table: ThroughputTable) -
             rule = f"no throughput on {gpu_type} for this job type on {num_gpus:g} GPUs"
             hint = "pass throughputs= with a table that has it, or another reference_gpu"
             row = int(models.index[index])
-            faults.append(parsed.origin.error(row, "model", rule, model, hint))
+            faults.append(parsed.source.error(row, "model", rule, model, hint))
             continue
         rates[index] = rate
     if faults:

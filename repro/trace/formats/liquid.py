@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from repro.base.counts import quantity
 from repro.base.errors import ParamError, TraceError, near
 from repro.base.typing import Flags
 from repro.files.checks import refuse, shown
@@ -14,7 +15,6 @@ from repro.files.table import Document, Parsed, Table
 from repro.model.jobs import MAX_GPUS_PER_JOB
 from repro.perf.parameter_server import IterationModel, MeasuredPlans, PlanTimes, named
 from repro.trace.formats import FORMATS
-from repro.trace.runs import quantity
 from repro.trace.schema import MAX_EXACT
 from repro.trace.synth.liquid import WARM_UP
 
@@ -106,9 +106,9 @@ def _note_untimed(parsed: Parsed, untimed: Flags, in_case: Flags, times: str) ->
                 "the model is known: give numbers of parameter servers and workers, and a batch "
                 "size, for which it has run times"
             )
-        refuse(untimed, models, "model", parsed.origin, rule, accepted)
+        refuse(untimed, models, "model", parsed.source, rule, accepted)
     untimed_names = models[untimed & ~models.isin(timed_models).to_numpy(bool)].drop_duplicates()
-    lines = [parsed.origin.where(label) for label in untimed_names.index.tolist()]
+    lines = [parsed.source.where(label) for label in untimed_names.index.tolist()]
     texts = [
         f"{shown(name)} on line {line}{near(name.lower(), timed_models)}"
         for name, line in zip(untimed_names, lines, strict=True)

@@ -56,7 +56,7 @@ def read(document: Document) -> Parsed:
         similar = near(model.lower(), names).removeprefix("; ")
         accepted = f"known: {', '.join(names)}; write a file with other models in format repro"
         hint = f"{similar} {accepted}" if similar else accepted
-        refuse(is_unknown, models, "model", parsed.origin, "unknown model", hint)
+        refuse(is_unknown, models, "model", parsed.source, "unknown model", hint)
     _note_contradictions(parsed, table)
     return parsed
 

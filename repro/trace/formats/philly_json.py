@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from repro.base.errors import TraceError
-from repro.files.checks import BadRows, Origin, is_plain, shown
+from repro.files.checks import BadRows, Source, is_plain, shown
 from repro.files.strict_json import elements
 from repro.files.table import (
     DATE,
@@ -69,8 +69,8 @@ class _Job(NamedTuple):
 class _Dates:
     """Reads the dates of a log, and counts dates with and without an offset from UTC."""
 
-    def __init__(self, origin: Origin) -> None:
-        self.origin = origin
+    def __init__(self, source: Source) -> None:
+        self.source = source
         self.by_offset: Counter[bool] = Counter()
 
     def read(self, value: Any, row: int, column: str) -> datetime | None:
@@ -82,9 +82,9 @@ class _Dates:
             date = datetime.fromisoformat(text if DATE.fullmatch(text) else "")
         except (TypeError, ValueError):
             hint = date_advice(text)
-            raise self.origin.error(row, column, "not a date", value, hint) from None
+            raise self.source.error(row, column, "not a date", value, hint) from None
         if not DATE_YEARS[0] <= date.year <= DATE_YEARS[1]:
-            raise self.origin.error(row, column, WRONG_YEAR, value, DATE_ADVICE)
+            raise self.source.error(row, column, WRONG_YEAR, value, DATE_ADVICE)
         self.by_offset[date.tzinfo is not None] += 1
         return date
 
@@ -125,9 +125,9 @@ def read(document: Document) -> Parsed:
     Jeon et al., ATC 2019; schema in the ``philly-traces`` repository.
     """
     entries, lines = _read_entries(document)
-    origin = Origin(document.name, _COLUMNS, lines.__getitem__)
-    dates = _Dates(origin)
-    jobs = _jobs(entries, origin, dates)
+    source = Source(document.name, _COLUMNS, lines.__getitem__)
+    dates = _Dates(source)
+    jobs = _jobs(entries, source, dates)
     notes = dates.notes()
     jobs = _without_epoch(jobs, notes)
     joiner = AttemptJoiner()
@@ -148,7 +148,7 @@ def read(document: Document) -> Parsed:
         index=rows,
     )
     notes += joiner.notes()
-    parsed = Parsed(frame, origin, notes=notes, unread=_unread(entries))
+    parsed = Parsed(frame, source, notes=notes, unread=_unread(entries))
     no_gpu = (frame["num_gpus"] == 0) & times["started"].notna()
     set_run_times(parsed, times, {NO_GPU: no_gpu.to_numpy()})
     parsed.frame["submit_time"] -= parsed.frame["submit_time"].min()
@@ -197,13 +197,13 @@ def _unread(entries: dict[int, dict[str, Any]]) -> list[str]:
     return [shown(key) for key in is_read if not is_read[key]]
 
 
-def _jobs(entries: dict[int, dict[str, Any]], origin: Origin, dates: _Dates) -> dict[int, _Job]:
+def _jobs(entries: dict[int, dict[str, Any]], source: Source, dates: _Dates) -> dict[int, _Job]:
     """Read every job, by its row; one error lists all invalid rows."""
     jobs = {}
     faults = []
     for row, entry in entries.items():
         try:
-            jobs[row] = _job(entry, row, origin, dates)
+            jobs[row] = _job(entry, row, source, dates)
         except BadRows as error:
             faults.append(error)
     if faults:
@@ -222,16 +222,16 @@ def _without_epoch(jobs: dict[int, _Job], notes: list[str]) -> dict[int, _Job]:
     return {row: job.without(unset_times) for row, job in jobs.items()}
 
 
-def _job(entry: dict[str, Any], row: int, origin: Origin, dates: _Dates) -> _Job:
+def _job(entry: dict[str, Any], row: int, source: Source, dates: _Dates) -> _Job:
     """Read one job; an invalid entry raises."""
     name = entry["jobid"]
     if not (isinstance(name, str) and is_plain(name)) and type(name) is not int:
         hint = "an id is printable text or a whole number"
-        raise origin.error(row, "job_id", "not an id", name, hint)
+        raise source.error(row, "job_id", "not an id", name, hint)
     for key in ("vc", "user"):
         value = entry.get(key)
         if value is not None and not (isinstance(value, str) and is_plain(value)):
-            raise origin.error(row, key, "not a name", value, "a name is printable text, or null")
+            raise source.error(row, key, "not a name", value, "a name is printable text, or null")
     submitted = dates.read(entry["submitted_time"], row, "submit_time")
     submitted_s = _seconds(submitted, math.nan)
     attempts = []
@@ -240,7 +240,7 @@ def _job(entry: dict[str, Any], row: int, origin: Origin, dates: _Dates) -> _Job
         gpus = _gpus(attempt)
         if gpus is None:
             hint = 'an attempt is {start_time, end_time, detail: [{ip, gpus: ["gpu0", …]}]}'
-            raise origin.error(row, "duration", "not an attempt", attempt, hint)
+            raise source.error(row, "duration", "not an attempt", attempt, hint)
         start = _seconds(dates.read(attempt.get("start_time"), row, "duration"), preceding_s)
         preceding_s = preceding_s if math.isnan(start) else start
         end = _seconds(dates.read(attempt.get("end_time"), row, "duration"), preceding_s)

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from repro.base.counts import quantity
 from repro.base.errors import ParamError, TraceError
 from repro.base.typing import Flags, Floats
+from repro.base.units import DAY_S, HOUR_S
 from repro.files.checks import shown
 from repro.files.table import Document, Parsed, Table, as_integers, header_of
 from repro.trace.formats import FORMATS
 from repro.trace.runs import (
     ATTEMPTS,
-    HOUR_S,
     NO_GPU,
     ROUNDING_S,
-    quantity,
     set_run_times,
     without_epoch,
 )
@@ -256,12 +256,12 @@ def _spans(table: Table, column: str, missing: tuple[str, ...] = ()) -> Floats:
 def _span_s(text: str) -> float:
     """Seconds of a text [days-]hours:minutes:seconds, infinite beyond floats, NaN for others."""
     if match := _DAYS_AND_HOURS.fullmatch(text):
-        return 86_400.0 * float(match[1]) + HOUR_S * float(match[2])
+        return DAY_S * float(match[1]) + HOUR_S * float(match[2])
     match = _SPAN.fullmatch(text)
     if match is None:
         return np.nan
     days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
-    return 86_400.0 * days + HOUR_S * hours + 60.0 * minutes + seconds
+    return DAY_S * days + HOUR_S * hours + 60.0 * minutes + seconds
 
 
 def _note_states(parsed: Parsed, states: pd.Series[Any]) -> None:

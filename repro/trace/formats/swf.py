@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from repro.base.counts import quantity
 from repro.base.errors import TraceError
 from repro.base.typing import Floats
-from repro.files.checks import BadRows, Origin, numbers, refuse, shown
+from repro.files.checks import BadRows, Source, numbers, refuse, shown
 from repro.files.guess import foreign_format
 from repro.files.table import Document, Parsed, no_jobs_error
 from repro.trace.formats import FORMATS
 from repro.trace.lost import notes_on_lost
-from repro.trace.runs import NO_GPU, quantity, set_run_times
+from repro.trace.runs import NO_GPU, set_run_times
 from repro.trace.schema import MAX_EXACT, MAX_TIME_S, REQUIRED
 
 #: Names of the 18 fields, in order.
@@ -98,19 +99,19 @@ def read(document: Document) -> Parsed:
     JSSPP 1999; Parallel Workloads Archive.
     """
     frame, lines, header = _read_lines(document)
-    origin = Origin(document.name, _COLUMNS, lines.__getitem__, _cells(document, lines))
-    fields = {name: numbers(frame[name], name, origin, _NUMBER) for name in _READ}
+    source = Source(document.name, _COLUMNS, lines.__getitem__, _cells(document, lines))
+    fields = {name: numbers(frame[name], name, source, _NUMBER) for name in _READ}
     for name, column in fields.items():
-        refuse((column < 0) & (column != UNKNOWN), frame[name], name, origin, "negative", _NUMBER)
+        refuse((column < 0) & (column != UNKNOWN), frame[name], name, source, "negative", _NUMBER)
     hint = f"a wait is at most {MAX_TIME_S:,.0f} s"
-    refuse(fields["wait"] > MAX_TIME_S, frame["wait"], "wait", origin, "too large", hint)
+    refuse(fields["wait"] > MAX_TIME_S, frame["wait"], "wait", source, "too large", hint)
     status = fields["status"]
     hint = "a status is -1 to 5"
     known = np.isin(status, [*_STATUS, *_PART_STATUSES])
-    refuse(~known, frame["status"], "status", origin, "unknown status", hint)
+    refuse(~known, frame["status"], "status", source, "unknown status", hint)
     values = {name: np.where(column == UNKNOWN, np.nan, column) for name, column in fields.items()}
     gpus = np.where(values["processors"] > 0, values["processors"], values["allocated"])
-    parsed = _parsed(frame, origin, values, np.nan_to_num(gpus))
+    parsed = _parsed(frame, source, values, np.nan_to_num(gpus))
     times = pd.DataFrame(
         {
             "submitted": values["submit"],
@@ -182,11 +183,11 @@ def _cells(document: Document, lines: Sequence[int]) -> Any:
     return cell
 
 
-def _parsed(frame: pd.DataFrame, origin: Origin, values: dict[str, Floats], gpus: Floats) -> Parsed:
+def _parsed(frame: pd.DataFrame, source: Source, values: dict[str, Floats], gpus: Floats) -> Parsed:
     """Rows in the columns of the schema; submit times and run times follow."""
     jobs = pd.DataFrame(
         {
-            "job_id": _whole(frame, "job", values["job"], origin),
+            "job_id": _whole(frame, "job", values["job"], source),
             "submit_time": values["submit"],
             "duration": values["run_time"],
             "num_gpus": gpus,
@@ -196,14 +197,14 @@ def _parsed(frame: pd.DataFrame, origin: Origin, values: dict[str, Floats], gpus
         },
         frame.index,
     )
-    return Parsed(jobs, origin)
+    return Parsed(jobs, source)
 
 
-def _whole(frame: pd.DataFrame, column: str, values: Floats, origin: Origin) -> Any:
+def _whole(frame: pd.DataFrame, column: str, values: Floats, source: Source) -> Any:
     """Column of whole numbers; -1, fractions and numbers that are too large raise."""
     bad = ~((values >= 0) & (values <= MAX_EXACT) & (values % 1 == 0))
     hint = f"a job number is whole, from 0 to {MAX_EXACT:,}"
-    refuse(bad, frame[column], column, origin, "no job number", hint)
+    refuse(bad, frame[column], column, source, "no job number", hint)
     return values.astype(np.int64)
 
 

@@ -13,6 +13,7 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 import pandas as pd
 
+from repro.base.counts import is_count
 from repro.base.errors import ParamError, refuse_unknown
 from repro.files import public
 from repro.model.registry import Registry
@@ -110,12 +111,11 @@ def make(name: str, rng: np.random.Generator | int, **options: Any) -> pd.DataFr
             raise ParamError(f"{option}: give the name or path of a table, not a {kind}")
         if value != accepted[option].default:
             _check_option(option, value, types)
-    is_seed = isinstance(rng, int | np.integer) and not isinstance(rng, bool) and rng >= 0
-    if not is_seed and not isinstance(rng, np.random.Generator):
+    if not isinstance(rng, np.random.Generator) and not is_count(rng):
         raise ParamError(f"rng={rng!r}: give a numpy generator, or a whole number of 0 or more")
     source: np.random.Generator | int = np.random.default_rng(rng)
     if first_argument == "seed":
-        source = int(rng if isinstance(rng, int | np.integer) else rng.integers(2**32))
+        source = int(rng.integers(2**32)) if isinstance(rng, np.random.Generator) else int(rng)
     frame = generator(source, **options)
     defaults = {option: accepted[option].default for option in names}
     frame.attrs |= {"name": name, "synthetic": True, "options": defaults | options}

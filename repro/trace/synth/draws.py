@@ -36,7 +36,7 @@ def inverse_cdf(u: Floats, levels: Floats, values: Floats) -> Floats:
     return np.asarray(np.exp(np.interp(u, levels, np.log(values))))
 
 
-def jobs_apart(gaps: Floats | Ints, **columns: Any) -> pd.DataFrame:
+def jobs_with_gaps(gaps: Floats | Ints, **columns: Any) -> pd.DataFrame:
     """Jobs with these columns: the first submitted at 0, each further job a gap (s) later."""
     submit = np.concatenate([[0.0], np.cumsum(gaps)])
     return pd.DataFrame({"job_id": np.arange(submit.size), "submit_time": submit, **columns})

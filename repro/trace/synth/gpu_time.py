@@ -7,7 +7,7 @@ from repro.base.errors import ParamError
 from repro.base.typing import Floats
 from repro.files.tables import measured
 from repro.trace.synth import generators
-from repro.trace.synth.draws import inverse_cdf, jobs_apart, strata
+from repro.trace.synth.draws import inverse_cdf, jobs_with_gaps, strata
 
 
 @generators.register("philly-gpu-time")
@@ -31,7 +31,7 @@ def philly_gpu_time(
     widths = mix["num_gpus"].to_numpy(np.int64)
     gpus = widths[np.searchsorted(shares / shares[-1], strata(rng, jobs), side="right")]
     duration = np.maximum(gpu_time_at(strata(rng, jobs)) / gpus, 1.0)
-    sampled = jobs_apart(rng.standard_exponential(jobs - 1), duration=duration, num_gpus=gpus)
+    sampled = jobs_with_gaps(rng.standard_exponential(jobs - 1), duration=duration, num_gpus=gpus)
     return at_load(sampled, num_gpus, load)
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 
 from repro.base.errors import ParamError
 from repro.trace.synth import generators
-from repro.trace.synth.draws import jobs_apart
+from repro.trace.synth.draws import jobs_with_gaps
 
 
 @generators.register("lognormal")
@@ -35,4 +35,4 @@ def lognormal(
     normal = rng.standard_normal(jobs)
     is_wide = rng.random(jobs) < wide
     duration = mean_duration * np.exp(sigma * normal - sigma**2 / 2)
-    return jobs_apart(gaps, duration=duration, num_gpus=np.where(is_wide, width, 1))
+    return jobs_with_gaps(gaps, duration=duration, num_gpus=np.where(is_wide, width, 1))

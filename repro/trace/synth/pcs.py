@@ -8,7 +8,7 @@ from repro.base.typing import Floats, Ints
 from repro.files.tables import measured
 from repro.perf.speedup import pcs_speedups
 from repro.trace.synth import generators
-from repro.trace.synth.draws import inverse_cdf, jobs_apart, strata
+from repro.trace.synth.draws import inverse_cdf, jobs_with_gaps, strata
 
 #: Number of GPU counts that a workload samples; each trial then takes one of these.
 _POOL_SIZE = 100
@@ -79,7 +79,7 @@ def pcs_workload(
         picked = stream.choice(pool, trials.sum())
         gpus = np.add.reduceat(picked, np.cumsum(trials) - trials)
     work = trial_work * trials
-    return jobs_apart(gaps[:-1], duration=work / gpus, num_gpus=gpus, service=work)
+    return jobs_with_gaps(gaps[:-1], duration=work / gpus, num_gpus=gpus, service=work)
 
 
 def _trials(
@@ -97,7 +97,7 @@ def _trials(
         gaps[trial - 1] = int(stream.exponential(mean_gap))
     app = np.repeat(np.arange(trials.size), trials)
     work = trial_work[app]
-    return jobs_apart(gaps[:-1], duration=work / gpus, num_gpus=gpus, service=work, app=app)
+    return jobs_with_gaps(gaps[:-1], duration=work / gpus, num_gpus=gpus, service=work, app=app)
 
 
 @generators.register("pcs-like")
@@ -137,7 +137,7 @@ def pcs_like(
     # some gaps are 0, which have no logarithm
     value, share = tables["interarrival"].T
     gaps = np.floor(inverse_cdf(strata(rng, jobs - 1), share, value + 1) - 1)
-    trace = jobs_apart(gaps, duration=duration, num_gpus=gpus, model=models)
+    trace = jobs_with_gaps(gaps, duration=duration, num_gpus=gpus, model=models)
     return trace.assign(model=trace["model"].astype("str"), service=duration * speed)
 
 

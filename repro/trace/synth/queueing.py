@@ -6,7 +6,7 @@ import pandas as pd
 from repro.base.errors import ParamError
 from repro.base.typing import Floats
 from repro.trace.synth import generators
-from repro.trace.synth.draws import jobs_apart
+from repro.trace.synth.draws import jobs_with_gaps
 
 
 @generators.register("mm")
@@ -41,7 +41,7 @@ def mg1(
     """
     gaps = rng.exponential(mean_duration / load, jobs - 1)
     duration = mean_duration * _unit_service(rng, jobs, service, scv)
-    return jobs_apart(gaps, duration=duration, num_gpus=np.ones(jobs, np.int64))
+    return jobs_with_gaps(gaps, duration=duration, num_gpus=np.ones(jobs, np.int64))
 
 
 def _unit_service(rng: np.random.Generator, jobs: int, service: str, scv: float) -> Floats:

@@ -11,7 +11,7 @@ import time
 import pytest
 
 import repro
-from repro.base import compiled
+from repro.base import compiled, paths
 from repro.figures import cache
 
 # left out by `make check`
@@ -376,7 +376,7 @@ def test_the_simulation_cache_is_keyed_by_all_that_a_simulation_imports():
 
 
 def test_every_named_source_exists():
-    assert [part for part in cache.SIMULATION_SOURCES if not (cache.PACKAGE / part).exists()] == []
+    assert [part for part in cache.SIMULATION_SOURCES if not (paths.PACKAGE / part).exists()] == []
 
 
 def test_pictures_make_no_measure_of_a_simulation_old():

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro.files.checks import Origin
+from repro.files.checks import Source
 from repro.files.table import Parsed
 from repro.model.cluster.spec import Cluster
 from repro.trace.doctor import demands, loads, times, values
@@ -306,7 +306,7 @@ def test_rows_of_a_file_stay_as_they_are(tmp_path):
     assert loaded.frame["job_id"].tolist() == [2, 1]
     assert loaded.parsed.frame["job_id"].tolist() == [1, 2]
     assert (loaded.parsed.log, loaded.fault, loaded.bad_rows) == (None, "", {})
-    assert Parsed(loaded.frame, Origin("x")).log is None
+    assert Parsed(loaded.frame, Source("x")).log is None
 
 
 def test_the_advice_on_types_is_on_the_jobs_of_the_finding():

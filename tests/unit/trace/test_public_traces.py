@@ -138,7 +138,8 @@ def test_openb(public):
     frame = public("openb-pods")
     assert len(frame) == 6203
     assert frame.attrs["dropped"] == {"no GPU": 1088, "never ran": 861}
-    assert frame.attrs["notes"][0].startswith("4,149 of 6,203 pods (90% of the GPU time) are Run")
+    note = frame.attrs["notes"][0]
+    assert note.startswith("4,149 of 6,203 pods (90% of the GPU-seconds) are Running at the end")
     assert describe(frame)["gpus"] == {1: 6129, 2: 15, 4: 15, 8: 44}
     assert (frame.loc[frame["num_gpus"] > 1, "gpu_share"] == 1).all()
     assert frame["gpu_share"].between(0.05, 1).all()

@@ -127,8 +127,8 @@ def test_pods_deleted_while_running(tmp_path):
     frame = load(path, "alibaba-openb")
     assert frame["duration"].tolist() == [300.0, 50.0]
     assert frame.attrs["notes"] == [
-        "1 of 2 pods (75% of the GPU time) are Running: their deletion is no completion, "
-        "running=drop (--set running=drop) leaves them out"
+        "1 of 2 pods (75% of the GPU-seconds) are Running at the end of the record, which stands "
+        "in for their completion; running=drop (--set running=drop) leaves them out"
     ]
     assert frame.attrs["dropped"] == {"ended before it started": 1}
     frame = load(path, "alibaba-openb", running="drop")

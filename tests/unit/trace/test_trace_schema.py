@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from repro import simulate
 from repro.base.errors import TraceError
-from repro.files.checks import Origin
+from repro.files.checks import Source
 from repro.trace.schema import COLUMNS, MAX_TIME_S, MIN_DURATION_S, check_fits, validate
 
 
@@ -157,10 +157,10 @@ def test_job_that_never_fits_is_named():
         check_fits(validate(jobs()), "jobs", 3)
 
 
-def test_origin_gives_line_and_file_column():
-    origin = Origin("t.csv", {"num_gpus": "gpus"}, lambda row: row + 2, lambda row, column: "0x")
+def test_a_source_gives_line_and_file_column():
+    source = Source("t.csv", {"num_gpus": "gpus"}, lambda row: row + 2, lambda row, column: "0x")
     with pytest.raises(TraceError, match=r"^t\.csv:3:gpus: too small \(0x\); "):
-        validate(jobs(num_gpus=[1, 0, 1]), origin)
+        validate(jobs(num_gpus=[1, 0, 1]), source)
 
 
 def test_long_values_are_cut_and_newlines_removed():
