@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -197,7 +196,7 @@ def search_front(
     if out is not None:
         table = points.assign(**list_texts).to_csv(index=False, lineterminator="\n")
         write_whole(out, table.encode(), parents=False)
-    rows = json.loads(points.to_json(orient="records", double_precision=15))
+    rows = points.to_dict("records")
     report = {"objectives": names, "evaluations": budget, "front": rows}
     lines = _front_lines(points, pcs.parameters)
     typer.echo(to_json(report).decode().rstrip() if as_json else lines)

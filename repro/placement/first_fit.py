@@ -122,6 +122,9 @@ class _Switch:
     def take(self, gpus: int) -> bool:
         if gpus <= self._largest:
             return self._take_on_one_node(gpus)
+        if self._largest == 0:
+            # other work holds all GPUs of the switch
+            return False
         full_nodes, remainder = divmod(gpus, self._largest)
         search = range(self._first.get(self._largest, 0), len(self._idle))
         idle_nodes = (node for node in search if self._idle[node] == self._largest)

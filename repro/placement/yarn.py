@@ -18,6 +18,9 @@ def fits_consolidated(size: int, counts: Sequence[int], gpus: int) -> bool:
     """
     if gpus <= size:
         return any(counts[gpus:])
+    if size == 0:
+        # other work holds all GPUs of the switch
+        return False
     full_nodes, remainder = divmod(gpus, size)
     spare_nodes = counts[size] - full_nodes
     return spare_nodes >= 0 and (not remainder or spare_nodes > 0 or any(counts[remainder:size]))

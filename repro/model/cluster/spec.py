@@ -74,10 +74,13 @@ class Cluster:
 
     @cached_property
     def gpu_types(self) -> dict[str, int]:
-        """GPUs of each type, in order of first appearance, without untyped GPUs."""
+        """GPUs of each type that jobs can get, in order of first appearance.
+
+        Untyped GPUs are left out, and so are types whose GPUs are all in use by other work.
+        """
         counts: dict[str, int] = {}
         for node in self.nodes:
-            if node.gpu_type is not None:
+            if node.gpu_type is not None and node.gpus:
                 counts[node.gpu_type] = counts.get(node.gpu_type, 0) + node.gpus
         return counts
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from repro.base.errors import ParamError
 from repro.base.typing import Floats
-from repro.policies.pcs.pcs import class_thresholds, decaying_weights
+from repro.policies.pcs.pcs import Pcs, class_thresholds, decaying_weights
 
 #: Ranges of W, the decay of weights, and of delta, the step by which the efficiency bound falls.
 _DECAY = (-3.0, 3.0)
@@ -25,7 +25,7 @@ Configuration = dict[str, Any]
 
 
 class Encoding(NamedTuple):
-    """A box and the configuration of each of its points, None if a class has no weight."""
+    """A box and the configuration of each of its points, None if the policy does not accept it."""
 
     low: Floats
     high: Floats
@@ -74,7 +74,10 @@ def encoding(work: Floats, *, heuristics: bool, linear: bool) -> Encoding:
         efficiency = _LINEAR if linear else {"zeta_min": numbers[-2], "delta": numbers[-1]}
         with contextlib.suppress(ParamError):
             classes = _heuristic(work, *numbers[:2]) if heuristics else _explicit(numbers)
-            return {**classes, **efficiency}
+            configuration = {**classes, **efficiency}
+            # refuses thresholds that round to 0 s, or to the same second
+            Pcs(**configuration)
+            return configuration
         return None
 
     return Encoding(low, high, decode)

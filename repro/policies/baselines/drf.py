@@ -200,7 +200,9 @@ def _capacity(policy: DRF, resource: _Resource, view: View) -> float:
     per_gpu = getattr(policy, resource.parameter)
     if per_gpu is not None:
         return float(per_gpu) * cluster.num_gpus
-    capacity = math.fsum(getattr(node, resource.of_node) for node in cluster.nodes)
+    # no job gets onto a node whose GPUs other work holds
+    nodes = [node for node in cluster.nodes if node.gpus]
+    capacity = math.fsum(getattr(node, resource.of_node) for node in nodes)
     if capacity == 0:
         raise ParamError(
             f"policy {policy.name!r}: {cluster} has no {resource.unit}; give "

@@ -81,6 +81,15 @@ class Sets(NamedTuple):
     num_gpus: int
 
 
+def nodes_of_sets(cluster: Cluster) -> tuple[int, int]:
+    """Nodes that node sets can have, and the GPUs that a set holds on each of its nodes.
+
+    The nodes are those with a GPU that jobs can get. The GPUs are those of the smallest of them.
+    """
+    gpus = [node.gpus for node in cluster.nodes if node.gpus]
+    return len(gpus), min(gpus)
+
+
 def empty_sets(widths: Floats, cluster: Cluster) -> Sets:
     """Node sets before the first job, for jobs of these demands (GPUs), (jobs,)."""
     gpus = widths.astype(np.int64)
@@ -89,16 +98,16 @@ def empty_sets(widths: Floats, cluster: Cluster) -> Sets:
     other_sizes = sorted(demands - set(usual_sizes))
     sizes = np.array([*usual_sizes, *other_sizes])
     index_of = {size: index for index, size in enumerate(sizes.tolist())}
-    nodes = -(-sizes // cluster.gpus_per_node)
+    num_nodes, node_gpus = nodes_of_sets(cluster)
+    nodes = -(-sizes // node_gpus)
     num_jobs = len(gpus)
-    num_nodes = cluster.num_nodes
     tally = np.zeros(5, np.int64)
     tally[FREE] = num_nodes
     tally[SPARE] = num_nodes
     return Sets(
         gpus=sizes,
         nodes=nodes,
-        capacity=nodes * cluster.gpus_per_node // sizes,
+        capacity=nodes * node_gpus // sizes,
         num_sets=np.zeros(len(sizes), np.int64),
         num_members=np.zeros(len(sizes), np.int64),
         order=np.zeros((len(sizes), num_nodes), np.int64),
@@ -112,7 +121,7 @@ def empty_sets(widths: Floats, cluster: Cluster) -> Sets:
         spare=np.arange(num_nodes),
         moving=np.zeros(num_jobs, np.int64),
         tally=tally,
-        node_gpus=cluster.gpus_per_node,
+        node_gpus=node_gpus,
         num_gpus=cluster.num_gpus,
     )
 

@@ -1,9 +1,10 @@
 """Gandiva as Tiresias simulates it (section 5.3): time slicing of gangs inside sets of nodes.
 
 Gangs of one size of g GPUs share node sets. A set has ceil(g / GPUs per node) nodes. Its capacity
-is floor(nodes x GPUs per node / g) gangs, and its first jobs up to the capacity run. At the end of
-every slice the jobs that ran go to the tail. With n_g jobs of size g and G GPUs, rebalancing brings
-the GPUs of a size towards
+is floor(nodes x GPUs per node / g) gangs, and its first jobs up to the capacity run. On unequal
+nodes, a set holds on each node as many GPUs as the smallest node has. At the end of every slice the
+jobs that ran go to the tail. With n_g jobs of size g and G GPUs, rebalancing brings the GPUs of a
+size towards
 
     min(g n_g, floor(G g n_g / sum_h h n_h)).
 
@@ -25,7 +26,7 @@ from repro.model.rules import Completions
 from repro.model.settings import Above
 from repro.model.view import View
 from repro.policies.tiresias._gandiva_run import simulate_steps
-from repro.policies.tiresias._gandiva_simulator import stepper
+from repro.policies.tiresias._gandiva_simulator import nodes_of_sets, stepper
 
 
 @register("gandiva")
@@ -93,8 +94,8 @@ class Gandiva(Policy):
 
     def never_runs(self, view: View) -> Callable[[int], str]:
         """Reason why a job finds no node set: the cluster has too few nodes."""
-        node_gpus = _smallest_node(view.cluster)
-        num_gpus = node_gpus * view.cluster.num_nodes
+        num_nodes, node_gpus = nodes_of_sets(view.cluster)
+        num_gpus = node_gpus * num_nodes
 
         def reason(job: int) -> str:
             if view.gpus(job) <= num_gpus:
@@ -133,19 +134,13 @@ def _least_used(sets: list[_NodeSet]) -> _NodeSet:
     return min(sets, key=lambda node_set: len(node_set.jobs))
 
 
-def _smallest_node(cluster: Cluster) -> int:
-    """GPUs of the smallest node: a set holds this many GPUs on each of its nodes."""
-    return min(node.gpus for node in cluster.nodes)
-
-
 class _Slicer:
     """Node sets in form ``paper``."""
 
     def __init__(self, policy: Gandiva, view: View) -> None:
         self.policy = policy
-        self.node_gpus = _smallest_node(view.cluster)
+        self.free_nodes, self.node_gpus = nodes_of_sets(view.cluster)
         self.num_gpus = view.cluster.num_gpus
-        self.free_nodes = view.cluster.num_nodes
         #: gang size (GPUs) -> its node sets
         self.sets: dict[int, list[_NodeSet]] = {}
         #: unfinished job -> gang size (GPUs)

@@ -43,6 +43,7 @@ _SPAN_ADVICE = "a time is [days-]hours:minutes:seconds"
 _NO_LIMIT = ("", "UNLIMITED", "PARTITION_LIMIT", "INVALID")
 _GPUS = re.compile(r"gres/gpu(?::([^=,]+))?=([^,]*)")
 _CPUS = re.compile(r"(?:^|,)cpu=([^,]*)")
+_COMPONENT = re.compile(r"[0-9]+\+[0-9]+")
 _STEP = "job step"
 
 
@@ -71,8 +72,9 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
     (1234.batch), jobs that have no GPU or submit time, never ran (no start, or PENDING), still run
     (no end, or RUNNING), end before they start, or ran for 0 s.
 
-    A MIG slice counts as a GPU of its own type. A ``gres/shard`` is no GPU. A cluster that does not
-    track ``gres/gpu`` (AccountingStorageTRES) has no GPUs in its records.
+    A component of a heterogeneous job (1234+0) is a job of its own; a note counts them. A MIG slice
+    counts as a GPU of its own type. A ``gres/shard`` is no GPU. A cluster that does not track
+    ``gres/gpu`` (AccountingStorageTRES) has no GPUs in its records.
 
     Options: ``attempts`` is the treatment of a second record of an id, which ``sacct -D`` prints
     for a requeued job: ``refuse`` (an error) or ``join`` (another attempt of the job, joined as in
@@ -136,6 +138,7 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
     # the state of a requeued job is that of its last record
     states = times["state"].groupby(table.frame[job_column]).last()
     _note_states(parsed, states)
+    _note_components(parsed)
     if elapsed is not None and recorded_ends is not None:
         between_dates = recorded_ends - times["started"]
         _note_clocks(parsed, between_dates, elapsed, required[-1])
@@ -274,6 +277,17 @@ def _note_states(parsed: Parsed, states: pd.Series[Any]) -> None:
     if len(words):
         counts = ", ".join(f"{state} {count:,}" for state, count in words.value_counts().items())
         parsed.notes.append(f"jobs kept by state: {counts}")
+
+
+def _note_components(parsed: Parsed) -> None:
+    """Note the number of jobs that are components of heterogeneous jobs, with ids such as 200+0."""
+    components = parsed.frame["job_id"].astype(str).str.fullmatch(_COMPONENT)
+    if components.any():
+        first = parsed.frame["job_id"][components].iloc[0]
+        parsed.notes.append(
+            "components of heterogeneous jobs, which Slurm starts together, read as jobs of their "
+            f"own: {int(components.sum()):,} (first: {first})"
+        )
 
 
 def _note_clocks(

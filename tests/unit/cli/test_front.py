@@ -103,6 +103,22 @@ def test_settings_have_all_digits_of_the_sizes(capsys, tmp_path):
     assert json.loads(capsys.readouterr().out)["avg_jct"] == best["avg_jct_s"]
 
 
+def test_json_has_all_digits_of_the_file(capsys, tmp_path):
+    path = tmp_path / "jobs.csv"
+    # a third of a second has more than 15 decimals
+    rows = [f"{job},{job},{(job % 5 + 4) / 3!r},1\n" for job in range(12)]
+    path.write_text("job_id,submit_time,duration,num_gpus\n" + "".join(rows))
+    out = tmp_path / "front.csv"
+    words = ["--trace", str(path), "--cluster", "1x1", *PREFER, *SMALL, "--method", "random"]
+    assert main(["front", *words, "--json", "--out", str(out)]) == 0
+    points = json.loads(capsys.readouterr().out)["front"]
+    table = list(csv.DictReader(out.open()))
+    for name in ("avg_jct_s", "p99_pred_err_pct"):
+        assert [point[name] for point in points] == [float(row[name]) for row in table]
+    lists = [list(map(float, row["weights"].split())) for row in table]
+    assert [point["weights"] for point in points] == lists
+
+
 def test_options_of_the_format_and_bad_rows(capsys, tmp_path):
     head = "job_id,gpu_num,submit_time,start_time,end_time\n"
     rows = [

@@ -14,6 +14,7 @@ import pytest
 
 from repro import make, simulate
 from repro.base.errors import InputWarning, ParamError, PolicyError, TraceError
+from repro.model.cluster import Cluster, Node
 from repro.model.decision import Run, RunSet
 from repro.model.grouped import Grouped
 from repro.model.policy import Policy
@@ -398,3 +399,25 @@ def test_a_guest_runs_on_the_type_of_its_host(placement):
     jobs = trace((0, 100, 2), (0, 50, 2))
     intervals = simulate(jobs, "1x4:a,1x2:b", GuestOnB(), placement=placement).intervals
     assert set(intervals["gpu_type"]) == {"b"}
+
+
+@pytest.mark.parametrize("gpu_type", ["k80", None])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        *("yarn-cs", "sjf", "srtf", "tiresias-l", "gandiva", "muri-s", "themis", "max-min"),
+        *("gavel-las", "gavel-strategy-proof", "isolated", "las-agnostic", "liquid-pack"),
+    ],
+)
+def test_nodes_whose_gpus_are_all_in_use_change_no_run(policy, gpu_type):
+    stages = {"stage_storage": 0.2, "stage_gpu": 1.0, "stage_network": 0.3, "iteration_time": 1.5}
+    jobs = small_trace().assign(model="m", **stages)
+    options = {"perf": TABLE} if gpu_type and policy != "muri-s" else {}
+    in_use = (Node(0, gpu_type and "v100", used=8), Node(0, gpu_type and "v100", used=4))
+    idle = (Node(4, gpu_type, switch=1), Node(4, gpu_type, switch=1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", InputWarning)
+        result = simulate(jobs, Cluster((*in_use, *idle)), policy, **options)
+        expected = simulate(jobs, Cluster(idle), policy, **options)
+    pd.testing.assert_frame_equal(result.jobs, expected.jobs)

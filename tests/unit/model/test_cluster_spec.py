@@ -133,3 +133,8 @@ def test_large_clusters_are_fast():
 def test_names_of_types_can_be_told_apart(spec, message):
     with pytest.raises(ParamError, match=message):
         Cluster.parse(spec)
+
+
+def test_a_type_whose_gpus_are_all_in_use_is_none_of_the_types():
+    cluster = Cluster((Node(0, "v100", used=8), Node(4, "k80"), Node(2, "k80", used=2)))
+    assert cluster.gpu_types == {"k80": 6}

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from repro.model.cluster.node import Node
 from repro.model.cluster.spec import Cluster
 from repro.placement.first_fit import FirstFit
 from repro.placement.yarn import Yarn
@@ -58,3 +59,8 @@ def test_wide_gangs_take_whole_nodes(widths, free):
     for width in widths:
         nodes.take(width)
     assert nodes.free == free
+
+
+def test_a_switch_whose_gpus_are_all_in_use_takes_no_gang():
+    nodes = FirstFit(Cluster((Node(0, used=8), Node(4, switch=1), Node(4, switch=1))))
+    assert [nodes.take(gpus) for gpus in (4, 8, 2, 4)] == [True, False, True, False]

@@ -190,3 +190,10 @@ def test_buckets_stay_bounded():
         placer.take(job, gpus)
         live.append(job)
     assert sum(len(bucket) for bucket in placer.groups[0]._buckets) <= 50 * 9
+
+
+def test_a_switch_whose_gpus_are_all_in_use_takes_no_gang():
+    cluster = Cluster((Node(0, used=8), Node(4, switch=1), Node(4, switch=1)))
+    placer = make("yarn").bind(cluster, np.random.default_rng(0))
+    assert [placer.possible(gpus) for gpus in (1, 8, 9)] == [True, True, False]
+    assert placer.take(0, 6) == ((1, 4), (2, 2))

@@ -212,3 +212,12 @@ def test_a_requeued_job_that_waits_has_not_ended(read, state):
     assert frame["job_id"].tolist() == [6]
     assert frame.attrs["dropped"] == {"still running": 1}
     assert "jobs kept by state: COMPLETED 1" in frame.attrs["notes"]
+
+
+def test_components_of_heterogeneous_jobs_are_counted(read):
+    times = f"COMPLETED|{DAY}10:00:00|{DAY}10:00:00|{DAY}10:01:00|60|UNLIMITED"
+    jobs = (f"{job}|ann|gpu|{GPU}|{times}" for job in ("200+0", "200+1", "201", "202_1"))
+    frame = read(rows(*jobs))
+    assert frame["job_id"].tolist() == ["200+0", "200+1", "201", "202_1"]
+    (note,) = [note for note in frame.attrs["notes"] if "heterogeneous" in note]
+    assert note.endswith("read as jobs of their own: 2 (first: 200+0)")

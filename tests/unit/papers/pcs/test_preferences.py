@@ -14,6 +14,7 @@ from repro.papers.pcs.fronts import Method, nondominated
 from repro.papers.pcs.objectives import Objective, parse
 from repro.papers.pcs.preferences import CONFIGURATION, Judged, Preferences, Searching
 from repro.perf.speedup import SpeedUp
+from repro.policies.pcs.pcs import class_thresholds
 from repro.trace import synth
 
 BOTH = [("jct", "avg"), ("pred_err", "avg")]
@@ -204,6 +205,15 @@ def test_configurations_of_both_encodings(trace):
     assert one["thresholds"] == (90.0,) and one["weights"] == pytest.approx((0.75, 0.25))
     # a class without weight is not possible
     assert how.decode(np.array([2.9, 500, 90, 7, 7, 7, 0.3, 0.0, 0, 0, 0])) is None
+
+
+def test_thresholds_that_round_to_0_or_to_the_same_second_are_not_possible():
+    for sizes, bounds in (([0.4, 2.0], [0.0]), ([1.1, 1.5, 1.6, 1.9], [1.0, 1.0])):
+        work = np.array([*sizes, 5.0, 400.0])
+        assert class_thresholds(np.array(sizes), 0.001).tolist() == bounds
+        code = encoding(work, heuristics=True, linear=True)
+        assert code.decode(np.array([0.001, 0.1])) is None
+        assert code.decode(np.array([1.5, 0.1]))["thresholds"] == (5.0,)
 
 
 def test_without_curves_the_search_has_two_numbers(trace):

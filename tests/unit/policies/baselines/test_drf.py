@@ -141,3 +141,12 @@ def test_a_cluster_without_any_of_a_resource_is_refused():
         simulate(trace, cluster(2, 0.0, 1.0), "drf")
     assert "\n" not in str(caught.value)
     assert simulate(trace, cluster(2, 0.0, 1.0), make("drf", cpus_per_gpu=1.0)).jobs.shape[0] == 2
+
+
+def test_cores_of_a_node_whose_gpus_are_all_in_use_do_not_count():
+    columns = {"num_gpus": 2, "num_cpus": 8.0, "user": ["u", "v"]}
+    jobs = pd.DataFrame(
+        {"job_id": [0, 1], "submit_time": [0.0, 1.0], "duration": [100.0, 100.0], **columns}
+    )
+    cluster = Cluster((Node(0, used=4, cpus=8), Node(4, cpus=8)))
+    assert simulate(jobs, cluster, "drf").jobs["start_time"].tolist() == [0.0, 100.0]

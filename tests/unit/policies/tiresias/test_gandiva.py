@@ -10,6 +10,8 @@ import pytest
 
 from repro import simulate
 from repro.base.errors import ParamError
+from repro.model.cluster import Cluster, Node
+from repro.model.metrics import busy_gpus
 from repro.policies.tiresias import _gandiva_run, _gandiva_simulator, gandiva
 from repro.policies.tiresias.gandiva import Gandiva
 
@@ -163,3 +165,19 @@ def test_work_in_training_steps_takes_its_seconds():
     steps = simulate(trace, "2x4", policy, rules="gavel")
     seconds = simulate(trace, "2x4", policy, rules="paper")
     assert steps.jobs["end_time"].tolist() == seconds.jobs["end_time"].tolist()
+
+
+@pytest.mark.parametrize("rules", ["paper", "tiresias"])
+def test_nodes_whose_gpus_are_all_in_use_serve_no_set(rules):
+    trace = jobs_that_queue()
+    in_use = Node(0, used=4)
+    cluster = Cluster((in_use, Node(4), in_use, Node(4)), "2x4")
+    jobs = simulate(trace, cluster, "gandiva", rules=rules).jobs
+    pd.testing.assert_frame_equal(jobs, simulate(trace, "2x4", "gandiva", rules=rules).jobs)
+
+
+def test_sets_of_the_simulator_use_as_many_gpus_of_each_node_as_the_smallest_has():
+    # a gang of 4 GPUs needs two nodes, so at most two of them run at once
+    trace = jobs_that_queue(sizes=(4,))
+    result = simulate(trace, "3x4,1x2", "gandiva", rules="tiresias")
+    assert busy_gpus(result, 10.0).max() == 8.0
