@@ -381,6 +381,11 @@ def resolve(text: str, entries: Sequence[FigureEntry]) -> FigureEntry:
     )
 
 
+def _beginning(text: str, entries: Sequence[FigureEntry]) -> list[FigureEntry]:
+    """Figures whose id or stem begins with a text."""
+    return [entry for entry in entries if entry.id.startswith(text) or entry.stem.startswith(text)]
+
+
 def _figures_of_notebook(text: str, entries: Sequence[FigureEntry]) -> list[str]:
     """Ids of the figures whose parameter files name a notebook; ``text`` is its stem or name."""
     return [
@@ -396,22 +401,27 @@ def select(
 ) -> list[FigureEntry]:
     """Figures of a paper (None: of all papers), each once, in the order of ``entries``.
 
-    If there are ``ids``, only figures with these ids or unique prefixes are selected. An id of
-    another paper is an error, and so is a project without figures.
+    If there are ``ids``, only figures with these ids or unique prefixes are selected. A prefix is
+    one of the paper's figures. An id of another paper is an error, and so is a project without
+    figures.
     """
     if not entries:
         raise ParamError("no figures here; write a parameter file params/PAPER/NAME.yaml")
-    chosen = [resolve(text, entries) for text in ids]
     if paper is not None:
         papers = sorted({entry.paper for entry in entries})
         if paper not in papers:
             names = ", ".join(papers) or "none"
             raise ParamError(f"unknown paper {paper!r}{near(paper, papers)} (known: {names})")
-        if others := [entry.id for entry in chosen if entry.paper != paper]:
-            raise ParamError(
-                f"{others[0]} is no figure of --paper {paper}; leave out --paper or the id"
-            )
+        others = [entry for entry in entries if entry.paper != paper]
         entries = [entry for entry in entries if entry.paper == paper]
+        for text in ids:
+            elsewhere = _beginning(text, others)
+            if elsewhere and not _beginning(text, entries):
+                raise ParamError(
+                    f"{elsewhere[0].id} is no figure of --paper {paper}; leave out --paper or the "
+                    f"id"
+                )
+    chosen = [resolve(text, entries) for text in ids]
     return [entry for entry in entries if not ids or entry in chosen]
 
 

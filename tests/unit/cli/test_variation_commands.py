@@ -82,6 +82,20 @@ def test_a_wrong_parameter_is_one_line_before_the_notebook_starts(project, words
     assert not (project.root / "build").exists()
 
 
+@pytest.mark.parametrize("seed", ["2 + 3", "None", '"5"', "True"])
+def test_a_seed_that_is_no_whole_number_in_the_notebook_is_refused(project, seed):
+    """A run with `-p seed` could not be told from the figure's own and would be judged."""
+    parameters = f'profile = "quick"\nseed = {seed}\nout = "build"\nseeds = None\ncluster = None'
+    project.add(FIGURE, parameters=parameters)
+    ended = project.cli("run", FIGURE, "-p", "seed", "5", code=2)
+    notebook = project.root / "notebooks" / f"{FIGURE}.ipynb"
+    assert ended.stderr == (
+        f"repro: {notebook}: the seed in the parameters cell is not written as a whole number; "
+        f"write one, such as `seed = 0`\n"
+    )
+    assert not (project.root / "build").exists()
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -231,6 +231,19 @@ def test_discovery_and_selection(root):
     assert [e.stem for e in params.select(["tab02"], entries, paper="gavel")] == ["tab02_jobs"]
 
 
+def test_a_prefix_is_one_of_the_paper(root):
+    """A prefix that is ambiguous among all papers may be unique among the figures of one."""
+    (root / "params/gavel/fig10_load.yaml").write_text("title: x")
+    entries = params.discover()
+    with pytest.raises(ParamError, match="ambiguous"):
+        params.select(["fig10"], entries)
+    assert [e.id for e in params.select(["fig10"], entries, paper="gavel")] == ["gavel/fig10_load"]
+    with pytest.raises(ParamError, match="tiresias/fig01_one is no figure of --paper gavel; "):
+        params.select(["fig01"], entries, paper="gavel")
+    with pytest.raises(ParamError, match="unknown figure 'nonsense'"):
+        params.select(["nonsense"], entries, paper="gavel")
+
+
 @pytest.mark.parametrize("ids", [["tab02"], ["fig01", "tab02"]])
 def test_a_figure_of_another_paper_is_refused(root, ids):
     with pytest.raises(ParamError, match="gavel/tab02_jobs is no figure of --paper tiresias; "):
