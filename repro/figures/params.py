@@ -120,7 +120,8 @@ class FigureSpec(Strict):
 def _check_form(name: str, value: Any, file_value: Any, in_profiles: Sequence[Any]) -> None:
     """Refuse a value in a form that the parameter file does not use for this name.
 
-    Whole numbers are accepted in place of numbers.
+    Whole numbers are accepted in place of numbers. Numbers below 0 are refused if the file has
+    none: notebooks would leave them out, or count from the end of a list.
     """
     wanted = _form(file_value)
     accepted = [wanted, *map(_form, in_profiles)]
@@ -129,10 +130,23 @@ def _check_form(name: str, value: Any, file_value: Any, in_profiles: Sequence[An
         accepted.append("a whole number")
     if wanted == "a list of numbers":
         accepted.append("a list of whole numbers")
+    in_file = _numbers([file_value, *in_profiles])
+    is_negative = any(number < 0 for number in _numbers(value))
+    if is_negative and in_file and min(in_file) >= 0:
+        wanted += " of 0 or more"
+        accepted = []
     if file_value is not None and _form(value) not in accepted:
         text = str(file_value)
         shown = text if len(text) <= 60 else f"{text[:60]}…"
         raise ParamError(f"{name} is {value!r:.60}; give {wanted}, such as {shown}")
+
+
+def _numbers(value: Any) -> list[float]:
+    """Numbers of a value: itself, or those of a list."""
+    if isinstance(value, list | tuple):
+        return [number for item in value for number in _numbers(item)]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return [value] if is_number else []
 
 
 def _form(value: Any) -> str:

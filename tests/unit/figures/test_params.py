@@ -78,6 +78,20 @@ def test_a_value_may_have_the_form_that_a_profile_has(root):
         spec.merged("paper", {"seeds": ["a"]})
 
 
+def test_a_number_below_0_is_refused_if_the_file_has_none(root):
+    text = GOOD.replace(
+        "seeds: [0, 1, 2]", "seeds: [0, 1, 2]\n  every: 2\n  shift: 1\n  at: [-1, 2]"
+    )
+    text = text.replace("quick: {seeds: [0]}", "quick: {seeds: [0], shift: -3}")
+    spec = params.load(write(root, "tiresias", "fig11_signs", text))
+    with pytest.raises(ParamError, match=r"^every is -1; give a whole number of 0 or more"):
+        spec.merged("paper", {"every": -1})
+    with pytest.raises(ParamError, match=r"seeds is \[0, -1\]; give a list of whole numbers of 0"):
+        spec.merged("paper", {"seeds": [0, -1]})
+    merged = spec.merged("paper", {"every": 0, "shift": -1, "at": [-5]})
+    assert (merged["every"], merged["shift"], merged["at"]) == (0, -1, [-5])
+
+
 @pytest.mark.parametrize(
     ("old", "new", "kind", "message"),
     [
