@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from heapq import heappop, heappush
 
+from repro.base.errors import PolicyError
+from repro.base.outside import outside_classes
 from repro.engine.policy_answers import linear_key_of, ordering_of
 from repro.engine.select.typed import TypedSelection
 from repro.engine.type_choice import TypeChoice
@@ -92,6 +94,7 @@ class OrderDriver:
     ) -> None:
         self.table = table
         self.ordering = ordering_of(policy, view)
+        self._is_own_ordering = bool(outside_classes(type(self.ordering)))
         self.quantum = policy.quantum_s()
         self._ageing = _AgeingKeys(policy, self.ordering, view)
         make_selection = self.ordering.selection
@@ -168,6 +171,12 @@ class OrderDriver:
     def wake(self, now: float) -> float:
         """Instant of the next demotion, promotion or end of a quantum (s)."""
         wake = self.ordering.wake(now)
+        # the run would stay at this instant for ever; the test also refuses NaN
+        if self._is_own_ordering and not wake > now:
+            raise PolicyError(
+                f"policy {self.ordering.policy.name!r}: wake of its ordering returned {wake!r:.60} "
+                f"at {now:g} s; return a later instant (s), or infinity"
+            )
         if self.quantum < math.inf and self.selection.waits:
             wake = min(wake, (math.floor(now / self.quantum + 1e-9) + 1) * self.quantum)
         return wake

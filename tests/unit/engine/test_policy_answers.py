@@ -200,6 +200,14 @@ def test_errors_of_an_ordering_in_another_module_name_its_place():
     )
 
 
+@pytest.mark.parametrize("wake", [lambda self, now: now, lambda self, now: math.nan])
+def test_an_ordering_that_wakes_at_the_present_instant_is_refused(wake):
+    """The run stayed at this instant for ever."""
+    ordering = type("Mine", (Ordering,), {"wake": wake, "__module__": __name__})
+    message = refusal(lambda: of(Order, ordering=lambda self, view: ordering(self, view)))
+    assert re.search(r"wake of its ordering returned .* at 0 s; return a later instant", message)
+
+
 def test_errors_of_a_decision_function_in_another_module_name_its_place():
     decide = of_another_module("def decide(view):\n    return 1 / 0\n")["decide"]
     message = refusal(lambda: of(Policy, session=lambda self, view: decide))
