@@ -47,6 +47,9 @@ _ATTRIBUTES: Mapping[str, Accepted] = {
     "baseline": Accepted(lambda value: isinstance(value, Baseline | None), "a Baseline, or None"),
     "interval": ARGUMENTS["interval"],
 }
+_TRUTH = Accepted(lambda value: isinstance(value, bool | np.bool_), "True or False")
+#: Accepted values of further attributes of an `Order`.
+_ATTRIBUTES_OF_ORDER: Mapping[str, Accepted] = {"preemptive": _TRUTH, "blocking": _TRUTH}
 #: Accepted results of methods without arguments.
 _RESULTS: Mapping[str, Accepted] = {
     "performance": ARGUMENTS["perf"],
@@ -70,7 +73,8 @@ def check_answers(policy: Policy) -> None:
     """
     if not outside_classes(type(policy)):
         return
-    for name, accepted in _ATTRIBUTES.items():
+    of_order = _ATTRIBUTES_OF_ORDER if isinstance(policy, Order) else {}
+    for name, accepted in {**_ATTRIBUTES, **of_order}.items():
         with naming_the_policy(policy):
             value = getattr(policy, name)
         if not accepted.accepts(value):

@@ -93,6 +93,8 @@ def test_any_method_that_takes_the_arguments_is_accepted(method):
         (Order, "never_runs", lambda self, view: lambda: "", r"define reason\(job\)$"),
         (Order, "interval", "60", "interval is '60'.*; give a positive number of seconds, or None"),
         (Order, "baseline", "srtf", "baseline is 'srtf'.*; give a Baseline, or None"),
+        (Order, "preemptive", "no", "preemptive is 'no'.*; give True or False$"),
+        (Order, "preemptive", None, "preemptive is None.*; give True or False$"),
         (Order, "needs", "duration", "needs is 'duration'.*; give a set of inputs"),
         (Order, "needs", ["duration"], r"needs is \['duration'\].*; give a set of inputs"),
         (Order, "needs", property(lambda self: 1 / 0), "before the first event: ZeroDivisionError"),
