@@ -36,6 +36,8 @@ _LISTED = 5
 
 #: Reason for a figure that only the other results have.
 NO_RESULT = "no result here"
+#: Reason for a figure of the other results whose parameter file is gone.
+NO_FIGURE = "no parameter file here"
 
 
 @dataclass

@@ -13,13 +13,14 @@ from typing import Any
 from repro.base import paths
 from repro.base.errors import ParamError, ReproError, refuse_unknown
 from repro.batch.task import FAILED, SKIPPED, Outcome, Task
-from repro.figures import variation
+from repro.figures import data, variation
 from repro.figures.extra import read_extra, with_extra
 from repro.figures.fingerprint import fingerprint, is_current, shared_state
 from repro.figures.notebook import FIGURE_ID, check_seed_parameter, default_seed, parameter_defaults
 from repro.figures.params import FigureEntry, FigureSpec
 from repro.figures.saved import ERROR, read_result, remove_unfinished, to_json, verdict_counts
 from repro.files.whole import write_whole
+from repro.trace.formats import FORMATS
 
 #: Parameters with an option of their own.
 _OWN_OPTION = {"profile": "--profile", "out": "--out", FIGURE_ID: "the argument ID"}
@@ -57,7 +58,7 @@ def plan(
             unreadable.append(Outcome(entry.id, FAILED, error=str(error)))
             continue
         _check_parameters(entry.id, parameters_of_notebook, user_parameters)
-        _check_extra(spec, profile, user_parameters)
+        _check_inputs(spec, profile, user_parameters)
         expected = fingerprint(entry, profile, user_parameters, shared)
         own_seed = default_seed(parameters_of_notebook)
         changed = variation.differences(spec, profile, user_parameters, own_seed)
@@ -119,12 +120,28 @@ def _check_parameters(
         check_seed_parameter(parameters["seed"])
 
 
-def _check_extra(spec: FigureSpec, profile: str, parameters: Mapping[str, Any]) -> None:
-    """Refuse policies of the parameter ``extra`` that the figure cannot show."""
+def _check_inputs(spec: FigureSpec, profile: str, parameters: Mapping[str, Any]) -> None:
+    """Refuse inputs of another form, policies that the figure cannot show, and an unused format."""
     # raises for names that are no policy
     extra = read_extra(parameters.get("extra"))
-    inputs = spec.merged(profile, {})
-    with_extra(inputs | {name: parameters[name] for name in parameters if name in inputs}, extra)
+    overrides = {name: value for name, value in parameters.items() if name in spec.inputs}
+    inputs = spec.merged(profile, overrides)
+    with_extra(inputs, extra)
+    trace_format = parameters.get("format")
+    if trace_format is not None:
+        refuse_unknown("-p format cannot be", [str(trace_format)], list(FORMATS))
+        if not any(map(data.is_own, _trace_names(inputs))):
+            raise ParamError(
+                f"-p format {trace_format}: no trace of this run is a file of yours; give one, or "
+                f"leave it out"
+            )
+
+
+def _trace_names(inputs: Mapping[str, Any]) -> list[str]:
+    """Names of the traces that a figure opens, from its inputs ``trace`` and ``traces``."""
+    traces = inputs.get("traces") or []
+    names = [inputs.get("trace"), *(traces.values() if isinstance(traces, Mapping) else traces)]
+    return [name for name in names if isinstance(name, str)]
 
 
 @contextlib.contextmanager

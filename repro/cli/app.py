@@ -310,8 +310,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ReproError, OSError) as error:
         if debug:
             raise
-        # an exception raised inside a policy's code is chained to the PolicyError as its cause
-        in_policy = isinstance(error, PolicyError) and error.__cause__ is not None
+        # An exception raised inside a policy's code is chained to the PolicyError as its cause.
+        # SimPy chains an error of the package to a copy of itself, which has no more to show.
+        cause = error.__cause__
+        while isinstance(cause, ReproError):
+            cause = cause.__cause__
+        in_policy = isinstance(error, PolicyError) and cause is not None
         first, *items = error.args if isinstance(error, ReproError) else [str(error)]
         complain(f"{first}{'; --debug shows the traceback' if in_policy else ''}", *items)
         return 2

@@ -21,7 +21,7 @@ from repro.cli import complete
 from repro.cli.lines import complain, say
 from repro.cli.missing_data import EXIT_MISSING_DATA, RequireData, say_missing
 from repro.figures import params, variation
-from repro.figures.saved import read_result
+from repro.figures.saved import RESULT, read_result
 
 Ids = Annotated[
     list[str] | None,
@@ -157,6 +157,8 @@ def check_figures(
         names = ", ".join(without_result)
         raise ReproError(f"no result of {names} in {folder}; `repro run` makes it")
     changes = _changes(entries, folder, results, against)
+    if against is not None and not ids:
+        changes += _without_figure(against, paper)
     if save is not None:
         known = {entry.id for entry in params.discover()}
         figures_saved = reference.save(save, results, specs, known)
@@ -243,6 +245,8 @@ def report(
     entries = params.discover()
     folder, results = check.last_results(entries, out)
     changes = _changes(entries, folder, results, against)
+    if against is not None:
+        changes += _without_figure(against)
     page = write_report(folder, results, {change.id: change.lines() for change in changes})
     typer.echo(str(page))
     if out is None and (note := check.line_on_other_folder(entries, folder)):
@@ -286,3 +290,17 @@ def _changes(
     selected = {entry.id for entry in entries}
     gone = sorted((selected & earlier_ids) - ids_here)
     return changes + [compare_results.Change(id, other=compare_results.NO_RESULT) for id in gone]
+
+
+def _without_figure(against: Path, paper: str | None = None) -> list[compare_results.Change]:
+    """Figures of the other results, of a paper or of all, that have no parameter file here."""
+    if against.is_file():
+        earlier_ids = set(reference.Reference(against).ids)
+    else:
+        earlier_ids = {"/".join(file.parts[-3:-1]) for file in against.glob(f"*/*/{RESULT}")}
+    unknown = sorted(earlier_ids - {entry.id for entry in params.discover()})
+    return [
+        compare_results.Change(id, other=compare_results.NO_FIGURE)
+        for id in unknown
+        if paper in (None, id.partition("/")[0])
+    ]

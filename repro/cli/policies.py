@@ -1,6 +1,7 @@
 """``repro policies`` lists and explains policies; ``repro new-policy`` writes one and its test."""
 
 import dataclasses
+import importlib.util
 import json
 import keyword
 import re
@@ -256,6 +257,13 @@ def _write_package(name: str, here: Path) -> None:
         here / name / "pyproject.toml": "pyproject.toml",
     }
     _refuse_taken(name, files)
+    # the entry point would load the other module, or other code the policy
+    spec = importlib.util.find_spec(module)
+    # a folder without code has no origin
+    if spec is not None and spec.origin is not None:
+        raise ParamError(
+            f"policy name {name!r}: a Python module {module!r} exists already; choose another name"
+        )
     _write_files(name, files, "", here)
     typer.echo(f"next: change the key and the test, then pip install -e ./{name} and pytest {name}")
 

@@ -162,8 +162,15 @@ def _parameters(pairs: Sequence[str]) -> dict[str, Any]:
             raise ParamError(f"-p {name}: is given twice; a run takes one value")
         if not value.strip():
             raise ParamError(f"-p {name}: is empty; give a value or leave it out")
-        parameters[name] = parse_value(value)
+        parameters[name] = _with_texts_as_keys(parse_value(value))
     return parameters
+
+
+def _with_texts_as_keys(value: Any) -> Any:
+    """Value as papermill passes it to a notebook, where keys are texts."""
+    if isinstance(value, Mapping):
+        return {str(key): _with_texts_as_keys(item) for key, item in value.items()}
+    return [_with_texts_as_keys(item) for item in value] if isinstance(value, list) else value
 
 
 def _variation_lines(

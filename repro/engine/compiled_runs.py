@@ -8,7 +8,8 @@ event by event: the first two to the last bit, elastic policies within 1e-7 s.
 import numpy as np
 
 from repro.base.typing import Flags
-from repro.engine.run_errors import naming_the_policy
+from repro.engine.policy_answers import compiled_run_of
+from repro.engine.run_errors import naming_the_policy, unfinished
 from repro.engine.run_records import AddedRecords
 from repro.engine.select.ranked import OrderDriver
 from repro.engine.setup import Setup
@@ -83,12 +84,16 @@ def _simulate_own_loops(setup: Setup) -> bool:
     if not _is_nominal(setup) or setup.settings.ends_early or setup.table.counts_steps:
         # these loops count work in seconds
         return False
-    compiled_run = policy.compiled_run(setup.cluster)
+    with naming_the_policy(policy, setup.view, setup.table):
+        compiled_run = compiled_run_of(policy, setup.cluster)
     if compiled_run is None or not is_latest_definition(policy, "compiled_run", _DECISIONS):
         return False
     setup.holdings.gang_nodes.placement_used = True
     intervals = setup.holdings.intervals if setup.settings.keep_intervals else None
-    compiled_run(setup.table, setup.cluster, intervals)
+    with naming_the_policy(policy, setup.view, setup.table):
+        compiled_run(setup.table, setup.cluster, intervals)
+    if np.isnan(setup.table.state.end).any():
+        raise unfinished(policy.name, setup.table)
     return True
 
 

@@ -305,8 +305,9 @@ def _simulate_others(
     )
     in_this_process = len(positions) < 2 or workers == 1
     parallel = joblib.Parallel(n_jobs=1 if in_this_process else workers, return_as="generator")
+    runs = parallel(calls)
     try:
-        for position, run in zip(positions, parallel(calls), strict=True):
+        for position, run in zip(positions, runs, strict=True):
             if isinstance(run, ReproError):
                 with naming(table.name(position)):
                     raise run
@@ -317,6 +318,10 @@ def _simulate_others(
             "left; memory may be short, so use fewer workers"
         ) from None
     finally:
+        with warnings.catch_warnings():
+            # after an error joblib warns of the runs that it leaves out
+            warnings.simplefilter("ignore", UserWarning)
+            runs.close()
         if not in_this_process:
             get_reusable_executor().shutdown(wait=True)
 

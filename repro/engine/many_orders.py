@@ -21,7 +21,7 @@ from repro.engine.many_inputs import (
     of_equal_length,
     prediction_factors,
 )
-from repro.engine.policy_answers import check_answers
+from repro.engine.policy_answers import check_answers, linear_key_of
 from repro.engine.run_settings import RunSettings
 from repro.engine.select import order_batches
 from repro.engine.select.order_batches import OrderBatch
@@ -109,7 +109,7 @@ class LinearOrder:
     def linear_key(self, gpus: Ints) -> LinearKey:
         """Keys of the jobs of a run, by their demands."""
         view: Any = _Demands(gpus.astype(float))
-        key = self.policy.linear_key(view)
+        key = linear_key_of(self.policy, view)
         if key is None or key.limits != self.limits:
             raise ReadsView(self.policy.name)
         return key

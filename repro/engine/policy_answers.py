@@ -1,16 +1,22 @@
 """Checks of what the methods of a policy return before the first event of a simulation."""
 
+import math
+import numbers
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any, NoReturn
+
+import numpy as np
 
 from repro.base.errors import PolicyError
 from repro.base.outside import outside_classes, place_note, takes
 from repro.engine.arguments import ARGUMENTS, Accepted
 from repro.engine.run_errors import naming_the_policy
 from repro.model.baseline import Baseline
+from repro.model.cluster.spec import Cluster
 from repro.model.methods import check_methods, wrong_parameters
 from repro.model.performance import Overhead
-from repro.model.policy import Order, Ordering, Policy
+from repro.model.policy import CompiledRun, LinearKey, Order, Ordering, Policy
 from repro.model.rules import Completions
 from repro.model.settings import Above
 from repro.model.view import View
@@ -42,6 +48,9 @@ _ATTRIBUTES: Mapping[str, Accepted] = {
     "baseline": Accepted(lambda value: isinstance(value, Baseline | None), "a Baseline, or None"),
     "interval": ARGUMENTS["interval"],
 }
+_TRUTH = Accepted(lambda value: isinstance(value, bool | np.bool_), "True or False")
+#: Accepted values of further attributes of an `Order`.
+_ATTRIBUTES_OF_ORDER: Mapping[str, Accepted] = {"preemptive": _TRUTH, "blocking": _TRUTH}
 #: Accepted results of methods without arguments.
 _RESULTS: Mapping[str, Accepted] = {
     "performance": ARGUMENTS["perf"],
@@ -65,7 +74,8 @@ def check_answers(policy: Policy) -> None:
     """
     if not outside_classes(type(policy)):
         return
-    for name, accepted in _ATTRIBUTES.items():
+    of_order = _ATTRIBUTES_OF_ORDER if isinstance(policy, Order) else {}
+    for name, accepted in {**_ATTRIBUTES, **of_order}.items():
         with naming_the_policy(policy):
             value = getattr(policy, name)
         if not accepted.accepts(value):
@@ -103,6 +113,63 @@ def ordering_of(policy: Order, view: View) -> Ordering:
     return ordering
 
 
+def linear_key_of(policy: Order, view: View) -> LinearKey | None:
+    """Keys of the jobs that are linear in time, checked; PolicyError if they are no `LinearKey`."""
+    key = policy.linear_key(view)
+    if key is None or not outside_classes(type(policy)):
+        return key
+    accepted = ""
+    if not isinstance(key, LinearKey):
+        accepted = "a LinearKey of repro.model.policy, or None"
+    elif not all(_are_factors(factor, len(view.widths)) for factor in key[:2]):
+        accepted = "finite factors, each a number or an array with a number per job"
+    elif not _are_limits(key.limits):
+        accepted = "a tuple of ascending limits whose last is infinity, or no limits"
+    elif key.limits and any(np.any(factor) for factor in key[:2]):
+        accepted = "limits or factors, because factors have no effect on keys with limits"
+    if accepted:
+        _refuse(policy, "linear_key", "linear_key(view) returned", key, accepted)
+    return key
+
+
+def _are_factors(value: Any, num_jobs: int) -> bool:
+    """Whether a value is a finite number, or an array of as many finite numbers as jobs."""
+    if not isinstance(value, numbers.Real | np.ndarray):
+        return False
+    factors = np.asarray(value)
+    return (
+        factors.dtype.kind in "biuf"
+        and factors.shape in {(), (num_jobs,)}
+        and bool(np.isfinite(factors).all())
+    )
+
+
+def _are_limits(value: Any) -> bool:
+    """Whether a value is an empty tuple, or a tuple of ascending numbers that ends at infinity."""
+    return isinstance(value, tuple) and (
+        not value
+        or (
+            all(isinstance(limit, numbers.Real) for limit in value)
+            and all(lower < upper for lower, upper in pairwise(value))
+            and value[-1] == math.inf
+        )
+    )
+
+
+def compiled_run_of(policy: Policy, cluster: Cluster) -> CompiledRun | None:
+    """Compiled functions of a policy, checked; PolicyError if they are no such function."""
+    run = policy.compiled_run(cluster)
+    if run is None:
+        return None
+    if not callable(run):
+        accepted = "a function of job table, cluster and intervals, or None"
+        _refuse(policy, "compiled_run", "compiled_run(cluster) returned", run, accepted)
+    if not takes(run, 3):
+        subject = f"policy {policy.name!r}, function that compiled_run(cluster) returned"
+        raise wrong_parameters(subject, "run", run, "run(table, cluster, intervals)")
+    return run
+
+
 def reasons_of(policy: Policy, view: View) -> Callable[[int], str] | None:
     """Function of `Policy.never_runs`, checked; PolicyError if it is no function of a job."""
     reason_of = policy.never_runs(view)
@@ -122,4 +189,6 @@ def _refuse(policy: Policy, name: str, what: str, value: object, accepted: str) 
     cls = type(policy)
     definer = next((base for base in cls.__mro__ if name in vars(base)), cls)
     note = place_note(vars(definer).get(name)) or place_note(definer)
-    raise PolicyError(f"policy {policy.name!r}: {what} {value!r:.60}{note}; give {accepted}")
+    # arrays have texts of several lines
+    text = " ".join(repr(value).split())
+    raise PolicyError(f"policy {policy.name!r}: {what} {text:.60}{note}; give {accepted}")

@@ -5,6 +5,8 @@ import sys
 import traceback
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+
 from repro.base.errors import PolicyError, ReproError
 from repro.base.outside import (
     is_of_package,
@@ -41,17 +43,23 @@ def naming_the_policy(
         subject = f"policy {policy.name!r} fails {time}"
         fault = f"{type(cause).__name__}: {cause}"
         classes = outside_classes(type(policy))
+        callers_modules = _callers_modules(cause)
+        if callers_modules and _is_of_process(cause):
+            raise
         modules = {
             cls.__module__ for cls in classes or type(policy).__mro__ if issubclass(cls, Policy)
         }
         last = last_frame(cause, modules - {Policy.__module__})
+        if last is None and classes:
+            # such as the ordering of the policy, in a module of its own
+            last = last_frame(cause, callers_modules[:1])
         if last is not None:
             job = last[0].f_locals.get("job")
             job_note = ""
             if table is not None and isinstance(job, int) and 0 <= job < table.count:
                 job_note = f", job {table.ids[job]!r}"
             raise PolicyError(f"{subject}{job_note}: {fault} ({shown_frame(*last)})") from error
-        if not classes or _is_of_caller(cause):
+        if not classes:
             raise
         # the engine failed on what a method of the policy returned
         raise PolicyError(
@@ -60,14 +68,27 @@ def naming_the_policy(
         ) from error
 
 
-def _is_of_caller(error: BaseException) -> bool:
-    """Whether an error passed code of the caller, such as an added process."""
-    modules = [
-        str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)
+def _modules(error: BaseException) -> list[str]:
+    """Modules of the frames of an error, the outermost first."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return [str(frame.f_globals.get("__name__")) for frame, _ in frames]
+
+
+def _callers_modules(error: BaseException) -> list[str]:
+    """Modules of the caller among the frames of an error, the outermost first."""
+    return [
+        module
+        for module in _modules(error)
+        if not is_of_package(module) and module.partition(".")[0] not in _LIBRARIES
     ]
-    return any(
-        not is_of_package(module) and module.partition(".")[0] not in _LIBRARIES
-        for module in modules
+
+
+def _is_of_process(error: BaseException) -> bool:
+    """Whether an error came from an added process, which SimPy calls without the event loop."""
+    return next(
+        not is_of_package(module)
+        for module in _modules(error)
+        if module.partition(".")[0] != "simpy"
     )
 
 
@@ -85,6 +106,15 @@ def never_ends(policy: str, now: float, table: JobTable, runs: Mapping[int, Run]
     return PolicyError(
         f"policy {policy!r} leaves {len(table.active)} jobs waiting for ever at {now:g} s, first "
         f"{table.ids[first]!r}; every decision must run a job or name a wake-up"
+    )
+
+
+def unfinished(policy: str, table: JobTable) -> PolicyError:
+    """Error of a compiled run that ends although jobs are unfinished."""
+    jobs = np.flatnonzero(np.isnan(table.state.end))
+    return PolicyError(
+        f"policy {policy!r}: the function that compiled_run(cluster) returned leaves {len(jobs)} "
+        f"jobs unfinished, first {table.ids[jobs[0]]!r}; it must write the end of every job"
     )
 
 

@@ -24,7 +24,7 @@ from repro.model.policy import Order, Policy
 from repro.model.speeds import ByType, Speeds
 from repro.model.view import View
 from repro.perf.slowdown import base_of
-from repro.placement.base import Placer
+from repro.placement.base import Placer, bound
 from repro.placement.by_type import by_type
 
 
@@ -71,7 +71,7 @@ class Setup:
         self.policy = policy
         self._rng = np.random.default_rng(settings.seed)
         self._initial_rng_state = self._rng.bit_generator.state
-        self.placer = settings.placement.bind(cluster, self._rng)
+        self.placer = bound(settings.placement, cluster, self._rng)
         placer_by_type = by_type(settings.placement, cluster, self._rng)
         self.speeds = Speeds(self.table, base_of(settings.perf), gpus_by_type(cluster))
         #: GPU types of the jobs, if the engine chooses among several

@@ -144,6 +144,7 @@ class FigureRun:
         self.published = {claim.id: claim.published for claim in self._spec.claims}
         #: format of the user's traces; None: recognised by the columns
         self.format: str | None = overrides.get("format")
+        self._reads_own_trace = False
         own_seed = default_seed(parameter_defaults(entry))
         self.variation = variation.differences(
             self._spec, profile, {**overrides, "seed": seed}, own_seed
@@ -182,6 +183,7 @@ class FigureRun:
         if throughputs is not None and data.is_own(throughputs):
             options["throughputs"] = str(self.file(throughputs))
         if data.is_own(name):
+            self._reads_own_trace = True
             formats = {} if self.format is None else {"format": self.format}
             return load(self.file(name), **formats | options)
         frame, used = data.open_trace(name, self.seed if seed is None else seed, **options)
@@ -387,6 +389,7 @@ class FigureRun:
         settings = dict(case.settings)
         options = dict(case.options)
         if self.format is not None and isinstance(case.trace, str) and data.is_own(case.trace):
+            self._reads_own_trace = True
             options = {"format": self.format, **options}
         if isinstance(settings.get("perf"), str):
             self.throughputs(settings["perf"])
@@ -439,6 +442,8 @@ class FigureRun:
         ClaimError
             If ``values`` do not match the claims, or a value is NaN.
         """
+        if self.format is not None and not self._reads_own_trace:
+            self.note(f"format {self.format} is not used, because no trace is a file of yours")
         stand_in = self._stand_in()
         facts: dict[str, Any] = {
             "data": "stand-in" if stand_in else self._spec.data,

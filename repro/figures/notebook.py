@@ -66,7 +66,8 @@ def parameter_defaults(entry: FigureEntry) -> dict[str, Any]:
     """Names and values of the parameters of a figure's notebook, as `notebook_defaults`.
 
     If the figure uses a notebook with another stem than its own, that notebook must have the
-    parameter ``figure_id``.
+    parameter ``figure_id``. A parameter ``seed`` must be a whole number, because a run with another
+    seed is a variation.
     """
     values = notebook_defaults(entry.notebook)
     if entry.names_notebook and FIGURE_ID not in values:
@@ -74,13 +75,17 @@ def parameter_defaults(entry: FigureEntry) -> dict[str, Any]:
             f"{entry.notebook}: the parameters cell has no {FIGURE_ID}, but {entry.id} names this "
             f'notebook; add `{FIGURE_ID} = "{entry.id}"`'
         )
+    if type(values.get("seed", 0)) is not int:
+        raise ParamError(
+            f"{entry.notebook}: the seed in the parameters cell is not written as a whole number; "
+            f"write one, such as `seed = 0`"
+        )
     return values
 
 
-def default_seed(parameters: Mapping[str, Any]) -> int | None:
-    """Seed of a notebook with these parameters, 0 without one; None if the notebook computes it."""
-    seed = parameters.get("seed", 0)
-    return seed if type(seed) is int else None
+def default_seed(parameters: Mapping[str, Any]) -> int:
+    """Seed of a notebook with these parameters, as `parameter_defaults`; 0 without one."""
+    return int(parameters.get("seed", 0))
 
 
 def check_seed_parameter(seed: Any) -> None:

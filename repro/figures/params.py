@@ -143,7 +143,8 @@ class FigureSpec(Strict):
 def _check_form(name: str, value: Any, file_value: Any, in_profiles: Sequence[Any]) -> None:
     """Refuse a value in a form that the parameter file does not use for this name.
 
-    Whole numbers are accepted in place of numbers.
+    Whole numbers are accepted in place of numbers. Numbers below 0 are refused if the file has
+    none: notebooks would leave them out, or count from the end of a list.
     """
     wanted = _form(file_value)
     accepted = [wanted, *map(_form, in_profiles)]
@@ -152,10 +153,23 @@ def _check_form(name: str, value: Any, file_value: Any, in_profiles: Sequence[An
         accepted.append("a whole number")
     if wanted == "a list of numbers":
         accepted.append("a list of whole numbers")
+    in_file = _numbers([file_value, *in_profiles])
+    is_negative = any(number < 0 for number in _numbers(value))
+    if is_negative and in_file and min(in_file) >= 0:
+        wanted += " of 0 or more"
+        accepted = []
     if file_value is not None and _form(value) not in accepted:
         text = str(file_value)
         shown = text if len(text) <= 60 else f"{text[:60]}…"
         raise ParamError(f"{name} is {value!r:.60}; give {wanted}, such as {shown}")
+
+
+def _numbers(value: Any) -> list[float]:
+    """Numbers of a value: itself, or those of a list."""
+    if isinstance(value, list | tuple):
+        return [number for item in value for number in _numbers(item)]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return [value] if is_number else []
 
 
 def _form(value: Any) -> str:
@@ -404,6 +418,11 @@ def resolve(text: str, entries: Sequence[FigureEntry]) -> FigureEntry:
     )
 
 
+def _beginning(text: str, entries: Sequence[FigureEntry]) -> list[FigureEntry]:
+    """Figures whose id or stem begins with a text."""
+    return [entry for entry in entries if entry.id.startswith(text) or entry.stem.startswith(text)]
+
+
 def _figures_of_notebook(text: str, entries: Sequence[FigureEntry]) -> list[str]:
     """Ids of the figures whose parameter files name a notebook; ``text`` is its stem or name."""
     return [
@@ -419,22 +438,27 @@ def select(
 ) -> list[FigureEntry]:
     """Figures of a paper (None: of all papers), each once, in the order of ``entries``.
 
-    If there are ``ids``, only figures with these ids or unique prefixes are selected. An id of
-    another paper is an error, and so is a project without figures.
+    If there are ``ids``, only figures with these ids or unique prefixes are selected. A prefix is
+    one of the paper's figures. An id of another paper is an error, and so is a project without
+    figures.
     """
     if not entries:
         raise ParamError("no figures here; write a parameter file params/PAPER/NAME.yaml")
-    chosen = [resolve(text, entries) for text in ids]
     if paper is not None:
         papers = sorted({entry.paper for entry in entries})
         if paper not in papers:
             names = ", ".join(papers) or "none"
             raise ParamError(f"unknown paper {paper!r}{near(paper, papers)} (known: {names})")
-        if others := [entry.id for entry in chosen if entry.paper != paper]:
-            raise ParamError(
-                f"{others[0]} is no figure of --paper {paper}; leave out --paper or the id"
-            )
+        others = [entry for entry in entries if entry.paper != paper]
         entries = [entry for entry in entries if entry.paper == paper]
+        for text in ids:
+            elsewhere = _beginning(text, others)
+            if elsewhere and not _beginning(text, entries):
+                raise ParamError(
+                    f"{elsewhere[0].id} is no figure of --paper {paper}; leave out --paper or the "
+                    f"id"
+                )
+    chosen = [resolve(text, entries) for text in ids]
     return [entry for entry in entries if not ids or entry in chosen]
 
 

@@ -112,8 +112,7 @@ def load_throughputs(source: Source = PUBLIC, reference: str | None = None) -> T
     if str(source) == EARLY:
         return _early(reference)
     path = paths.expanded(source)
-    # os.path, as methods of Path raise for a name too long for the file system.
-    if not os.path.isfile(path) and (public.is_known(str(source)) or not os.path.exists(path)):
+    if public.is_known(str(source)) or not os.path.exists(path):
         public_file = _public(str(source))
         if public_file is None:
             return _stand_in(reference)
@@ -129,7 +128,7 @@ def provenance(source: str | Path, reference: str) -> dict[str, Any]:
     if is_measured_name:
         name, sharing = _split_sharing(name)
     path = paths.expanded(name)
-    if os.path.isfile(path) or (is_measured_name and os.path.isdir(path)):
+    if _is_own_file(name) or (is_measured_name and os.path.isdir(path)):
         name = str(path.resolve())
     attrs: dict[str, Any] = {"throughputs": name + sharing, "reference_gpu": reference}
     return attrs | {"stand_in": True} if is_stand_in(source) else attrs
@@ -200,9 +199,15 @@ def measured_files(source: str) -> list[Path]:
     return [file for folder in folders for file in folder.files()]
 
 
+def _is_own_file(source: str | Path) -> bool:
+    """Whether a text is the path of a file; ``./gavel-throughputs`` is, the public name is not."""
+    # os.path, as methods of Path raise for a name too long for the file system.
+    return os.path.isfile(paths.expanded(source)) and not public.is_known(str(source))
+
+
 def is_stand_in(source: Source) -> bool:
     """Whether ``source`` is the stand-in, or a name without an available public file."""
-    if not isinstance(source, str | Path) or os.path.isfile(paths.expanded(source)):
+    if not isinstance(source, str | Path) or _is_own_file(source):
         return False
     if measured_folders_of(str(source)):
         return False

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from repro.base.errors import PolicyError, refuse_unknown
-from repro.base.outside import refuse_failure
+from repro.base.outside import place_note, refuse_failure
 from repro.model.cluster.spec import Cluster
 from repro.model.registry import Registry
 from repro.model.settings import check_settings
@@ -182,6 +182,26 @@ placements: Registry[type[Placement]] = Registry(
     "placement", "repro.placement", group="repro.placements"
 )
 register = placements.register
+
+
+def bound(placement: Placement, cluster: Cluster, rng: np.random.Generator) -> Placer:
+    """Placer of a rule on a cluster, checked.
+
+    Raises
+    ------
+    PolicyError
+        If `Placement.bind` of a user fails or returns no `Placer`.
+    """
+    subject = f"placement {type(placement).__name__}"
+    try:
+        placer = placement.bind(cluster, rng)
+    except Exception as error:
+        refuse_failure(error, placement, "bind", subject, PolicyError)
+        raise
+    if not isinstance(placer, Placer):
+        note = place_note(type(placement).bind)
+        raise PolicyError(f"{subject}: `bind` returned {placer!r:.60}{note}; return a Placer")
+    return placer
 
 
 def make(name: str, **settings: Any) -> Placement:

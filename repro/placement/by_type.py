@@ -6,7 +6,7 @@ import numpy as np
 
 from repro.base.errors import PolicyError
 from repro.model.cluster.spec import Cluster
-from repro.placement.base import Allocation, Placement, Placer
+from repro.placement.base import Allocation, Placement, Placer, bound
 
 
 class TypePlacer(Placer):
@@ -19,7 +19,7 @@ class TypePlacer(Placer):
         nodes_of_type = tuple(cluster.nodes[i] for i in self._nodes)
         type_cluster = Cluster(nodes_of_type, f"{cluster}:{gpu_type}")
         super().__init__(type_cluster)
-        self._inner = placement.bind(type_cluster, rng)
+        self._inner = bound(placement, type_cluster, rng)
         self._inner.node_numbers = self._nodes
         self._gpu_type = gpu_type
         self.reads_model = self._inner.reads_model

@@ -4,7 +4,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from heapq import heappop, heappush
 
-from repro.engine.policy_answers import ordering_of
+from repro.base.errors import PolicyError
+from repro.base.outside import outside_classes
+from repro.engine.policy_answers import linear_key_of, ordering_of
 from repro.engine.select.typed import TypedSelection
 from repro.engine.type_choice import TypeChoice
 from repro.model.decision import Run
@@ -92,6 +94,7 @@ class OrderDriver:
     ) -> None:
         self.table = table
         self.ordering = ordering_of(policy, view)
+        self._is_own_ordering = bool(outside_classes(type(self.ordering)))
         self.quantum = policy.quantum_s()
         self._ageing = _AgeingKeys(policy, self.ordering, view)
         make_selection = self.ordering.selection
@@ -102,7 +105,7 @@ class OrderDriver:
             and policy.preemptive
             and is_latest_definition(policy, "linear_key", _REPLACED_METHODS)
         ):
-            self.linear_key = policy.linear_key(view)
+            self.linear_key = linear_key_of(policy, view)
         self.selection: Selection
         #: GPU type of all jobs; None on a cluster with several types or none
         self._only_type = view.gpu_types[0] if len(view.gpu_types) == 1 else None
@@ -168,6 +171,12 @@ class OrderDriver:
     def wake(self, now: float) -> float:
         """Instant of the next demotion, promotion or end of a quantum (s)."""
         wake = self.ordering.wake(now)
+        # the run would stay at this instant for ever; the test also refuses NaN
+        if self._is_own_ordering and not wake > now:
+            raise PolicyError(
+                f"policy {self.ordering.policy.name!r}: wake of its ordering returned {wake!r:.60} "
+                f"at {now:g} s; return a later instant (s), or infinity"
+            )
         if self.quantum < math.inf and self.selection.waits:
             wake = min(wake, (math.floor(now / self.quantum + 1e-9) + 1) * self.quantum)
         return wake
@@ -214,6 +223,8 @@ class HeapSelection:
         self._best_waiting: list[int] = []
         #: heap of (instant in s, running job that starts to progress at the instant)
         self._loading: list[tuple[float, int]] = []
+        #: last instant in `_loading` of each job (s)
+        self._loads_until: dict[int, float] = {}
 
     @property
     def waits(self) -> bool:
@@ -244,8 +255,12 @@ class HeapSelection:
         elif job in self._running and self.preemptive:
             del self._running[job]
             self._run(job, now)
-            if self.table.progress_from[job] > now:
-                heappush(self._loading, (self.table.progress_from[job], job))
+            progress_from = self.table.progress_from[job]
+            # a job that fails again and again is pushed once for each failure, not once for each
+            # earlier entry
+            if progress_from > now and self._loads_until.get(job) != progress_from:
+                self._loads_until[job] = progress_from
+                heappush(self._loading, (progress_from, job))
 
     def select(self, now: float) -> tuple[list[int], list[int]]:
         """Jobs that stop, and jobs that start, both in the order of their choice."""

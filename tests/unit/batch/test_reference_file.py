@@ -100,6 +100,25 @@ def test_a_figure_that_only_the_other_results_have_is_counted(root, capsys, ther
     assert "not compared" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("there", ["quick.json", "folder"])
+def test_a_figure_whose_parameter_file_is_gone_is_counted(root, capsys, there):
+    other = saved(root) if there == "quick.json" else root / "other"
+    if there == "folder":
+        shutil.copytree(root / "figures", other)
+    (gone, _), (kept, _) = SERIES
+    shutil.rmtree(root / "figures" / gone)
+    (root / "params" / f"{gone}.yaml").unlink()
+    (root / "notebooks" / f"{gone}.ipynb").unlink(missing_ok=True)
+    capsys.readouterr()
+    assert app.main(words(root, "--against", str(other))) == 0
+    told = capsys.readouterr().out
+    assert f"not compared, no parameter file here: {gone}\n" in told
+    assert "0 worse, 0 better; 1 figure not compared" in told
+    assert app.main(words(root, "--against", str(other), kept)) == 0
+    assert "not compared" not in capsys.readouterr().out
+    assert app.main(["report", "--out", str(root / "figures"), "--against", str(other)]) == 0
+
+
 def test_a_claim_without_points_that_moved_is_named(root):
     path = saved(root)
     moved = record(*SERIES[1])

@@ -556,6 +556,15 @@ def test_new_policy_names_its_group_in_the_list_of_a_family(root, capsys, monkey
     assert "__init__" not in run(capsys, "new-policy", "my-second").out
 
 
+@pytest.mark.parametrize("name", ["json", "numpy"])
+def test_a_package_of_a_policy_takes_no_name_of_a_module(capsys, tmp_path, monkeypatch, name):
+    """Its entry point would load the module of that name, and the policy would be unknown."""
+    monkeypatch.chdir(tmp_path)
+    line = refused(capsys, "new-policy", name, "--package")
+    assert f"a Python module '{name}' exists already; choose another name" in line
+    assert not any(tmp_path.iterdir())
+
+
 def test_new_policy_goes_into_the_folder_of_a_paper(root, capsys, monkeypatch):
     monkeypatch.setattr(paths, "PACKAGE", root / "repro")
     home = root / "repro/policies/gavel"

@@ -72,13 +72,48 @@ def test_a_run_with_another_seed_leaves_the_figures_own_result(project):
         (("-p", "cluster", "2x4", "-p", "cluster=4x4"), "-p cluster: is given twice; a run"),
         (("-p", "cluster", ""), "-p cluster: is empty; give a value or leave it out"),
         (("-p", "cluster= "), "-p cluster: is empty"),
+        (("-p", "cluster", "8"), "cluster is 8; give a text, such as 1x4"),
+        (("-p", "seeds", "x"), "seeds is 'x'; give a list of whole numbers, such as [0, 1]"),
+        (("-p", "format", "murri"), "-p format cannot be 'murri'; did you mean 'muri'"),
+        (("-p", "format", "muri"), "-p format muri: no trace of this run is a file of yours"),
     ],
 )
 def test_a_wrong_parameter_is_one_line_before_the_notebook_starts(project, words, reason):
-    parameters = 'profile = "quick"\nseed = 0\nout = "build"\nseeds = None\ncluster = None'
+    names = ("seeds", "cluster", "format")
+    defaults = "".join(f"{name} = None\n" for name in names)
+    parameters = f'profile = "quick"\nseed = 0\nout = "build"\n{defaults}'
     project.add(FIGURE, parameters=parameters)
     ended = project.cli("run", FIGURE, *words, code=2)
     assert reason in ended.stderr and ended.stderr.count("\n") == 1 and ended.stdout == ""
+    assert not (project.root / "build").exists()
+
+
+def test_numbers_as_keys_are_labels(project):
+    """papermill passes keys as texts, as JSON has them."""
+    parameters = 'profile = "quick"\nseed = 0\nout = "build/figures"\nseeds = None\nlabels = None'
+    project.add(FIGURE, parameters=parameters)
+    for folder, suffix, old, new in (
+        ("params", "yaml", "  seeds: [0, 1]", "  seeds: [0, 1]\n  labels: {'1': a, '2': b}"),
+        ("notebooks", "ipynb", "seeds=seeds", "seeds=seeds, labels=labels"),
+    ):
+        file = project.root / folder / f"{FIGURE}.{suffix}"
+        file.write_text(file.read_text().replace(old, new))
+    shown = project.cli("run", FIGURE, "-p", "labels", "{1: c}").stdout
+    assert f"{FIGURE}: variation, labels 1: c instead of 1: a, 2: b (" in shown
+    assert "not judged" in shown
+
+
+@pytest.mark.parametrize("seed", ["2 + 3", "None", '"5"', "True"])
+def test_a_seed_that_is_no_whole_number_in_the_notebook_is_refused(project, seed):
+    """A run with `-p seed` could not be told from the figure's own and would be judged."""
+    parameters = f'profile = "quick"\nseed = {seed}\nout = "build"\nseeds = None\ncluster = None'
+    project.add(FIGURE, parameters=parameters)
+    ended = project.cli("run", FIGURE, "-p", "seed", "5", code=2)
+    notebook = project.root / "notebooks" / f"{FIGURE}.ipynb"
+    assert ended.stderr == (
+        f"repro: {notebook}: the seed in the parameters cell is not written as a whole number; "
+        f"write one, such as `seed = 0`\n"
+    )
     assert not (project.root / "build").exists()
 
 

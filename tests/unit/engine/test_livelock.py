@@ -13,6 +13,7 @@ from repro.base.errors import PolicyError
 from repro.engine import elastic, livelock
 from repro.engine.elastic import compiled_rule
 from repro.engine.livelock import MAX_LOST_STARTS
+from repro.engine.select.ranked import HeapSelection
 from repro.model.decision import RunSet
 from repro.model.elastic import HOLDERS, NOW, Elastic, give
 from repro.model.policy import Policy
@@ -108,6 +109,17 @@ def test_failures_before_every_checkpoint_are_a_livelock(monkeypatch):
         simulate(jobs(500.0, 500.0), "1x2", "srtf", failures="mtbf=10,repair=1,checkpoint=400")
     result = simulate(jobs(500.0, 500.0), "1x2", "srtf", failures="mtbf=10,repair=1,checkpoint=20")
     assert result.jobs["end_time"].notna().all()
+
+
+def test_each_failure_is_handled_once(monkeypatch):
+    """A running job that fails while another waits is not listed again for each failure before."""
+    calls = []
+    move = HeapSelection.move
+    monkeypatch.setattr(livelock, "MAX_LOST_FAILURES", 200)
+    monkeypatch.setattr(HeapSelection, "move", lambda *call: calls.append(call) or move(*call))
+    with pytest.raises(PolicyError, match="201 failures"):
+        simulate(jobs(500.0, 900.0), "1x1", "srtf", failures="mtbf=10,repair=1")
+    assert 200 <= len(calls) <= 3 * 201
 
 
 def test_failures_of_one_node_are_no_livelock_while_a_job_progresses_on_another(monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from dataclasses import dataclass
 from types import SimpleNamespace
 from unittest.mock import patch
@@ -303,6 +304,12 @@ def test_bad_input_gets_one_line(traces, options, error, shown):
     assert isinstance(caught.value, ReproError)
     assert str(caught.value).startswith(shown)
     assert "\n" not in str(caught.value)
+
+
+def test_a_refused_run_in_a_worker_is_the_only_message():
+    with pytest.raises(TraceError, match="trace b at load 1 under srtf"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        simulate_many(broken(num_gpus=5) | {"c": small_trace()}, "1x4", "srtf", workers=2)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from repro.base.errors import PolicyError, TraceError
 from repro.model.decision import Run, RunSet
 from repro.model.elastic import Elastic
 from repro.model.grouped import Grouped
-from repro.model.policy import Order, Policy
+from repro.model.policy import LinearKey, Order, Ordering, Policy
 from repro.model.typed_shares import TypedShares
 from repro.testing import check_policy, small_trace
 
@@ -93,6 +93,8 @@ def test_any_method_that_takes_the_arguments_is_accepted(method):
         (Order, "never_runs", lambda self, view: lambda: "", r"define reason\(job\)$"),
         (Order, "interval", "60", "interval is '60'.*; give a positive number of seconds, or None"),
         (Order, "baseline", "srtf", "baseline is 'srtf'.*; give a Baseline, or None"),
+        (Order, "preemptive", "no", "preemptive is 'no'.*; give True or False$"),
+        (Order, "preemptive", None, "preemptive is None.*; give True or False$"),
         (Order, "needs", "duration", "needs is 'duration'.*; give a set of inputs"),
         (Order, "needs", ["duration"], r"needs is \['duration'\].*; give a set of inputs"),
         (Order, "needs", property(lambda self: 1 / 0), "before the first event: ZeroDivisionError"),
@@ -117,6 +119,110 @@ def test_any_method_that_takes_the_arguments_is_accepted(method):
 )
 def test_a_wrong_value_is_refused_in_one_line(base, name, member, says):
     assert re.search(says, refusal(lambda: of(base, **{name: member}))), name
+
+
+INFINITY = math.inf
+NO_LINEAR_KEY = r"linear_key\(view\) returned .*; give a LinearKey of repro.model.policy, or None$"
+NO_FACTORS = f"linear_key.*{HERE}; give finite factors, each a number or an array with a number per"
+NO_LIMITS = f"linear_key.*{HERE}; give a tuple of ascending limits whose last is infinity"
+
+
+@pytest.mark.parametrize(
+    ("key", "says"),
+    [
+        ((1.0, 0.0), NO_LINEAR_KEY),
+        (1.0, NO_LINEAR_KEY),
+        (LinearKey(per_second=math.nan), NO_FACTORS),
+        (LinearKey(per_service=INFINITY), NO_FACTORS),
+        (LinearKey(per_second="1"), NO_FACTORS),
+        (LinearKey(per_second=None), NO_FACTORS),
+        (LinearKey(per_second=np.ones(2)), NO_FACTORS),
+        (LinearKey(per_second=np.ones((6, 1))), NO_FACTORS),
+        (LinearKey(limits=5), NO_LIMITS),
+        (LinearKey(limits=(5,)), NO_LIMITS),
+        (LinearKey(limits=(5, 3, INFINITY)), NO_LIMITS),
+        (LinearKey(limits=(math.nan, INFINITY)), NO_LIMITS),
+        (LinearKey(np.ones(6), limits=(5, INFINITY)), "give limits or factors"),
+        (LinearKey(1.0, limits=(5, INFINITY)), "give limits or factors, because factors have no "),
+    ],
+)
+def test_a_wrong_linear_key_is_refused_in_one_line(key, says):
+    """A factor that is NaN, or limits without infinity, would silently rank the jobs wrongly."""
+    policy = of(Order, linear_key=lambda self, view: key)
+    assert re.search(says, refusal(lambda: policy))
+    with pytest.raises(PolicyError, match=says):
+        repro.simulate_many([small_trace()], "1x4", {"mine": policy})
+
+
+@pytest.mark.parametrize(
+    "key", [None, LinearKey(1, -2.0), LinearKey(np.arange(6)), LinearKey(limits=(5, INFINITY))]
+)
+def test_linear_keys_of_numbers_and_arrays_are_accepted(key):
+    policy = of(Order, linear_key=lambda self, view: key)
+    assert repro.simulate(small_trace(), "1x4", policy).summary()["n_finished"] == 6
+
+
+@pytest.mark.parametrize(
+    ("run", "says"),
+    [
+        (
+            3,
+            rf"compiled_run\(cluster\) returned 3{HERE}; give a function of job table, cluster",
+        ),
+        (lambda table: None, r"takes other arguments .*; define run\(table, cluster, intervals\)$"),
+        (lambda table, cluster, intervals: 1 / 0, "fails at 0 s: ZeroDivisionError: division by z"),
+        (
+            lambda table, cluster, intervals: None,
+            "leaves 6 jobs unfinished, first 0; it must",
+        ),
+    ],
+)
+def test_a_wrong_compiled_run_is_refused_in_one_line(run, says):
+    members = {
+        "decide": lambda self, view: RunSet(list(view.jobs)),
+        "compiled_run": lambda self, cluster: run,
+    }
+    assert re.search(says, refusal(lambda: of(Policy, **members)))
+
+
+def of_another_module(source):
+    """The members of a module that is neither the policy's nor the package's."""
+    members = {"__name__": "my_helpers", "Ordering": Ordering}
+    exec(compile(source, "my_helpers.py", "exec"), members)
+    return members
+
+
+def test_errors_of_an_ordering_in_another_module_name_its_place():
+    source = "class Mine(Ordering):\n    def wake(self, now):\n        return 1 / 0\n"
+    ordering = of_another_module(source)["Mine"]
+    message = refusal(lambda: of(Order, ordering=lambda self, view: ordering(self, view)))
+    assert message == (
+        "policy 'unnamed' fails at 0 s: ZeroDivisionError: division by zero "
+        "(my_helpers.py:3 in wake)"
+    )
+
+
+@pytest.mark.parametrize("wake", [lambda self, now: now, lambda self, now: math.nan])
+def test_an_ordering_that_wakes_at_the_present_instant_is_refused(wake):
+    """The run stayed at this instant for ever."""
+    ordering = type("Mine", (Ordering,), {"wake": wake, "__module__": __name__})
+    message = refusal(lambda: of(Order, ordering=lambda self, view: ordering(self, view)))
+    assert re.search(r"wake of its ordering returned .* at 0 s; return a later instant", message)
+
+
+def test_errors_of_a_decision_function_in_another_module_name_its_place():
+    decide = of_another_module("def decide(view):\n    return 1 / 0\n")["decide"]
+    message = refusal(lambda: of(Policy, session=lambda self, view: decide))
+    assert message.endswith("ZeroDivisionError: division by zero (my_helpers.py:2 in decide)")
+
+
+def test_an_added_process_in_the_module_of_the_policy_fails_with_its_own_error():
+    def process(engine):
+        yield engine.env.timeout(1)
+        raise ZeroDivisionError("the process")
+
+    with pytest.raises(ZeroDivisionError, match="the process"):
+        repro.simulate(small_trace(), "1x4", of(Order), processes=[process])
 
 
 def test_decisions_by_gpu_type_are_checked_alike():

@@ -13,6 +13,7 @@ from hand_traces import trace
 import repro
 from repro.base.errors import ParamError, PolicyError, TraceError
 from repro.cli import app
+from repro.engine import livelock
 from repro.engine.ignored import TYPES_ALIKE
 from repro.model.policy import Order
 from repro.perf.overhead import CheckpointOverhead
@@ -371,6 +372,15 @@ def test_an_error_inside_a_policy_names_policy_time_and_job(run_cli, monkeypatch
     done = run_cli("simulate", *words)
     assert done.code == 2 and "policy 'zed' fails" in done.err
     assert done.err.strip().endswith("--debug shows the traceback")
+
+
+def test_an_error_of_the_engine_itself_has_no_traceback_to_show(run_cli, monkeypatch):
+    """SimPy chains it to a copy of itself, which says no more."""
+    monkeypatch.setattr(livelock, "MAX_LOST_FAILURES", 20)
+    words = ("--trace", "testbed", "--cluster", "15x4", "--policy", "srtf")
+    done = run_cli("simulate", *words, "--failures", "mtbf=1e-6,repair=0")
+    assert done.code == 2 and "livelock at" in done.err
+    assert "--debug" not in done.err
 
 
 def test_ids_that_a_spreadsheet_would_run_are_quoted_and_a_missing_folder_is_said_first(

@@ -378,6 +378,14 @@ def test_a_format_is_that_of_the_users_traces(project, fig, synth):
     assert len(run.trace("data/mine.csv")) == 2 and not run.variation
     case = Case("data/mine.csv", "1x4", "srtf")
     assert len(run.sweep({0: case}, workers=1)[0].jobs) == 2
+    assert not saved(run)[1]["notes"]
+
+
+def test_a_format_that_no_trace_has_is_noted(project, fig, synth):
+    run = repro.figure("tiresias/fig01_one", format="muri", out=project.root / "out")
+    run.trace("testbed")
+    note = "format muri is not used, because no trace is a file of yours"
+    assert saved(run)[1]["notes"] == [note]
 
 
 def test_infinite_and_missing_values_are_valid_json(fig):

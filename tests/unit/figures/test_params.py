@@ -78,6 +78,20 @@ def test_a_value_may_have_the_form_that_a_profile_has(root):
         spec.merged("paper", {"seeds": ["a"]})
 
 
+def test_a_number_below_0_is_refused_if_the_file_has_none(root):
+    text = GOOD.replace(
+        "seeds: [0, 1, 2]", "seeds: [0, 1, 2]\n  every: 2\n  shift: 1\n  at: [-1, 2]"
+    )
+    text = text.replace("quick: {seeds: [0]}", "quick: {seeds: [0], shift: -3}")
+    spec = params.load(write(root, "tiresias", "fig11_signs", text))
+    with pytest.raises(ParamError, match=r"^every is -1; give a whole number of 0 or more"):
+        spec.merged("paper", {"every": -1})
+    with pytest.raises(ParamError, match=r"seeds is \[0, -1\]; give a list of whole numbers of 0"):
+        spec.merged("paper", {"seeds": [0, -1]})
+    merged = spec.merged("paper", {"every": 0, "shift": -1, "at": [-5]})
+    assert (merged["every"], merged["shift"], merged["at"]) == (0, -1, [-5])
+
+
 @pytest.mark.parametrize(
     ("old", "new", "kind", "message"),
     [
@@ -229,6 +243,19 @@ def test_discovery_and_selection(root):
     assert len(params.select([], entries, paper="tiresias")) == 3
     assert [e.stem for e in params.select(["tab02", "gavel/tab02_jobs"], entries)] == ["tab02_jobs"]
     assert [e.stem for e in params.select(["tab02"], entries, paper="gavel")] == ["tab02_jobs"]
+
+
+def test_a_prefix_is_one_of_the_paper(root):
+    """A prefix that is ambiguous among all papers may be unique among the figures of one."""
+    (root / "params/gavel/fig10_load.yaml").write_text("title: x")
+    entries = params.discover()
+    with pytest.raises(ParamError, match="ambiguous"):
+        params.select(["fig10"], entries)
+    assert [e.id for e in params.select(["fig10"], entries, paper="gavel")] == ["gavel/fig10_load"]
+    with pytest.raises(ParamError, match="tiresias/fig01_one is no figure of --paper gavel; "):
+        params.select(["fig01"], entries, paper="gavel")
+    with pytest.raises(ParamError, match="unknown figure 'nonsense'"):
+        params.select(["nonsense"], entries, paper="gavel")
 
 
 @pytest.mark.parametrize("ids", [["tab02"], ["fig01", "tab02"]])

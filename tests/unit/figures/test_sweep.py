@@ -76,3 +76,9 @@ def test_rules_pcs_get_no_throughput_table_of_the_trace():
     cluster = "1x4:h100"
     assert sweep.Case(trace, cluster, "srtf").resolved().settings["perf"] is not None
     assert "perf" not in sweep.Case(trace, cluster, "pcs", rules="pcs").resolved().settings
+
+
+@pytest.mark.parametrize("workers", [0, -2, 1.5, "2", True])
+def test_a_wrong_number_of_processes_is_refused(workers):
+    with pytest.raises(ParamError, match=f"workers is {workers!r}; give a number of processes of"):
+        sweep.run([], workers)

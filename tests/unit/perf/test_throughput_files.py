@@ -176,6 +176,17 @@ def test_a_trace_names_its_table(tmp_path):
     assert provenance("gavel-throughputs", "v100")["throughputs"] == "gavel-throughputs"
 
 
+def test_a_file_named_as_a_public_table_hides_it_only_under_its_path(mirror, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gavel-throughputs").write_text(json.dumps(GOOD))
+    assert len(load_throughputs("gavel-throughputs").rows) > len(GOOD)
+    assert provenance("gavel-throughputs", "v100")["throughputs"] == "gavel-throughputs"
+    own = load_throughputs("./gavel-throughputs", "k80")
+    assert own.rows == load_throughputs(tmp_path / "gavel-throughputs", "k80").rows
+    path = str(tmp_path / "gavel-throughputs")
+    assert provenance("./gavel-throughputs", "k80")["throughputs"] == path
+
+
 def test_what_cannot_be_had_is_replaced_and_said(tmp_path, monkeypatch):
     monkeypatch.delenv("REPRO_TRACE_MIRROR", raising=False)
     monkeypatch.setenv("REPRO_CACHE_DIR", str(tmp_path / "cache"))

@@ -171,3 +171,19 @@ def test_a_placement_whose_code_fails_is_named(method, code, fault, monkeypatch)
         PolicyError, match=rf"^placement FixedPlacer, job 'a': `{method}` fails: {fault}"
     ):
         simulate(ONE_JOB, "2x2", "srtf", placement=Fixed(((0, 2),)))
+
+
+@pytest.mark.parametrize(
+    ("bind", "says"),
+    [
+        (lambda self, cluster, rng: None, "`bind` returned None"),
+        (lambda self, cluster, rng: 1 / 0, "`bind` fails: ZeroDivisionError: division by zero"),
+        (lambda self, cluster: None, "`bind` fails: TypeError"),
+    ],
+)
+@pytest.mark.parametrize("cluster", ["2x2", "1x4:v100,1x4:k80"])
+def test_a_wrong_bind_of_a_user_is_refused_in_one_line(bind, says, cluster):
+    rule = type("Mine", (Placement,), {"bind": bind, "__module__": __name__})()
+    with pytest.raises(PolicyError, match=f"placement Mine: {says}") as caught:
+        simulate(small_trace(), cluster, "srtf", placement=rule)
+    assert "(test_placement_base.py:" in str(caught.value)
