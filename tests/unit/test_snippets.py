@@ -48,6 +48,7 @@ NOT_RUN = {
     ("docs/liquid.md", "a minute of regressions"),
     ("docs/pcs-fronts.md", "a search of minutes"),
     ("docs/rules-gavel-deviations.md", "minutes of simulation"),
+    ("docs/rules-muri-accuracy.md", "needs a public trace"),
     ("docs/rules-tiresias-deviations.md", "minutes on the public log"),
     ("docs/testbeds-muri.md", "needs a public trace"),
     ("docs/workshop.md", "a notebook of minutes"),
