@@ -26,7 +26,7 @@ TEXTS = {
     for path in [*ROOT.glob("*.md"), *DOCS.glob("*.md"), *DOCS.glob("formats/*.md")]
 }
 #: Pages that this module runs.
-RUN = ("docs/sixth_paper.md",)
+RUN = ("docs/sixth_paper.md", "docs/rules-pcs-deviations.md", "docs/testbeds-liquid.md")
 #: Pages that need more than a scratch folder, with the test that runs them.
 ELSEWHERE = {
     "docs/adding-policy.md": "test_adding.py",
@@ -45,7 +45,12 @@ ELSEWHERE = {
 NOT_RUN = {
     ("docs/clusters.md", "needs Slurm"),
     ("docs/clusters.md", "needs Kubernetes"),
+    ("docs/liquid.md", "a minute of regressions"),
     ("docs/pcs-fronts.md", "a search of minutes"),
+    ("docs/rules-gavel-deviations.md", "minutes of simulation"),
+    ("docs/rules-muri-accuracy.md", "needs a public trace"),
+    ("docs/rules-tiresias-deviations.md", "minutes on the public log"),
+    ("docs/testbeds-muri.md", "needs a public trace"),
     ("docs/workshop.md", "a notebook of minutes"),
 }
 _BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
