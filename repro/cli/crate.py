@@ -29,6 +29,9 @@ def crate(
     require("crate", "repro crate")
     entries = params.select(ids or [], params.discover(), paper=paper)
     source, stored = check.last_results(entries, out)
+    for figure in stored:
+        if figure.damage and not figure.result:
+            raise ReproError(f"{figure.entry.id}: {figure.damage[0]}")
     figures = [figure for figure in stored if figure.result]
     missing = [entry.id for entry in entries if entry not in [figure.entry for figure in figures]]
     if not figures or (ids and missing):
@@ -37,6 +40,6 @@ def crate(
     figure_count = "1 figure" if summary.figures == 1 else f"{summary.figures} figures"
     say(f"{figure_count} of {source}: {check.tally_line(figures)}")
     if missing:
-        say(f"left out, without a result: {', '.join(missing)}")
+        say(f"left out, without a result: {check.listed(missing)}")
     megabytes = summary.size / 1e6
     say(f"{summary.files} files, {megabytes:.1f} MB, in {folder}; dates are {summary.dates}")
