@@ -40,6 +40,6 @@ def crate(
     figure_count = "1 figure" if summary.figures == 1 else f"{summary.figures} figures"
     say(f"{figure_count} of {source}: {check.tally_line(figures)}")
     if missing:
-        say(f"left out, without a result: {check.listed(missing)}")
+        say(f"left out, without a result: {', '.join(missing)}")
     megabytes = summary.size / 1e6
     say(f"{summary.files} files, {megabytes:.1f} MB, in {folder}; dates are {summary.dates}")
