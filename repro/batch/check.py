@@ -32,7 +32,7 @@ from repro.figures.saved import (
 )
 from repro.files import public
 
-#: Largest number of missing public files that a line names.
+#: Largest number of figures, or of missing public files, that a line names.
 _MAX_NAMES = 5
 #: The gallery page, which a batch writes when it ends.
 INDEX = "index.html"
@@ -83,7 +83,20 @@ def last_results(
         if figures:
             return folder, figures
     tried = " and ".join(map(str, folders))
+    if any(file for folder in folders for file in folder.glob(f"*/*/{RESULT}")):
+        tried += f" of {listed([entry.id for entry in entries])}"
     raise ReproError(f"no results in {tried}; `repro run` makes them")
+
+
+def listed(ids: Sequence[str]) -> str:
+    """First ids, and the number of the others.
+
+    >>> listed(["a", "b"]), listed("abcdefg")
+    ('a, b', 'a, b, c, d, e and 2 more')
+    """
+    hidden = len(ids) - _MAX_NAMES
+    further = f" and {hidden} more" if hidden > 0 else ""
+    return f"{', '.join(ids[:_MAX_NAMES])}{further}"
 
 
 def line_on_other_folder(entries: Sequence[FigureEntry], shown_folder: Path) -> str:

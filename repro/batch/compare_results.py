@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from repro.batch.check import StoredFigure
+from repro.batch.check import StoredFigure, listed
 from repro.figures.claims import OUTCOMES, Claim
 from repro.figures.params import FigureEntry, FigureSpec
 from repro.figures.points import Point
@@ -30,7 +30,7 @@ class Same:
 
 
 #: Number of moved points that have a line of their own, the farthest first. Also the number of
-#: moved claims with a line, and of figures named per reason.
+#: moved claims with a line.
 _LISTED = 5
 
 
@@ -92,11 +92,12 @@ def compare(
     """
     same = same or Same()
     before = {figure.entry: figure.result for figure in earlier if figure.result}
+    damaged = {figure.entry for figure in earlier if figure.damage}
     changes = []
     for figure in figures:
         change = Change(figure.entry.id)
         old = before.get(figure.entry)
-        change.other = _obstacle(figure.result, old)
+        change.other = _obstacle(figure.result, old, is_damaged=figure.entry in damaged)
         if change.is_compared and old:
             spec = specs.get(figure.entry)
             is_timed = (spec is not None and spec.timed) or bool(old.get("timed"))
@@ -131,23 +132,21 @@ def not_compared_lines(changes: Sequence[Change]) -> list[str]:
     for change in changes:
         if not change.is_compared:
             by_reason.setdefault(change.other, []).append(change.id)
-    lines = []
-    for reason, ids in by_reason.items():
-        hidden = len(ids) - _LISTED
-        further = f" and {hidden} more" if hidden > 0 else ""
-        lines.append(f"not compared, {reason}: {', '.join(ids[:_LISTED])}{further}")
-    return lines
+    return [f"not compared, {reason}: {listed(ids)}" for reason, ids in by_reason.items()]
 
 
-def _obstacle(new: Mapping[str, Any], old: Mapping[str, Any] | None) -> str:
+def _obstacle(
+    new: Mapping[str, Any], old: Mapping[str, Any] | None, *, is_damaged: bool = False
+) -> str:
     """Reason why two results cannot be compared, or empty.
 
-    Results of two profiles can be compared if their inputs are equal.
+    Results of two profiles can be compared if their inputs are equal. ``is_damaged`` says whether
+    the old result, or a file of it, is damaged.
     """
     if not new:
         return NO_RESULT
     if not old:
-        return "no result there"
+        return "result damaged there" if is_damaged else "no result there"
     if new["profile"] != old["profile"] and new["params"] != old["params"]:
         return f"profile {new['profile']} here, {old['profile']} there, with other inputs"
     if new["seed"] != old["seed"]:

@@ -29,6 +29,9 @@ def crate(
     require("crate", "repro crate")
     entries = params.select(ids or [], params.discover(), paper=paper)
     source, stored = check.last_results(entries, out)
+    for figure in stored:
+        if figure.damage and not figure.result:
+            raise ReproError(f"{figure.entry.id}: {figure.damage[0]}")
     figures = [figure for figure in stored if figure.result]
     missing = [entry.id for entry in entries if entry not in [figure.entry for figure in figures]]
     if not figures or (ids and missing):

@@ -281,6 +281,9 @@ def _changes(
         earlier = check.stored(entries, against)
         earlier_ids = {stored.entry.id for stored in earlier if stored.result}
     if not any(stored.result for stored in earlier):
+        damaged = [stored.entry.id for stored in earlier if stored.damage]
+        if damaged:
+            raise ReproError(f"--against {against}: results damaged there: {check.listed(damaged)}")
         raise ReproError(
             f"--against {against}: no results there; give a folder with results, or a reference "
             "of these figures"

@@ -106,6 +106,9 @@ def run_figures(
     all_entries = params.discover()
     entries = params.select(ids or [], all_entries, paper=paper)
     folder = paths.build_dir() if out is None else paths.expanded(out).resolve()
+    for path in (folder, *folder.parents):
+        if os.path.exists(path) and not os.path.isdir(path):
+            raise ParamError(f"--out {out}: {path} is a file; give a folder")
     parameters = _parameters(pairs or [])
     # Without a cache folder the run goes on, only nothing is cached.
     with suppress(OSError):

@@ -6,6 +6,7 @@ import filecmp
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 from datetime import datetime
 from importlib.util import find_spec
@@ -279,6 +280,18 @@ def test_damaged_results_and_changed_tables_are_refused(tmp_path):
     with pytest.raises(ReproError, match="changed since results were made from it"):
         write_crate(tmp_path / "crate", [stale], ROOT)
     assert not (tmp_path / "crate").exists()
+
+
+def test_the_command_refuses_a_damaged_result(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("REPRO_HOME", str(ROOT))
+    for name in IDS[1:3]:
+        shutil.copytree(ROOT / "figures" / name, tmp_path / "figures" / name)
+    (tmp_path / "figures" / IDS[2] / "result.json").write_text('{"id": ')
+    line = f"repro: {IDS[2]}: result.json: damaged (not JSON); `repro run` makes it again"
+    for words in ([], [IDS[2]]):
+        command = ["crate", tmp_path / "new", *words, "--out", tmp_path / "figures"]
+        assert refused(capsys, *command) == line
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_users_own_file_stays_private(tmp_path):

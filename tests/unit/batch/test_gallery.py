@@ -478,6 +478,23 @@ def test_check_and_report_against_a_folder(root, capsys):
         assert line.startswith(f"repro: --against {root / there}: ")
 
 
+def test_a_damaged_result_among_the_others_is_named(root, capsys):
+    for series in SERIES:
+        put(root, record(*series))
+        put(root, record(*series), out="mine")
+    words = ["check", "--out", str(root / "mine"), "--against", str(root / "figures")]
+    files = sorted((root / "figures").glob("*/*/result.json"))
+    files[0].write_text('{"id": ')
+    assert app.main(words) == 0
+    shown = capsys.readouterr().out
+    id_0, id_1 = ("/".join(file.parts[-3:-1]) for file in files)
+    assert f"not compared, result damaged there: {id_0}\n" in shown
+    files[1].write_text("")
+    assert app.main(words) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == f"repro: --against {root / 'figures'}: results damaged there: {id_0}, {id_1}"
+
+
 def test_the_headline_parts_what_nobody_can_know_and_what_a_model_predicts(root):
     far = {**POINT, "ours": 20.0, "distance": 1.0}
     points = [

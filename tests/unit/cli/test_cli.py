@@ -302,6 +302,16 @@ def test_check_reads_the_committed_results_when_nothing_was_run(root, capsys):
     assert "ambiguous: gavel/fig10_ftf, tiresias/fig10_testbed" in refused(capsys, "check", "fig10")
 
 
+def test_check_names_figures_without_a_result_next_to_figures_with_results(root, capsys):
+    put(root, "tiresias/fig10_testbed")
+    folder = root / "build/figures"
+    line = f"repro: no results in {folder} of gavel/fig10_ftf; `repro run` makes them"
+    for words in (["gavel/fig10"], ["--paper", "gavel"]):
+        assert refused(capsys, "check", *words, "--out", folder) == line
+    line = f"repro: no results in {root / 'none'}; `repro run` makes them"
+    assert refused(capsys, "check", "gavel/fig10", "--out", root / "none") == line
+
+
 DAMAGED = [
     ("", "result.json: damaged (not JSON)"),
     ('{"id": 3', "result.json: damaged (not JSON)"),

@@ -43,6 +43,17 @@ def test_a_home_folder_that_is_not_known_is_one_line(words, capsys):
     assert line.endswith("there is no home folder ~no-such-user-of-this-machine; give another path")
 
 
+def test_results_cannot_go_below_a_file(project, monkeypatch, capsys):
+    monkeypatch.setenv("REPRO_HOME", str(project.root))
+    monkeypatch.setattr(run, "_run_tasks", lambda *_, **__: pytest.fail("a notebook started"))
+    project.add("tiresias/fig01_one")
+    file = project.root / "file"
+    file.touch()
+    for out in (file, file / "inside"):
+        assert main(["run", "--all", "--out", str(out)]) == 2
+        assert capsys.readouterr().err == f"repro: --out {out}: {file} is a file; give a folder\n"
+
+
 def test_a_batch_without_a_number_of_notebooks_follows_the_quota(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
