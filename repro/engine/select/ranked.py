@@ -13,7 +13,7 @@ from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.policy import LinearKey, Order, Ordering, Selection, is_latest_definition
 from repro.model.view import View
-from repro.placement.base import Placer
+from repro.placement.base import Placer, answer
 
 #: Methods of an order that a compiled simulation does not call at events: `Order.linear_key` has
 #: the keys and their slopes, and `quantum_s` is called once. If a subclass overrides one of these
@@ -316,7 +316,7 @@ class HeapSelection:
             demand = gpus[job]
             if demand in refused_demands:
                 continue
-            if self.placer.fits(demand):
+            if answer(self.placer, "fits", demand):
                 return job
             if self.blocking:
                 return None
