@@ -6,7 +6,7 @@ from heapq import heappop, heappush
 
 from repro.base.errors import PolicyError
 from repro.base.outside import outside_classes
-from repro.engine.policy_answers import linear_key_of, ordering_of
+from repro.engine.policy_answers import linear_key_of, moves_of, ordering_of
 from repro.engine.select.typed import TypedSelection
 from repro.engine.type_choice import TypeChoice
 from repro.model.decision import Run
@@ -146,7 +146,11 @@ class OrderDriver:
 
     def step(self, now: float) -> tuple[list[int], list[Run]]:
         """Read the keys that jump, and list the jobs that stop and the gangs that start."""
-        for job in (*self.ordering.moves(now), *self._ageing.jobs):
+        if self._is_own_ordering:
+            moves = moves_of(self.ordering, now, self.table)
+        else:
+            moves = self.ordering.moves(now)
+        for job in (*moves, *self._ageing.jobs):
             self.selection.move(job, now)
         stops, starts = self.selection.select(now)
         gpus = self.table.gpus
