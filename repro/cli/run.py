@@ -165,7 +165,10 @@ def _parameters(pairs: Sequence[str]) -> dict[str, Any]:
             raise ParamError(f"-p {name}: is given twice; a run takes one value")
         if not value.strip():
             raise ParamError(f"-p {name}: is empty; give a value or leave it out")
-        parameters[name] = _with_texts_as_keys(parse_value(value))
+        # a hexadecimal number in YAML, but here a cluster of 0 nodes
+        is_hexadecimal = value.strip().startswith("0x")
+        parsed = value.strip() if is_hexadecimal else parse_value(value)
+        parameters[name] = _with_texts_as_keys(parsed)
     return parameters
 
 

@@ -16,7 +16,7 @@ from repro.model.jobs import JobTable
 from repro.model.policy import Order, Policy
 from repro.model.speeds import Speeds
 from repro.model.view import View
-from repro.placement.base import Placer
+from repro.placement.base import Placer, answer
 
 #: Largest number of decisions of one simulation, as estimated from the time between decisions.
 MAX_DECISIONS = 10_000_000
@@ -72,7 +72,9 @@ def check_demands(
     must_be_placeable = isinstance(policy, Order) and not policy.preemptive
     for job, gpus in enumerate(table.gpus):
         is_too_large = gpus > limit and not policy.elastic
-        has_nodes = not must_be_placeable or any(placer.possible(gpus) for placer in placers)
+        has_nodes = not must_be_placeable or any(
+            answer(placer, "possible", gpus) for placer in placers
+        )
         if is_too_large or not has_nodes:
             placement_note = ", under this placement" if gpus <= limit else ""
             raise TraceError(

@@ -2,7 +2,7 @@
 
 import math
 import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from typing import Any, NoReturn
 
@@ -14,6 +14,8 @@ from repro.engine.arguments import ARGUMENTS, Accepted
 from repro.engine.run_errors import naming_the_policy
 from repro.model.baseline import Baseline
 from repro.model.cluster.spec import Cluster
+from repro.model.decision import ROW_NUMBER
+from repro.model.jobs import JobTable
 from repro.model.methods import check_methods, wrong_parameters
 from repro.model.performance import Overhead
 from repro.model.policy import CompiledRun, LinearKey, Order, Ordering, Policy
@@ -113,6 +115,33 @@ def ordering_of(policy: Order, view: View) -> Ordering:
     return ordering
 
 
+def moves_of(ordering: Ordering, now: float, table: JobTable) -> list[int]:
+    """Unfinished jobs whose key jumps, by `Ordering.moves` of a user; PolicyError for other rows.
+
+    An ordering may also name jobs that are finished or not submitted.
+    """
+    moves: Any = ordering.moves(now)
+    rows = list(moves) if isinstance(moves, Iterable) else [None]
+    if not all(_is_row(row, table.count) for row in rows):
+        accepted = f"a list of row numbers from 0 to {table.count - 1}"
+        _refuse_answer(ordering, "moves", moves, accepted)
+    return [int(row) for row in rows if row in table.active]
+
+
+def _is_row(row: Any, num_jobs: int) -> bool:
+    """Whether a value is the row number of one of the jobs."""
+    return isinstance(row, ROW_NUMBER) and type(row) is not bool and bool(0 <= row < num_jobs)
+
+
+def check_keys(ordering: Ordering, keys: Any, num_jobs: int, key_length: int) -> None:
+    """Check the array of `Ordering.keys`; PolicyError unless it has a row of numbers per job."""
+    shapes = [(num_jobs, key_length), *([(num_jobs,)] if key_length == 1 else [])]
+    is_array = isinstance(keys, np.ndarray) and keys.dtype.kind in "biuf"
+    if not is_array or keys.shape not in shapes:
+        accepted = f"an array of numbers for {num_jobs} jobs, {key_length} per job"
+        _refuse_answer(ordering, "keys", keys, accepted)
+
+
 def linear_key_of(policy: Order, view: View) -> LinearKey | None:
     """Keys of the jobs that are linear in time, checked; PolicyError if they are no `LinearKey`."""
     key = policy.linear_key(view)
@@ -192,3 +221,15 @@ def _refuse(policy: Policy, name: str, what: str, value: object, accepted: str) 
     # arrays have texts of several lines
     text = " ".join(repr(value).split())
     raise PolicyError(f"policy {policy.name!r}: {what} {text:.60}{note}; give {accepted}")
+
+
+def _refuse_answer(ordering: Ordering, name: str, value: object, accepted: str) -> NoReturn:
+    """Raise PolicyError for what a method of an ordering returned, with the place of the method."""
+    owner = ordering if outside_classes(type(ordering)) else ordering.policy
+    note = place_note(getattr(owner, name, None))
+    shape = f" of shape {value.shape}" if isinstance(value, np.ndarray) else ""
+    text = " ".join(repr(value).split())
+    raise PolicyError(
+        f"policy {ordering.policy.name!r}: {name} of its ordering returned {text:.60}{shape}{note};"
+        f" give {accepted}"
+    )

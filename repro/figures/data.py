@@ -17,7 +17,7 @@ from repro.figures.cache import content_hash
 from repro.files import public
 from repro.perf.throughput_files import measured_folders_of
 from repro.trace import synth
-from repro.trace.load import load
+from repro.trace.load import load_public
 
 #: Kinds of data sets.
 PUBLIC = "public"
@@ -63,7 +63,7 @@ def open_trace(name: str, seed: int = 0, **options: Any) -> tuple[pd.DataFrame, 
             raise
         warnings.warn(f"{error}; generating a {STAND_IN} for it", StandInWarning, stacklevel=3)
         return _generated(name, generator, STAND_IN, seed, generator_options | options)
-    frame = load(name, **options)
+    frame = load_public(name, **options)
     # The trace is public, but durations may come from a stand-in throughput table.
     stands_in = bool(frame.attrs.get("stand_in"))
     kind = STAND_IN if stands_in else PUBLIC

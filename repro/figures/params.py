@@ -54,6 +54,8 @@ class FigureSpec(Strict):
     #: note in the caption on the meaning of error bars, whiskers and bands
     marks: str = ""
     inputs: dict[str, Any] = Field(default_factory=dict)
+    #: smallest number that each input accepts, for inputs with such a bound
+    least: dict[str, float] = Field(default_factory=dict)
     profiles: dict[str, dict[str, Any]] = Field(default_factory=dict)
     stand_in: str | None = None
     #: source of the data of the points; points of claims with ``stand_in: true`` have "stand-in"
@@ -97,6 +99,9 @@ class FigureSpec(Strict):
             for key in overrides:
                 if key not in self.inputs:
                     raise ValueError(f"profile {profile} sets {key!r}, which inputs does not have")
+        for key in self.least:
+            if key not in self.inputs:
+                raise ValueError(f"least names {key!r}, which inputs does not have")
         ids = [claim.id for claim in self.claims]
         if twice := [claim_id for claim_id in ids if ids.count(claim_id) > 1]:
             raise ValueError(f"claim id {twice[0]!r} is used twice")
@@ -118,7 +123,7 @@ class FigureSpec(Strict):
         passed = {key: value for key, value in overrides.items() if value is not None}
         for name, value in passed.items():
             in_profiles = [inputs[name] for inputs in self.profiles.values() if name in inputs]
-            _check_form(name, value, self.inputs[name], in_profiles)
+            _check_form(name, value, self.inputs[name], in_profiles, self.least.get(name))
         return copy.deepcopy({**self.inputs, **self.profiles.get(profile, {}), **passed})
 
     def has_paper_inputs(self, profile: str) -> bool:
@@ -140,11 +145,14 @@ class FigureSpec(Strict):
         return DATA_NOT_PUBLIC if has_stand_in else NOT_PUBLISHED
 
 
-def _check_form(name: str, value: Any, file_value: Any, in_profiles: Sequence[Any]) -> None:
+def _check_form(
+    name: str, value: Any, file_value: Any, in_profiles: Sequence[Any], least: float | None
+) -> None:
     """Refuse a value in a form that the parameter file does not use for this name.
 
-    Whole numbers are accepted in place of numbers. Numbers below 0 are refused if the file has
-    none: notebooks would leave them out, or count from the end of a list.
+    Whole numbers are accepted in place of numbers. Numbers below ``least`` are refused. If it is
+    None, numbers below 0 are refused if the file has none: notebooks would leave them out, or count
+    from the end of a list.
     """
     wanted = _form(file_value)
     accepted = [wanted, *map(_form, in_profiles)]
@@ -154,9 +162,10 @@ def _check_form(name: str, value: Any, file_value: Any, in_profiles: Sequence[An
     if wanted == "a list of numbers":
         accepted.append("a list of whole numbers")
     in_file = _numbers([file_value, *in_profiles])
-    is_negative = any(number < 0 for number in _numbers(value))
-    if is_negative and in_file and min(in_file) >= 0:
-        wanted += " of 0 or more"
+    if least is None and in_file and min(in_file) >= 0:
+        least = 0
+    if least is not None and any(number < least for number in _numbers(value)):
+        wanted += f" of {least:g} or more"
         accepted = []
     if file_value is not None and _form(value) not in accepted:
         text = str(file_value)

@@ -3,13 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from repro.base.errors import PolicyError, refuse_unknown
-from repro.base.outside import place_note, refuse_failure
+from repro.base.outside import outside_classes, place_note, refuse_failure
 from repro.model.cluster.spec import Cluster
+from repro.model.methods import check_methods
 from repro.model.registry import Registry
 from repro.model.settings import check_settings
 
@@ -190,7 +191,8 @@ def bound(placement: Placement, cluster: Cluster, rng: np.random.Generator) -> P
     Raises
     ------
     PolicyError
-        If `Placement.bind` of a user fails or returns no `Placer`.
+        If `Placement.bind` of a user fails or returns no `Placer`, if a method of the placer takes
+        other arguments, or if the placer was made without the initializer of `Placer`.
     """
     subject = f"placement {type(placement).__name__}"
     try:
@@ -201,7 +203,37 @@ def bound(placement: Placement, cluster: Cluster, rng: np.random.Generator) -> P
     if not isinstance(placer, Placer):
         note = place_note(type(placement).bind)
         raise PolicyError(f"{subject}: `bind` returned {placer!r:.60}{note}; return a Placer")
+    cls = type(placer)
+    check_methods(cls, f"{subject}, {cls.__name__}")
+    if not hasattr(placer, "_allocated"):
+        note = place_note(cls.__init__)
+        raise PolicyError(
+            f"{subject}: `__init__` of {cls.__name__}{note} does not call the initializer of "
+            f"Placer; begin it with super().__init__(cluster)"
+        )
     return placer
+
+
+def answer(placer: Placer, method: Literal["fits", "possible"], gpus: int) -> bool:
+    """Answer of `Placer.fits` or `Placer.possible` for a size of gangs, checked.
+
+    Raises
+    ------
+    PolicyError
+        If the method of a user fails, or returns neither True nor False.
+    """
+    subject = f"placement {type(placer).__name__}"
+    try:
+        is_so = getattr(placer, method)(gpus)
+    except Exception as error:
+        refuse_failure(error, placer, method, subject, PolicyError)
+        raise
+    if not isinstance(is_so, bool | np.bool_) and outside_classes(type(placer)):
+        note = place_note(getattr(placer, method))
+        raise PolicyError(
+            f"{subject}: `{method}` returned {is_so!r:.60}{note}; return True or False"
+        )
+    return bool(is_so)
 
 
 def make(name: str, **settings: Any) -> Placement:

@@ -6,7 +6,7 @@ import numpy as np
 
 from repro.base.errors import PolicyError
 from repro.model.cluster.spec import Cluster
-from repro.placement.base import Allocation, Placement, Placer, bound
+from repro.placement.base import Allocation, Placement, Placer, answer, bound
 
 
 class TypePlacer(Placer):
@@ -31,11 +31,11 @@ class TypePlacer(Placer):
 
     def fits(self, gpus: int) -> bool:
         """Whether the rule can place a gang of this size on the nodes of the type now."""
-        return self._inner.fits(gpus)
+        return answer(self._inner, "fits", gpus)
 
     def possible(self, gpus: int) -> bool:
         """Whether the rule can place a gang of this size on the empty nodes of the type."""
-        return self._inner.possible(gpus)
+        return answer(self._inner, "possible", gpus)
 
     def _wished(self, job: int, tasks: tuple[int, ...]) -> Allocation:
         index_of = {node: index for index, node in enumerate(self._nodes)}

@@ -108,6 +108,22 @@ def load(
     return loaded.frame
 
 
+def load_public(name: str, format: str | None = None, **options: Any) -> pd.DataFrame:
+    """Read a public trace as `load` does, also if a file in the working folder has its name."""
+    path, format = _public_file(name, format)
+    frame = load(path, format, **options)
+    frame.attrs["name"] = name
+    return frame
+
+
+def _public_file(name: str, format: str | None) -> tuple[Path, str]:
+    """File of a public trace, and its format; TraceError if it is no trace."""
+    format = format or public.entry(name).format
+    if format not in FORMATS:
+        raise TraceError(f"{name}: a table ({format}), not a trace; see repro trace list")
+    return public.fetch(name), format
+
+
 def load_with_rows(
     path: str | Path,
     format: str | None = None,
@@ -126,12 +142,8 @@ def load_with_rows(
     # os.path instead of Path: a name may be too long for the file system
     if not os.path.isfile(path):
         if public.is_known(str(path)):
-            entry = public.entry(str(path))
             name = str(path)
-            format = format or entry.format
-            if format not in FORMATS:
-                raise TraceError(f"{name}: a table ({format}), not a trace; see repro trace list")
-            path = public.fetch(name)
+            path, format = _public_file(name, format)
         elif str(path) in generators:
             raise TraceError(
                 f"{path}: is a generator of traces, not a file; use repro simulate --trace {path}, "

@@ -6,14 +6,14 @@ from heapq import heappop, heappush
 
 from repro.base.errors import PolicyError
 from repro.base.outside import outside_classes
-from repro.engine.policy_answers import linear_key_of, ordering_of
+from repro.engine.policy_answers import linear_key_of, moves_of, ordering_of
 from repro.engine.select.typed import TypedSelection
 from repro.engine.type_choice import TypeChoice
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.policy import LinearKey, Order, Ordering, Selection, is_latest_definition
 from repro.model.view import View
-from repro.placement.base import Placer
+from repro.placement.base import Placer, answer
 
 #: Methods of an order that a compiled simulation does not call at events: `Order.linear_key` has
 #: the keys and their slopes, and `quantum_s` is called once. If a subclass overrides one of these
@@ -146,7 +146,11 @@ class OrderDriver:
 
     def step(self, now: float) -> tuple[list[int], list[Run]]:
         """Read the keys that jump, and list the jobs that stop and the gangs that start."""
-        for job in (*self.ordering.moves(now), *self._ageing.jobs):
+        if self._is_own_ordering:
+            moves = moves_of(self.ordering, now, self.table)
+        else:
+            moves = self.ordering.moves(now)
+        for job in (*moves, *self._ageing.jobs):
             self.selection.move(job, now)
         stops, starts = self.selection.select(now)
         gpus = self.table.gpus
@@ -316,7 +320,7 @@ class HeapSelection:
             demand = gpus[job]
             if demand in refused_demands:
                 continue
-            if self.placer.fits(demand):
+            if answer(self.placer, "fits", demand):
                 return job
             if self.blocking:
                 return None

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from repro.engine.policy_answers import check_keys
 from repro.engine.select import kept_list
 from repro.engine.select.kept_list import KeptList
 from repro.model.cluster.spec import Cluster
@@ -195,6 +196,7 @@ class Resort:
             for job in jobs.tolist():
                 self._read(job, now)
             return
+        check_keys(self.ordering, keys, len(jobs), self._key_length)
         numbers = keys.reshape(len(jobs), self._key_length)
         is_nan = np.isnan(numbers)
         if is_nan.any():

@@ -17,7 +17,7 @@ from repro.engine.type_choice import TypeChoice
 from repro.model.jobs import JobTable
 from repro.model.keys import bad_key, is_key
 from repro.model.policy import Key, Ordering
-from repro.placement.base import Placer
+from repro.placement.base import Placer, answer
 
 #: Key of a job and its row number.
 Entry = tuple[Key, int]
@@ -124,7 +124,7 @@ class TypedSelection:
             columns = self._choice.types_by_speed(job)
             if (demand, columns) in refused:
                 continue
-            fitting = (c for c in columns if self._placers[c].fits(demand))
+            fitting = (c for c in columns if answer(self._placers[c], "fits", demand))
             taken = next(fitting, None)
             if taken is None:
                 if self._blocking:

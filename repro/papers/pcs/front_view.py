@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from repro.base.errors import ParamError
 from repro.base.typing import Floats
 from repro.base.units import HOUR_S
 from repro.plot import bar_chart, cdf_chart, line_chart, new_figure
@@ -48,6 +49,15 @@ def classes(policy: Pcs, work: Floats) -> pd.DataFrame:
             "weight": 100 * policy.class_weights(len(bounds)),
         }
     )
+
+
+def check_chosen(chosen: int, front: pd.DataFrame) -> None:
+    """Raise ParamError unless ``chosen`` is a position on a front."""
+    if not 0 <= chosen < len(front):
+        raise ParamError(
+            f"chosen is {chosen}, but {len(front)} configurations are left of the front; give 0 to "
+            f"{len(front) - 1}, or a smaller every"
+        )
 
 
 def front_view(

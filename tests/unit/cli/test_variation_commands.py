@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from repro.cli.run import _parameters
 from repro.figures.claims import DATA_NOT_AVAILABLE
 from repro.figures.data import STAND_IN
 
@@ -73,6 +74,8 @@ def test_a_run_with_another_seed_leaves_the_figures_own_result(project):
         (("-p", "cluster", ""), "-p cluster: is empty; give a value or leave it out"),
         (("-p", "cluster= "), "-p cluster: is empty"),
         (("-p", "cluster", "8"), "cluster is 8; give a text, such as 1x4"),
+        (("-p", "seed", "0x8"), "seed is '0x8'; give a whole number"),
+        (("-p", "seeds", "0x8"), "seeds is '0x8'; give a list of whole numbers"),
         (("-p", "seeds", "x"), "seeds is 'x'; give a list of whole numbers, such as [0, 1]"),
         (("-p", "format", "murri"), "-p format cannot be 'murri'; did you mean 'muri'"),
         (("-p", "format", "muri"), "-p format muri: no trace of this run is a file of yours"),
@@ -86,6 +89,12 @@ def test_a_wrong_parameter_is_one_line_before_the_notebook_starts(project, words
     ended = project.cli("run", FIGURE, *words, code=2)
     assert reason in ended.stderr and ended.stderr.count("\n") == 1 and ended.stdout == ""
     assert not (project.root / "build").exists()
+
+
+def test_a_hexadecimal_number_stays_a_text():
+    """YAML reads the number 8, which no cluster is; the message then named a value nobody gave."""
+    assert _parameters(["cluster=0x8", "other= 0x1F "]) == {"cluster": "0x8", "other": "0x1F"}
+    assert _parameters(["jobs=10"]) == {"jobs": 10}
 
 
 def test_numbers_as_keys_are_labels(project):

@@ -12,6 +12,8 @@ import pytest
 
 import repro
 from repro.base.errors import PolicyError, TraceError
+from repro.engine.select.refill import Refill
+from repro.engine.select.resort import Resort
 from repro.model.decision import Run, RunSet
 from repro.model.elastic import Elastic
 from repro.model.grouped import Grouped
@@ -208,6 +210,90 @@ def test_an_ordering_that_wakes_at_the_present_instant_is_refused(wake):
     ordering = type("Mine", (Ordering,), {"wake": wake, "__module__": __name__})
     message = refusal(lambda: of(Order, ordering=lambda self, view: ordering(self, view)))
     assert re.search(r"wake of its ordering returned .* at 0 s; return a later instant", message)
+
+
+def with_ordering(selection=None, key=None, **members):
+    """Policy whose ordering has these members; it selects jobs by ``selection``."""
+    ordering = type("Mine", (Ordering,), {**members, "__module__": __name__})
+
+    def make_ordering(self, view):
+        made = ordering(self, view)
+        made.selection = selection
+        return made
+
+    key = key or (lambda self, view, job: view.gpus(job))
+    return of(Order, ordering=make_ordering, key=key)
+
+
+@pytest.mark.parametrize("selection", [None, Resort, Refill])
+@pytest.mark.parametrize("cluster", ["1x4", "1x4:v100,1x4:k80"])
+@pytest.mark.parametrize(
+    "moves", [[99], [-1], ["a"], [0.0], [True], [[0]], [None], None, 5, "ab", {"a": 1}]
+)
+def test_moves_of_an_ordering_are_row_numbers(selection, cluster, moves):
+    """The keys of jobs with other names, such as ids, would silently not be read again."""
+    policy = with_ordering(selection, moves=lambda self, now: moves)
+    message = refusal(lambda: policy, cluster=cluster)
+    assert re.search(rf"moves of its ordering returned .*{HERE}; give a list of row numb", message)
+
+
+@pytest.mark.parametrize("selection", [None, Resort, Refill])
+@pytest.mark.parametrize("moves", [range(6), np.arange(6), (5, 5)])
+def test_moves_may_name_jobs_that_are_finished_or_not_submitted(selection, moves):
+    policy = with_ordering(selection, moves=lambda self, now: moves)
+    assert repro.simulate(small_trace(), "1x4", policy).summary()["n_finished"] == 6
+
+
+def one_number(self, view, job):
+    return view.gpus(job)
+
+
+def two_numbers(self, view, job):
+    return view.gpus(job), job
+
+
+@pytest.mark.parametrize(
+    ("key", "keys"),
+    [
+        (one_number, lambda count: np.zeros(2 * count)),
+        (one_number, lambda count: np.zeros((count, 2))),
+        (one_number, lambda count: [1.0] * count),
+        (one_number, lambda count: 5),
+        (one_number, lambda count: np.array(["a"] * count)),
+        (one_number, lambda count: np.zeros(count, complex)),
+        (two_numbers, lambda count: np.zeros(2 * count)),
+        (two_numbers, lambda count: np.zeros((count, 1))),
+        # transposed: the jobs would be ranked by numbers of other jobs
+        (two_numbers, lambda count: np.zeros((1, 2, count))),
+    ],
+)
+def test_keys_of_an_ordering_have_a_row_per_job(key, keys):
+    policy = with_ordering(Resort, key, keys=lambda self, jobs, now: keys(len(jobs)))
+    message = refusal(lambda: policy)
+    numbers = 1 if key is one_number else 2
+    assert re.search(rf"keys of its ordering returned .*{HERE}; give an array of numbers", message)
+    assert message.endswith(f"{numbers} per job")
+    policy_keys = of(
+        Order,
+        key=key,
+        keys=lambda self, view, jobs: keys(len(jobs)),
+        ordering=lambda self, view: resorting(self, view),
+    )
+    assert re.search(rf"keys of its ordering returned .*{HERE}", refusal(lambda: policy_keys))
+
+
+def resorting(policy, view):
+    ordering = Ordering(policy, view)
+    ordering.selection = Resort
+    return ordering
+
+
+@pytest.mark.parametrize("shape", [(-1,), (-1, 1)])
+def test_one_number_per_job_may_be_a_column(shape):
+    policy = with_ordering(
+        Resort, keys=lambda self, jobs, now: np.ones(len(jobs), int).reshape(shape)
+    )
+    assert repro.simulate(small_trace(), "1x4", policy).summary()["n_finished"] == 6
 
 
 def test_errors_of_a_decision_function_in_another_module_name_its_place():

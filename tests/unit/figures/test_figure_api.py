@@ -195,6 +195,21 @@ def test_a_public_trace_is_recorded_with_its_checksum(fig, synth, mirror, monkey
     assert used["sha256"] == frame.attrs["sha256"] and len(frame) == 60
 
 
+def test_a_public_trace_is_read_although_a_file_in_the_folder_has_its_name(
+    fig, synth, mirror, monkeypatch, tmp_path
+):
+    """The result of a figure does not depend on the folder of its kernel."""
+    monkeypatch.setenv("REPRO_TRACE_MIRROR", str(mirror))
+    public_trace = fig.trace("tiresias-60")
+    folder = tmp_path / "kernel"
+    folder.mkdir()
+    (folder / "tiresias-60").write_text(JOBS)
+    monkeypatch.chdir(folder)
+    assert len(repro.load("tiresias-60", format="repro")) == 2
+    assert fig.trace("tiresias-60").equals(public_trace)
+    assert fig.trace("tiresias-60").attrs["name"] == "tiresias-60"
+
+
 def test_a_policy_that_names_public_data_leaves_a_record(fig, synth, offline):
     for policy in ("tiresias-l", "srtf"):
         fig.simulate(small_trace(), cluster="1x4", policy=policy)

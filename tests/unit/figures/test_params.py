@@ -92,6 +92,32 @@ def test_a_number_below_0_is_refused_if_the_file_has_none(root):
     assert (merged["every"], merged["shift"], merged["at"]) == (0, -1, [-5])
 
 
+def test_a_number_below_the_least_that_the_file_names_is_refused(root):
+    text = GOOD.replace("gap: 1e3", "gap: 1e3\n  every: 2").replace(
+        "profiles:", "least: {every: 1, seeds: 0.5, gap: 0}\nprofiles:"
+    )
+    spec = params.load(write(root, "tiresias", "fig11_least", text))
+    for name, value, least in (("every", 0, "1"), ("every", -1, "1"), ("seeds", [3, 0], "0.5")):
+        with pytest.raises(ParamError) as caught:
+            spec.merged("paper", {name: value})
+        message = str(caught.value)
+        assert message.startswith(f"{name} is {value}; give ")
+        assert f" of {least} or more, such as " in message
+    assert spec.merged("paper", {"every": 1, "gap": 0})["every"] == 1
+    unknown = text.replace("least: {every: 1", "least: {evrey: 1")
+    with pytest.raises(ParamError, match=r":\d+:.*least names 'evrey', which inputs does not have"):
+        params.load(write(root, "tiresias", "fig11_unknown", unknown))
+
+
+def test_every_nth_of_a_figure_is_1_or_more():
+    """A step of 0 ended a cell with `slice step cannot be zero`."""
+    for entry in params.discover(ROOT):
+        spec = entry.load()
+        if isinstance(spec.inputs.get("every"), int):
+            with pytest.raises(ParamError, match=r"^every is 0; give a whole number of 1 or more"):
+                spec.merged("paper", {"every": 0})
+
+
 @pytest.mark.parametrize(
     ("old", "new", "kind", "message"),
     [

@@ -187,3 +187,39 @@ def test_a_wrong_bind_of_a_user_is_refused_in_one_line(bind, says, cluster):
     with pytest.raises(PolicyError, match=f"placement Mine: {says}") as caught:
         simulate(small_trace(), cluster, "srtf", placement=rule)
     assert "(test_placement_base.py:" in str(caught.value)
+
+
+class Alone(FixedPlacer):
+    """Does not call the initializer of its base."""
+
+    def __init__(self, cluster, nodes):
+        self.nodes = nodes
+
+
+@pytest.mark.parametrize(
+    ("members", "says"),
+    [
+        ({"fits": lambda self, gpus: 1 / 0}, "`fits` fails: ZeroDivisionError: division by zero"),
+        ({"fits": lambda self: True}, "fits(self) .* define fits(self, gpus)"),
+        ({"fits": lambda self, gpus: None}, "`fits` returned None .* True or False"),
+        ({"fits": lambda self, gpus: "no"}, "`fits` returned 'no' .* True or False"),
+        ({"possible": lambda self, gpus: [][gpus]}, "`possible` fails: IndexError: list index"),
+        ({"possible": lambda self, gpus: None}, "`possible` returned None .* True or False"),
+        ({"possible": True}, "possible is True; define a method possible(self, gpus)"),
+        ({"__init__": Alone.__init__}, "`__init__` .* super().__init__(cluster)"),
+    ],
+)
+@pytest.mark.parametrize("cluster", ["1x2", "1x2:v100,1x2:k80"])
+def test_a_wrong_placer_of_a_user_is_refused_in_one_line(members, says, cluster):
+    placer = type("MyPlacer", (FixedPlacer,), {**members, "__module__": __name__})
+    rule = type(
+        "Mine",
+        (Placement,),
+        {"bind": lambda self, cluster, rng: placer(cluster, ((0, 2),)), "__module__": __name__},
+    )()
+    pattern = says.replace("(", r"\(").replace(")", r"\)")
+    with pytest.raises(PolicyError, match=f"^placement M.*{pattern}") as caught:
+        simulate(ONE_JOB, cluster, "yarn-cs", placement=rule)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert "test_placement_base.py:" in message or "define a method" in message

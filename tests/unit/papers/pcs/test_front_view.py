@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro.papers.pcs.front_view import classes, front_view
+from repro.base.errors import ParamError
+from repro.papers.pcs.front_view import check_chosen, classes, front_view
 from repro.policies.pcs.pcs import Pcs
 
 WORK = np.array([1.0, 2.0, 3600.0, 7200.0, 36000.0])
@@ -40,3 +41,16 @@ def test_the_view_marks_the_choice_and_draws_how_far_others_move():
     across, up = (one.get_segments() for one in top.collections)
     assert np.array(across[0]).tolist() == [[4.0, 1.0], [8.0, 1.0]]
     assert np.array(up[0]).tolist() == [[5.0, 0.5], [5.0, 1.5]]
+
+
+def test_the_choice_is_a_position_on_the_front():
+    front = pd.DataFrame({"avg_jct_s": [1.0, 2.0, 3.0]})
+    check_chosen(0, front)
+    check_chosen(2, front)
+    with pytest.raises(ParamError) as caught:
+        check_chosen(3, front)
+    assert str(caught.value) == (
+        "chosen is 3, but 3 configurations are left of the front; give 0 to 2, or a smaller every"
+    )
+    with pytest.raises(ParamError, match=r"chosen is -1, but"):
+        check_chosen(-1, front)
