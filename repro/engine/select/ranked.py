@@ -21,6 +21,10 @@ from repro.placement.base import Placer, answer
 _REPLACED_METHODS = ("key", "slope", "ordering", "quantum_s")
 #: Times after an arrival (s) at which `_AgeingKeys` compares the key of the job.
 _LATER_S = (1.0, 60.0, 3600.0, 86400.0, 1e9)
+#: Wake-ups in a row that are not later than the present instant, after which an ordering of a user
+#: is refused. Events within `_SAME_INSTANT_S` (s) are at one instant.
+_STOPPED_WAKES = 1000
+_SAME_INSTANT_S = 1e-6
 
 
 class _AgeingKeys:
@@ -95,6 +99,10 @@ class OrderDriver:
         self.table = table
         self.ordering = ordering_of(policy, view)
         self._is_own_ordering = bool(outside_classes(type(self.ordering)))
+        #: instant at which the ordering began to return wake-ups that are not later (s), and their
+        #: number
+        self._stopped_at = -math.inf
+        self._stopped_wakes = 0
         self.quantum = policy.quantum_s()
         self._ageing = _AgeingKeys(policy, self.ordering, view)
         make_selection = self.ordering.selection
@@ -175,15 +183,24 @@ class OrderDriver:
     def wake(self, now: float) -> float:
         """Instant of the next demotion, promotion or end of a quantum (s)."""
         wake = self.ordering.wake(now)
-        # the run would stay at this instant for ever; the test also refuses NaN
-        if self._is_own_ordering and not wake > now:
-            raise PolicyError(
-                f"policy {self.ordering.policy.name!r}: wake of its ordering returned {wake!r:.60} "
-                f"at {now:g} s; return a later instant (s), or infinity"
-            )
+        if self._is_own_ordering:
+            self._refuse_stop(now, wake)
         if self.quantum < math.inf and self.selection.waits:
             wake = min(wake, (math.floor(now / self.quantum + 1e-9) + 1) * self.quantum)
         return wake
+
+    def _refuse_stop(self, now: float, wake: float) -> None:
+        """Refuse a wake-up that would stop the clock: NaN, or never later than now."""
+        # an instant that was rounded down may be now, but not again and again
+        if wake > now or now > self._stopped_at + _SAME_INSTANT_S:
+            self._stopped_at = now
+            self._stopped_wakes = 0
+        self._stopped_wakes += not wake > now
+        if math.isnan(wake) or self._stopped_wakes > _STOPPED_WAKES:
+            raise PolicyError(
+                f"policy {self.ordering.policy.name!r}: wake of its ordering returned {wake!r:.60} "
+                f"at {self._stopped_at:g} s; return a later instant (s), or infinity"
+            )
 
 
 class HeapSelection:
