@@ -19,6 +19,25 @@ from repro.model.policy import Policy
 MAX_LATE_WAKES = 1000
 
 
+class LateWakes:
+    """Count of decisions in a row whose wake-ups (s) do not let the time advance.
+
+    Rounding may put a wake-up at or before the decision that names it. The engine then decides
+    again one floating-point number later. Only many such decisions in a row are a mistake.
+    """
+
+    def __init__(self) -> None:
+        self._last_decision = -math.inf
+        self._in_a_row = 0
+
+    def are_too_many(self, wake: float, now: float) -> bool:
+        """Count a decision; return whether more than `MAX_LATE_WAKES` in a row were late."""
+        is_stuck = wake <= now <= math.nextafter(self._last_decision, math.inf)
+        self._in_a_row = self._in_a_row + 1 if is_stuck else 0
+        self._last_decision = now
+        return self._in_a_row > MAX_LATE_WAKES
+
+
 class DecisionChecks:
     """Checks of the gangs in the decisions of a policy.
 
@@ -33,20 +52,11 @@ class DecisionChecks:
     def __init__(self, table: JobTable, policy: Policy) -> None:
         self._table = table
         self._policy = policy
-        #: instant of the last decision (s), and the number of decisions in a row without progress
-        self._last_decision = -math.inf
-        self._late_wakes = 0
+        self._late_wakes = LateWakes()
 
     def check_progress(self, wake: float, now: float) -> None:
-        """Raise PolicyError if the wake-ups of a policy (s) do not let the time advance.
-
-        Rounding may put a wake-up at or before the decision that names it. The engine then decides
-        again one floating-point number later. Only many such decisions in a row are a mistake.
-        """
-        is_stuck = wake <= now <= math.nextafter(self._last_decision, math.inf)
-        self._late_wakes = self._late_wakes + 1 if is_stuck else 0
-        self._last_decision = now
-        if self._late_wakes > MAX_LATE_WAKES:
+        """Raise PolicyError if the wake-ups of a policy (s) do not let the time advance."""
+        if self._late_wakes.are_too_many(wake, now):
             # the time has advanced by these decisions, each by one floating-point number
             time = f"{round(now, 9):g}"
             raise PolicyError(

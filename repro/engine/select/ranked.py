@@ -6,6 +6,7 @@ from heapq import heappop, heappush
 
 from repro.base.errors import PolicyError
 from repro.base.outside import outside_classes
+from repro.engine.decision_checks import LateWakes
 from repro.engine.policy_answers import linear_key_of, moves_of, ordering_of
 from repro.engine.select.typed import TypedSelection
 from repro.engine.type_choice import TypeChoice
@@ -21,10 +22,6 @@ from repro.placement.base import Placer, answer
 _REPLACED_METHODS = ("key", "slope", "ordering", "quantum_s")
 #: Times after an arrival (s) at which `_AgeingKeys` compares the key of the job.
 _LATER_S = (1.0, 60.0, 3600.0, 86400.0, 1e9)
-#: Wake-ups in a row that are not later than the present instant, after which an ordering of a user
-#: is refused. Events within `_SAME_INSTANT_S` (s) are at one instant.
-_STOPPED_WAKES = 1000
-_SAME_INSTANT_S = 1e-6
 
 
 class _AgeingKeys:
@@ -99,10 +96,7 @@ class OrderDriver:
         self.table = table
         self.ordering = ordering_of(policy, view)
         self._is_own_ordering = bool(outside_classes(type(self.ordering)))
-        #: instant at which the ordering began to return wake-ups that are not later (s), and their
-        #: number
-        self._stopped_at = -math.inf
-        self._stopped_wakes = 0
+        self._late_wakes = LateWakes()
         self.quantum = policy.quantum_s()
         self._ageing = _AgeingKeys(policy, self.ordering, view)
         make_selection = self.ordering.selection
@@ -183,24 +177,15 @@ class OrderDriver:
     def wake(self, now: float) -> float:
         """Instant of the next demotion, promotion or end of a quantum (s)."""
         wake = self.ordering.wake(now)
-        if self._is_own_ordering:
-            self._refuse_stop(now, wake)
+        # NaN and late wake-ups would stop the time
+        if self._is_own_ordering and (math.isnan(wake) or self._late_wakes.are_too_many(wake, now)):
+            raise PolicyError(
+                f"policy {self.ordering.policy.name!r}: wake of its ordering returned {wake!r:.60} "
+                f"at {round(now, 9):g} s; return a later instant (s), or infinity"
+            )
         if self.quantum < math.inf and self.selection.waits:
             wake = min(wake, (math.floor(now / self.quantum + 1e-9) + 1) * self.quantum)
         return wake
-
-    def _refuse_stop(self, now: float, wake: float) -> None:
-        """Refuse a wake-up that would stop the clock: NaN, or never later than now."""
-        # an instant that was rounded down may be now, but not again and again
-        if wake > now or now > self._stopped_at + _SAME_INSTANT_S:
-            self._stopped_at = now
-            self._stopped_wakes = 0
-        self._stopped_wakes += not wake > now
-        if math.isnan(wake) or self._stopped_wakes > _STOPPED_WAKES:
-            raise PolicyError(
-                f"policy {self.ordering.policy.name!r}: wake of its ordering returned {wake!r:.60} "
-                f"at {self._stopped_at:g} s; return a later instant (s), or infinity"
-            )
 
 
 class HeapSelection:
