@@ -188,29 +188,30 @@ def _are_limits(value: Any) -> bool:
 def compiled_run_of(policy: Policy, cluster: Cluster) -> CompiledRun | None:
     """Compiled functions of a policy, checked; PolicyError if they are no such function."""
     run = policy.compiled_run(cluster)
-    if run is None:
-        return None
-    if not callable(run):
-        accepted = "a function of job table, cluster and intervals, or None"
-        _refuse(policy, "compiled_run", "compiled_run(cluster) returned", run, accepted)
-    if not takes(run, 3):
-        subject = f"policy {policy.name!r}, function that compiled_run(cluster) returned"
-        raise wrong_parameters(subject, "run", run, "run(table, cluster, intervals)")
+    accepted = "a function of job table, cluster and intervals, or None"
+    call = "run(table, cluster, intervals)"
+    _check_function(policy, run, "compiled_run(cluster)", call, accepted)
     return run
 
 
 def reasons_of(policy: Policy, view: View) -> Callable[[int], str] | None:
     """Function of `Policy.never_runs`, checked; PolicyError if it is no function of a job."""
     reason_of = policy.never_runs(view)
-    if reason_of is None:
-        return None
-    if not callable(reason_of):
-        accepted = "a function of a row number, or None"
-        _refuse(policy, "never_runs", "never_runs(view) returned", reason_of, accepted)
-    if not takes(reason_of, 1):
-        subject = f"policy {policy.name!r}, function that never_runs(view) returned"
-        raise wrong_parameters(subject, "reason", reason_of, "reason(job)")
+    accepted = "a function of a row number, or None"
+    _check_function(policy, reason_of, "never_runs(view)", "reason(job)", accepted)
     return reason_of
+
+
+def _check_function(policy: Policy, value: Any, method: str, call: str, accepted: str) -> None:
+    """Check that what a method of a policy returned is None or can be called as in ``call``."""
+    if value is None:
+        return
+    if not callable(value):
+        _refuse(policy, method.partition("(")[0], f"{method} returned", value, accepted)
+    name, _, arguments = call.partition("(")
+    if not takes(value, arguments.count(",") + 1):
+        subject = f"policy {policy.name!r}, function that {method} returned"
+        raise wrong_parameters(subject, name, value, call)
 
 
 def _refuse(policy: Policy, name: str, what: str, value: object, accepted: str) -> NoReturn:
@@ -218,9 +219,7 @@ def _refuse(policy: Policy, name: str, what: str, value: object, accepted: str) 
     cls = type(policy)
     definer = next((base for base in cls.__mro__ if name in vars(base)), cls)
     note = place_note(vars(definer).get(name)) or place_note(definer)
-    # arrays have texts of several lines
-    text = " ".join(repr(value).split())
-    raise PolicyError(f"policy {policy.name!r}: {what} {text:.60}{note}; give {accepted}")
+    raise PolicyError(f"policy {policy.name!r}: {what} {_short(value)}{note}; give {accepted}")
 
 
 def _refuse_answer(ordering: Ordering, name: str, value: object, accepted: str) -> NoReturn:
@@ -228,8 +227,12 @@ def _refuse_answer(ordering: Ordering, name: str, value: object, accepted: str) 
     owner = ordering if outside_classes(type(ordering)) else ordering.policy
     note = place_note(getattr(owner, name, None))
     shape = f" of shape {value.shape}" if isinstance(value, np.ndarray) else ""
-    text = " ".join(repr(value).split())
     raise PolicyError(
-        f"policy {ordering.policy.name!r}: {name} of its ordering returned {text:.60}{shape}{note};"
-        f" give {accepted}"
+        f"policy {ordering.policy.name!r}: {name} of its ordering returned {_short(value)}{shape}"
+        f"{note}; give {accepted}"
     )
+
+
+def _short(value: object) -> str:
+    """Beginning of the text of a value on one line; arrays have texts of several lines."""
+    return " ".join(repr(value).split())[:60]

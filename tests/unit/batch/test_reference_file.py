@@ -83,12 +83,17 @@ def test_equal_results_pass_and_what_moved_or_got_worse_is_named(root, capsys):
     assert "gavel/tab03_x  worse: claim gain is missed, was reproduced" in capsys.readouterr().out
 
 
+def copied(root, there):
+    """Results of all figures as a reference file or as a folder."""
+    if there == "quick.json":
+        return saved(root)
+    return shutil.copytree(root / "figures", root / "other")
+
+
 @pytest.mark.parametrize("there", ["quick.json", "folder"])
 def test_a_figure_that_only_the_other_results_have_is_counted(root, capsys, there):
     """It is no error, because one figure may run and be compared alone."""
-    other = saved(root) if there == "quick.json" else root / "other"
-    if there == "folder":
-        shutil.copytree(root / "figures", other)
+    other = copied(root, there)
     (gone, _), (kept, _) = SERIES
     shutil.rmtree(root / "figures" / gone)
     capsys.readouterr()
@@ -102,9 +107,7 @@ def test_a_figure_that_only_the_other_results_have_is_counted(root, capsys, ther
 
 @pytest.mark.parametrize("there", ["quick.json", "folder"])
 def test_a_figure_whose_parameter_file_is_gone_is_counted(root, capsys, there):
-    other = saved(root) if there == "quick.json" else root / "other"
-    if there == "folder":
-        shutil.copytree(root / "figures", other)
+    other = copied(root, there)
     (gone, _), (kept, _) = SERIES
     shutil.rmtree(root / "figures" / gone)
     (root / "params" / f"{gone}.yaml").unlink()
