@@ -31,8 +31,8 @@ the first section has it, and the others name that section.
   trace: {base}.
 - *Knows*: what a policy reads of a job beyond its submission, its demand and its attained service.
 - *Also called*: other names that commands accept.
-- *Family*: a word for several policies. A command with a family in place of a policy lists these
-  policies.
+- *Family*: a name for several policies. A command that gets a family in place of a policy answers
+  with the names of these policies.
 - *GPU types*: how jobs get their GPU types on a cluster of several types.
 - *Rules*: rule sets under which the policy runs.
 - *Placement by default*: with `count` a gang needs enough idle GPUs on any nodes. With `yarn` it

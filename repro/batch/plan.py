@@ -132,8 +132,8 @@ def _check_inputs(spec: FigureSpec, profile: str, parameters: Mapping[str, Any])
         refuse_unknown("-p format cannot be", [str(trace_format)], list(FORMATS))
         if not any(map(data.is_own, _trace_names(inputs))):
             raise ParamError(
-                f"-p format {trace_format}: no trace of this run is a file of yours; give one, or "
-                f"leave it out"
+                f"-p format {trace_format}: no trace of this run is a file of yours; give one "
+                "with -p trace, or leave format out"
             )
 
 

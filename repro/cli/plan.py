@@ -64,7 +64,8 @@ def plan_figures(
         names = ", ".join(undivided[:3]) + (", …" if len(undivided) > 3 else "")
         complain(
             f"{quantity(len(undivided), 'result')} of an earlier version ({names}) did not record "
-            "simulations; each counts as one piece; `repro run --force` records them"
+            "their simulations, so each is planned as one piece of work; `repro run --force` "
+            "records them"
         )
 
 

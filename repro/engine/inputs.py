@@ -106,8 +106,8 @@ def _note_on_iterations(table: JobTable, rule_set: Rules, rules: str) -> list[st
     first = differs[0]
     jobs = quantity(int(differs.size), "job")
     return [
-        f"the iterations of {jobs} take another time than the duration, and rules {rules} run "
-        f"the iterations (job {table.ids[first]}: iterations of {run_s[first]:g} s, duration "
+        f"the iterations of {jobs} take another time than the duration, and rules {rules} count "
+        f"iterations (job {table.ids[first]}: iterations of {run_s[first]:g} s, duration "
         f"{duration_s[first]:g} s)"
     ]
 

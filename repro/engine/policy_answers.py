@@ -155,7 +155,7 @@ def linear_key_of(policy: Order, view: View) -> LinearKey | None:
     elif not _are_limits(key.limits):
         accepted = "a tuple of ascending limits whose last is infinity, or no limits"
     elif key.limits and any(np.any(factor) for factor in key[:2]):
-        accepted = "limits or factors, because factors have no effect on keys with limits"
+        accepted = "limits or factors, not both: factors have no effect on a key with limits"
     if accepted:
         _refuse(policy, "linear_key", "linear_key(view) returned", key, accepted)
     return key

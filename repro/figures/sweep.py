@@ -297,7 +297,7 @@ def run(cases: Sequence[Case], workers: int | None = None, before: int = 0) -> l
     ``before`` is the number of simulations that this notebook has done already.
     """
     if workers is not None and (type(workers) is not int or workers < 1):
-        raise ParamError(f"workers is {workers!r:.60}; give a number of processes of 1 or more")
+        raise ParamError(f"workers is {workers!r:.60}; give 1 or more processes")
     keys = [next(_uncacheable) if digest is None else digest for digest in digests(cases)]
     # Equal cases have equal keys and are simulated once.
     to_run = dict(zip(keys, cases, strict=True))

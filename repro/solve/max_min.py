@@ -28,6 +28,8 @@ FLOOR_SLACK = 1e-7
 MIN_GAIN = 1e-6
 #: If the largest coefficient of z is smaller, HiGHS gets all of them divided by a power of two.
 MIN_SCALE = 1e-6
+#: Relative accuracy of the least ratio of `vertex_ratio`.
+RATIO_ACCURACY = 1e-9
 #: First interval of a bisection of the makespan (s).
 BISECTION_LOW_S = 100.0
 BISECTION_HIGH_S = 1e6
@@ -369,32 +371,97 @@ def _constraints(job_kinds: JobKinds, floor: Floats) -> tuple[Any, Floats, Float
     return vstack([time, used, total_by_kind(-values)]), limits, upper, counts_with_floor
 
 
+@dataclass
+class RatioBounds:
+    """Bounds of the least ratio of `vertex_ratio`.
+
+    Parameters
+    ----------
+    least_past, most_past : float
+        Least and largest spent_k / due_k of the jobs.
+    low, high : float
+        Bounds so far.
+    """
+
+    least_past: float
+    most_past: float
+    low: float
+    high: float
+
+    def narrow(self, ratio: float, level: float) -> None:
+        """Use that all jobs reach ``level`` times the rates of a ratio, and no more.
+
+        Shares with these rates give job k the ratio past_k + (ratio - past_k) / level. The largest
+        of them is possible. In the same way, no ratio below the least of them is.
+        """
+        reached = [past + (ratio - past) / level for past in (self.least_past, self.most_past)]
+        self.low = max(self.low, min(reached))
+        self.high = min(self.high, max(reached))
+
+    @property
+    def are_close(self) -> bool:
+        """Whether the bounds are as close as the accuracy of the ratio."""
+        return self.high - self.low <= RATIO_ACCURACY * self.high
+
+    def is_possible(self, ratio: float) -> bool | None:
+        """Whether a ratio is possible; None if it is too close to the bounds."""
+        if ratio > self.high * (1.0 + RATIO_ACCURACY):
+            return True
+        if ratio < self.low * (1.0 - RATIO_ACCURACY):
+            return False
+        return None
+
+
 def vertex_ratio(
     job_kinds: JobKinds, remaining: Floats, due: Floats, spent: Floats
 ) -> tuple[Floats, float]:
     """Shares with the least ratio max_k (spent_k + remaining_k / u_k) / due_k, and the ratio.
 
     The method is bisection. A ratio is possible if every job reaches the rate
-    remaining / (ratio * due - spent).
+    remaining / (ratio * due - spent). Brent's method bounds the least ratio first, so that few
+    ratios of the bisection need a programme.
     """
-    low = float((spent / due).max())
+    from scipy.optimize import brentq
+
+    past = spent / due
+    low = float(past.max())
     shares = job_kinds.small_shares
     high = float(((spent + remaining / (shares * job_kinds.value).sum(axis=1)) / due).max())
     matrix, limits, upper, counts = _constraints(job_kinds, np.zeros(len(due)))
-    possible_rate = None
-    while high - low > 1e-9 * high:
-        ratio = 0.5 * (low + high)
+    bounds = RatioBounds(float(past.min()), low, low, high)
+
+    def level_of(ratio: float) -> float:
+        """Largest z such that all jobs together reach z times the rates of a ratio."""
         rate = remaining / (ratio * due - spent)
         optimum = _optimum(matrix, limits, upper, counts * rate)
         if optimum is None:
             raise PolicyError("HiGHS finds no shares of least ratio; use lp_backend=centre")
-        if optimum[-1] >= 1.0:
-            possible_rate = rate
+        level = float(optimum[-1])
+        bounds.narrow(ratio, level)
+        return level
+
+    def excess(ratio: float) -> float:
+        """Excess of the largest z over 1; 0, which ends the search, if the bounds are close."""
+        # At ``low`` a job would need an endless rate.
+        level = 0.0 if ratio <= low else level_of(ratio)
+        return 0.0 if bounds.are_close else level - 1.0
+
+    if not bounds.are_close and excess(high) > 0:
+        brentq(excess, low, high, xtol=RATIO_ACCURACY * high, rtol=RATIO_ACCURACY)
+    least_possible = None
+    while high - low > RATIO_ACCURACY * high:
+        ratio = 0.5 * (low + high)
+        is_possible = bounds.is_possible(ratio)
+        if is_possible is None:
+            is_possible = level_of(ratio) >= 1.0
+        if is_possible:
+            least_possible = ratio
             high = ratio
         else:
             low = ratio
-    if possible_rate is not None:
-        shares, _ = vertex_level(job_kinds, possible_rate)
+    if least_possible is not None:
+        rate = remaining / (least_possible * due - spent)
+        shares, _ = vertex_level(job_kinds, rate)
     return shares, high
 
 

@@ -90,8 +90,8 @@ def check_loads(frame: pd.DataFrame, cluster: Cluster) -> list[Finding]:
             Finding(
                 "warning",
                 "overload" if is_all else "overload-of-type",
-                f"{quantity(number, 'job', 'offers', 'offer')} {load['mean']:.0%} of the "
-                f"{load['gpus']:,} GPUs of {where} over the span of the submissions",
+                f"{quantity(number, 'job', 'demands', 'demand')} {load['mean']:.0%} of the GPU "
+                f"time of the {load['gpus']:,} GPUs of {where} over the span of the submissions",
                 number,
                 first_ids(fitting, rows),
                 "the queue grows up to the last submission and averages depend on the length of "

@@ -145,7 +145,7 @@ def _above_capacity(jobs: pd.DataFrame, log: pd.DataFrame, num_gpus: int) -> lis
             "warning",
             "above-capacity",
             f"the log runs {held[peak]:,.6g} GPUs at once at {times[peak] - origin:,.0f} s, in "
-            f"{quantity(number, 'job')}, where the cluster has {num_gpus:,}; it runs more "
+            f"{quantity(number, 'job')}, where the cluster has {num_gpus:,}; it runs more GPUs "
             f"than the cluster has for {lengths[above].sum():,.0f} s in all",
             number,
             first_ids(jobs, running),
@@ -216,8 +216,9 @@ def _steps_back(jobs: pd.DataFrame, steps: Floats, back: Flags) -> list[Finding]
                 Finding(
                     "warning" if flags is hour else "note",
                     code,
-                    f"{quantity(number, 'submission', 'goes', 'go')} back in a file in order of "
-                    f"submission{f' {reason}' if reason else ''} (largest step {largest:,.0f} s)",
+                    f"{quantity(number, 'submission', 'is', 'are')} earlier than "
+                    f"the one before, in a file that is otherwise in order"
+                    f"{f' {reason}' if reason else ''} (largest step {largest:,.0f} s)",
                     number,
                     first_ids(jobs, flags),
                     advice,

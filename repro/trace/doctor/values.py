@@ -178,7 +178,7 @@ def _long_gaps(frame: pd.DataFrame, submit: Floats, span: float) -> list[Finding
         Finding(
             "note",
             "long-gap",
-            f"{quantity(number, 'gap')} without submissions of more than a tenth of the span "
+            f"{quantity(number, 'gap')} without submissions, longer than a tenth of the span "
             f"(largest {gaps[largest] / DAY_S:,.1f} days, from {ordered[largest]:,.0f} s)",
             number,
             (),

@@ -43,7 +43,7 @@ def test_text(jobs):
     assert lines[4] == (
         "queue (FIFO)   a job waits for 95% of the span, and at all times in 9 of its 10 tenths"
     )
-    assert any(line.startswith("warning  overload: 30 jobs offer 166%") for line in lines)
+    assert any(line.startswith("warning  overload: 30 jobs demand 166%") for line in lines)
     assert lines[-1] == "0 errors, 1 warning, 0 notes"
 
 

@@ -64,7 +64,7 @@ def test_a_policy_sees_the_time_that_jobs_take(rules):
             "model": "resnet18",
         }
     )
-    with pytest.warns(InputWarning, match=f"rules {rules} run the iterations"):
+    with pytest.warns(InputWarning, match=f"rules {rules} count iterations"):
         result = repro.simulate(trace, "1x1", "sjf", rules=rules)
     assert result.jobs.sort_values("start_time")["job_id"].tolist() == ["a", "c", "b"]
 
@@ -73,7 +73,7 @@ def test_the_note_names_a_job_and_both_times():
     with pytest.warns(InputWarning) as caught:
         repro.simulate(disagreeing(), "1x4", "srtf", rules="muri")
     assert (
-        "the iterations of 2 jobs take another time than the duration, and rules muri run the "
+        "the iterations of 2 jobs take another time than the duration, and rules muri count "
         "iterations (job a: iterations of 10 s, duration 100 s)"
     ) in str(caught[0].message)
 

@@ -145,7 +145,10 @@ NO_LIMITS = f"linear_key.*{HERE}; give a tuple of ascending limits whose last is
         (LinearKey(limits=(5, 3, INFINITY)), NO_LIMITS),
         (LinearKey(limits=(math.nan, INFINITY)), NO_LIMITS),
         (LinearKey(np.ones(6), limits=(5, INFINITY)), "give limits or factors"),
-        (LinearKey(1.0, limits=(5, INFINITY)), "give limits or factors, because factors have no "),
+        (
+            LinearKey(1.0, limits=(5, INFINITY)),
+            "give limits or factors, not both: factors have no ",
+        ),
     ],
 )
 def test_a_wrong_linear_key_is_refused_in_one_line(key, says):

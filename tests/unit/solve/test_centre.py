@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from repro.base.errors import PolicyError
 from repro.policies.gavel.ftf import ftf_shares
+from repro.solve.counted import SOLVED
 from repro.solve.max_min import (
     JobKinds,
+    RatioBounds,
     central_level,
     central_point,
     central_ratio,
@@ -146,6 +148,28 @@ def test_least_ratio_is_that_of_bisection(seed):
     assert ratio == pytest.approx(vertex_ratio(job_kinds, remaining, due, spent)[1], rel=1e-6)
     speed = (job_kinds.value * shares).sum(axis=1)
     assert ((spent + remaining / speed) / due).max() == pytest.approx(ratio, rel=1e-6)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=25)
+def test_bisection_solves_few_programmes(seed):
+    job_kinds = random_kinds(seed, rows=5, most=1)
+    rng = np.random.default_rng(seed)
+    remaining = rng.uniform(1, 1e4, 5)
+    due = rng.uniform(10, 1e4, 5)
+    spent = rng.uniform(0, 1e4, 5) * rng.integers(0, 2)
+    before = SOLVED["LP"]
+    shares, ratio = vertex_ratio(job_kinds, remaining, due, spent)
+    # bisection alone solves 30
+    assert SOLVED["LP"] - before <= 15
+    speed = (job_kinds.value * shares).sum(axis=1)
+    assert ((spent + remaining / speed) / due).max() == pytest.approx(ratio, rel=1e-8)
+    bounds = RatioBounds(float((spent / due).min()), float((spent / due).max()), 0.0, np.inf)
+    for factor in (0.9, 1.1):
+        guess = max(factor * ratio, bounds.most_past + 1e-6)
+        wanted = remaining / (guess * due - spent)
+        bounds.narrow(guess, vertex_level(job_kinds, wanted)[1])
+        assert bounds.low <= ratio * (1 + 1e-8) and bounds.high >= ratio * (1 - 1e-8)
 
 
 def test_the_least_ratio_converges_on_nearly_all_instances():

@@ -118,7 +118,7 @@ def test_demand_above_capacity(tmp_path):
     assert (finding.code, finding.level) == ("above-capacity", "warning")
     assert (finding.count, finding.jobs) == (2, (1, 2))
     assert "12 GPUs at once at 60 s, in 2 jobs, where the cluster has 8" in finding.what
-    assert finding.what.endswith("it runs more than the cluster has for 40 s in all")
+    assert finding.what.endswith("it runs more GPUs than the cluster has for 40 s in all")
     assert times.check_log(loaded.parsed, 12) == []
 
 
@@ -287,7 +287,7 @@ def test_a_type_that_is_overloaded():
     )
     (finding,) = loads.check_loads(frame, Cluster.parse("1x4:A10,10x8:H800"))
     assert (finding.code, finding.count) == ("overload-of-type", 10)
-    assert "417% of the 4 GPUs of GPU type A10" in finding.what
+    assert "417% of the GPU time of the 4 GPUs of GPU type A10" in finding.what
 
 
 def test_an_overload_needs_a_queue():

@@ -50,7 +50,8 @@ def test_the_choice_is_a_position_on_the_front():
     with pytest.raises(ParamError) as caught:
         check_chosen(3, front)
     assert str(caught.value) == (
-        "chosen is 3, but 3 configurations are left of the front; give 0 to 2, or a smaller every"
+        "chosen is 3, but 3 configurations of the front are shown; give a chosen of 0 to 2, or a "
+        "smaller every"
     )
     with pytest.raises(ParamError, match=r"chosen is -1, but"):
         check_chosen(-1, front)
