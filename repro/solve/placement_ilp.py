@@ -13,6 +13,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -26,6 +27,9 @@ TIE = 1e-6
 #: Number of nodes or servers whose ties one solve breaks. Each is a digit of the objective. The
 #: solver's tolerance allows no more digits.
 BLOCK = 4
+#: Number of instances whose optimum is kept. Policies that preempt place the same gangs on the same
+#: idle GPUs again and again.
+REMEMBERED = 4096
 
 
 @dataclass(frozen=True)
@@ -71,21 +75,33 @@ def solve(
     _check(model_mb, workers, ps_sizes_mb, idle_gpus, traffic)
     nodes = sorted(range(len(idle_gpus)), key=lambda i: (-idle_gpus[i], traffic[i], i))
     order = sorted(range(len(ps_sizes_mb)), key=lambda j: (-ps_sizes_mb[j], j))
-    programme = _Programme(
+    counts, positions = _canonical_optimum(
         workers,
-        np.array([ps_sizes_mb[j] for j in order]) / model_mb,
-        np.array([idle_gpus[i] for i in nodes], dtype=float),
-        np.array([traffic[i] for i in nodes]) / model_mb,
+        tuple(ps_sizes_mb[j] / model_mb for j in order),
+        tuple(float(idle_gpus[i]) for i in nodes),
+        tuple(traffic[i] / model_mb for i in nodes),
     )
-    counts, positions = programme.canonical_optimum()
     by_node = [0] * len(nodes)
     by_server = [0] * len(order)
-    for node, count in zip(nodes, counts.tolist(), strict=True):
+    for node, count in zip(nodes, counts, strict=True):
         by_node[node] = count
-    for server, position in zip(order, positions.tolist(), strict=True):
+    for server, position in zip(order, positions, strict=True):
         by_server[server] = nodes[position]
     max_traffic = max(node_traffic(by_node, by_server, ps_sizes_mb, traffic))
     return IlpPlacement(tuple(by_node), tuple(by_server), max_traffic)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _canonical_optimum(
+    workers: int,
+    sizes: tuple[float, ...],
+    idle_gpus: tuple[float, ...],
+    traffic: tuple[float, ...],
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Workers per node and node per server. Sizes and traffic are in units of the model size."""
+    programme = _Programme(workers, np.array(sizes), np.array(idle_gpus), np.array(traffic))
+    counts, positions = programme.canonical_optimum()
+    return tuple(counts.tolist()), tuple(positions.tolist())
 
 
 def program_size(nodes: int, servers: int) -> tuple[int, int]:

@@ -18,6 +18,8 @@ from tools.random_traces.cases import Case
 
 #: Instants within this fraction of the last end are one instant.
 _INSTANT = 1e-9
+#: Instants from the begin of a round to the time at which its jobs run.
+_AFTER = 4
 
 
 class Promise(NamedTuple):
@@ -78,7 +80,8 @@ def idle_fault(case: Case, result: Result) -> str:
         return spans.unmet_demand()
     if promise.when == "gangs":
         return spans.waiting_gang(spans.instants())
-    return spans.waiting_gang(spans.round_starts(case.options["rounds"]["round_s"]))
+    begins = spans.round_starts(case.options["rounds"]["round_s"])
+    return spans.waiting_gang(begins + _AFTER * spans.instant_s, begins)
 
 
 def _applies(case: Case, promise: Promise) -> bool:
@@ -141,22 +144,30 @@ class _Spans:
         return middle
 
     def round_starts(self, round_s: float) -> Floats:
-        """Instant just after the begin of each round (s), counted from the start of the clock."""
+        """Begin of each round (s), counted from the start of the clock."""
         first = 0.0 if self.has_trace_clock else float(self.submit.min())
         count = int(np.ceil((self.end.max() - first) / round_s))
-        begins: Floats = first + round_s * np.arange(count) + 4 * self.instant_s
+        begins: Floats = first + round_s * np.arange(count)
         return begins
 
-    def waiting_gang(self, times: Floats) -> str:
-        """A job that waits although a GPU type has enough idle GPUs, at one of the times (s)."""
+    def waiting_gang(self, times: Floats, decided: Floats | None = None) -> str:
+        """A job that waits although a GPU type has enough idle GPUs, at one of the times (s).
+
+        Only jobs submitted up to the time of ``decided`` count; by default up to each of ``times``.
+        """
         if self.has_nodes:
             # whether a gang fits also depends on the placement rule
             return ""
-        for part in np.array_split(times, len(times) // 512 + 1):
+        number_of_parts = len(times) // 512 + 1
+        for part, known in zip(
+            np.array_split(times, number_of_parts),
+            np.array_split(times if decided is None else decided, number_of_parts),
+            strict=True,
+        ):
             runs = (self.start_of[:, None] <= part) & (part < self.end_of[:, None])
             holds = np.zeros((len(self.ids), len(part)), bool)
             np.logical_or.at(holds, self.job_of, runs)
-            is_present = (self.submit[:, None] <= part) & (part < self.end[:, None])
+            is_present = (self.submit[:, None] <= known) & (part < self.end[:, None])
             most_idle = np.max([self._idle(name, runs) for name in self.capacity], axis=0)
             fits = is_present & ~holds & (self.demand[:, None] <= most_idle + 1e-6)
             if fits.any():

@@ -9,6 +9,7 @@ from repro.base.errors import ParamError, PolicyError
 from repro.model.cluster import Cluster
 from repro.placement import make
 from repro.placement.ilp import server_sizes
+from repro.solve import placement_ilp
 from repro.solve.placement_ilp import IlpPlacement, node_traffic, solve
 
 
@@ -43,6 +44,23 @@ def test_optimum_equals_exhaustive_search(seed):
     achieved = max(node_traffic(found.workers, found.servers, sizes, traffic))
     assert found.max_traffic == pytest.approx(achieved)
     assert achieved == pytest.approx(exhaustive(workers, sizes, free, traffic), rel=1e-5)
+
+
+def test_an_instance_is_solved_once(monkeypatch):
+    solved = []
+
+    class Counted(placement_ilp._Programme):
+        def canonical_optimum(self):
+            solved.append(self.workers)
+            return super().canonical_optimum()
+
+    monkeypatch.setattr(placement_ilp, "_Programme", Counted)
+    placement_ilp._canonical_optimum.cache_clear()
+    first = solve(123.0, 3, [100.0, 23.0], [1, 2, 2], [0.0, 4.0, 0.0])
+    assert solve(123.0, 3, [100.0, 23.0], [1, 2, 2], [0.0, 4.0, 0.0]) == first
+    # the same instance in another unit
+    assert solve(246.0, 3, [200.0, 46.0], [1, 2, 2], [0.0, 8.0, 0.0]).servers == first.servers
+    assert solved == [3]
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -145,6 +145,26 @@ def test_an_idle_gpu_is_a_fault_of_a_policy_that_promises_none():
     assert check.fault_of(replace(case, policy="yarn-cs"), None) == ""
 
 
+def test_a_job_that_comes_just_after_the_begin_of_a_round_may_wait():
+    # the fifth round begins 0.4 s before the second job comes, at 8e8 s
+    trace = pd.DataFrame(
+        {
+            "job_id": [0, 1],
+            "submit_time": [0.0, 8e8 + 0.4],
+            "duration": [1e5, 1e5],
+            "num_gpus": [1, 1],
+            "model": ["vgg16", "vgg16"],
+        }
+    )
+    options = {"rounds": {"round_s": 2e8}, "keep_intervals": True}
+    case = given(make("isolated"), "isolated", trace=trace, options=options)
+    result = check.run(case)
+    assert result.jobs["start_time"].tolist() == [0.0, 1e9]
+    assert idle.idle_fault(case, result) == ""
+    before = replace(result, jobs=result.jobs.assign(submit_time=[0.0, 8e8]))
+    assert "job 1 waits for 1 GPUs" in idle.idle_fault(case, before)
+
+
 def test_unmet_demand_is_a_fault_of_a_policy_that_divides_gpus():
     case = given(make("max-min"), "max-min")
     result = check.run(case)
