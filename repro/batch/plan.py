@@ -20,6 +20,7 @@ from repro.figures.notebook import FIGURE_ID, check_seed_parameter, default_seed
 from repro.figures.params import FigureEntry, FigureSpec
 from repro.figures.saved import ERROR, read_result, remove_unfinished, to_json, verdict_counts
 from repro.files.whole import write_whole
+from repro.model.cluster.spec import Cluster, is_file_name
 from repro.trace.formats import FORMATS
 
 #: Parameters with an option of their own.
@@ -127,6 +128,7 @@ def _check_inputs(spec: FigureSpec, profile: str, parameters: Mapping[str, Any])
     overrides = {name: value for name, value in parameters.items() if name in spec.inputs}
     inputs = spec.merged(profile, overrides)
     with_extra(inputs, extra)
+    _check_clusters(overrides)
     trace_format = parameters.get("format")
     if trace_format is not None:
         refuse_unknown("-p format cannot be", [str(trace_format)], list(FORMATS))
@@ -135,6 +137,20 @@ def _check_inputs(spec: FigureSpec, profile: str, parameters: Mapping[str, Any])
                 f"-p format {trace_format}: no trace of this run is a file of yours; give one "
                 "with -p trace, or leave format out"
             )
+
+
+def _check_clusters(overrides: Mapping[str, Any]) -> None:
+    """Refuse cluster specs that cannot be read. Files are read by the notebook."""
+    for name, value in overrides.items():
+        if not name.endswith(("cluster", "clusters")):
+            continue
+        specs = value.values() if isinstance(value, Mapping) else value
+        for spec in [specs] if isinstance(specs, str) else specs:
+            if not is_file_name(str(spec)):
+                try:
+                    Cluster.parse(spec)
+                except ParamError as error:
+                    raise ParamError(f"-p {name}: {error}") from None
 
 
 def _trace_names(inputs: Mapping[str, Any]) -> list[str]:

@@ -167,7 +167,7 @@ class Cluster:
         if not isinstance(spec, str | os.PathLike):
             raise ParamError(f"cluster spec {spec!r} is a {type(spec).__name__}; {ACCEPTED}")
         text = os.fspath(spec).strip()
-        if isinstance(spec, os.PathLike) or _is_file_name(text):
+        if isinstance(spec, os.PathLike) or is_file_name(text):
             path = expanded(text)
             cluster = cls(read_nodes(path), path.name)
         else:
@@ -183,7 +183,7 @@ class Cluster:
         return f"Cluster({str(self)!r}, nodes={self.num_nodes}, gpus={self.num_gpus})"
 
 
-def _is_file_name(text: str) -> bool:
+def is_file_name(text: str) -> bool:
     """Whether a spec is the name of a file.
 
     A text with a slash or with one of `FILE_SUFFIXES` is a file name. Any other text is a file name

@@ -74,6 +74,8 @@ def test_a_run_with_another_seed_leaves_the_figures_own_result(project):
         (("-p", "cluster", ""), "-p cluster: is empty; give a value or leave it out"),
         (("-p", "cluster= "), "-p cluster: is empty"),
         (("-p", "cluster", "8"), "cluster is 8; give a text, such as 1x4"),
+        (("-p", "cluster", "8y8"), "-p cluster: cluster spec: cannot read '8y8'; accepted: NODES"),
+        (("-p", "cluster", "0x8"), "-p cluster: cluster spec"),
         (("-p", "seed", "0x8"), "seed is '0x8'; give a whole number"),
         (("-p", "seeds", "0x8"), "seeds is '0x8'; give a list of whole numbers"),
         (("-p", "seeds", "x"), "seeds is 'x'; give a list of whole numbers, such as [0, 1]"),
