@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from repro.base.counts import is_count
 from repro.base.errors import ParamError, refuse_unknown
 from repro.comparison import terms
 from repro.comparison.result import METRICS, Comparison
@@ -207,7 +208,7 @@ def compare(
             "cluster": str(spec),
             "rules": RULES,
             "policies": {label: repr(policy) for label, policy in by_label.items()},
-            "predict": predict,
+            "predict": int(predict),
             "prediction_error": prediction_error,
             "overhead": _plain(overhead),
             "placement": _plain(placement),
@@ -246,7 +247,7 @@ def _settings(**given: Any) -> dict[str, Any]:
     if isinstance(given["failures"], str):
         Failures.parse(given["failures"])
     predict = given["predict"]
-    if not isinstance(predict, int) or isinstance(predict, bool) or predict < 0:
+    if not is_count(predict):
         raise ParamError(f"predict is {predict!r}; give a number of jobs, 0 or more")
     return {name: value for name, value in given.items() if value is not None}
 

@@ -165,6 +165,12 @@ def test_predicted_durations_are_the_same_for_all_and_said():
     assert after["srtf", 0] != after["srtf", 1]
 
 
+def test_a_numpy_number_of_predictions_counts_as_a_number():
+    comparison = repro.compare(small_trace(), "1x4", "srtf", predict=np.int64(2), workers=1)
+    assert "predictions: JCT of 2 jobs" in "\n".join(comparison.notes)
+    assert comparison.meta["predict"] == 2
+
+
 def test_predictions_of_the_trace_are_said():
     jobs = repro.predict_durations(JOBS, 0.5)
     drawn = repro.compare(jobs, "1x4", "srtf,las-2d", windows="2x1h", workers=1)
