@@ -1,7 +1,8 @@
 """A cluster of several GPU types as one cluster per type, for policies of groups and divided GPUs.
 
 A job joins one type at its arrival and stays there. The policy decides on each type as on a cluster
-of its own. Job i joins the type j with the greatest speed, divided by the load there if above 1:
+of its own, where durations and remaining times are those on the type. Job i joins the type j with
+the greatest speed, divided by the load there if above 1:
 
     argmax over j of  s_ij / max(1, (g_i + sum of g_k over the unfinished jobs k on type j) / G_j)
 
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from repro.base.errors import PolicyError
+from repro.base.typing import Floats
 from repro.engine.decision_checks import check_fields, checked_row, checked_wake
 from repro.engine.policy_answers import reasons_of, session_of
 from repro.engine.type_choice import TypeChoice
@@ -45,10 +47,18 @@ class TypeView(View):
         Performance model of the simulation.
     whole : View
         View of the whole cluster, which records the inputs that the policy reads.
+    slowdowns : Floats, shape (jobs,)
+        Time of each job alone on the type over its time in the trace.
     """
 
     def __init__(
-        self, table: JobTable, gpu_type: str, policy: Policy, perf: Any, whole: View
+        self,
+        table: JobTable,
+        gpu_type: str,
+        policy: Policy,
+        perf: Any,
+        whole: View,
+        slowdowns: Floats,
     ) -> None:
         cluster = whole.cluster
         self._whole = whole
@@ -61,7 +71,9 @@ class TypeView(View):
         nodes = tuple(cluster.nodes[number] for number in self.node_numbers)
         type_cluster = Cluster(nodes, f"{cluster}:{gpu_type}")
         speeds = Speeds(table, perf, {gpu_type: type_cluster.num_gpus})
-        super().__init__(table, type_cluster, policy.needs, policy.name, speeds)
+        super().__init__(
+            table, type_cluster, policy.needs, policy.name, speeds, slowdowns=slowdowns
+        )
         #: unfinished jobs of the type, in order of arrival
         self.members: dict[int, None] = {}
 
@@ -160,10 +172,11 @@ class Partition:
         self._at_intervals = at_intervals
         self._name = policy.name
         self._parts: list[_Part] = []
-        for gpu_type in choice.gpu_types:
+        slowdowns = choice.slowdowns()
+        for column, gpu_type in enumerate(choice.gpu_types):
             assert gpu_type is not None, "a partition is of named types"
             type_policy = policy.on_type(gpu_type, choice.gpu_types)
-            part_view = TypeView(table, gpu_type, type_policy, perf, view)
+            part_view = TypeView(table, gpu_type, type_policy, perf, view, slowdowns[:, column])
             part_view.holdings = view.holdings
             session = session_of(type_policy, part_view)
             self._parts.append(_Part(gpu_type, part_view, type_policy, session))

@@ -526,7 +526,8 @@ class FigureRun:
     def _stand_in(self) -> str | None:
         """Text that names the stand-ins of this run; None without stand-ins."""
         replaced = self._replaced()
-        texts = [self._spec.stand_in] if self._spec.stand_in else []
+        is_papers_trace = not variation.replaces_trace(self.variation)
+        texts = [self._spec.stand_in] if self._spec.stand_in and is_papers_trace else []
         if replaced:
             texts.append(f"{data.STAND_IN} for {', '.join(replaced)}")
         return "; ".join(texts) or None

@@ -175,7 +175,8 @@ def title_line(
     else:
         texts += _counts(verdicts) or ["no claims"]
     # The data is named only if the parameter file names it; else it is a default.
-    if not run["stand_in"] and "data" in spec.model_fields_set:
+    is_papers_trace = not variation.replaces_trace(run.get("variation") or {})
+    if not run["stand_in"] and "data" in spec.model_fields_set and is_papers_trace:
         names = {"model": "model", "author's": "authors' data"}
         texts.append(names.get(spec.data, f"{spec.data} data"))
     if spec.marks:

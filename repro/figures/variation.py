@@ -48,6 +48,11 @@ def differences(
     return {**changed, "extra": [extra, None]} if extra else changed
 
 
+def replaces_trace(changed: Mapping[str, list[Any]]) -> bool:
+    """Whether a run has another trace than the parameter file, whose words on data do not apply."""
+    return "trace" in changed or "traces" in changed
+
+
 def folder(out: Path, figure_id: str, changed: Mapping[str, list[Any]], profile: str) -> Path:
     """Folder of a run: the figure's folder below ``out``, or a separate folder for a variation.
 

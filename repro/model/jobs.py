@@ -166,7 +166,10 @@ class JobTable:
 
     def _require(self, name: str, hint: str) -> None:
         """Raise TraceError unless every job has a value in the column."""
-        advice = f"these rules count work in iterations: {hint}, or use --rules paper"
+        advice = (
+            f"these rules count work in iterations: {hint} (repro trace dress draws both), or use "
+            f"--rules paper"
+        )
         if name not in self.frame:
             raise TraceError(f"{self.source}: no column {name!r}; {advice}")
         self.refuse_gaps(name, advice)

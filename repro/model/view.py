@@ -75,7 +75,9 @@ class View:
           jobs of the trace
         - ``run_seconds(job)``, ``run_seconds_of(jobs)``: time for which a job has held GPUs
         - ``attained(job)``, ``attained_of(jobs)``: attained service (GPU-seconds)
-        - ``duration(job)``: time that the job takes alone, as predicted [duration]
+        - ``duration(job)``: time that the job takes alone, as predicted [duration]. With a
+          throughput table it is the time on the GPU type, if the cluster or the decision has only
+          one; otherwise on the type of the trace. So are the remaining times and the work below
         - ``trace_duration(job)``: duration in the trace, as predicted. It differs from ``duration``
           under rules that count iterations [duration]
         - ``remaining(job)``, ``remaining_of(jobs)``: remaining time alone, as predicted [duration]
@@ -131,6 +133,9 @@ class View:
         Speeds by GPU type. None: nominal speed on all types.
     seed : int
         Seed of the run.
+    slowdowns : Floats, shape (jobs,), optional
+        Time of each job alone on the GPU type of the view over its time in the trace. Durations,
+        remaining times and work are then those on the type. None: those of the trace.
 
     Examples
     --------
@@ -157,8 +162,10 @@ class View:
         policy: str,
         speeds: Speeds | None = None,
         seed: int = 0,
+        slowdowns: Floats | None = None,
     ) -> None:
         self._table = table
+        self._slowdowns = slowdowns
         self.cluster = cluster
         self.needs = needs
         self._policy = policy
@@ -249,10 +256,10 @@ class View:
         """
         self._require("duration")
         table = self._table
-        product = np.array(table.solo_duration) * full_speed
-        if "service" not in table.frame:
-            return product
-        return exact_work(product, np.array(table.column("service", gaps=True), dtype=float))
+        work = np.array(table.solo_duration) * full_speed
+        if "service" in table.frame:
+            work = exact_work(work, np.array(table.column("service", gaps=True), dtype=float))
+        return work if self._slowdowns is None else work * self._slowdowns
 
     def curves(self) -> tuple[Floats, Ints]:
         """Speed-up curves, and the curve of each job (0: linear); see `Curves`."""
@@ -331,7 +338,7 @@ class View:
         It is the duration in the trace, or under rules that count iterations their time.
         """
         self._require("duration")
-        return self._table.as_predicted(job, self._table.solo_duration[job])
+        return self._on_type(job, self._table.as_predicted(job, self._table.solo_duration[job]))
 
     def trace_duration(self, job: int) -> float:
         """Duration of the job in the trace, as predicted (s); input "duration".
@@ -345,7 +352,8 @@ class View:
         """Remaining time of the job alone on its demand, as predicted (s); input "duration"."""
         self._require("duration")
         table = self._table
-        return table.as_predicted(job, table.remaining(job, self.now) * table.solo[job])
+        in_trace = table.as_predicted(job, table.remaining(job, self.now) * table.solo[job])
+        return self._on_type(job, in_trace)
 
     def remaining_of(self, jobs: Ints) -> Floats:
         """Remaining time of ``jobs``, each alone, as predicted (s), (jobs,); input "duration"."""
@@ -359,7 +367,8 @@ class View:
         """
         self._require("duration")
         solo: Floats = self._table.derived("solo", lambda: np.array(self._table.solo))
-        return self._table.units_left(jobs, self.now) * solo[jobs]
+        in_trace: Floats = self._table.units_left(jobs, self.now) * solo[jobs]
+        return in_trace if self._slowdowns is None else in_trace * self._slowdowns[jobs]
 
     def remaining_rate(self, job: int) -> float:
         """Fall of `remaining` per second of a running job: `rate` x its `prediction_factors`.
@@ -368,7 +377,11 @@ class View:
         rate. Input "duration".
         """
         self._require("duration")
-        return self._table.as_predicted(job, self.rate(job))
+        return self._on_type(job, self._table.as_predicted(job, self.rate(job)))
+
+    def _on_type(self, job: int, value: float) -> float:
+        """Quantity proportional to the duration of a job, on the GPU type of the view."""
+        return value if self._slowdowns is None else value * float(self._slowdowns[job])
 
     @property
     def prediction_factors(self) -> Floats | None:

@@ -421,3 +421,62 @@ def test_nodes_whose_gpus_are_all_in_use_change_no_run(policy, gpu_type):
         result = simulate(jobs, Cluster((*in_use, *idle)), policy, **options)
         expected = simulate(jobs, Cluster(idle), policy, **options)
     pd.testing.assert_frame_equal(result.jobs, expected.jobs)
+
+
+# durations on the type ---------------------------------------------------------------------------
+
+#: Jobs of model n run 4 times as fast on K80 as on V100, those of m half as fast.
+UNEQUAL = ThroughputTable(
+    {
+        (name, gpus): speeds
+        for gpus in GANGS
+        for name, speeds in (("m", {"v100": 2.0, "k80": 1.0}), ("n", {"v100": 1.0, "k80": 4.0}))
+    },
+    "v100",
+)
+READS_DURATIONS = (
+    *("srtf", "srsf", "sjf", "sf", "srsf-elastic", "fifo-elastic", "afs", "themis", "reservation"),
+    *("pcs", "max-min"),
+)
+
+
+def unequal_jobs(seed):
+    rng = np.random.default_rng(seed)
+    count = 15
+    frame = trace(
+        *zip(
+            # fractions, so that no two keys are equal
+            np.sort(rng.uniform(0, 2000, count)),
+            rng.uniform(10, 500, count),
+            rng.choice([1, 2, 4], count),
+            strict=True,
+        )
+    )
+    frame["model"] = rng.choice(["m", "n"], count)
+    on_k80 = frame["duration"] * frame["model"].map({"m": 2.0, "n": 0.25})
+    return frame, frame.assign(duration=on_k80)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("policy", READS_DURATIONS)
+def test_policies_read_durations_on_the_only_type(policy, seed):
+    in_trace, on_k80 = unequal_jobs(seed)
+    typed = simulate(in_trace, "1x8:k80", policy, perf=UNEQUAL)
+    plain = simulate(on_k80, "1x8", policy)
+    assert typed.jobs["end_time"].tolist() == pytest.approx(plain.jobs["end_time"].tolist())
+
+
+@pytest.mark.parametrize("policy", ["srsf-elastic", "afs", "themis", "reservation"])
+def test_policies_read_durations_on_the_type_that_they_decide_on(policy):
+    in_trace, on_k80 = unequal_jobs(7)
+    wishes = in_trace.assign(gpu_type="k80")
+    typed = simulate(wishes, "1x8:v100,1x8:k80", policy, perf=UNEQUAL, types="wished")
+    plain = simulate(on_k80, "1x8", policy)
+    assert typed.jobs["end_time"].tolist() == pytest.approx(plain.jobs["end_time"].tolist())
+
+
+def test_durations_on_the_type_of_the_trace_stay_to_the_last_bit():
+    in_trace, _ = unequal_jobs(1)
+    typed = simulate(in_trace, "1x8:v100", "reservation", perf=UNEQUAL)
+    plain = simulate(in_trace, "1x8", "reservation")
+    assert typed.jobs["end_time"].tolist() == plain.jobs["end_time"].tolist()

@@ -176,6 +176,15 @@ def test_a_missing_public_trace_is_replaced_and_everything_says_so(fig, synth, o
     assert text in (fig.folder / "fig01_one.csv").read_text()
 
 
+def test_the_stand_in_of_the_paper_is_not_that_of_another_trace(fig, monkeypatch):
+    spec = fig._spec.model_copy(update={"stand_in": "drawn from the published distribution"})
+    monkeypatch.setattr(fig, "_spec", spec)
+    monkeypatch.setattr(fig, "variation", {"seed": [3, 0]})
+    assert fig._stand_in() == spec.stand_in
+    monkeypatch.setattr(fig, "variation", {"trace": ["mine.csv", "testbed"]})
+    assert fig._stand_in() is None
+
+
 def test_a_missing_public_trace_without_stand_in_is_an_error(fig, synth, offline):
     with pytest.raises(DataMissingError, match="muri-trace1 cannot be had"):
         fig.trace("muri-trace1")
@@ -618,6 +627,11 @@ def test_the_line_under_a_picture_tells_the_seeds_that_were_run(seeds, line):
     assert "seed" not in title_line(spec, {**run, "params": {}}, [])
     named = spec.model_validate({**spec.model_dump(), "data": "author's"})
     assert " · authors' data · " in title_line(named, {**run, "params": {}}, [])
+    another_trace = {"trace": ["mine.csv", "theirs"]}
+    shown = title_line(named, {**run, "params": {}, "variation": another_trace}, [])
+    assert "authors' data" not in shown
+    shown = title_line(named, {**run, "params": {}, "variation": {"seed": [1, 0]}}, [])
+    assert "authors' data" in shown
 
 
 def test_cases_of_one_kind_of_policy_are_far_apart():

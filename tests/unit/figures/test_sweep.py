@@ -80,5 +80,5 @@ def test_rules_pcs_get_no_throughput_table_of_the_trace():
 
 @pytest.mark.parametrize("workers", [0, -2, 1.5, "2", True])
 def test_a_wrong_number_of_processes_is_refused(workers):
-    with pytest.raises(ParamError, match=f"workers is {workers!r}; give a number of processes of"):
+    with pytest.raises(ParamError, match=f"workers is {workers!r}; give 1 or more processes"):
         sweep.run([], workers)
