@@ -31,11 +31,11 @@ the first section has it, and the others name that section.
   trace: {base}.
 - *Knows*: what a policy reads of a job beyond its submission, its demand and its attained service.
 - *Also called*: other names that commands accept.
-- *Family*: a name for several policies. A command that gets a family in place of a policy answers
-  with the names of these policies.
-- *GPU types*: how jobs get their GPU types on a cluster of several types. A policy that decides on
-  each type as on a cluster of its own reads durations and remaining times on that type. On a
-  cluster of one type every policy does. Orders on several types read those of the trace.
+- *Family*: a name for several policies. A command that gets a family in place of a policy ends, and
+  lists these policies.
+- *GPU types*: how jobs get their GPU types on a cluster of several types. Policies that decide on
+  each type separately read durations and remaining times on that type. On a cluster of one type all
+  policies do. Orders on several types read the durations of the trace.
 - *Rules*: rule sets under which the policy runs.
 - *Placement by default*: with `count` a gang needs enough idle GPUs on any nodes. With `yarn` it
   waits for the fewest nodes of one switch. With `wished` the policy names the nodes. A condition on

@@ -142,7 +142,7 @@ def _check_inputs(spec: FigureSpec, profile: str, parameters: Mapping[str, Any])
 def _check_clusters(overrides: Mapping[str, Any]) -> None:
     """Refuse cluster specs that cannot be read. Files are read by the notebook."""
     for name, value in overrides.items():
-        if not name.endswith(("cluster", "clusters")):
+        if value is None or not name.endswith(("cluster", "clusters")):
             continue
         specs = value.values() if isinstance(value, Mapping) else value
         for spec in [specs] if isinstance(specs, str) else specs:

@@ -20,7 +20,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from repro.base.errors import PolicyError
-from repro.base.typing import Floats
 from repro.engine.decision_checks import check_fields, checked_row, checked_wake
 from repro.engine.policy_answers import reasons_of, session_of
 from repro.engine.type_choice import TypeChoice
@@ -47,8 +46,6 @@ class TypeView(View):
         Performance model of the simulation.
     whole : View
         View of the whole cluster, which records the inputs that the policy reads.
-    slowdowns : Floats, shape (jobs,)
-        Time of each job alone on the type over its time in the trace.
     """
 
     def __init__(
@@ -58,7 +55,6 @@ class TypeView(View):
         policy: Policy,
         perf: Any,
         whole: View,
-        slowdowns: Floats,
     ) -> None:
         cluster = whole.cluster
         self._whole = whole
@@ -71,9 +67,7 @@ class TypeView(View):
         nodes = tuple(cluster.nodes[number] for number in self.node_numbers)
         type_cluster = Cluster(nodes, f"{cluster}:{gpu_type}")
         speeds = Speeds(table, perf, {gpu_type: type_cluster.num_gpus})
-        super().__init__(
-            table, type_cluster, policy.needs, policy.name, speeds, slowdowns=slowdowns
-        )
+        super().__init__(table, type_cluster, policy.needs, policy.name, speeds)
         #: unfinished jobs of the type, in order of arrival
         self.members: dict[int, None] = {}
 
@@ -172,11 +166,10 @@ class Partition:
         self._at_intervals = at_intervals
         self._name = policy.name
         self._parts: list[_Part] = []
-        slowdowns = choice.slowdowns()
-        for column, gpu_type in enumerate(choice.gpu_types):
+        for gpu_type in choice.gpu_types:
             assert gpu_type is not None, "a partition is of named types"
             type_policy = policy.on_type(gpu_type, choice.gpu_types)
-            part_view = TypeView(table, gpu_type, type_policy, perf, view, slowdowns[:, column])
+            part_view = TypeView(table, gpu_type, type_policy, perf, view)
             part_view.holdings = view.holdings
             session = session_of(type_policy, part_view)
             self._parts.append(_Part(gpu_type, part_view, type_policy, session))

@@ -79,7 +79,6 @@ class Setup:
         #: choice of GPU types for gangs without a type, under a policy that names types itself.
         #: None: there is nothing to choose, or no speeds are known.
         self._default_types: TypeChoice | None = None
-        slowdowns = None
         if self.uses_types:
             choice = TypeChoice(
                 self.table,
@@ -92,19 +91,9 @@ class Setup:
                 # also on a cluster of one type, which may not be the type that a job asks for
                 choice.check_wishes()
                 self.type_choice = choice if has_choice else None
-                if not has_choice and self.speeds.has_throughputs:
-                    slowdowns = choice.slowdowns()[:, 0]
             elif has_choice and self.speeds.has_throughputs:
                 self._default_types = choice
-        self.view = View(
-            self.table,
-            cluster,
-            policy.needs,
-            policy.name,
-            self.speeds,
-            settings.seed,
-            slowdowns,
-        )
+        self.view = View(self.table, cluster, policy.needs, policy.name, self.speeds, settings.seed)
         self.holdings = Holdings(
             self.table,
             cluster,

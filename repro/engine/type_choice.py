@@ -12,8 +12,6 @@ from repro.model.speeds import Speeds
 
 #: Trace column with the GPU type that a job asks for.
 WISH = "gpu_type"
-#: Relative difference below which two speeds are equal.
-SAME_SPEED = 1e-12
 
 
 class TypeChoice:
@@ -76,27 +74,6 @@ class TypeChoice:
                 f"types=fastest"
             )
         return wished
-
-    def slowdowns(self) -> Floats:
-        """Time of each job alone on each type over its time in the trace, (jobs, GPU types).
-
-        It is 1 without throughputs by type, and where a throughput is not known or 0.
-        """
-        speeds = self._speeds
-        count = self._table.count
-        if not speeds.has_throughputs:
-            return np.ones((count, len(self.gpu_types)))
-        on_type = np.array([self.speeds(job) for job in range(count)])
-        # units per second, as in the trace: steps or, if those are not counted, seconds
-        in_trace = speeds.on_reference
-        if self._table.counts_steps:
-            in_trace = 1.0 / np.array(self._table.solo)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slowdowns: Floats = in_trace[:, None] / on_type
-        is_known = np.isfinite(slowdowns) & (slowdowns > 0)
-        # rounding must not part jobs that are equal on the type of the trace
-        is_one = np.abs(slowdowns - 1.0) < SAME_SPEED
-        return np.where(is_known & ~is_one, slowdowns, 1.0)
 
     @cached_property
     def _wish_of(self) -> Sequence[str | None] | None:

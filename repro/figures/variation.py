@@ -49,8 +49,16 @@ def differences(
 
 
 def replaces_trace(changed: Mapping[str, list[Any]]) -> bool:
-    """Whether a run has another trace than the parameter file, whose words on data do not apply."""
-    return "trace" in changed or "traces" in changed
+    """Whether a run has a trace that the parameter file lacks.
+
+    The ``data`` and ``stand_in`` of the file then do not describe the run.
+    """
+    here, in_file = changed.get("traces", [[], []])
+    names, names_in_file = (
+        list(traces.values()) if isinstance(traces, Mapping) else traces
+        for traces in (here, in_file or [])
+    )
+    return "trace" in changed or any(name not in names_in_file for name in names)
 
 
 def folder(out: Path, figure_id: str, changed: Mapping[str, list[Any]], profile: str) -> Path:

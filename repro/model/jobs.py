@@ -167,8 +167,8 @@ class JobTable:
     def _require(self, name: str, hint: str) -> None:
         """Raise TraceError unless every job has a value in the column."""
         advice = (
-            f"these rules count work in iterations: {hint} (repro trace dress draws both), or use "
-            f"--rules paper"
+            f"these rules count work in iterations: {hint}; repro trace dress adds iterations and "
+            f"iteration_time to a trace; or use --rules paper"
         )
         if name not in self.frame:
             raise TraceError(f"{self.source}: no column {name!r}; {advice}")

@@ -13,6 +13,8 @@ from repro.model.jobs import JobTable
 
 #: Input that needs the column ``model``, for messages.
 NEEDS_MODEL = "a throughput table (--throughputs)"
+#: Relative difference below which two speeds are equal.
+SAME_SPEED = 1e-12
 
 
 @runtime_checkable
@@ -177,16 +179,36 @@ class Speeds:
     def on_reference(self) -> Floats:
         """Throughput of each job on the reference GPU type (steps/s), (jobs,); NaN if unknown."""
         assert self.throughput_model
+        return self._on_type(self.throughput_model.reference)
+
+    def _on_type(self, gpu_type: str | None) -> Floats:
+        """Throughput of each job on a GPU type (steps/s), (jobs,); NaN if unknown."""
+        assert self.throughput_model
         speed: dict[Hashable, float] = {}
         kinds = [self.kind(job) for job in range(self._table.count)]
         for kind in set(kinds):
             try:
-                (speed[kind],) = self.throughput_model.speeds(
-                    *kind, (self.throughput_model.reference,)
-                )
+                (speed[kind],) = self.throughput_model.speeds(*kind, (gpu_type,))
             except ParamError:
                 speed[kind] = np.nan
         return np.array([speed[kind] for kind in kinds], dtype=float)
+
+    def slowdowns(self, gpu_type: str | None) -> Floats:
+        """Time of each job alone on a GPU type over its time in the trace, (jobs,).
+
+        It is 1 without throughputs by type, and where a throughput is not known or 0.
+        """
+        table = self._table
+        if not self.has_throughputs:
+            return np.ones(table.count)
+        # as in the trace: steps/s by iteration times if steps are counted, else by the reference
+        in_trace = 1.0 / np.array(table.solo) if table.counts_steps else self.on_reference
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slowdowns: Floats = in_trace / self._on_type(gpu_type)
+        is_known = np.isfinite(slowdowns) & (slowdowns > 0)
+        # rounding must not separate jobs that are equal on the type of the trace
+        is_one = np.abs(slowdowns - 1.0) < SAME_SPEED
+        return np.where(is_known & ~is_one, slowdowns, 1.0)
 
     def rates_follow(self, perf: object | None) -> bool:
         """Whether the rates of all jobs follow from these throughputs.

@@ -1,6 +1,7 @@
 """Read access of a policy to a run: arrived jobs, and the inputs named in `needs`."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -76,8 +77,9 @@ class View:
         - ``run_seconds(job)``, ``run_seconds_of(jobs)``: time for which a job has held GPUs
         - ``attained(job)``, ``attained_of(jobs)``: attained service (GPU-seconds)
         - ``duration(job)``: time that the job takes alone, as predicted [duration]. With a
-          throughput table it is the time on the GPU type, if the cluster or the decision has only
-          one; otherwise on the type of the trace. So are the remaining times and the work below
+          throughput table and a single GPU type in the view, it is the time on that type;
+          otherwise it is that on the type of the trace. Remaining times and work refer to the same
+          type
         - ``trace_duration(job)``: duration in the trace, as predicted. It differs from ``duration``
           under rules that count iterations [duration]
         - ``remaining(job)``, ``remaining_of(jobs)``: remaining time alone, as predicted [duration]
@@ -103,7 +105,7 @@ class View:
         - ``idle_gpus``: idle GPUs of each node, under a placement that tracks nodes
 
     Speed
-        - ``rate(job)``: present speed relative to running alone
+        - ``rate(job)``: present speed over that alone on the type of the trace
         - ``curves()``: speed-up curves, and the curve of each job
         - ``speeds(job)``: throughput on each GPU type (steps/s) [throughput]
         - ``pair_speeds(job, partner)``: throughput of two jobs on shared GPUs [throughput]
@@ -133,9 +135,6 @@ class View:
         Speeds by GPU type. None: nominal speed on all types.
     seed : int
         Seed of the run.
-    slowdowns : Floats, shape (jobs,), optional
-        Time of each job alone on the GPU type of the view over its time in the trace. Durations,
-        remaining times and work are then those on the type. None: those of the trace.
 
     Examples
     --------
@@ -162,10 +161,8 @@ class View:
         policy: str,
         speeds: Speeds | None = None,
         seed: int = 0,
-        slowdowns: Floats | None = None,
     ) -> None:
         self._table = table
-        self._slowdowns = slowdowns
         self.cluster = cluster
         self.needs = needs
         self._policy = policy
@@ -303,7 +300,7 @@ class View:
         return self._table.submit[job]
 
     def rate(self, job: int) -> float:
-        """Speed relative to running alone; 1 if the job waits, 0 until a started job progresses."""
+        """Speed over that alone in the trace; 1 if the job waits, 0 before a start is complete."""
         table = self._table
         if not table.running[job]:
             return 1.0
@@ -335,7 +332,8 @@ class View:
     def duration(self, job: int) -> float:
         """Time that the job takes alone, as predicted (s); input "duration".
 
-        It is the duration in the trace, or under rules that count iterations their time.
+        It is the duration in the trace, or under rules that count iterations their time. With
+        throughputs and a single GPU type in the view, it is the time on that type.
         """
         self._require("duration")
         return self._on_type(job, self._table.as_predicted(job, self._table.solo_duration[job]))
@@ -343,10 +341,11 @@ class View:
     def trace_duration(self, job: int) -> float:
         """Duration of the job in the trace, as predicted (s); input "duration".
 
-        `duration` is another time if the rule set counts iterations.
+        `duration` is another time if the rule set counts iterations. Both refer to the same GPU
+        type.
         """
         self._require("duration")
-        return self._table.as_predicted(job, self._table.duration[job])
+        return self._on_type(job, self._table.as_predicted(job, self._table.duration[job]))
 
     def remaining(self, job: int) -> float:
         """Remaining time of the job alone on its demand, as predicted (s); input "duration"."""
@@ -371,13 +370,25 @@ class View:
         return in_trace if self._slowdowns is None else in_trace * self._slowdowns[jobs]
 
     def remaining_rate(self, job: int) -> float:
-        """Fall of `remaining` per second of a running job: `rate` x its `prediction_factors`.
+        """Fall of `remaining` per second of a running job.
 
-        A key that is the remaining time falls at this rate, so its `Order.slope` is minus this
-        rate. Input "duration".
+        It is `rate` times the predicted over the true duration and, with a single GPU type in the
+        view, times the time on that type over the time in the trace. A key that is the remaining
+        time falls at this rate, so its `Order.slope` is minus this rate. Input "duration".
         """
         self._require("duration")
         return self._on_type(job, self._table.as_predicted(job, self.rate(job)))
+
+    @cached_property
+    def _slowdowns(self) -> Floats | None:
+        """Time alone on the only GPU type of the view over that in the trace, (jobs,).
+
+        None: the view has several types, or no throughputs.
+        """
+        speeds = self._speeds
+        if not speeds.has_throughputs or len(speeds.gpu_types) > 1:
+            return None
+        return speeds.slowdowns(speeds.gpu_types[0])
 
     def _on_type(self, job: int, value: float) -> float:
         """Quantity proportional to the duration of a job, on the GPU type of the view."""

@@ -8,7 +8,7 @@ depend on the order of the jobs. HiGHS, on request or where the path fails, retu
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -380,7 +380,7 @@ class RatioBounds:
     least_past, most_past : float
         Least and largest spent_k / due_k of the jobs.
     low, high : float
-        Bounds so far.
+        Present lower and upper bound of the least ratio.
     """
 
     least_past: float
@@ -389,11 +389,14 @@ class RatioBounds:
     high: float
 
     def narrow(self, ratio: float, level: float) -> None:
-        """Use that all jobs reach ``level`` times the rates of a ratio, and no more.
+        """Narrow the bounds by the largest ``level`` such that all jobs reach it times their rates.
 
-        Shares with these rates give job k the ratio past_k + (ratio - past_k) / level. The largest
-        of them is possible. In the same way, no ratio below the least of them is.
+        The rates are those of ``ratio``. Shares with ``level`` times these rates give job k the
+        ratio past_k + (ratio - past_k) / level. The largest of them is possible. No ratio below the
+        least of them is possible, because a larger level would then exist.
         """
+        if level <= 0:
+            return
         reached = [past + (ratio - past) / level for past in (self.least_past, self.most_past)]
         self.low = max(self.low, min(reached))
         self.high = min(self.high, max(reached))
@@ -440,9 +443,10 @@ def vertex_ratio(
         bounds.narrow(ratio, level)
         return level
 
+    @cache
     def excess(ratio: float) -> float:
-        """Excess of the largest z over 1; 0, which ends the search, if the bounds are close."""
-        # At ``low`` a job would need an endless rate.
+        """Excess of the largest z over 1; 0 if the bounds are close, which ends the search."""
+        # At ``low`` a job would need an infinite rate.
         level = 0.0 if ratio <= low else level_of(ratio)
         return 0.0 if bounds.are_close else level - 1.0
 

@@ -153,7 +153,7 @@ class _Spans:
     def waiting_gang(self, times: Floats, decided: Floats | None = None) -> str:
         """A job that waits although a GPU type has enough idle GPUs, at one of the times (s).
 
-        Only jobs submitted up to the time of ``decided`` count; by default up to each of ``times``.
+        A job counts if it was submitted by the decision (``decided``, by default ``times``).
         """
         if self.has_nodes:
             # whether a gang fits also depends on the placement rule

@@ -55,8 +55,8 @@ def check_chosen(chosen: int, front: pd.DataFrame) -> None:
     """Raise ParamError unless ``chosen`` is a position on a front."""
     if not 0 <= chosen < len(front):
         raise ParamError(
-            f"chosen is {chosen}, but {len(front)} configurations of the front are shown; give a "
-            f"chosen of 0 to {len(front) - 1}, or a smaller every"
+            f"chosen is {chosen}, but {len(front)} configurations of the front are shown; give "
+            f"chosen as 0 to {len(front) - 1}, or a smaller every"
         )
 
 

@@ -217,8 +217,8 @@ def _steps_back(jobs: pd.DataFrame, steps: Floats, back: Flags) -> list[Finding]
                     "warning" if flags is hour else "note",
                     code,
                     f"{quantity(number, 'submission', 'is', 'are')} earlier than "
-                    f"the one before, in a file that is otherwise in order"
-                    f"{f' {reason}' if reason else ''} (largest step {largest:,.0f} s)",
+                    f"the one before{f', {reason}' if reason else ''}; the file is otherwise in "
+                    f"order (largest step {largest:,.0f} s)",
                     number,
                     first_ids(jobs, flags),
                     advice,

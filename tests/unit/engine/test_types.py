@@ -457,6 +457,25 @@ def unequal_jobs(seed):
     return frame, frame.assign(duration=on_k80)
 
 
+def test_a_policy_of_ones_own_reads_durations_on_the_only_type():
+    read = []
+
+    class Reads(Policy):
+        needs = frozenset({"duration"})
+
+        def decide(self, view):
+            job = view.jobs[0] if view.jobs else None
+            if job is not None:
+                read.append((view.duration(job), view.trace_duration(job), view.remaining(job)))
+            return RunSet([job] if job is not None else [])
+
+    simulate(trace((0, 100, 1)), "1x2:k80", Reads(), perf=TABLE)
+    assert read[0] == (200.0, 200.0, 200.0)
+    read.clear()
+    simulate(trace((0, 100, 1)), "1x2:k80,1x2:v100", Reads(), perf=TABLE)
+    assert read[0] == (100.0, 100.0, 100.0)
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("policy", READS_DURATIONS)
 def test_policies_read_durations_on_the_only_type(policy, seed):

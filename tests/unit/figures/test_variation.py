@@ -193,3 +193,13 @@ def test_a_cell_shows_a_variation_with_pale_published_values(toy):
     assert legend(shown) == ["SRTF", "published, for cluster 1x4"]
     opened()
     assert Chart.before_shown is None
+
+
+def test_a_part_of_the_traces_of_a_figure_replaces_none():
+    replaces = variation.replaces_trace
+    assert not replaces({}) and not replaces({"seed": [1, 0]})
+    assert replaces({"trace": ["mine.csv", "testbed"]})
+    assert not replaces({"traces": [["a"], ["a", "b"]]})
+    assert replaces({"traces": [["a", "mine.csv"], ["a", "b"]]})
+    assert not replaces({"traces": [{"A": "a"}, {"A": "a", "B": "b"}]})
+    assert replaces({"traces": [{"A": "mine.csv"}, {"A": "a", "B": "b"}]})

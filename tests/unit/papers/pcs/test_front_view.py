@@ -50,7 +50,7 @@ def test_the_choice_is_a_position_on_the_front():
     with pytest.raises(ParamError) as caught:
         check_chosen(3, front)
     assert str(caught.value) == (
-        "chosen is 3, but 3 configurations of the front are shown; give a chosen of 0 to 2, or a "
+        "chosen is 3, but 3 configurations of the front are shown; give chosen as 0 to 2, or a "
         "smaller every"
     )
     with pytest.raises(ParamError, match=r"chosen is -1, but"):
