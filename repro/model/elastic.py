@@ -514,5 +514,7 @@ def jobs_of(
     # they progress from different instants after a change of their GPUs.
     has_error = policy.size_error > 0 or bool((size_factors != 1.0).any())
     alone = alone or has_error or policy.resize_s > 0
-    group, num_groups = policy.groups(jobs, alone=alone)
+    # thresholds of classes are sizes in the trace, on any GPU type
+    sized = jobs._replace(work=view.trace_work(full_speed)) if policy.has_classes else jobs
+    group, num_groups = policy.groups(sized, alone=alone)
     return jobs._replace(group=group, num_groups=num_groups)

@@ -86,6 +86,7 @@ class View:
         - ``remaining_rate(job)``: fall of ``remaining`` per second [duration]
         - ``work(full_speed)``: true work of all jobs (s on one GPU), from the speed-up of each
           on its demand [duration]
+        - ``trace_work(full_speed)``: the same on the GPU type of the trace [duration]
         - ``prediction_factors``: predicted over true duration of all jobs [duration]
         - ``true_remaining_of(jobs)``: true remaining time alone. It serves to compute the progress
           of jobs, and policies decide by ``remaining_of`` [duration]
@@ -251,12 +252,20 @@ class View:
         ``service`` may have the same work without the rounding of this product. Its value is taken
         instead where it is within a relative 1e-9 of the product.
         """
+        work = self.trace_work(full_speed)
+        return work if self._slowdowns is None else work * self._slowdowns
+
+    def trace_work(self, full_speed: Floats) -> Floats:
+        """True work of each job on the GPU type of the trace (s on one GPU), (jobs,).
+
+        Input "duration".
+        """
         self._require("duration")
         table = self._table
-        work = np.array(table.solo_duration) * full_speed
-        if "service" in table.frame:
-            work = exact_work(work, np.array(table.column("service", gaps=True), dtype=float))
-        return work if self._slowdowns is None else work * self._slowdowns
+        product = np.array(table.solo_duration) * full_speed
+        if "service" not in table.frame:
+            return product
+        return exact_work(product, np.array(table.column("service", gaps=True), dtype=float))
 
     def curves(self) -> tuple[Floats, Ints]:
         """Speed-up curves, and the curve of each job (0: linear); see `Curves`."""

@@ -290,7 +290,8 @@ class Pcs(Elastic):
     Parameters
     ----------
     thresholds : tuple of float
-        Largest size of each class but the last (seconds on one GPU), ascending.
+        Largest size of each class but the last (seconds on one GPU), ascending. With throughputs by
+        GPU type, sizes are those on the type of the trace.
     weights : tuple of float
         Weight of each class, above 0; normalised. By default all weights are equal.
     c2 : float, optional
