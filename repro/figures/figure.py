@@ -97,6 +97,9 @@ class FigureRun:
         own parameter ``seed``, 0 by default.
     inputs : Inputs
         Inputs of the parameter file after profile and overrides.
+    file_inputs : Inputs
+        Inputs of the parameter file after the profile, without overrides: what models are fitted
+        on, whatever the run.
     published : dict
         Published value of each claim, by claim id.
     variation : dict
@@ -141,6 +144,7 @@ class FigureRun:
         #: policies of the parameter ``extra``
         self.extra = read_extra(overrides.get("extra"))
         self.inputs = Inputs(with_extra(self._spec.merged(profile, input_overrides), self.extra))
+        self.file_inputs = Inputs(self._spec.merged(profile, {}))
         self.published = {claim.id: claim.published for claim in self._spec.claims}
         #: format of the user's traces; None: recognised by the columns
         self.format: str | None = overrides.get("format")
@@ -194,13 +198,18 @@ class FigureRun:
         """Open the traces that the inputs name, as `trace`.
 
         The input ``traces`` gives traces by label. Without it, the input ``trace`` is opened once
-        for each seed of the input ``seeds``, by seed. A user's file has one label, the first seed.
+        for each seed of the input ``seeds``, by seed. A file is the same under every seed: a public
+        trace or a user's has one label, the first seed, and the input ``seeds`` keeps only this.
         """
         if "traces" in self.inputs:
             return {label: self.trace(name) for label, name in self.inputs.traces.items()}
-        name = self.inputs.trace
-        seeds = self.inputs.seeds[:1] if data.is_own(name) else self.inputs.seeds
-        return {seed: self.trace(name, seed) for seed in seeds}
+        traces = {}
+        for seed in self.inputs.seeds:
+            traces[seed] = self.trace(self.inputs.trace, seed)
+            if not traces[seed].attrs.get("synthetic"):
+                self.inputs["seeds"] = [seed]
+                break
+        return traces
 
     def throughputs(self, name: str) -> ThroughputTable:
         """Open a throughput table, as `load_throughputs`, and record its provenance."""

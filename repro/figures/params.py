@@ -56,6 +56,9 @@ class FigureSpec(Strict):
     inputs: dict[str, Any] = Field(default_factory=dict)
     #: smallest number that each input accepts, for inputs with such a bound
     least: dict[str, float] = Field(default_factory=dict)
+    #: inputs whose value in a profile holds only with the profile's value of another input, the
+    #: value of this mapping; with another value of that input, the value in `inputs` holds
+    goes_with: dict[str, str] = Field(default_factory=dict)
     profiles: dict[str, dict[str, Any]] = Field(default_factory=dict)
     stand_in: str | None = None
     #: source of the data of the points; points of claims with ``stand_in: true`` have "stand-in"
@@ -102,6 +105,9 @@ class FigureSpec(Strict):
         for key in self.least:
             if key not in self.inputs:
                 raise ValueError(f"least names {key!r}, which inputs does not have")
+        for key in (*self.goes_with, *self.goes_with.values()):
+            if key not in self.inputs:
+                raise ValueError(f"goes_with names {key!r}, which inputs does not have")
         ids = [claim.id for claim in self.claims]
         if twice := [claim_id for claim_id in ids if ids.count(claim_id) > 1]:
             raise ValueError(f"claim id {twice[0]!r} is used twice")
@@ -124,7 +130,11 @@ class FigureSpec(Strict):
         for name, value in passed.items():
             in_profiles = [inputs[name] for inputs in self.profiles.values() if name in inputs]
             _check_form(name, value, self.inputs[name], in_profiles, self.least.get(name))
-        return copy.deepcopy({**self.inputs, **self.profiles.get(profile, {}), **passed})
+        in_profile = {**self.inputs, **self.profiles.get(profile, {})}
+        for name, other in self.goes_with.items():
+            if passed.get(other, in_profile[other]) != in_profile[other]:
+                in_profile[name] = self.inputs[name]
+        return copy.deepcopy({**in_profile, **passed})
 
     def has_paper_inputs(self, profile: str) -> bool:
         """Whether the inputs of a profile are those of the profile ``paper``."""

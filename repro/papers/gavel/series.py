@@ -61,6 +61,8 @@ def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
     is_static = "jobs" in inputs
     simulations: dict[Label, Case] = {}
     for label, item in series.items():
+        if label == inputs.get("reference") and item.seeds:
+            _check_reference_seeds(label, item.seeds, inputs["seeds"])
         rules = item.rules or inputs["rules"]
         policy = make(item.policy or label, rules, **settings[label])
         cluster = item.cluster or inputs["cluster"]
@@ -85,6 +87,15 @@ def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
     if not simulations:
         raise ParamError(f"no series has simulations at {list(xs)}; each ends at its `to`")
     return dict(sorted(simulations.items(), key=lambda entry: -entry[0][1]))
+
+
+def _check_reference_seeds(reference: str, run: Sequence[int], seeds: Sequence[int]) -> None:
+    """Refuse seeds without those on which the series ``reference`` runs."""
+    if missing := [seed for seed in run if seed not in seeds]:
+        raise ParamError(
+            f"seeds: {list(seeds)} lacks {missing[0]}, the seed on which series {reference!r} "
+            "runs, which gives the fairness of the others; add it (-p seed N adds N to every seed)"
+        )
 
 
 def v100_fraction_cases(fig: FigureRun) -> dict[str, dict[Label, Case]]:
@@ -170,6 +181,12 @@ def settings_for_available_solver(
         label: {name: "centre" if value == "ecos" else value for name, value in values.items()}
         for label, values in settings.items()
     }
+
+
+def nearest_rate(jobs: pd.DataFrame, rate: float) -> float:
+    """Simulated job rate (jobs/h) that is nearest to another one."""
+    rates = jobs["x"].unique()
+    return float(min(rates, key=lambda simulated: (abs(simulated - rate), simulated)))
 
 
 def reference_jct_h(jobs: pd.DataFrame, reference: str) -> pd.Series[float]:

@@ -178,13 +178,16 @@ def trial_fits(fig: FigureRun, trace: pd.DataFrame) -> pd.DataFrame:
     """Costs of trials that a figure tries, with average JCTs (s) and misfit, the best first.
 
     Columns are start_s and epoch_s (inputs ``starts`` and ``epochs``), the series of Fig 5a, and
-    misfit: the sum of squared logarithms of average JCT over published average JCT.
+    misfit: the sum of squared logarithms of average JCT over published average JCT. The cluster is
+    the paper's, also if the figure runs on another one.
     """
     published = artifact.published("5a").query("quantity == 'avg_jct_s'")
     average_jct = published.set_index("series")["published"]
     tried = list(itertools.product(fig.inputs.starts, fig.inputs.epochs))
     cases = {
-        (*costs, name): _trial_case(fig, trace, name, Costs(*costs), predicts=False)
+        (*costs, name): _trial_case(
+            fig, trace, name, Costs(*costs), fig.file_inputs.cluster, predicts=False
+        )
         for name in average_jct.index
         for costs in tried
     }
@@ -199,7 +202,7 @@ def trial_fits(fig: FigureRun, trace: pd.DataFrame) -> pd.DataFrame:
 
 
 def _trial_case(
-    fig: FigureRun, trace: pd.DataFrame, name: str, costs: Costs, *, predicts: bool
+    fig: FigureRun, trace: pd.DataFrame, name: str, costs: Costs, cluster: str, *, predicts: bool
 ) -> Case:
     """Case of a series of a testbed figure, simulated trial by trial on whole GPUs."""
     settings = dict(fig.inputs.series[name])
@@ -207,7 +210,7 @@ def _trial_case(
         settings["turn"] = fig.inputs.turn
     policy = artifact.policy(name, "themis1-scaled", **settings)
     measure = TrialJobs(costs, predicts)
-    return Case(trace, fig.inputs.cluster, policy, "pcs", measure=measure)
+    return Case(trace, cluster, policy, "pcs", measure=measure)
 
 
 def testbed(fig: FigureRun, trace: pd.DataFrame) -> pd.DataFrame:
@@ -226,7 +229,8 @@ def testbed(fig: FigureRun, trace: pd.DataFrame) -> pd.DataFrame:
         jobs = result.jobs[list(_RECORDS)]
         frames.append(jobs.assign(series=name, model=DIVISIBLE, start_s=0.0, epoch_s=0.0))
     cases = {
-        name: _trial_case(fig, trace, name, costs, predicts=True) for name in fig.inputs.series
+        name: _trial_case(fig, trace, name, costs, fig.inputs.cluster, predicts=True)
+        for name in fig.inputs.series
     }
     for name, result in fig.sweep(cases).items():
         jobs = result.jobs[list(_RECORDS)]

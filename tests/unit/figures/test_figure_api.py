@@ -388,6 +388,7 @@ def test_traces_are_those_of_the_inputs(fig, project, synth):
     assert fig.traces()[4].equals(fig.trace("testbed", seed=4))
     fig.inputs["trace"] = "data/mine.csv"
     assert list(fig.traces()) == [0]
+    assert fig.inputs.seeds == [0]
     fig.inputs["traces"] = {"A": "testbed", "B": "data/mine.csv"}
     assert [len(trace) for trace in fig.traces().values()] == [4, 2]
 

@@ -109,6 +109,21 @@ def test_a_number_below_the_least_that_the_file_names_is_refused(root):
         params.load(write(root, "tiresias", "fig11_unknown", unknown))
 
 
+def test_an_input_of_a_profile_goes_with_the_profiles_cluster(root):
+    text = GOOD.replace("gap: 1e3", "gap: 1e3\n  scale: 1").replace(
+        "profiles:", "goes_with: {scale: cluster}\nprofiles:"
+    )
+    text = text.replace("{seeds: [0]}", "{seeds: [0], cluster: 2x4, scale: 4}")
+    spec = params.load(write(root, "tiresias", "fig11_scale", text))
+    assert spec.merged("quick", {})["scale"] == 4
+    assert spec.merged("quick", {"cluster": "2x4"})["scale"] == 4
+    assert spec.merged("quick", {"cluster": "3x4"})["scale"] == 1
+    assert spec.merged("quick", {"cluster": "3x4", "scale": 2})["scale"] == 2
+    unknown = text.replace("scale: cluster}", "scale: clusters}")
+    with pytest.raises(ParamError, match=r"goes_with names 'clusters', which inputs does not have"):
+        params.load(write(root, "tiresias", "fig11_unknown", unknown))
+
+
 def test_every_nth_of_a_figure_is_1_or_more():
     """A step of 0 ended a cell with `slice step cannot be zero`."""
     for entry in params.discover(ROOT):

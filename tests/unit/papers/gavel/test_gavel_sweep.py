@@ -298,3 +298,19 @@ def test_cluster_sweep_pairs_policies_at_each_part():
 )
 def test_the_last_round_is_that_in_which_enough_jobs_have_ended(ends_h, unfinished, hours):
     assert gavel.end_of_last_round(pd.Series(ends_h), unfinished, 0.5) == hours
+
+
+def test_the_reference_needs_its_seed():
+    by_role = {"isolated": {"seeds": [0]}, "gavel-las": {}}
+    fig = figure(series=by_role, reference="isolated")
+    assert {seed for _, _, seed in gavel.cases(fig)} == {0}
+    fig.inputs["seeds"] = [3]
+    with pytest.raises(ParamError, match=r"^seeds: \[3\] lacks 0, .*'isolated'.*; add it"):
+        gavel.cases(fig)
+
+
+def test_the_nearest_rate_is_one_that_was_simulated():
+    jobs = pd.DataFrame({"x": [1.0, 2.0, 2.0, 4.0]})
+    assert [gavel.nearest_rate(jobs, rate) for rate in (0.2, 2.0, 2.9, 3.0, 9.0)] == [
+        *(1.0, 2.0, 2.0, 2.0, 4.0)
+    ]
