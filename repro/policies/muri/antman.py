@@ -16,7 +16,7 @@ A guaranteed job runs as if alone. An opportunistic job takes per iteration (`sh
     tau = max(own solo time, max over guaranteed jobs c on its GPUs of m_c tau_c)
 
 with tau_c the iteration time of c, and m_c the number of iterations that c makes while the
-opportunistic job makes one.
+opportunistic job makes one. So jobs that share GPUs need stage times and ``iteration_time``.
 
 Ties: jobs of equal ``priority`` go in order of arrival. Equal nodes and equal GPUs go by
 the lowest index. With ``residue``, rounding errors of summed utilisations break ties of GPUs first.
