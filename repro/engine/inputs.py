@@ -26,7 +26,7 @@ from repro.perf.throughput import ThroughputTable
 from repro.placement.base import Placer
 from repro.trace.history import PUBLIC_SAMPLE, is_stand_in
 from repro.trace.load import load
-from repro.trace.schema import validate_in_order
+from repro.trace.schema import REQUIRED, validate_in_order
 
 #: Formats of the traces of Microsoft's Philly cluster, from which `PUBLIC_SAMPLE` has job sizes.
 HISTORY_FORMATS = ("tiresias", "philly")
@@ -48,6 +48,12 @@ def checked(trace: pd.DataFrame | str | Path) -> pd.DataFrame:
     if isinstance(trace, str | Path):
         return load(trace)
     if isinstance(trace, pd.DataFrame):
+        for name in REQUIRED:
+            if name in trace.index.names and name not in trace:
+                raise TraceError(
+                    f"trace: {name!r} is in the index, not among the columns; "
+                    "trace.reset_index() makes it a column"
+                )
         trace = trace.reset_index(drop=True)
     return validate_in_order(trace, ", or the path of a file")
 

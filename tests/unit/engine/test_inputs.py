@@ -64,6 +64,8 @@ def test_a_frame_that_breaks_a_rule_is_refused_in_one_line(policy, columns, says
 
 
 def test_what_is_no_frame_is_refused_in_one_line():
+    with pytest.raises(TraceError, match=r"'job_id' is in the index.*reset_index\(\) makes it"):
+        simulate(frame().set_index("job_id"), "1x4", "srtf")
     with pytest.raises(TraceError, match="the trace is a dict; give a DataFrame"):
         simulate(frame().to_dict("list"), "1x4", "srtf")
     with pytest.raises(TraceError, match="duration: missing column"):
