@@ -21,6 +21,7 @@ from repro.engine.whole_decisions import DecisionDriver
 from repro.model.cluster.spec import Cluster, gpus_by_type
 from repro.model.jobs import JobTable
 from repro.model.policy import Order, Policy
+from repro.model.share_policy import SharePolicy
 from repro.model.speeds import ByType, Speeds
 from repro.model.view import View
 from repro.perf.slowdown import base_of
@@ -73,7 +74,12 @@ class Setup:
         self._initial_rng_state = self._rng.bit_generator.state
         self.placer = bound(settings.placement, cluster, self._rng)
         placer_by_type = by_type(settings.placement, cluster, self._rng)
-        self.speeds = Speeds(self.table, base_of(settings.perf), gpus_by_type(cluster))
+        self.speeds = Speeds(
+            self.table,
+            base_of(settings.perf),
+            gpus_by_type(cluster),
+            in_rounds=isinstance(policy, SharePolicy),
+        )
         #: GPU types of the jobs, if the engine chooses among several
         self.type_choice: TypeChoice | None = None
         #: choice of GPU types for gangs without a type, under a policy that names types itself.

@@ -44,10 +44,19 @@ class Speeds:
     ``perf`` is used if it is `ByType` and the GPU types in ``capacity`` (GPUs of each) have names.
     A model `perf.on_types.OnTypes` combines throughputs with a base model. Then `throughput_model`
     is the whole model, and `performance` is its base.
+
+    In rounds, under rules that count steps, jobs run at the throughput itself. Otherwise a
+    throughput counts relative to that on the reference type. ``in_rounds`` says that the policy
+    returns shares.
     """
 
     def __init__(
-        self, table: JobTable, perf: object | None, capacity: Mapping[str | None, int]
+        self,
+        table: JobTable,
+        perf: object | None,
+        capacity: Mapping[str | None, int],
+        *,
+        in_rounds: bool = False,
     ) -> None:
         self.gpu_types: tuple[str | None, ...] = tuple(sorted(capacity, key=str))
         self.gpu_counts = np.array([capacity[gpu_type] for gpu_type in self.gpu_types], dtype=float)
@@ -61,6 +70,7 @@ class Speeds:
         #: is the base.
         self.performance = getattr(perf, "base", perf)
         self._table = table
+        self._runs_at_throughput = in_rounds and table.counts_steps
         #: index of each kind, filled by `kind_codes`
         self._kinds: dict[tuple[str | None, int], int] = {}
 
@@ -201,8 +211,9 @@ class Speeds:
         table = self._table
         if not self.has_throughputs:
             return np.ones(table.count)
-        # as in the trace: steps/s by iteration times if steps are counted, else by the reference
-        in_trace = 1.0 / np.array(table.solo) if table.counts_steps else self.on_reference
+        in_trace = self.on_reference
+        if self._runs_at_throughput:
+            in_trace = 1.0 / np.array(table.solo)
         with np.errstate(divide="ignore", invalid="ignore"):
             slowdowns: Floats = in_trace / self._on_type(gpu_type)
         is_known = np.isfinite(slowdowns) & (slowdowns > 0)

@@ -529,6 +529,7 @@ def test_stress_traces_are_the_same_each_time():
     [
         {"index": "total", "history": (3.5, 9.25, 17.0), "thresholds": (4.5, 11.0)},
         {"exact_demotion": False, "history": (3.5, 9.25, 17.0), "thresholds": (4.5, 11.0)},
+        {"cumulative_waiting": True, "history": (3.5, 9.25, 17.0), "promote_knob": 0.5},
     ],
 )
 def test_a_policy_that_rounds_times_need_not_scale(settings):

@@ -53,7 +53,7 @@ class TiresiasG(TiresiasL):
 
     time_fields = ("thresholds", "history", "delta")
     rounds_times: ClassVar[Any] = FromSettings(
-        False, lambda policy: policy.index == "total" or policy.exact_demotion is False
+        False, lambda policy: policy.index == "total" or policy.cuts_to_seconds()
     )
     rule_values: ClassVar = {
         rules: {**values, "index": "total" if rules == "tiresias" else "remaining"}

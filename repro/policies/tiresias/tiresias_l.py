@@ -88,7 +88,7 @@ class TiresiasL(Order):
     cumulative_waiting: bool | None = None
 
     time_fields: ClassVar[tuple[str, ...]] = ("thresholds",)
-    rounds_times: ClassVar[Any] = FromSettings(False, lambda policy: policy.exact_demotion is False)
+    rounds_times: ClassVar[Any] = FromSettings(False, lambda policy: policy.cuts_to_seconds())
     rule_values: ClassVar = {
         "paper": {
             "thresholds": (3200.0,),
@@ -104,6 +104,11 @@ class TiresiasL(Order):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.limits()
+
+    def cuts_to_seconds(self) -> bool:
+        """Whether demotions or promotions depend on times cut to whole seconds."""
+        cuts_promotions = bool(self.cumulative_waiting) and self.promote_knob < math.inf
+        return cuts_promotions or self.exact_demotion is False
 
     def completions(self) -> Completions:
         """Only equal completion times are one event."""

@@ -494,6 +494,14 @@ def test_policies_read_durations_on_the_type_that_they_decide_on(policy):
     assert typed.jobs["end_time"].tolist() == pytest.approx(plain.jobs["end_time"].tolist())
 
 
+@pytest.mark.parametrize("policy", ["srtf", "sjf", "srsf-elastic"])
+def test_durations_are_those_that_jobs_run_if_iteration_times_are_not_of_the_table(policy):
+    jobs = trace((0, 100, 1), (0, 50, 1)).assign(iterations=[10, 100], iteration_time=[10.0, 0.5])
+    table = ThroughputTable({("m", 1): {"v100": 1.0}}, "v100")
+    ends = simulate(jobs.assign(model="m"), "1x1:v100", policy, perf=table, rules="gavel").jobs
+    assert ends["end_time"].tolist() == [150.0, 50.0]
+
+
 def test_durations_on_the_type_of_the_trace_stay_to_the_last_bit():
     in_trace, _ = unequal_jobs(1)
     typed = simulate(in_trace, "1x8:v100", "reservation", perf=UNEQUAL)
