@@ -155,6 +155,8 @@ def compare_policies(
             "placement": placement,
             "throughputs": throughputs,
             "failures": failures,
+            "overhead": overhead,
+            "dress": models,
         }
     )
     refuse_below("--seed", seed, 0)

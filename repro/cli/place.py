@@ -261,6 +261,13 @@ class _TraceJobs(_Jobs):
                 f"{name}: --times needs the column {', '.join(absent)}; name them, or leave "
                 "--times out"
             )
+        for column in columns:
+            if (gaps := frame[column].isna()).any():
+                row = int(gaps.argmax())
+                raise TraceError(
+                    f"{self.where(row, column)}: job {self.ids[row]!r} has no {column}, which "
+                    "--times needs; add it, or leave --times out"
+                )
         self._read.update(columns)
         self.models = frame["model"].tolist()
         self.batch_sizes = self._column("batch_size", np.nan)

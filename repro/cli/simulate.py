@@ -329,7 +329,11 @@ def _performance(
             "consolidated gangs and of gangs that span nodes"
         )
     if placement_sensitive and table is not None:
-        table = dataclasses.replace(table, server_gpus=machines.gpus_per_node)
+        largest: dict[str, int] = {}
+        for node in machines.nodes:
+            name = str(node.gpu_type)
+            largest[name] = max(largest.get(name, 0), node.gpus)
+        table = dataclasses.replace(table, server_gpus=largest)
     return table
 
 

@@ -71,7 +71,7 @@ def interval_table(frame: pd.DataFrame, by: Sequence[str], value: str) -> pd.Dat
     {'policy': 'a', 'mean': 1.0, 'low': 0.0, 'high': 2.0, 'n': 2}
     """
     rows = []
-    for names, group in frame.groupby(list(by), sort=False):
+    for names, group in frame.groupby(list(by), sort=False, dropna=False):
         values = group[value].to_numpy(float)
         low, high = mean_intervals(values[:, None])
         row = dict(zip(by, names, strict=True))

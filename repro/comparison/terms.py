@@ -97,7 +97,9 @@ def lacking(
 
     All of them are inputs that follow from the models of the jobs.
     """
-    lacks_stages = not any(name in trace for name in STAGES)
+    # a column without values counts as absent
+    filled = {name for name in trace if trace[name].notna().any()}
+    lacks_stages = filled.isdisjoint(STAGES)
     lacks_speeds = bool(cluster.gpu_types) and not has_speeds and throughputs_of(trace) is None
     missing: dict[str, str] = {}
     for label, policy in policies.items():
@@ -106,7 +108,7 @@ def lacking(
             words.append("stage times")
         if lacks_speeds and "throughput" in policy.needs:
             words.append(SPEEDS)
-        if "iteration_time" in policy.needs and "iteration_time" not in trace:
+        if "iteration_time" in policy.needs and "iteration_time" not in filled:
             words.append("iteration times")
         if words:
             missing[label] = ", ".join(words)

@@ -1,7 +1,7 @@
 """Checks before a simulation: demands, decisions and starts, and the ids of awaited jobs."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from repro.engine.overhead_costs import start_costs
 from repro.engine.policy_answers import reasons_of
 from repro.engine.rounds.settings import RoundSettings
 from repro.engine.run_settings import RunSettings
+from repro.engine.type_choice import TypeChoice
 from repro.model.cluster.spec import Cluster, gpus_by_type
 from repro.model.jobs import JobTable
 from repro.model.policy import Order, Policy
@@ -28,7 +29,7 @@ def awaited_jobs(table: JobTable, until: Iterable[object] | None) -> set[int] | 
     Raises
     ------
     ParamError
-        If the trace has no job of an id in ``until``.
+        If the trace has no job of an id in ``until``, or ``until`` is empty.
     """
     if until is None:
         return None
@@ -41,7 +42,10 @@ def awaited_jobs(table: JobTable, until: Iterable[object] | None) -> set[int] | 
             # a TypeError means a list or the like, which no dictionary can look up
             raise ParamError(f"until names job {job_id!r}, which is not in the trace") from None
 
-    return {row_of(job_id) for job_id in until}
+    awaited = {row_of(job_id) for job_id in until}
+    if not awaited:
+        raise ParamError("until names no job; give ids of the trace, or None for all jobs")
+    return awaited
 
 
 def check_types(cluster: Cluster) -> None:
@@ -56,14 +60,18 @@ def check_types(cluster: Cluster) -> None:
 
 
 def check_demands(
-    table: JobTable, cluster: Cluster, policy: Policy, placers: Sequence[Placer]
+    table: JobTable,
+    cluster: Cluster,
+    policy: Policy,
+    placers: Mapping[str | None, Placer],
+    types: TypeChoice | None = None,
 ) -> None:
     """Raise TraceError for the first job whose demand the cluster can never meet.
 
     Under an elastic policy no demand is too large: a job may run on fewer GPUs. On a cluster with
     GPU types a gang holds GPUs of one type. For an `Order` without preemption, the placement rule
-    must find nodes for the gang on the empty cluster; ``placers`` has the rule on the nodes of each
-    GPU type.
+    must find nodes for the gang on the empty cluster, of a type on which the job can run.
+    ``placers`` has the rule on the nodes of each GPU type, and ``types`` chooses among several.
     """
     limit = cluster.num_gpus
     if not policy.elastic:
@@ -72,14 +80,20 @@ def check_demands(
     must_be_placeable = isinstance(policy, Order) and not policy.preemptive
     for job, gpus in enumerate(table.gpus):
         is_too_large = gpus > limit and not policy.elastic
-        has_nodes = not must_be_placeable or any(
-            answer(placer, "possible", gpus) for placer in placers
-        )
+        note = type_note
+        has_nodes = True
+        if must_be_placeable and not is_too_large:
+            names = list(placers)
+            if types is not None:
+                names = [types.gpu_types[column] for column in types.types_by_speed(job)]
+            has_nodes = any(answer(placers[name], "possible", gpus) for name in names)
+            note += ", under this placement"
+            if len(names) < len(placers):
+                note += f" on {', '.join(map(str, names))}"
         if is_too_large or not has_nodes:
-            placement_note = ", under this placement" if gpus <= limit else ""
             raise TraceError(
                 f"job {table.ids[job]!r} asks for {gpus} GPUs and can never run on "
-                f"{cluster} ({limit} GPUs{type_note}{placement_note}); use a larger cluster "
+                f"{cluster} ({limit} GPUs{note}); use a larger cluster "
                 f"or drop the job"
             )
 

@@ -7,6 +7,7 @@ event by event: the first two to the last bit, elastic policies within 1e-7 s.
 
 import numpy as np
 
+from repro.base.errors import ParamError
 from repro.base.typing import Flags
 from repro.engine.policy_answers import compiled_run_of
 from repro.engine.run_errors import naming_the_policy, unfinished
@@ -100,7 +101,14 @@ def _simulate_own_loops(setup: Setup) -> bool:
 def _simulate_elastic(setup: Setup) -> AddedRecords | None:
     """Simulate an elastic policy in its compiled event loop; None: it needs the engine."""
     policy = setup.policy
-    if why_not_compiled(setup) or not isinstance(policy, Elastic):
+    if not isinstance(policy, Elastic):
+        return None
+    if reason := why_not_compiled(setup):
+        if policy.size_error or policy.resize_s:
+            raise ParamError(
+                f"policy {policy.name!r}: size_error and resize_s have no effect in a run in which "
+                f"{reason}; leave them out, or run without this"
+            )
         return None
     from repro.engine.elastic import simulate_divided
 

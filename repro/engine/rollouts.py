@@ -9,6 +9,8 @@ their true durations. The error of a predicted JCT therefore does not contain th
 predicted durations. Division rules predict inside the run, with predicted durations
 (`repro.engine.elastic`).
 
+A prediction does not depend on when the run stops. Jobs that have not arrived by then have none.
+
 If no job arrives between the arrival of j and its end, the JCT of the run is the prediction. An
 arrival at the end of j counts as an arrival before the end: with ``ideal=artifact`` a job that
 completes between two arrivals ends at the later arrival.
@@ -43,9 +45,11 @@ def predicted_jcts(
     submit = np.array(table.submit)
     end = np.array(table.state.end)
     predicted = np.full(table.count, np.nan)
-    for job in np.flatnonzero(wants_prediction).tolist():
-        is_last = job + 1 == table.count
-        if is_last or end[job] < submit[job + 1]:
+    # compiled loops of elastic policies do not count arrivals, but they never end early
+    num_arrived = table.arrived if setup.settings.ends_early else table.count
+    for job in np.flatnonzero(wants_prediction[:num_arrived]).tolist():
+        next_submit = submit[job + 1] if job + 1 < table.count else np.inf
+        if end[job] < next_submit:
             predicted[job] = end[job] - submit[job]
             continue
         rollout = setup_of(job + 1, table.ids[job])

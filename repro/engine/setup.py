@@ -118,8 +118,8 @@ class Setup:
         checks.check_columns(self.table, policy)
         #: jobs that the simulation waits for; None: all jobs
         self.awaited = checks.awaited_jobs(self.table, settings.until)
-        placers = [*placer_by_type.values()] or [self.placer]
-        checks.check_demands(self.table, cluster, policy, placers)
+        placers = placer_by_type or {None: self.placer}
+        checks.check_demands(self.table, cluster, policy, placers, self.type_choice)
         checks.check_speeds(self.table, policy, self.speeds)
         if self.type_choice is None:
             with naming_the_policy(policy, self.view, self.table):

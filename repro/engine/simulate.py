@@ -316,7 +316,12 @@ def _with_rollouts(
 
     def setup_of(arrivals: int, job_id: object) -> Setup:
         rollout_settings = dataclasses.replace(
-            settings, arrivals=arrivals, until=[job_id], keep_intervals=False, predict=0
+            settings,
+            arrivals=arrivals,
+            until=[job_id],
+            stop_time=math.inf,
+            keep_intervals=False,
+            predict=0,
         )
         return Setup(trace, cluster, policy, rollout_settings)
 

@@ -68,12 +68,21 @@ class TypeChoice:
         names = wish.split("|")
         wished: Floats = np.where([name in names for name in self.gpu_types], speeds, 0.0)
         if not wished.any():
-            raise TraceError(
-                f"job {self._table.ids[job]!r} asks for {self._table.gpus[job]} GPUs of type "
-                f"{wish!r} and can never run there; use a larger cluster, drop the job, or give "
-                f"types=fastest"
-            )
+            raise self._no_type(job, wish)
         return wished
+
+    def _no_type(self, job: int, wish: str) -> TraceError:
+        """Error for a job that can run on none of the types that it asks for."""
+        gpus = self._table.gpus[job]
+        counts = zip(self.gpu_types, self.gpu_counts, strict=True)
+        largest = max(count for name, count in counts if name in wish.split("|"))
+        reason = (
+            f"which have {largest:g} GPUs or fewer" if gpus > largest else "where its speed is 0"
+        )
+        return TraceError(
+            f"job {self._table.ids[job]!r} asks for {gpus} GPUs of type {wish!r}, {reason}, and "
+            "can never run there; use another cluster, drop the job, or give types=fastest"
+        )
 
     @cached_property
     def _wish_of(self) -> Sequence[str | None] | None:
@@ -87,12 +96,19 @@ class TypeChoice:
         return [wish if isinstance(wish, str) else None for wish in column]
 
     def check_wishes(self) -> None:
-        """Raise TraceError for the first job that asks only for types which the cluster lacks."""
+        """Raise TraceError for the first job that can run on none of the types it asks for."""
         present = set(self.gpu_types)
+        checked = set[tuple[str, int]]()
         for job, wish in enumerate(self._wish_of or ()):
-            if wish is not None and present.isdisjoint(wish.split("|")):
+            if wish is None:
+                continue
+            if present.isdisjoint(wish.split("|")):
                 raise TraceError(
                     f"job {self._table.ids[job]!r} asks for GPUs of type {wish!r}; the cluster has "
                     f"{', '.join(map(str, self.gpu_types))}: use another cluster, or give "
                     f"types=fastest"
                 )
+            kind = wish, int(self._speeds.kind_codes[job])
+            if kind not in checked:
+                checked.add(kind)
+                self.speeds(job)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, get_type_hints
 import numpy as np
 
 from repro.base.compiled import njit
-from repro.base.errors import ParamError, PolicyError
+from repro.base.errors import PolicyError
 from repro.base.outside import place_note
 from repro.base.typing import Floats, Ints
 from repro.model.decision import Run, RunSet
@@ -396,12 +396,6 @@ class _RuleSession:
         s = self.s
         settings = self.settings
         rule = self.rule
-        if self.policy.size_error or self.policy.resize_s:
-            raise ParamError(
-                f"{self.policy.name}: size_error and resize_s need a run without decision "
-                f"intervals, costs of starts, placement by nodes, added processes, until and "
-                f"stop_time; leave these out"
-            )
         finished = list(view.finished)
         s.clock[NOW] = view.now
         rows = s.holders[: s.tally[HOLDERS]]

@@ -279,7 +279,7 @@ def _prediction_intervals(jobs: pd.DataFrame) -> dict[str, float]:
     """Summary of the prediction intervals."""
     low, high, predicted = (jobs[f"predicted_jct{end}"] for end in ("_low", "_high", ""))
     # instants are exact to a microsecond
-    covered = jobs["jct"].between(low - 1e-6, high + 1e-6)[low.notna()]
+    covered = jobs["jct"].between(low - 1e-6, high + 1e-6)[low.notna() & jobs["jct"].notna()]
     return {
         "interval_coverage": float(covered.mean()),
         "interval_width": float(((high - low) / predicted).median()),

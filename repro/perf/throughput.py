@@ -59,9 +59,10 @@ class ThroughputTable:
     pairs : mapping of (str, str, int) to mapping of str to (float, float)
         (model, other model, GPUs of each gang) to the steps/s of the two by GPU type; each pair in
         one order only; (0, 0) where the two do not fit into memory.
-    server_gpus : int
-        GPUs of a node (Gavel: server). A gang on more nodes than it needs then has the throughput
-        of ``<type>_unconsolidated``, if the table has it. 0: placement plays no role.
+    server_gpus : int or mapping of str to int
+        GPUs of a node (Gavel: server), or of the largest node of each GPU type. A gang on more
+        nodes than it needs then has the throughput of ``<type>_unconsolidated``, if the table has
+        it. 0: placement plays no role.
     stand_in : bool
         Whether the table is the stand-in for a public table that is not available.
     names : mapping of str to str, optional
@@ -89,7 +90,7 @@ class ThroughputTable:
     rows: Mapping[tuple[str, int], Row]
     reference: str
     pairs: Mapping[tuple[str, str, int], PairRow] = field(default_factory=dict)
-    server_gpus: int = 0
+    server_gpus: int | Mapping[str, int] = 0
     stand_in: bool = field(default=False, compare=False)
     names: Mapping[str, str] | None = None
 
@@ -130,7 +131,7 @@ class ThroughputTable:
     @property
     def reads_nodes(self) -> bool:
         """Whether rates depend on the nodes of a gang."""
-        return self.server_gpus > 0
+        return self.server_gpus != 0
 
     @cached_property
     def gpu_types(self) -> tuple[str, ...]:
@@ -202,7 +203,10 @@ class ThroughputTable:
         model_of = table.named_models(NEEDS_MODEL)
         models = tuple([model_of[job] for job in run.jobs])
         widths = tuple([table.gpus[job] for job in run.jobs])
-        spread = self.server_gpus > 0 and len(nodes) > math.ceil(run.gpus / self.server_gpus)
+        server_gpus = self.server_gpus
+        if isinstance(server_gpus, Mapping):
+            server_gpus = server_gpus.get(str(run.gpu_type), 0)
+        spread = server_gpus > 0 and len(nodes) > math.ceil(run.gpus / server_gpus)
         key = (models, widths, run.gpu_type, run.gpus, spread)
         rates = self._rates.get(key)
         if rates is None:

@@ -20,6 +20,8 @@ from tools.random_traces.cases import Case
 _INSTANT = 1e-9
 #: Instants from the begin of a round to the time at which its jobs run.
 _AFTER = 4
+#: Rounding errors of sums of GPUs are smaller than this.
+_ROUNDING_GPUS = 1e-6
 
 
 class Promise(NamedTuple):
@@ -158,45 +160,50 @@ class _Spans:
         if self.has_nodes:
             # whether a gang fits also depends on the placement rule
             return ""
-        number_of_parts = len(times) // 512 + 1
-        for part, known in zip(
-            np.array_split(times, number_of_parts),
-            np.array_split(times if decided is None else decided, number_of_parts),
-            strict=True,
-        ):
-            runs = (self.start_of[:, None] <= part) & (part < self.end_of[:, None])
-            holds = np.zeros((len(self.ids), len(part)), bool)
-            np.logical_or.at(holds, self.job_of, runs)
-            is_present = (self.submit[:, None] <= known) & (part < self.end[:, None])
-            most_idle = np.max([self._idle(name, runs) for name in self.capacity], axis=0)
-            fits = is_present & ~holds & (self.demand[:, None] <= most_idle + 1e-6)
+        known = times if decided is None else decided
+        idle = [
+            capacity - self._held(times, self.type_of == name)
+            for name, capacity in self.capacity.items()
+        ]
+        most_idle = np.max(idle, axis=0)
+        for job, job_id in enumerate(self.ids):
+            holds = self._held(times, self.job_of == job) > _ROUNDING_GPUS
+            is_present = (self.submit[job] <= known) & (times < self.end[job])
+            fits = is_present & ~holds & (self.demand[job] <= most_idle + _ROUNDING_GPUS)
             if fits.any():
-                job, instant = np.argwhere(fits)[0]
+                instant = int(fits.argmax())
                 return (
-                    f"job {self.ids[job]!r} waits for {self.demand[job]:g} GPUs at "
-                    f"{part[instant]:g} s, and {most_idle[instant]:g} are idle"
+                    f"job {job_id!r} waits for {self.demand[job]:g} GPUs at "
+                    f"{times[instant]:g} s, and {most_idle[instant]:g} are idle"
                 )
         return ""
 
-    def _idle(self, gpu_type: str | None, runs: Flags) -> Floats:
-        """Idle GPUs of a type, (times,)."""
-        is_of_type = np.array([name == gpu_type for name in self.type_of], bool)
-        held: Floats = (self.gpus_of * is_of_type) @ runs
-        return self.capacity[gpu_type] - held
+    def _held(self, times: Floats, chosen: Flags | slice = slice(None)) -> Floats:
+        """GPUs held in the chosen intervals, all by default, (times,)."""
+        gpus = self.gpus_of[chosen]
+        begun = _sum_until(times, self.start_of[chosen], gpus)
+        return begun - _sum_until(times, self.end_of[chosen], gpus)
 
     def unmet_demand(self) -> str:
         """An instant at which jobs hold fewer GPUs than the cluster and their demands allow."""
         times = self.instants()
-        for part in np.array_split(times, len(times) // 512 + 1):
-            runs = (self.start_of[:, None] <= part) & (part < self.end_of[:, None])
-            held = self.gpus_of @ runs
-            is_present = (self.submit[:, None] <= part) & (part < self.end[:, None])
-            wanted = np.minimum(self.num_gpus, self.demand @ is_present)
-            is_short = held < wanted - 1e-6
-            if is_short.any():
-                instant = int(is_short.argmax())
-                return (
-                    f"jobs hold {held[instant]:g} GPUs at {part[instant]:g} s and could use "
-                    f"{wanted[instant]:g}"
-                )
+        held = self._held(times)
+        present = _sum_until(times, self.submit, self.demand)
+        present -= _sum_until(times, self.end, self.demand)
+        wanted = np.minimum(self.num_gpus, present)
+        is_short = held < wanted - _ROUNDING_GPUS
+        if is_short.any():
+            instant = int(is_short.argmax())
+            return (
+                f"jobs hold {held[instant]:g} GPUs at {times[instant]:g} s and could use "
+                f"{wanted[instant]:g}"
+            )
         return ""
+
+
+def _sum_until(times: Floats, instants: Floats, amounts: Floats) -> Floats:
+    """Sum of the amounts whose instant is at most each time, (times,)."""
+    order = np.argsort(instants)
+    sums = np.append(0.0, np.cumsum(amounts[order]))
+    total: Floats = sums[np.searchsorted(instants[order], times, side="right")]
+    return total

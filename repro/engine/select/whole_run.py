@@ -105,3 +105,4 @@ def simulate_order(
             no_type = np.full(count, -1)
             columns = [job, job, start, end, demand, demand, rate, no_type]
             intervals.blocks.append(np.array(columns))
+    table.arrived = progress.arrived

@@ -90,6 +90,7 @@ class DRF(Policy):
 
     needs = frozenset({"user", "num_cpus", "memory_mib"})
     requires = (("num_cpus", "memory_mib"),)
+    pools_types = True
     baseline = Baseline(
         None,
         "without users each job is a user of its own, and all waiting jobs have share 0, so they "

@@ -82,7 +82,8 @@ class GavelLas(TypedShares):
         def speeds_in_table(job: int) -> Floats:
             model = view.model(job)
             width = view.gpus(job)
-            speeds = np.array(table.speeds(model, width, gpu_types))
+            in_table = np.array(table.speeds(model, width, gpu_types))
+            speeds: Floats = np.where(view.gpu_counts >= width, in_table, 0.0)
             if not speeds.any():
                 raise ParamError(
                     f"{self.name}: {model!r} on {width} GPUs runs on none of {list(gpu_types)}"

@@ -28,7 +28,7 @@ from typing import Literal
 
 import numpy as np
 
-from repro.base.errors import InputWarning, near
+from repro.base.errors import InputWarning, TraceError, near
 from repro.base.typing import Flags, Floats
 from repro.model.baseline import Baseline
 from repro.model.policy import register
@@ -131,6 +131,11 @@ class GavelHierarchical(AwareOrAgnostic):
 
     def key(self, view: View) -> Callable[[int], Hashable]:
         """Kind of a job as a function of the job: model, demand, weight and entity."""
+        if self.column and not view.has_column(self.column):
+            raise TraceError(
+                f"{view.source}: no column {self.column}, which policy {self.name!r} has as its "
+                "column of entities; add it, or set another column"
+            )
         entity_column = self.column or ("entity" if view.has_column("entity") else "vc")
         entities = [as_name(entity) for entity in view.column(entity_column, "all").tolist()]
         if view.has_column(entity_column):

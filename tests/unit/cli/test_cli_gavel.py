@@ -330,6 +330,10 @@ def test_a_gang_over_more_nodes_than_it_needs_is_slower_if_asked_for(simulate):
     assert anywhere.loc[3, ["start_time", "end_time"]].tolist() == [720, 720 + 4800 / 16]
     _, sensitive = simulate("--placement-sensitive", **given)
     assert sensitive.loc[3, ["start_time", "end_time"]].tolist() == [720, 720 + 4800 / 4]
+    # beside larger nodes of another type it needs as many nodes of its own as before
+    mixed = given | {"jobs": jobs[-1:], "cluster": "2x1:v100,2x2:k80"}
+    _, narrow = simulate("--placement-sensitive", **mixed)
+    assert narrow["jct"].tolist() == [4800 / 16]
     # alone in the cluster it has a node for itself
     _, alone = simulate("--placement-sensitive", **(given | {"jobs": jobs[-1:]}))
     assert alone["jct"].tolist() == [4800 / 16]

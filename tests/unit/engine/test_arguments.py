@@ -45,6 +45,7 @@ def refusal(trace=None, cluster="1x4", policy="srtf", **more):
         ("seed", True, "seed is True; give a whole number"),
         ("until", 3, "until is 3; give a list of job ids"),
         ("until", [[0]], "until names job [0], which is not in the trace"),
+        ("until", [], "until names no job; give ids of the trace"),
         ("stop_time", -1, "stop_time is -1; give a time in the trace (s), 0 or more"),
         ("stop_time", math.nan, "stop_time is nan; give a time in the trace"),
         ("keep_intervals", 1, "keep_intervals is 1; give True or False"),

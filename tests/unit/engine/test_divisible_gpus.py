@@ -238,6 +238,10 @@ def test_intervals_of_some_predictions_and_of_none():
     known = jobs["predicted_jct_low"].notna().sum()
     assert result.summary()["without_interval"] == 40 - known and 0 < known < 40
     assert "job_class" not in jobs
+    until = simulate(trace, "1x4", "srsf-elastic", predict_interval=0.8, until=range(20, 40))
+    ended = until.jobs.dropna(subset=["jct", "predicted_jct_low"])
+    has_bounds = ended["jct"].between(ended["predicted_jct_low"], ended["predicted_jct_high"])
+    assert until.summary()["interval_coverage"] == has_bounds.mean() == 1.0
     none = simulate(trace.head(3), "1x4", "afs", predict_interval=0.8).summary()
     assert none["without_interval"] == 3 and np.isnan(none["interval_coverage"])
 
@@ -258,7 +262,12 @@ def test_rules_pcs_round_to_microseconds():
         (
             make("afs", resize_s=1.0),
             {"interval": 5.0},
-            "size_error and resize_s need a run without",
+            "'afs': size_error and resize_s have no effect in a run in which decisions are made at",
+        ),
+        (
+            make("afs", size_error=0.2),
+            {"stop_time": 5.0},
+            "have no effect in a run in which the simulation may end before all jobs do; leave",
         ),
     ],
 )
@@ -281,8 +290,22 @@ def test_what_the_clock_cannot_do_is_predicted_by_rollouts(more):
     # job 1 ends after the arrival of job 2, so that its prediction needs a run of its own
     jobs = jobs_of((0, 10, 1), (0, 10, 1), (4, 10, 1))
     predicted = simulate(jobs, "1x1", "fifo-elastic", predict=3, **more).jobs["predicted_jct"]
-    assert predicted[0] == 10.0
-    assert predicted[1:].isna().all() == ("stop_time" in more)
+    assert predicted.tolist()[:2] == [10.0, 20.0]
+    # only with a stop before its end
+    unfinished = simulate(jobs, "1x1", "fifo-elastic", predict=3, **more).jobs["end_time"].isna()
+    assert unfinished.any() == ("stop_time" in more)
+
+
+@pytest.mark.parametrize("policy", ["fifo-elastic", "srtf", "gavel-las"])
+def test_predictions_do_not_depend_on_the_stop_time(policy):
+    jobs = jobs_of((0, 10, 1), (0, 10, 1), (4, 10, 1), (20, 10, 1))
+    whole = simulate(jobs, "1x1", policy, predict=4).jobs["predicted_jct"]
+    stopped = simulate(jobs, "1x1", policy, predict=4, stop_time=12.0).jobs["predicted_jct"]
+    assert stopped[:3].tolist() == whole[:3].tolist()
+    assert np.isnan(stopped[3])
+    ended = simulate(jobs, "1x1", policy, predict=4, until=[0]).jobs["predicted_jct"]
+    assert ended[0] == whole[0]
+    assert np.isnan(ended[3])
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,8 @@ def test_a_reference_the_model_cannot_run_on_is_named():
         (2, ((0, 1), (1, 1)), 0.5),
         (1, ((0, 1), (1, 1)), 1.0),
         (0, ((0, 1), (1, 1)), 1.0),
+        ({"v100": 2, "k80": 1}, ((0, 1), (1, 1)), 0.5),
+        ({"v100": 1, "k80": 2}, ((0, 1), (1, 1)), 1.0),
     ],
 )
 def test_gangs_on_more_servers_than_needed_are_unconsolidated(server_gpus, nodes, rate):

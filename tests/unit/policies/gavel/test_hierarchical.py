@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from repro import make, simulate
-from repro.base.errors import InputWarning, ParamError
+from repro.base.errors import InputWarning, ParamError, TraceError
 from repro.solve.entities import Hierarchy, hierarchical_shares
 from repro.solve.max_min import normalised
 
@@ -115,6 +115,12 @@ def test_numbers_name_entities(entities, entity, column):
     jct = simulate(of_entities(entities, column), "1xv100", policy).jobs["jct"].to_numpy()
     assert jct[2:].max() < jct[:2].max()
     assert jct[2:].mean() < 0.8 * jct[:2].mean()
+
+
+def test_a_column_of_entities_that_the_trace_lacks_is_named():
+    policy = make("gavel-hierarchical", column="entity")
+    with pytest.raises(TraceError, match="no column entity, which policy 'gavel-hierarchical'"):
+        simulate(of_entities([0, 1], "vc"), "1xv100", policy)
 
 
 @pytest.mark.parametrize("column", ["entity", "vc"])
