@@ -450,9 +450,12 @@ def stepper(slice_s: float, step_s: float, view: View) -> Callable[[View], RunSe
     s = empty_sets(view.widths, view.cluster)
     finished = np.zeros(len(view.widths), np.bool_)
     heads = np.zeros(len(view.widths), np.int64)
+    # last step on the simulator's clock of whole seconds; None before the first
+    last_step: float | None = None
 
     def decide(view: View) -> RunSet:
         """Simulate one step, and name the jobs that run until the next."""
+        nonlocal last_step
         now = view.now
         opened_before = s.tally[OPENED]
         some_finished = bool(view.finished)
@@ -461,7 +464,14 @@ def stepper(slice_s: float, step_s: float, view: View) -> Callable[[View], RunSe
         first_fresh = view.arrived - len(view.fresh)
         step(s, finished, some_finished, rotates, first_fresh, view.arrived)
         is_unchanged = not view.changed and not s.tally[MOVED] and s.tally[OPENED] == opened_before
-        wake = _next_change(s, now, slice_s, step_s) if is_unchanged else now + step_s
+        if last_step is None or now.is_integer():
+            last_step = now
+        else:
+            # failures set jobs back by parts of a second; the steps stay where they were
+            last_step += math.floor((now - last_step) / step_s) * step_s
+        wake = last_step + step_s
+        if is_unchanged:
+            wake = _next_change(s, last_step, slice_s, step_s)
         return RunSet(heads[: set_heads(s, heads)].tolist(), "exact", wake)
 
     return decide

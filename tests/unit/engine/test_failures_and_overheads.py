@@ -30,6 +30,16 @@ def test_failures_cost_time_and_follow_the_seed():
     assert failing[0].summary()["avg_jct"] > plain.summary()["avg_jct"]
 
 
+@pytest.mark.parametrize("rules", ["paper", "tiresias"])
+def test_gandiva_slices_time_also_after_failures(rules):
+    six = {"job_id": range(6), "submit_time": 0.0, "duration": 3000.0, "num_gpus": 1}
+    failures = "mtbf=500,repair=0,checkpoint=1"
+    jobs = simulate(
+        pd.DataFrame(six), "2x1", "gandiva", rules=rules, failures=failures, seed=1
+    ).jobs
+    assert (jobs["preemptions"] > 40).sum() >= 5
+
+
 def test_without_failures_in_its_time_a_run_is_as_before():
     rare = simulate(small_trace(), "2x2", "srtf", failures=Failures(mtbf_s=1e15))
     plain = simulate(small_trace(), "2x2", "srtf", placement="yarn")
