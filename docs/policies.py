@@ -109,7 +109,7 @@ def fact_list(entry: Facts) -> str:
     facts_of["Knows"] = "nothing more" if entry.knowledge == "none" else entry.knowledge
     facts_of["GPU types"] = entry.gpu_types
     if entry.elastic:
-        facts_of["GPUs"] = "a job may hold fewer GPUs than its demand"
+        facts_of["GPUs"] = "a job may hold fewer GPUs than its demand, or more"
     refused = [rules for rules, effect in entry.rules.items() if effect.refused]
     runs = [rules for rules in entry.rules if rules not in refused]
     facts_of["Rules"] = ", ".join(f"`{rules}`" for rules in runs)

@@ -78,7 +78,7 @@ def compare(
         sample runs at each load, with its submit times stretched to it. By default submit times
         stay as in the trace.
     seeds : int or sequence of int, optional
-        Samples are seeds of the generator. Random policies, drawn models and prediction errors
+        Samples are seeds of the generator. Random policies, sampled models and prediction errors
         use the same seeds. A number N means the seeds 0 to N - 1; a list names the seeds.
     windows : str, optional
         Samples are windows of the trace, such as ``"20x7d"``: 20 windows of 7 days, spread evenly.
@@ -87,7 +87,7 @@ def compare(
     reference : str, optional
         Policy for paired differences; by default the first that runs.
     dress : bool or str, optional
-        Draw models for the jobs (`repro.dress`): True for all tables, or names of tables. By
+        Sample models for the jobs (`repro.dress`): True for all tables, or names of tables. By
         default only if a policy reads columns that the trace lacks; the notes say so.
     predict : int
         Number of jobs of each run whose JCT is predicted at their arrival.
@@ -313,7 +313,7 @@ class _Samples:
         if opened is not None and len(seeds) > 1:
             self.notes.append(
                 "the trace is the same for all seeds: they change random policies, predicted jobs, "
-                "drawn models and prediction errors alone; windows sample the trace"
+                "sampled models and prediction errors alone; windows sample the trace"
             )
         num_windows = 0
         overlap = False

@@ -144,7 +144,7 @@ def diagnose(
             tried,
             frame,
             are_named=policies is not None,
-            dress=f"repro trace dress {source} --out dressed.csv draws models for the jobs; "
+            dress=f"repro trace dress {source} --out dressed.csv samples models for the jobs; "
             "repro compare does so by itself",
         )
     findings += _on_file(facts)

@@ -161,7 +161,7 @@ def findings_of(
     are_named : bool
         Whether the user named the policies. A refusal is then an error, else a note.
     dress : str
-        Command that draws models for the jobs.
+        Command that samples models for the jobs.
     """
     ran = {label: trial for label, trial in results.items() if not trial.refuses}
     findings = []

@@ -374,7 +374,7 @@ def _note(
         if any(table in known[name].tables_with_relative for name in shares)
     ]
     line = (
-        f"models drawn by dress(models={chosen}, seed={seed}): "
+        f"models sampled by dress(models={chosen}, seed={seed}): "
         f"{'weights' if weighted else 'uniformly over'} {sampled}"
     )
     if relatives:

@@ -41,8 +41,6 @@ def snippets(language: str, part: str = "") -> list[str]:
 
 
 FIGURE = "## A figure"
-#: Trace of the example.
-MINE = "job_id,submit_time,duration,num_gpus\n0,0,60,4\n1,5,30,2\n2,6,10,1\n"
 SHARED = "## Several figures of one notebook"
 POLICIES = {"newest", "shortest", "small-first", "user-turns", "pairs", "even-time", "equal-gpus"}
 GROUPS = {"repro.placements", "repro.trace_formats"}
@@ -126,23 +124,31 @@ def test_the_format_is_read_listed_and_checked(tidy, tmp_path):
     assert frame.user.tolist() == ["ann", "bob"]
 
 
+def write_trace(project) -> None:
+    """Write the trace of the page, which is also that of your_figure.md."""
+    (trace,) = snippets("csv", FIGURE)
+    assert trace in (ROOT / "docs/your_figure.md").read_text()
+    (project.root / "data").mkdir()
+    (project.root / "data/mine.csv").write_text(trace)
+
+
 def test_the_figure_comes_out(project):
     (spec,) = snippets("yaml", FIGURE)
     parameters, body = snippets("python", FIGURE)
-    project.add("own/fig01_mine", parameters=parameters)
-    path = project.root / "notebooks/own/fig01_mine.ipynb"
+    project.add("own/fig02_mine", parameters=parameters)
+    path = project.root / "notebooks/own/fig02_mine.ipynb"
     notebook = json.loads(path.read_text())
     notebook["cells"][1]["source"] = body
     path.write_text(json.dumps(notebook))
-    (project.root / "params/own/fig01_mine.yaml").write_text(spec)
-    (project.root / "data").mkdir()
-    (project.root / "data/mine.csv").write_text(MINE)
-    assert "own/fig01_mine" in project.cli("list").stdout
-    project.cli("run", "own/fig01")
-    result = project.result("own/fig01_mine")
+    (project.root / "params/own/fig02_mine.yaml").write_text(spec)
+    write_trace(project)
+    assert "own/fig02_mine" in project.cli("list").stdout
+    project.cli("run", "own/fig02")
+    result = project.result("own/fig02_mine")
     assert [used["name"] for used in result["data"]] == ["data/mine.csv"]
-    assert result["claims"][0]["ours"] == pytest.approx((90 + 30 + 10) / 3)
-    project.cli("run", "own/fig01", "--force", "--profile", "paper")
+    assert result["claims"][0]["ours"] == pytest.approx(2355)
+    assert result["claims"][0]["verdict"] == "reproduced"
+    project.cli("run", "own/fig02", "--force", "--profile", "paper")
 
 
 def test_two_figures_of_one_notebook_come_out(project):
@@ -150,13 +156,12 @@ def test_two_figures_of_one_notebook_come_out(project):
     (keys,) = snippets("yaml", SHARED)
     parameters, call = snippets("python", SHARED)
     body = re.sub(r"^fig = .*\n", call, snippets("python", FIGURE)[1], flags=re.M)
-    (project.root / "data").mkdir()
-    (project.root / "data/mine.csv").write_text(MINE)
+    write_trace(project)
     _, _, rest = spec.split("\n", 2)
-    ids = ("own/fig02_four_gpus", "own/fig03_eight_gpus")
-    for figure_id, cluster in zip(ids, ("1x4", "1x8"), strict=True):
+    ids = ("own/fig03_one_node", "own/fig04_two_nodes")
+    for figure_id, cluster in zip(ids, ("1x8", "2x8"), strict=True):
         project.add(figure_id, notebook="my_jobs", parameters=parameters)
-        text = (keys + rest).replace("1x4", cluster)
+        text = (keys + rest).replace("1x8", cluster)
         (project.root / f"params/{figure_id}.yaml").write_text(text)
     path = project.root / "notebooks/own/my_jobs.ipynb"
     notebook = json.loads(path.read_text())
@@ -165,7 +170,7 @@ def test_two_figures_of_one_notebook_come_out(project):
     path.write_text(json.dumps(notebook))
     project.cli("run", *ids)
     clusters = [project.result(figure_id)["params"]["cluster"] for figure_id in ids]
-    assert clusters == ["1x4", "1x8"]
+    assert clusters == ["1x8", "2x8"]
 
 
 def test_the_files_it_names_exist():

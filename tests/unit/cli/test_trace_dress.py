@@ -33,7 +33,7 @@ DRESS = ("trace", "dress", "jobs.csv", "--format", "tiresias", "--out", "out.csv
 def test_the_file_has_the_columns_of_the_function(files, capsys):
     code, out, err = run(capsys, *DRESS, "--models", "all", "--seed", "2")
     assert (code, out) == (0, "3 jobs written to out.csv (format repro)\n")
-    assert "models drawn by dress(models=all, seed=2): uniformly over vgg11" in err
+    assert "models sampled by dress(models=all, seed=2): uniformly over vgg11" in err
     written = load("out.csv")
     dressed = dress(load("jobs.csv", "tiresias"), "all", 2)
     assert written.columns.tolist() == dressed.columns.tolist()
@@ -46,7 +46,7 @@ def test_json_has_the_note(files, capsys):
     facts = json.loads(out)
     assert (code, facts["jobs"], facts["out"]) == (0, 3, "out.csv")
     assert facts["notes"][0].startswith(
-        "models drawn by dress(models=muri, seed=0): weights bert 0.75, gpt2 0.25"
+        "models sampled by dress(models=muri, seed=0): weights bert 0.75, gpt2 0.25"
     )
 
 

@@ -59,8 +59,8 @@ def test_refusals_are_errors_of_named_policies_only():
     assert (named.level, named.count) == ("error", 2)
     assert named.what.startswith("muri-s, muri-l cannot run: no column")
     assert named.advice == (
-        "repro trace dress FILE --out dressed.csv draws models for the jobs; repro compare does so "
-        "by itself"
+        "repro trace dress FILE --out dressed.csv samples models for the jobs; repro compare does "
+        "so by itself"
     )
     results = {
         "srtf": Trial("", (), "", (), types_alike=False),

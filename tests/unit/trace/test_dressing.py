@@ -124,7 +124,7 @@ def test_the_note_says_what_is_arbitrary(public_table):
     dressed = dress(jobs, "all", 3)
     assert dressed.attrs["notes"] == [
         "first",
-        f"models drawn by dress(models=all, seed=3): uniformly over {', '.join(ALL_FIVE)}; of "
+        f"models sampled by dress(models=all, seed=3): uniformly over {', '.join(ALL_FIVE)}; of "
         "relatives (params/model_names.csv): stage times of 2, throughputs by GPU type of 4, "
         "speed-up curve of 4, phases of an iteration of 4, sizes of 2; "
         f"{(jobs['num_gpus'] == 3).sum()} jobs have the stage times of the nearest number of GPUs",
