@@ -305,8 +305,6 @@ class _Samples:
         self.source_ignored: dict[str, Any] = {}
         #: notes of reader or generator
         self.source_notes: list[str] = []
-        #: all notes on the trace, which its runs repeat
-        self.trace_notes: list[str] = []
         self.samples: list[Sample] = []
         is_generated = isinstance(trace, str) and trace in synth.generators
         opened = None if is_generated else _opened(trace, options)
@@ -331,7 +329,6 @@ class _Samples:
             frame = self._dressed(frame, lacking, dress, seed, is_first=seed == seeds[0])
             if prediction_error is not None:
                 frame = predictions.predict_durations(frame, prediction_error, seed)
-            self.trace_notes += frame.attrs.get("notes", ())
             parts = [(seed, frame)]
             if windows is not None:
                 parts = list(cut(frame, windows, stretched=bool(loads)))
@@ -499,7 +496,7 @@ def _notes(
         *notes,
         *ignored_lines(ignored, "any run"),
         *(f"trace: {note}" for note in dict.fromkeys(sampled.source_notes)),
-        *terms.notes_of_runs(run_notes, sampled.trace_notes),
+        *terms.notes_of_runs(run_notes),
     ]
 
 

@@ -55,7 +55,11 @@ class Metrics:
             return {"refused": " ".join(str(error.args[0]).split())}
         num_gpus = Cluster.parse(case.cluster).num_gpus
         rho = fairness(trace, result.jobs["jct"].to_numpy(float), num_gpus)
-        return _outcome(result, rho, max(0.0, cpu_s - compile_s))
+        outcome = _outcome(result, rho, max(0.0, cpu_s - compile_s))
+        # notes of the trace are no part of a cached outcome: equal rows may come with other notes
+        of_trace = set(map(str, trace.attrs.get("notes", ())))
+        outcome["notes"] = [note for note in outcome["notes"] if note not in of_trace]
+        return outcome
 
 
 def _timed(case: Case, trace: pd.DataFrame) -> tuple[Result, float, float]:

@@ -186,17 +186,15 @@ def note_on_intervals(num_samples: int, kind: str, reference: str) -> str:
     )
 
 
-def notes_of_runs(notes: Mapping[str, Iterable[str]], of_trace: Iterable[str]) -> list[str]:
-    """Notes of runs that are not notes ``of_trace``, with the policies that have them.
+def notes_of_runs(notes: Mapping[str, Iterable[str]]) -> list[str]:
+    """Notes of runs, with the policies that have them.
 
     ``notes`` has the notes of all runs of each policy.
     """
-    known = set(of_trace)
     labels: dict[str, list[str]] = {}
     for label, lines in notes.items():
         for line in dict.fromkeys(lines):
-            if line not in known:
-                labels.setdefault(line, []).append(label)
+            labels.setdefault(line, []).append(label)
     return [f"{', '.join(names)}: {line}" for line, names in labels.items()]
 
 

@@ -20,8 +20,9 @@ class Failures:
     Every node fails after exponentially distributed times of mean ``mtbf_s``, each node by itself.
     The jobs on a node that fails lose the work since their last checkpoint. They keep their GPUs
     unless the policy stops them, and progress again after a restart of ``repair_s``. If a job still
-    loads or restarts when its node fails, the new restart begins at the end of the earlier one. The
-    node stays available. Elastic policies are refused, and so are predictions, starts that jobs pay
+    loads or restarts when its node fails, the new restart begins at the end of the earlier one. A
+    job that the policy stops during a restart resumes without the rest of it. The node stays
+    available. Elastic policies are refused, and so are predictions, starts that jobs pay
     in every interval (rules ``muri``), rounds of whole steps (rules ``gavel``) and ideal execution.
 
     Parameters

@@ -115,6 +115,23 @@ def test_jobs_are_dressed_only_if_a_policy_needs_it():
     assert list(never.refused) == ["muri-s"]
 
 
+def test_notes_of_a_trace_are_not_those_of_an_equal_one():
+    for note in ("read in one format", "read in another format"):
+        jobs = small_trace()
+        jobs.attrs["notes"] = [note]
+        notes = "\n".join(repro.compare(jobs, "1x4", "srtf", workers=1).notes)
+        assert notes.count("read in") == 1
+        assert note in notes
+
+
+def test_columns_without_values_count_as_absent():
+    empty = dict.fromkeys(
+        ["stage_storage", "stage_cpu", "stage_gpu", "stage_network"], float("nan")
+    )
+    dressed = repro.compare(small_trace().assign(**empty), "1x4", "srtf,muri-s", workers=1)
+    assert not dressed.refused
+
+
 def test_the_terms_are_said():
     notes = "\n".join(windows_compared(overhead=30, predict=2).notes)
     for words in (
