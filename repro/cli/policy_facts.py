@@ -318,10 +318,8 @@ def _gpu_types(cls: type[Policy]) -> tuple[bool, str]:
         reads_speeds = "throughput" in cls.needs and cls.weighs_types
         aware = reads_speeds and share_traits(_with_defaults(cls)).tells_types
         return aware, _AWARE if aware else _EQUAL
-    if cls.names_types:
-        return False, _BY_ENGINE
-    if issubclass(cls, Order):
-        return False, _ORDER
+    if cls.names_types or issubclass(cls, Order):
+        return False, _ORDER if cls.pools_types else _BY_ENGINE
     return False, _POOLED if cls.pools_types else _SEPARATE
 
 
