@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -126,6 +127,12 @@ def fade_published(figure: Figure, setting: str) -> None:
             is_published = name.startswith(_LABEL.removeprefix("_"))
             if is_published and not name.endswith(f", for {setting}"):
                 text.set_text(f"{name}, for {setting}")
+
+
+def mark_as_published(*artists: Artist) -> None:
+    """Mark lines and their texts as published values: no legend keys, pale in another setting."""
+    for artist in artists:
+        artist.set_label(_NAMED)
 
 
 @styled
