@@ -27,7 +27,7 @@ _TIMES = {"submit_time": "submit_h", "end_time": "end_h", "jct": "jct_h", "durat
 class Series:
     """Settings of a series that override the figure's.
 
-    ``to`` is its last rate (jobs/h) on the cluster of the parameter file.
+    ``to`` is its last rate (jobs/h) on the clusters of the parameter file.
     """
 
     policy: str | None = None
@@ -54,8 +54,8 @@ def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
 
     With the input ``jobs`` (numbers of jobs), all jobs are submitted at time 0. ``rates`` are jobs
     per hour on the paper's cluster, which is ``scale`` times larger than ours. ``measured`` are
-    the indices of the first and the last job whose records are kept. On another cluster than the
-    parameter file's, series have no last rate.
+    the indices of the first and the last job whose records are kept. Series have a last
+    rate only on a cluster of the parameter file.
     """
     inputs = {**fig.inputs, **changes}
     series = {label: Series.read(label, values) for label, values in inputs["series"].items()}
@@ -63,7 +63,8 @@ def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
         fig, {label: item.settings for label, item in series.items()}
     )
     is_static = "jobs" in inputs
-    ends_at_last_rate = fig.inputs.get("cluster") == fig.file_inputs.get("cluster")
+    own_clusters = [of_file.get("cluster") for of_file in (fig.file_inputs, fig.paper_inputs)]
+    ends_at_last_rate = fig.inputs.get("cluster") in own_clusters
     simulations: dict[Label, Case] = {}
     for label, item in series.items():
         if item.seeds:
