@@ -115,6 +115,19 @@ def ratio_interval(values: Floats, reference: Floats, seed: int = 0) -> tuple[fl
     return ratio, float(low), float(high)
 
 
+def ratio_text(ratio: float, low: float, high: float) -> str:
+    """Ratio with two decimals, marked ``≈`` if its interval has 1.
+
+    Without an interval (NaN ends) it is in brackets.
+
+    >>> ratio_text(1.5, 1.2, 1.9), ratio_text(1.5, 0.9, 1.9), ratio_text(1.5, np.nan, np.nan)
+    ('1.50', '1.50≈', '(1.50)')
+    """
+    if np.isnan(low) or np.isnan(high):
+        return f"({ratio:.2f})"
+    return f"{ratio:.2f}{'≈' if low <= 1 <= high else ''}"
+
+
 def _resampled_means(values: Floats, seed: int) -> Floats:
     """Column means of each resample, (resamples, columns)."""
     num_samples = len(values)

@@ -160,6 +160,8 @@ def at_loads(
             "offered load; leave loads out, or take longer windows"
         )
     for load in loads:
+        if not load > 0:
+            raise ParamError(f"load is {load}; give a number above 0")
         stretch = offered_load / load
         at_load = trace.assign(submit_time=trace["submit_time"] * stretch)
         yield Sample(label, load, at_load, seed, load, stretch)
@@ -185,6 +187,10 @@ def dressed_windows(
     models : str
         Tables of the models (`repro.dress`). The seed of a window's models is its number.
     """
+    if jobs < 2 or number < 1:
+        raise ParamError(
+            f"jobs of a window is {jobs}, windows is {number}; give at least 2 jobs and 1 window"
+        )
     size = min(jobs, len(trace))
     windows = Windows(min(number, len(trace) // size), jobs=size)
     samples = {}

@@ -100,6 +100,9 @@ class FigureRun:
     file_inputs : Inputs
         Inputs of the parameter file after the profile, without overrides: what models are fitted
         on, whatever the run.
+    paper_inputs : Inputs
+        Inputs of the parameter file after the profile ``paper``, without overrides: those of the
+        published values.
     published : dict
         Published value of each claim, by claim id.
     variation : dict
@@ -145,6 +148,7 @@ class FigureRun:
         self.extra = read_extra(overrides.get("extra"))
         self.inputs = Inputs(with_extra(self._spec.merged(profile, input_overrides), self.extra))
         self.file_inputs = Inputs(self._spec.merged(profile, {}))
+        self.paper_inputs = Inputs(self._spec.merged("paper", {}))
         self.published = {claim.id: claim.published for claim in self._spec.claims}
         #: format of the user's traces; None: recognised by the columns
         self.format: str | None = overrides.get("format")

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -18,6 +19,14 @@ _LABEL = "_published"
 _WHISKERS = "_published, ±1 s.d."
 #: Label of texts, and of lines that a text names, so that the legend has no key for them.
 _NAMED = "_published, named"
+#: Label of published texts in a table.
+IN_TABLE = "_published, in a table"
+#: Label of the shades of a table and of their key: they compare ours with published values.
+AGREEMENT = "_agreement"
+#: Label of the empty text of a table that names the setting of its published values.
+SETTING = "_setting"
+#: Signs of agreement before the published texts of a table.
+_SIGNS = "=≈~≠ "
 #: Opacity of published values that belong to another setting.
 _PALE = 0.3
 #: Number of markers, about, on a curve of many points.
@@ -97,12 +106,20 @@ def name_published(
 def fade_published(figure: Figure, setting: str) -> None:
     """Make the published values of a figure pale, and add their setting to its legends.
 
-    A second call changes nothing.
+    In a table the shades and signs of agreement are removed, too. A second call changes nothing.
     """
     for axes in figure.axes:
         for artist in [*axes.lines, *axes.collections, *axes.texts]:
-            if artist.get_label() in (_LABEL, _WHISKERS, _NAMED):
+            if artist.get_label() in (_LABEL, _WHISKERS, _NAMED, IN_TABLE):
                 artist.set_alpha(_PALE)
+        for artist in [*axes.patches, *axes.texts]:
+            if artist.get_label() == AGREEMENT:
+                artist.set_visible(False)
+        for text in axes.texts:
+            if text.get_label() == IN_TABLE:
+                text.set_text(text.get_text().lstrip(_SIGNS))
+            if text.get_label() == SETTING:
+                text.set_text(f"published: for {setting}")
     legends = [*figure.legends, *(axes.get_legend() for axes in figure.axes)]
     for legend in filter(None, legends):
         for text in legend.get_texts():
@@ -110,6 +127,12 @@ def fade_published(figure: Figure, setting: str) -> None:
             is_published = name.startswith(_LABEL.removeprefix("_"))
             if is_published and not name.endswith(f", for {setting}"):
                 text.set_text(f"{name}, for {setting}")
+
+
+def mark_as_published(*artists: Artist) -> None:
+    """Mark lines and their texts as published values: no legend keys, pale in another setting."""
+    for artist in artists:
+        artist.set_label(_NAMED)
 
 
 @styled

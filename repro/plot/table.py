@@ -18,6 +18,7 @@ from matplotlib.textpath import text_to_path
 
 from repro.base.errors import ParamError
 from repro.plot.panel import COLUMN_INCHES, PanelOptions, chart, owner, panel_axes
+from repro.plot.published_marks import AGREEMENT, IN_TABLE, SETTING
 from repro.plot.series_styles import look
 from repro.plot.style import RC
 
@@ -225,13 +226,16 @@ class _Sheet:
         self.y = 0.0
         self.marks: list[Callable[[Axes], Artist]] = []
 
-    def text(self, x: float, y: float, text: str, font: _Font, align: str = "left") -> None:
+    def text(
+        self, x: float, y: float, text: str, font: _Font, align: str = "left", label: str = ""
+    ) -> None:
         """Write one line of text, its middle at height ``y``."""
         keywords: Any = {
             "size": font.size,
             "weight": font.weight,
             "color": font.ink,
             "parse_math": False,
+            "label": label,
         }
         baseline = y + 0.36 * font.size / 72
         self.marks.append(lambda axes: axes.text(x, baseline, text, ha=align, **keywords))
@@ -239,7 +243,12 @@ class _Sheet:
     def box(self, x: float, width: float, height: float, shade: str, edge: str = "white") -> None:
         """Shade a rectangle below the present height."""
         corner = (x, self.y)
-        keywords: Any = {"facecolor": shade, "edgecolor": edge, "linewidth": 0.6}
+        keywords: Any = {
+            "facecolor": shade,
+            "edgecolor": edge,
+            "linewidth": 0.6,
+            "label": AGREEMENT,
+        }
         self.marks.append(lambda axes: axes.add_patch(Rectangle(corner, width, height, **keywords)))
 
     def rule(self, thickness: float, left: float = 0.0, right: float | None = None) -> None:
@@ -302,7 +311,7 @@ class _Sheet:
         gap = _SIDE_PAD / 2 * any(other.published for other in column.cells)
         (ours, bold), (published, small) = cell.texts
         self.text(middle - gap, y, ours, bold, "right")
-        self.text(middle + gap, y, published, small)
+        self.text(middle + gap, y, published, small, label=IN_TABLE)
 
     def _stack(self, x: float, y: float, column: _Column, cell: _Cell) -> None:
         """Write ours above published, or words, with their middle at height ``y``."""
@@ -311,13 +320,18 @@ class _Sheet:
         lines = column.lines(cell)
         y -= sum(font.line for _, font in lines) / 2
         for text, font in lines:
-            self.text(text_x, y + font.line / 2, text, font, align)
+            label = IN_TABLE if cell.agreement and font == _PUBLISHED else ""
+            self.text(text_x, y + font.line / 2, text, font, align, label)
             y += font.line
 
     def key(self, present: set[Agreement | None]) -> None:
-        """Write the key of the agreements that the table has."""
+        """Write the key of the agreements that the table has.
+
+        An empty text in its place can name the setting of the published values.
+        """
         x = 0.0
         self.y += 0.06
+        self.text(0, self.y + _PUBLISHED.line / 2, "", _PUBLISHED, label=SETTING)
         for agreement in (*AGREEMENTS.values(), OURS_ONLY, PUBLISHED_ONLY):
             width = 0.27 + _text_width(agreement.words, _PUBLISHED)
             # white cells alone need no key
@@ -329,8 +343,8 @@ class _Sheet:
                 self.y += _OURS.line
             self.box(x, 0.22, _PUBLISHED.line, agreement.shade, "#9a9a9a")
             middle = self.y + _PUBLISHED.line / 2
-            self.text(x + 0.11, middle, agreement.sign, _PUBLISHED, "center")
-            self.text(x + 0.27, middle, agreement.words, _PUBLISHED)
+            self.text(x + 0.11, middle, agreement.sign, _PUBLISHED, "center", AGREEMENT)
+            self.text(x + 0.27, middle, agreement.words, _PUBLISHED, label=AGREEMENT)
             x += width + 0.15
         self.y += _OURS.line
 

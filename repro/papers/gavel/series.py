@@ -25,7 +25,10 @@ _TIMES = {"submit_time": "submit_h", "end_time": "end_h", "jct": "jct_h", "durat
 
 @dataclass(frozen=True)
 class Series:
-    """Settings of a series that override the figure's; ``to`` is its last rate (jobs/h)."""
+    """Settings of a series that override the figure's.
+
+    ``to`` is its last rate (jobs/h) on the clusters of the parameter file.
+    """
 
     policy: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -51,7 +54,8 @@ def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
 
     With the input ``jobs`` (numbers of jobs), all jobs are submitted at time 0. ``rates`` are jobs
     per hour on the paper's cluster, which is ``scale`` times larger than ours. ``measured`` are
-    the indices of the first and the last job whose records are kept.
+    the indices of the first and the last job whose records are kept. Series have a last
+    rate only on a cluster of the parameter file.
     """
     inputs = {**fig.inputs, **changes}
     series = {label: Series.read(label, values) for label, values in inputs["series"].items()}
@@ -59,10 +63,12 @@ def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
         fig, {label: item.settings for label, item in series.items()}
     )
     is_static = "jobs" in inputs
+    own_clusters = [of_file.get("cluster") for of_file in (fig.file_inputs, fig.paper_inputs)]
+    ends_at_last_rate = fig.inputs.get("cluster") in own_clusters
     simulations: dict[Label, Case] = {}
     for label, item in series.items():
-        if label == inputs.get("reference") and item.seeds:
-            _check_reference_seeds(label, item.seeds, inputs["seeds"])
+        if item.seeds:
+            _check_own_seeds(label, item.seeds, inputs["seeds"])
         rules = item.rules or inputs["rules"]
         policy = make(item.policy or label, rules, **settings[label])
         cluster = item.cluster or inputs["cluster"]
@@ -82,19 +88,19 @@ def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
                 case = Case(
                     inputs["trace"], cluster, policy, rules, seed, options, run_settings, measure
                 )
-                if x <= item.to + 1e-9:
+                if not ends_at_last_rate or x <= item.to + 1e-9:
                     simulations[label, float(x), seed] = case
     if not simulations:
         raise ParamError(f"no series has simulations at {list(xs)}; each ends at its `to`")
     return dict(sorted(simulations.items(), key=lambda entry: -entry[0][1]))
 
 
-def _check_reference_seeds(reference: str, run: Sequence[int], seeds: Sequence[int]) -> None:
-    """Refuse seeds without those on which the series ``reference`` runs."""
-    if missing := [seed for seed in run if seed not in seeds]:
+def _check_own_seeds(series: str, own: Sequence[int], seeds: Sequence[int]) -> None:
+    """Refuse seeds without those of a series with seeds of its own; others are compared with it."""
+    if missing := [seed for seed in own if seed not in seeds]:
         raise ParamError(
-            f"seeds: {list(seeds)} lacks {missing[0]}, the seed on which series {reference!r} "
-            "runs, which gives the fairness of the others; add it (-p seed N adds N to every seed)"
+            f"seeds: {list(seeds)} lacks {missing[0]}, the seed on which series {series!r} runs, "
+            "with which others are compared; add it (-p seed N adds N to every seed)"
         )
 
 
@@ -157,11 +163,11 @@ def draws(fig: FigureRun) -> pd.DataFrame:
     The input ``draws`` has the policy (``of``), the rates and the number of streams.
     """
     policy, rates, streams = (fig.inputs.draws[name] for name in ("of", "rates", "streams"))
-    common = {"policy": policy, "rates": rates, "seeds": [0]}
+    common = {"policy": policy, "rates": rates}
     series = {
         f"{policy}, stream {n}": {**common, "settings": {"stream": n}} for n in range(streams)
     }
-    return jobs(fig, cases(fig, series=series))
+    return jobs(fig, cases(fig, series=series, seeds=[0]))
 
 
 def settings_for_available_solver(

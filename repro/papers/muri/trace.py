@@ -1,13 +1,18 @@
 """Muri on its traces: three metrics of every run, deviation from published values."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from repro.figures.points import as_points
 from repro.model.records import Result, percentile_by_index
+
+if TYPE_CHECKING:
+    from repro.figures.figure import FigureRun
 
 #: Metrics of the paper, all in seconds.
 METRICS = ("avg_jct", "makespan", "p99_jct")
@@ -58,6 +63,19 @@ def metric_table(
     table["published"] = [published_values.get(run, math.nan) for run in runs]
     table["deviation"] = table["value"] / table["published"] - 1
     return table
+
+
+def published_rows(fig: FigureRun) -> list[dict[str, Any]]:
+    """Published values of a figure (s) by trace label, a row per policy and metric.
+
+    A label behind which the run has another trace than the paper has no values.
+    """
+    in_paper = fig.paper_inputs.traces
+    others = {label for label, name in fig.inputs.traces.items() if name != in_paper.get(label)}
+    return [
+        {key: value for key, value in row.items() if key not in others}
+        for row in fig.inputs.published
+    ]
 
 
 def is_complete(table: pd.DataFrame, published: Sequence[Mapping[str, Any]]) -> bool:

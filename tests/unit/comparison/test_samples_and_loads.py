@@ -91,3 +91,17 @@ def test_dressed_windows_share_no_jobs_and_have_models_at_the_load():
     assert all(window["stage_gpu"].notna().all() for window in samples.values())
     (whole,) = dressed_windows(jobs, 10, 99, 4, 1.5, "muri").values()
     assert len(whole) == 5
+
+
+@pytest.mark.parametrize(
+    ("number", "size", "load", "message"),
+    [
+        (1, 0, 1.5, "jobs of a window is 0, windows is 1; give at least 2 jobs and 1 window"),
+        (0, 5, 1.5, "jobs of a window is 5, windows is 0"),
+        (1, 5, 0, "load is 0; give a number above 0"),
+    ],
+)
+def test_windows_without_jobs_or_load_are_refused(number, size, load, message):
+    jobs = trace(*((10.0 * number, 60, 1) for number in range(5)))
+    with pytest.raises(ParamError, match=message):
+        dressed_windows(jobs, number, size, 4, load, "muri")

@@ -16,7 +16,12 @@ from repro.plot import (
     shared_legend,
     tick_bars,
 )
-from repro.plot.published_marks import fade_published, name_published, published_style
+from repro.plot.published_marks import (
+    fade_published,
+    mark_as_published,
+    name_published,
+    published_style,
+)
 
 RATES = [1.0, 2.0, 3.0]
 
@@ -176,8 +181,10 @@ def test_all_that_is_published_is_faded():
     published_fact(axes, "largest", 3, 1)
     published_fact(axes, "most below", 2)
     name_published(axes, (1, 1), "paper", 3, 3)
+    bound = axes.hlines(2, 0, 1)
+    mark_as_published(bound, axes.text(0, 2, "below 2"))
     fade_published(figure, "the paper's cluster")
     ours, *published = [*axes.lines, *axes.texts]
     assert ours.get_alpha() is None
-    assert len(published) == 5
-    assert {artist.get_alpha() for artist in published} == {0.3}
+    assert len(published) == 6
+    assert {artist.get_alpha() for artist in [bound, *published]} == {0.3}

@@ -9,6 +9,7 @@ from matplotlib.colors import to_rgb
 
 from repro.base.errors import ParamError
 from repro.plot import new_figure, table_chart
+from repro.plot.published_marks import AGREEMENT, fade_published
 from repro.plot.style import render
 from repro.plot.table import AGREEMENTS, FAR, NEAR, OURS_ONLY, PUBLISHED_ONLY
 
@@ -43,6 +44,19 @@ def test_cells_hold_ours_in_bold_and_published_with_its_sign():
     assert {"SRTF", "Tiresias-L", "mine", "policy", "data set", "A", "B", "C"} <= set(words(chart))
     weights = {one.get_text(): one.get_weight() for one in chart.axes[0].texts}
     assert (weights["19.2"], weights["≈ 19.0"], weights["A"]) == ("bold", "normal", "normal")
+
+
+def test_published_values_of_another_setting_are_pale_and_not_compared():
+    chart = table_chart(OURS, KNOWN, form="{:.1f}")
+    before = set(words(chart))
+    for _ in range(2):
+        fade_published(chart, "cluster 8x8")
+        assert {"published: for cluster 8x8", "19.2", "19.0", "40.0"} <= set(words(chart))
+        assert not {"≈ 19.0", "≠ 40.0"} & set(words(chart)) and "≈ 19.0" in before
+        alphas = {text.get_text(): text.get_alpha() for text in chart.axes[0].texts}
+        assert (alphas["19.2"], alphas["19.0"]) == (None, 0.3)
+        shades = [*chart.axes[0].patches, *chart.axes[0].texts]
+        assert not any(one.get_visible() for one in shades if one.get_label() == AGREEMENT)
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ def figure(seed=0, **changes):
     """Return a figure with the small inputs."""
     fig = repro.figure("gavel/fig08_las_single", seed=seed)
     fig.inputs = Inputs({**inputs(), "workers": 1, **changes})
+    fig.file_inputs = Inputs(fig.inputs)
     return fig
 
 
@@ -300,9 +301,15 @@ def test_the_last_round_is_that_in_which_enough_jobs_have_ended(ends_h, unfinish
     assert gavel.end_of_last_round(pd.Series(ends_h), unfinished, 0.5) == hours
 
 
-def test_the_reference_needs_its_seed():
+def test_on_another_cluster_no_series_ends_at_its_last_rate():
+    fig = figure()
+    fig.inputs["cluster"] = "4xv100,4xp100,4xk80"
+    assert ("las-agnostic", 3.0, 0) in gavel.cases(fig)
+
+
+def test_a_series_with_own_seeds_needs_them():
     by_role = {"isolated": {"seeds": [0]}, "gavel-las": {}}
-    fig = figure(series=by_role, reference="isolated")
+    fig = figure(series=by_role)
     assert {seed for _, _, seed in gavel.cases(fig)} == {0}
     fig.inputs["seeds"] = [3]
     with pytest.raises(ParamError, match=r"^seeds: \[3\] lacks 0, .*'isolated'.*; add it"):

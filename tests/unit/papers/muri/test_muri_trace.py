@@ -7,6 +7,7 @@ import math
 import pandas as pd
 import pytest
 
+import repro
 from repro.model.records import Result
 from repro.papers.muri import trace
 from repro.papers.reference import reference_rows
@@ -52,6 +53,14 @@ def test_makespan_counts_from_time_zero():
 @pytest.fixture
 def traces():
     return {"1": pd.DataFrame(), "2": pd.DataFrame()}
+
+
+def test_another_trace_behind_a_label_has_no_published_values():
+    changed = {"1": "muri-trace3", "2": "muri-trace2", "mine": "muri-trace1"}
+    fig = repro.figure("muri/fig09_known_durations", traces=changed)
+    rows = trace.published_rows(fig)
+    assert all("1" not in row and row["2"] > 0 for row in rows)
+    assert len(rows) == len(fig.inputs.published)
 
 
 def with_ratios(table):
