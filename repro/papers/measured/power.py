@@ -21,6 +21,17 @@ COLUMNS: Mapping[str, Sequence[str]] = {
 }
 
 
+def limits(table: pd.DataFrame) -> dict[str, tuple[float, float]]:
+    """Limits of the axes of average JCT (x) and energy (y), wider where intervals are beyond."""
+    jct, energy = (
+        table[[name, f"{name}_low", f"{name}_high"]].to_numpy(float) for name in ("jct", "energy")
+    )
+    return {
+        "xlim": (0.0, max(1.15, 1.02 * float(jct.max()))),
+        "ylim": (min(0.96, float(energy.min()) - 0.002), max(1.005, float(energy.max()) + 0.001)),
+    }
+
+
 @dataclass(frozen=True)
 class Power:
     """Power (W) of a GPU by the jobs on it.

@@ -1,7 +1,9 @@
 """Muri's testbed over time: queue, blocking index, utilisation of resources (Fig 8)."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +16,11 @@ from repro.base.units import HOUR_S
 from repro.figures.points import thinned
 from repro.files.tables import ModelTable
 from repro.model.records import Result
+from repro.papers.muri.job_log import Fit
 from repro.perf.stages import MERGED_COLUMNS, busy_per_period
+
+if TYPE_CHECKING:
+    from repro.figures.figure import FigureRun
 
 #: Measured column -> label.
 LABELS = {
@@ -215,6 +221,21 @@ def cpu_busy(
     level = models.map(cpu_level).fillna(0.0)
     gpus = spans["used"] / result.meta["num_gpus"]
     return _level(times, spans["start"], spans["end"], gpus * spans["rate"] * level)
+
+
+def fitted_cpu_levels(fig: FigureRun, trace: pd.DataFrame, fit: Fit) -> dict[str, float]:
+    """`cpu_levels` of a run of the fitted policy on the cluster of the parameter file.
+
+    The input ``fitted`` names the policy. Its log is that of the paper's cluster, whatever cluster
+    the figure runs on.
+    """
+    inputs = fig.inputs
+    name = inputs.fitted
+    settings = fit.settings(inputs.interval, inputs.warm_up[name])
+    cluster = fig.file_inputs.cluster
+    runs = fig.run_all(trace, {name: inputs.policies[name]}, cluster=cluster, **settings)
+    log = logs()
+    return cpu_levels(runs[name], trace, log[log["policy"] == name])
 
 
 def cpu_levels(result: Result, trace: pd.DataFrame, log: pd.DataFrame) -> dict[str, float]:
