@@ -27,8 +27,11 @@ def limits(table: pd.DataFrame) -> dict[str, tuple[float, float]]:
         table[[name, f"{name}_low", f"{name}_high"]].to_numpy(float) for name in ("jct", "energy")
     )
     return {
-        "xlim": (0.0, max(1.15, 1.02 * float(jct.max()))),
-        "ylim": (min(0.96, float(energy.min()) - 0.002), max(1.005, float(energy.max()) + 0.001)),
+        "xlim": (0.0, max(1.15, 1.02 * float(np.nanmax(jct)))),
+        "ylim": (
+            min(0.96, float(np.nanmin(energy)) - 0.002),
+            max(1.005, float(np.nanmax(energy)) + 0.001),
+        ),
     }
 
 
