@@ -53,5 +53,6 @@ def test_gpus_in_use_count_jobs_that_run_at_the_stop_time():
     assert busy_gpus(result, 2.0).tolist() == [2.0, 2.0, 2.0]
 
 
-def test_a_simulation_that_waits_for_no_job_has_no_intervals():
-    assert simulate(small_trace(), "1x4", "srtf", until=[]).intervals.empty
+def test_a_simulation_that_stops_before_its_first_job_has_no_intervals():
+    late = small_trace().assign(submit_time=lambda jobs: jobs["submit_time"] + 10.0)
+    assert simulate(late, "1x4", "srtf", stop_time=5.0).intervals.empty
