@@ -116,7 +116,7 @@ def ratio_interval(values: Floats, reference: Floats, seed: int = 0) -> tuple[fl
 
 
 def ratio_text(ratio: float, low: float, high: float) -> str:
-    """Ratio with two decimals, marked ``≈`` if its interval has 1.
+    """Ratio with two decimals, marked ``≈`` if its interval contains 1.
 
     Without an interval (NaN ends) it is in brackets.
 

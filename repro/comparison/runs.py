@@ -56,7 +56,7 @@ class Metrics:
         num_gpus = Cluster.parse(case.cluster).num_gpus
         rho = fairness(trace, result.jobs["jct"].to_numpy(float), num_gpus)
         outcome = _outcome(result, rho, max(0.0, cpu_s - compile_s))
-        # notes of the trace are no part of a cached outcome: equal rows may come with other notes
+        # the cache key has the rows of a trace, not its notes, so outcomes leave these notes out
         of_trace = set(map(str, trace.attrs.get("notes", ())))
         outcome["notes"] = [note for note in outcome["notes"] if note not in of_trace]
         return outcome

@@ -188,9 +188,7 @@ def dressed_windows(
         Tables of the models (`repro.dress`). The seed of a window's models is its number.
     """
     if jobs < 2 or number < 1:
-        raise ParamError(
-            f"jobs of a window is {jobs}, windows is {number}; give at least 2 jobs and 1 window"
-        )
+        raise ParamError(f"{number} windows of {jobs} jobs: give at least 1 window and 2 jobs")
     size = min(jobs, len(trace))
     windows = Windows(min(number, len(trace) // size), jobs=size)
     samples = {}

@@ -79,22 +79,22 @@ def check_demands(
     type_note = " of one type" if limit < cluster.num_gpus else ""
     must_be_placeable = isinstance(policy, Order) and not policy.preemptive
     for job, gpus in enumerate(table.gpus):
-        is_too_large = gpus > limit and not policy.elastic
-        note = type_note
-        has_nodes = True
-        if must_be_placeable and not is_too_large:
-            names = list(placers)
-            if types is not None:
-                names = [types.gpu_types[column] for column in types.types_by_speed(job)]
-            has_nodes = any(answer(placers[name], "possible", gpus) for name in names)
-            note += ", under this placement"
-            if len(names) < len(placers):
-                note += f" on {', '.join(map(str, names))}"
-        if is_too_large or not has_nodes:
+        if gpus > limit and not policy.elastic:
             raise TraceError(
                 f"job {table.ids[job]!r} asks for {gpus} GPUs and can never run on "
-                f"{cluster} ({limit} GPUs{note}); use a larger cluster "
-                f"or drop the job"
+                f"{cluster} ({limit} GPUs{type_note}); use a larger cluster or drop the job"
+            )
+        if not must_be_placeable:
+            continue
+        names = list(placers)
+        if types is not None:
+            names = [types.gpu_types[column] for column in types.types_by_speed(job)]
+        if not any(answer(placers[name], "possible", gpus) for name in names):
+            where = f" of type {' or '.join(map(str, names))}" if len(names) < len(placers) else ""
+            raise TraceError(
+                f"job {table.ids[job]!r} asks for {gpus} GPUs and can never run on {cluster}: the "
+                f"placement finds no nodes{where} for them; use another placement or cluster, or "
+                "drop the job"
             )
 
 

@@ -25,6 +25,7 @@ _DECISIONS = ("decide", "session", "completions")
 
 def simulate_compiled(setup: Setup) -> AddedRecords | None:
     """Simulate in one compiled call; None: the simulation needs the engine, event by event."""
+    _refuse_ignored_settings(setup)
     if setup.settings.added_processes:
         return None
     if isinstance(setup.driver, OrderDriver):
@@ -101,14 +102,7 @@ def _simulate_own_loops(setup: Setup) -> bool:
 def _simulate_elastic(setup: Setup) -> AddedRecords | None:
     """Simulate an elastic policy in its compiled event loop; None: it needs the engine."""
     policy = setup.policy
-    if not isinstance(policy, Elastic):
-        return None
-    if reason := why_not_compiled(setup):
-        if policy.size_error or policy.resize_s:
-            raise ParamError(
-                f"policy {policy.name!r}: size_error and resize_s have no effect in a run in which "
-                f"{reason}; leave them out, or run without this"
-            )
+    if not isinstance(policy, Elastic) or why_not_compiled(setup):
         return None
     from repro.engine.elastic import simulate_divided
 
@@ -123,6 +117,18 @@ def _simulate_elastic(setup: Setup) -> AddedRecords | None:
             wants_prediction=sampled_jobs(setup.table.count, settings.predict, settings.seed),
         )
     return AddedRecords(columns, held_gpu_s)
+
+
+def _refuse_ignored_settings(setup: Setup) -> None:
+    """Raise ParamError for settings of an elastic policy that only its compiled loop obeys."""
+    policy = setup.policy
+    if not isinstance(policy, Elastic) or not (policy.size_error or policy.resize_s):
+        return
+    if reason := why_not_compiled(setup):
+        raise ParamError(
+            f"policy {policy.name!r}: size_error and resize_s need the compiled event loop, but "
+            f"{reason}; set both to 0"
+        )
 
 
 def why_not_compiled(setup: Setup) -> str:

@@ -21,7 +21,7 @@ class Failures:
     The jobs on a node that fails lose the work since their last checkpoint. They keep their GPUs
     unless the policy stops them, and progress again after a restart of ``repair_s``. If a job still
     loads or restarts when its node fails, the new restart begins at the end of the earlier one. A
-    job that the policy stops during a restart resumes without the rest of it. The node stays
+    job that the policy stops during a restart does not complete it when it resumes. The node stays
     available. Elastic policies are refused, and so are predictions, starts that jobs pay
     in every interval (rules ``muri``), rounds of whole steps (rules ``gavel``) and ideal execution.
 

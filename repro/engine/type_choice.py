@@ -76,12 +76,12 @@ class TypeChoice:
         gpus = self._table.gpus[job]
         counts = zip(self.gpu_types, self.gpu_counts, strict=True)
         largest = max(count for name, count in counts if name in wish.split("|"))
-        reason = (
-            f"which have {largest:g} GPUs or fewer" if gpus > largest else "where its speed is 0"
-        )
+        reason = "its speed there is 0"
+        if gpus > largest:
+            reason = f"the cluster has at most {largest:g} of a type"
         return TraceError(
-            f"job {self._table.ids[job]!r} asks for {gpus} GPUs of type {wish!r}, {reason}, and "
-            "can never run there; use another cluster, drop the job, or give types=fastest"
+            f"job {self._table.ids[job]!r} asks for {gpus} GPUs of type {wish!r} and can never run "
+            f"there: {reason}; use another cluster, drop the job, or give types=fastest"
         )
 
     @cached_property

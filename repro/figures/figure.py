@@ -98,8 +98,8 @@ class FigureRun:
     inputs : Inputs
         Inputs of the parameter file after profile and overrides.
     file_inputs : Inputs
-        Inputs of the parameter file after the profile, without overrides: what models are fitted
-        on, whatever the run.
+        Inputs of the parameter file with this profile, without overrides. Models are fitted on
+        them.
     paper_inputs : Inputs
         Inputs of the parameter file after the profile ``paper``, without overrides: those of the
         published values.
@@ -202,8 +202,8 @@ class FigureRun:
         """Open the traces that the inputs name, as `trace`.
 
         The input ``traces`` gives traces by label. Without it, the input ``trace`` is opened once
-        for each seed of the input ``seeds``, by seed. A file is the same under every seed: a public
-        trace or a user's has one label, the first seed, and the input ``seeds`` keeps only this.
+        for each seed of the input ``seeds``, by seed. A trace that is not generated is opened once,
+        under the first seed. The input ``seeds`` is then cut to this seed.
         """
         if "traces" in self.inputs:
             return {label: self.trace(name) for label, name in self.inputs.traces.items()}

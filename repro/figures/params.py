@@ -56,8 +56,8 @@ class FigureSpec(Strict):
     inputs: dict[str, Any] = Field(default_factory=dict)
     #: smallest number that each input accepts, for inputs with such a bound
     least: dict[str, float] = Field(default_factory=dict)
-    #: inputs whose value in a profile holds only with the profile's value of another input, the
-    #: value of this mapping; with another value of that input, the value in `inputs` holds
+    #: input -> other input. If a run overrides the other input, the profile's value of the first
+    #: is ignored: that of `inputs` holds
     goes_with: dict[str, str] = Field(default_factory=dict)
     profiles: dict[str, dict[str, Any]] = Field(default_factory=dict)
     stand_in: str | None = None

@@ -45,9 +45,8 @@ class Speeds:
     A model `perf.on_types.OnTypes` combines throughputs with a base model. Then `throughput_model`
     is the whole model, and `performance` is its base.
 
-    In rounds, under rules that count steps, jobs run at the throughput itself. Otherwise a
-    throughput counts relative to that on the reference type. ``in_rounds`` says that the policy
-    returns shares.
+    Under rules that count steps, rounds use throughputs as rates. All other runs divide throughputs
+    by those on the reference type. ``in_rounds``: the policy is a `SharePolicy`, which has rounds.
     """
 
     def __init__(

@@ -54,8 +54,8 @@ def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
 
     With the input ``jobs`` (numbers of jobs), all jobs are submitted at time 0. ``rates`` are jobs
     per hour on the paper's cluster, which is ``scale`` times larger than ours. ``measured`` are
-    the indices of the first and the last job whose records are kept. Series have a last
-    rate only on a cluster of the parameter file.
+    the indices of the first and the last job whose records are kept. `Series.to` applies
+    only if the figure's input ``cluster`` is that of the profile or of the paper.
     """
     inputs = {**fig.inputs, **changes}
     series = {label: Series.read(label, values) for label, values in inputs["series"].items()}
@@ -96,7 +96,7 @@ def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
 
 
 def _check_own_seeds(series: str, own: Sequence[int], seeds: Sequence[int]) -> None:
-    """Refuse seeds without those of a series with seeds of its own; others are compared with it."""
+    """Refuse ``seeds`` that lack a seed of a series which is compared with others by seed."""
     if missing := [seed for seed in own if seed not in seeds]:
         raise ParamError(
             f"seeds: {list(seeds)} lacks {missing[0]}, the seed on which series {series!r} runs, "
@@ -190,7 +190,7 @@ def settings_for_available_solver(
 
 
 def nearest_rate(jobs: pd.DataFrame, rate: float) -> float:
-    """Simulated job rate (jobs/h) that is nearest to another one."""
+    """Simulated job rate (jobs/h) nearest to ``rate``; of two, the lower one."""
     rates = jobs["x"].unique()
     return float(min(rates, key=lambda simulated: (abs(simulated - rate), simulated)))
 

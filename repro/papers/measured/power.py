@@ -22,7 +22,7 @@ COLUMNS: Mapping[str, Sequence[str]] = {
 
 
 def limits(table: pd.DataFrame) -> dict[str, tuple[float, float]]:
-    """Limits of the axes of average JCT (x) and energy (y), wider where intervals are beyond."""
+    """Limits of the axes (x: average JCT, y: energy), widened so that all intervals are inside."""
     jct, energy = (
         table[[name, f"{name}_low", f"{name}_high"]].to_numpy(float) for name in ("jct", "energy")
     )

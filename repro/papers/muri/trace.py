@@ -68,7 +68,7 @@ def metric_table(
 def published_rows(fig: FigureRun) -> list[dict[str, Any]]:
     """Published values of a figure (s) by trace label, a row per policy and metric.
 
-    A label behind which the run has another trace than the paper has no values.
+    Labels whose trace differs from the paper's are left out.
     """
     in_paper = fig.paper_inputs.traces
     others = {label for label, name in fig.inputs.traces.items() if name != in_paper.get(label)}

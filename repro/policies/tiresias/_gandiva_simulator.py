@@ -464,10 +464,12 @@ def stepper(slice_s: float, step_s: float, view: View) -> Callable[[View], RunSe
         first_fresh = view.arrived - len(view.fresh)
         step(s, finished, some_finished, rotates, first_fresh, view.arrived)
         is_unchanged = not view.changed and not s.tally[MOVED] and s.tally[OPENED] == opened_before
-        if last_step is None or now.is_integer():
+        is_on_clock = now.is_integer()
+        # Events of the simulator fall on whole seconds and restart the steps. After a failure,
+        # events fall between them and do not.
+        if last_step is None or is_on_clock:
             last_step = now
         else:
-            # failures set jobs back by parts of a second; the steps stay where they were
             last_step += math.floor((now - last_step) / step_s) * step_s
         wake = last_step + step_s
         if is_unchanged:

@@ -96,8 +96,8 @@ def test_dressed_windows_share_no_jobs_and_have_models_at_the_load():
 @pytest.mark.parametrize(
     ("number", "size", "load", "message"),
     [
-        (1, 0, 1.5, "jobs of a window is 0, windows is 1; give at least 2 jobs and 1 window"),
-        (0, 5, 1.5, "jobs of a window is 5, windows is 0"),
+        (1, 0, 1.5, "1 windows of 0 jobs: give at least 1 window and 2 jobs"),
+        (0, 5, 1.5, "0 windows of 5 jobs: give at least 1 window"),
         (1, 5, 0, "load is 0; give a number above 0"),
     ],
 )

@@ -262,12 +262,17 @@ def test_rules_pcs_round_to_microseconds():
         (
             make("afs", resize_s=1.0),
             {"interval": 5.0},
-            "'afs': size_error and resize_s have no effect in a run in which decisions are made at",
+            "'afs': size_error and resize_s need the compiled .* but decisions are made at interv",
         ),
         (
             make("afs", size_error=0.2),
             {"stop_time": 5.0},
-            "have no effect in a run in which the simulation may end before all jobs do; leave",
+            "event loop, but the simulation may end before all jobs do; set both to 0",
+        ),
+        (
+            make("afs", resize_s=1.0),
+            {"processes": [lambda engine: iter(())]},
+            "event loop, but processes are added; set both to 0",
         ),
     ],
 )
