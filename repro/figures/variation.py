@@ -53,12 +53,16 @@ def replaces_trace(changed: Mapping[str, list[Any]]) -> bool:
 
     The ``data`` and ``stand_in`` of the file then do not describe the run.
     """
-    here, in_file = changed.get("traces", [[], []])
-    names, names_in_file = (
-        list(traces.values()) if isinstance(traces, Mapping) else traces
-        for traces in (here, in_file or [])
-    )
-    return "trace" in changed or any(name not in names_in_file for name in names)
+    if "trace" in changed:
+        return True
+    # a difference is the value here and the value of the file
+    names, names_in_file = map(_trace_names, changed.get("traces", [[], []]))
+    return any(name not in names_in_file for name in names)
+
+
+def _trace_names(traces: Any) -> list[Any]:
+    """Names of the input ``traces``: a list, or a mapping by label; empty for None."""
+    return list(traces.values() if isinstance(traces, Mapping) else traces or ())
 
 
 def folder(out: Path, figure_id: str, changed: Mapping[str, list[Any]], profile: str) -> Path:
