@@ -5,6 +5,7 @@ each kernel is a new Python process.
 """
 
 import asyncio
+import gc
 import multiprocessing
 import os
 import signal
@@ -134,6 +135,8 @@ def _become_kernel(
     arguments: list[str], environment: Mapping[str, str], folder: str, log: str
 ) -> None:
     """Run a kernel in this process until it is shut down or the batch ends."""
+    # The garbage collector would search all imported modules again and again, and copy their pages.
+    gc.freeze()
     os.setsid()
     os.environ.clear()
     os.environ.update(environment)
