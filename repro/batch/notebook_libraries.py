@@ -17,10 +17,18 @@ try:
     import nbformat
     import papermill
     from nbconvert import HTMLExporter
+    from nbconvert.filters import clean_html
     from papermill.exceptions import PapermillExecutionError
     from papermill.log import logger as papermill_log
 finally:
     if _hides_grammar:
         del sys.modules[_GRAMMAR]
 
-__all__ = ["HTMLExporter", "PapermillExecutionError", "nbformat", "papermill", "papermill_log"]
+__all__ = [
+    "HTMLExporter",
+    "PapermillExecutionError",
+    "clean_html",
+    "nbformat",
+    "papermill",
+    "papermill_log",
+]

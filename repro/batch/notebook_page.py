@@ -5,11 +5,13 @@ import threading
 
 from pygments.formatters import HtmlFormatter
 
-from repro.batch.notebook_libraries import HTMLExporter, nbformat
+from repro.batch.notebook_libraries import HTMLExporter, clean_html, nbformat
 from repro.batch.papers import papers
 from repro.batch.report import templates
 
 _converting = threading.Lock()
+#: Start of a code cell that Pygments has highlighted.
+_HIGHLIGHTED = '<div class=" highlight'
 
 
 def as_page(notebook: bytes, figure_id: str, gallery: str | None) -> bytes:
@@ -38,5 +40,10 @@ def as_page(notebook: bytes, figure_id: str, gallery: str | None) -> bytes:
 def _exporter() -> HTMLExporter:
     """Exporter of all pages of this process; the first page compiles its templates."""
     return HTMLExporter(  # type: ignore[no-untyped-call]
-        template_name="basic", exclude_anchor_links=True
+        template_name="basic", exclude_anchor_links=True, filters={"clean_html": _cleaned}
     )
+
+
+def _cleaned(html: str) -> str:
+    """HTML without scripts; code is already escaped by the highlighter, and cleaning is slow."""
+    return html if html.startswith(_HIGHLIGHTED) else str(clean_html(html))  # type: ignore[no-untyped-call]

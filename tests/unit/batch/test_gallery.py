@@ -386,6 +386,8 @@ def test_a_notebook_becomes_a_page_of_its_own():
     cells = [
         nbformat.v4.new_markdown_cell("# Fig 8\n\nWords with `code`."),
         nbformat.v4.new_code_cell("x = 1 < 2", outputs=[picture, told], execution_count=1),
+        nbformat.v4.new_code_cell("say('<script>')"),
+        nbformat.v4.new_raw_cell("<script>left out</script>"),
     ]
     notebook = nbformat.writes(nbformat.v4.new_notebook(cells=cells)).encode()
     page = as_page(notebook, "gavel/b", "../../figures/index.html").decode()
