@@ -450,8 +450,7 @@ def stepper(slice_s: float, step_s: float, view: View) -> Callable[[View], RunSe
     s = empty_sets(view.widths, view.cluster)
     finished = np.zeros(len(view.widths), np.bool_)
     heads = np.zeros(len(view.widths), np.int64)
-    # last step on the simulator's clock of whole seconds; None before the first
-    last_step: float | None = None
+    last_step = 0.0
 
     def decide(view: View) -> RunSet:
         """Simulate one step, and name the jobs that run until the next."""
@@ -464,13 +463,11 @@ def stepper(slice_s: float, step_s: float, view: View) -> Callable[[View], RunSe
         first_fresh = view.arrived - len(view.fresh)
         step(s, finished, some_finished, rotates, first_fresh, view.arrived)
         is_unchanged = not view.changed and not s.tally[MOVED] and s.tally[OPENED] == opened_before
-        is_on_clock = now.is_integer()
-        # Events of the simulator fall on whole seconds and restart the steps. After a failure,
-        # events fall between them and do not.
-        if last_step is None or is_on_clock:
+        # Arrivals restart the steps. After a failure, events fall between the steps and do not.
+        if view.fresh:
             last_step = now
-        else:
-            last_step += math.floor((now - last_step) / step_s) * step_s
+        while last_step + step_s <= now:
+            last_step += step_s
         wake = last_step + step_s
         if is_unchanged:
             wake = _next_change(s, last_step, slice_s, step_s)

@@ -63,11 +63,15 @@ def test_steps_that_change_nothing_are_skipped(cluster, begin, slice_s, form, mo
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS)
-@pytest.mark.parametrize(("begin", "slice_s"), PACES)
+@pytest.mark.parametrize(
+    ("begin", "slice_s", "step_s"), [*((*pace, 10.0) for pace in PACES), (0.3, 7.4, 3.7)]
+)
 @pytest.mark.parametrize("sizes", [(1, 2, 4, 8), (3, 5, 7, 1)])
-def test_the_compiled_run_equals_that_of_the_engine(cluster, begin, slice_s, sizes, monkeypatch):
+def test_the_compiled_run_equals_that_of_the_engine(
+    cluster, begin, slice_s, step_s, sizes, monkeypatch
+):
     trace = jobs_that_queue(begin, sizes)
-    policy = Gandiva(slice_s=slice_s)
+    policy = Gandiva(slice_s=slice_s, step_s=step_s)
     monkeypatch.setattr(
         gandiva, "simulate_steps", functools.partial(_gandiva_run.simulate_steps, at_once=50)
     )
