@@ -14,6 +14,7 @@ LOOK = """
 import gc, os, sys
 assert "pandas" in sys.modules and "matplotlib" in sys.modules
 assert "debugpy" in sys.modules and "pandas.io.formats.style" in sys.modules
+assert "numba.np.arrayobj" in sys.modules
 assert os.environ["MPLBACKEND"] == "Agg" and os.environ["OMP_NUM_THREADS"] == "1"
 assert os.getcwd().endswith("notebooks/tiresias") and os.getsid(0) == os.getpid()
 assert "LEFT" not in os.environ and not hasattr(sys, "left")
