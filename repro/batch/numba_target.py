@@ -6,4 +6,10 @@ has them.
 
 import numba
 
-numba.njit(lambda: None)()
+
+@numba.njit()
+def _nothing() -> None:
+    """Do nothing."""
+
+
+_nothing()
