@@ -462,9 +462,13 @@ def _notes(
         terms.CPU,
     ]
     if settings["predict"]:
+        most = max(run["n_jobs"] for runs in ran.values() for run in runs)
+        predicted = "all jobs"
+        if settings["predict"] < most:
+            predicted = f"{settings['predict']} jobs (all, if there are fewer)"
         notes.append(
-            f"predictions: JCT of {settings['predict']} jobs of each run at their arrival, as if "
-            "no job came after; error: |JCT - predicted| / predicted"
+            f"predictions: JCT of {predicted} of each run at their arrival, as if no job came "
+            "after; error: |JCT - predicted| / predicted"
         )
     unused = [label for label, runs in ran.items() if any(run["types_alike"] for run in runs)]
     if unused:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from repro.base.errors import ReproError
+from repro.base.errors import ReproError, TraceError
 from repro.comparison import terms
 from repro.engine.ignored import TYPES_ALIKE
 from repro.engine.simulate import simulate
@@ -119,7 +119,9 @@ def _trial(
             result = simulate(sample, cluster, policy, perf=throughputs, stop_time=_LENGTH_S)
         except ReproError as error:
             reason = _without_name(" ".join(str(error.args[0]).split()), sample, policy)
-            return Trial(reason, (), lacks, (), types_alike=False)
+            # columns of the trace cure no setting that is refused
+            cured_by = lacks if isinstance(error, TraceError) else ""
+            return Trial(reason, (), cured_by, (), types_alike=False)
     ignored = result.meta["ignored"]
     of_trace = set(map(str, sample.attrs.get("notes", ())))
     notes = [

@@ -40,7 +40,12 @@ def awaited_jobs(table: JobTable, until: Iterable[object] | None) -> set[int] | 
             return row[job_id]
         except (KeyError, TypeError):
             # a TypeError means a list or the like, which no dictionary can look up
-            raise ParamError(f"until names job {job_id!r}, which is not in the trace") from None
+            as_text = (
+                f"; the ids of this trace are text: {str(job_id)!r}" if str(job_id) in row else ""
+            )
+            raise ParamError(
+                f"until names job {job_id!r}, which is not in the trace{as_text}"
+            ) from None
 
     awaited = {row_of(job_id) for job_id in until}
     if not awaited:

@@ -12,6 +12,7 @@ from repro.base.errors import ParamError
 from repro.engine.checks import check_failures
 from repro.engine.event_times import EventTimes
 from repro.engine.run_errors import naming_the_policy, never_ends
+from repro.engine.run_settings import Process
 from repro.engine.setup import Setup
 
 
@@ -46,7 +47,7 @@ class Engine:
         """Simulate until all awaited jobs have finished, or until the stop time."""
         scheduler = self.env.process(self._scheduler())
         for process in self.settings.added_processes:
-            self.env.process(process(self))
+            self.env.process(self._generator(process))
         with naming_the_policy(self.policy, self.view, self.table):
             try:
                 self.env.run(until=scheduler)
@@ -54,6 +55,17 @@ class Engine:
                 if isinstance(error.__context__, simpy.core.EmptySchedule):
                     raise self._never_ends() from None
                 raise
+
+    def _generator(self, process: Process) -> Generator[Any, Any, Any]:
+        """Generator that an added process returns; any other value is refused."""
+        generator = process(self)
+        if not isinstance(generator, Generator):
+            name = getattr(process, "__name__", repr(process))
+            raise ParamError(
+                f"processes: {name} returned {generator!r:.60}, not a generator; a process yields "
+                "events, such as engine.env.timeout(60)"
+            )
+        return generator
 
     def _scheduler(self) -> Generator[Any, Any, None]:
         """Event loop: sleep until the next event, bring the job table up to it, decide."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -122,6 +122,9 @@ def simulate_many(
     by_label = named_policies(policies, rules)
     divisors = checked_loads(loads)
     refuse_unknown("simulate_many has no argument", settings, tuple(_SETTINGS))
+    if isinstance(settings.get("until"), Iterator):
+        # each run reads the ids
+        settings["until"] = list(settings["until"])
     if workers is not None and (not isinstance(workers, int) or workers < 1):
         raise ParamError(
             f"workers is {workers!r}; give a number of threads or processes, 1 or more"

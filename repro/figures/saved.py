@@ -166,7 +166,8 @@ def title_line(
     ``seeds`` are all seeds that the run used. They are written unless the inputs have ``seeds``.
     """
     texts = [paper_name(spec.paper), spec.reference, f"profile {run['profile']}"]
-    if run_seeds := run["params"].get("seeds") or sorted(seeds):
+    run_seeds = run["params"].get("seeds") or sorted(seeds)
+    if run_seeds:
         texts.append(seeds_text(run_seeds))
     if "rules" in run["params"]:
         texts.append(f"{judged_rules(run['params'])} rules")
@@ -181,6 +182,9 @@ def title_line(
         texts.append(names.get(spec.data, f"{spec.data} data"))
     if spec.marks:
         texts.append(spec.marks)
+        has_one_seed = run_seeds == 1 or (isinstance(run_seeds, list) and len(run_seeds) == 1)
+        if has_one_seed and "seeds" in spec.marks:
+            texts.append("ours: one seed, no range")
     return " · ".join([*texts, *remarks(run).values()])
 
 

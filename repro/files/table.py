@@ -267,7 +267,7 @@ class Table:
             self._check_width(start, len(first))
         rows = self._read({*text, *([ids] if ids else [])} & set(self.header))
         if rows.empty:
-            raise TraceError(f"{document.name}: header only, no jobs; a trace has at least one row")
+            raise TraceError(f"{document.name}: header only, no rows; give at least one")
         self.all_rows = rows
         self.frame = rows.drop(index=rows.index.intersection(list(document.left_out)))
         self._drop_blank_columns()

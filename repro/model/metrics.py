@@ -57,7 +57,7 @@ def improvement(result: Result, reference: Result, metric: str = "jct") -> dict[
     -------
     dict of str to float
         Run over reference: avg, median and p95 of the metric, and makespan. NaN where the value of
-        the reference is 0.
+        the reference is 0. The makespan is NaN if a job of either run has no end.
 
     Examples
     --------
@@ -67,11 +67,16 @@ def improvement(result: Result, reference: Result, metric: str = "jct") -> dict[
     >>> {name: round(factor, 2) for name, factor in improvement(run, reference).items()}
     {'avg': 1.78, 'median': 4.17, 'p95': 0.94, 'makespan': 1.02}
     """
-    values = statistics(result.jobs[metric]) | {"makespan": makespan(result)}
-    bases = statistics(reference.jobs[metric]) | {"makespan": makespan(reference)}
+    values = statistics(result.jobs[metric]) | {"makespan": _makespan_of_all(result)}
+    bases = statistics(reference.jobs[metric]) | {"makespan": _makespan_of_all(reference)}
     return {
-        name: value / bases[name] if bases[name] else float("nan") for name, value in values.items()
+        name: value / bases[name] if bases[name] else math.nan for name, value in values.items()
     }
+
+
+def _makespan_of_all(result: Result) -> float:
+    """Makespan (s); NaN if a job has no end."""
+    return makespan(result) if result.jobs["end_time"].notna().all() else math.nan
 
 
 def unfairness(result: Result, fair: Result) -> pd.Series[float]:

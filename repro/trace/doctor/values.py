@@ -43,7 +43,8 @@ def check_units(frame: pd.DataFrame) -> list[Finding]:
                 f"half of the durations are below 1 s (median {median:.3g} s)",
                 int((duration < 1).sum()),
                 first_ids(frame, duration < 1),
-                "if they are minutes or hours, give --unit min or --unit h",
+                "if all times are minutes or hours, give --unit min or --unit h; if only durations "
+                "are, multiply them in the file",
             )
         )
     is_long = total >= _LEAST_JOBS and median > max(_LONG_S, span)
@@ -57,7 +58,8 @@ def check_units(frame: pd.DataFrame) -> list[Finding]:
                 f"submitted within {span / DAY_S:,.1f} days",
                 int((duration > limit).sum()),
                 first_ids(frame, duration > limit),
-                "if they are milliseconds, give --unit ms; services that never end are no jobs",
+                "if all times are milliseconds, give --unit ms; if only durations are, divide them "
+                "in the file; services that never end are no jobs",
             )
         )
     if span > _LONGEST_SPAN_S:
@@ -68,7 +70,8 @@ def check_units(frame: pd.DataFrame) -> list[Finding]:
                 f"submissions span {span / YEAR_S:,.0f} years",
                 total,
                 (),
-                "if submit times are milliseconds, give --unit ms; else look for a wrong date",
+                "if all times are milliseconds, give --unit ms; if only submit times are, divide "
+                "them in the file; else look for a wrong date",
             )
         )
     first = float(submit.min())

@@ -53,6 +53,12 @@ def test_a_trial_refuses_ignores_and_lacks():
     assert done["gavel-hierarchical"].ignores == ()
 
 
+def test_columns_do_not_cure_a_missing_price():
+    (refused,) = found(diagnose(frame_of(), "1x4:h100,1x4:v100", ["gavel-min-cost"]), "refused")
+    assert "no preemptible price of GPU type 'h100'" in refused.what
+    assert refused.advice == ""
+
+
 def test_refusals_are_errors_of_named_policies_only():
     frame = frame_of()
     (named,) = found(diagnose(frame, "2x4", ["srtf", "muri-s", "muri-l"]), "refused")

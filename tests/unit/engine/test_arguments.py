@@ -24,6 +24,10 @@ def refusal(trace=None, cluster="1x4", policy="srtf", **more):
     return message
 
 
+def len_of_queue(engine):
+    return 0
+
+
 @pytest.mark.parametrize(
     ("argument", "value", "says"),
     [
@@ -56,6 +60,7 @@ def refusal(trace=None, cluster="1x4", policy="srtf", **more):
         ("types", np.array(["fastest", "x"]), "'x'], dtype='<U7'); give 'fastest' or 'wished'"),
         ("types", ["fastest"], "types is ['fastest']; give 'fastest' or 'wished'"),
         ("processes", [3], "processes is [3]; give a list of functions"),
+        ("processes", [len_of_queue], "processes: len_of_queue returned 0, not a generator; a"),
     ],
 )
 def test_an_argument_that_is_not_accepted_is_named(argument, value, says):
@@ -97,3 +102,12 @@ def test_numbers_of_numpy_are_numbers():
     numpy = {"seed": np.int64(3), "stop_time": np.float64(20.0), "interval": np.int32(2)}
     ends = simulate(small_trace(), "1x4", "srtf", **numpy).jobs["end_time"]
     assert ends.equals(plain.jobs["end_time"])
+
+
+def test_an_id_beside_text_is_text():
+    trace = small_trace().astype({"job_id": object})
+    trace.loc[0, "job_id"] = "b"
+    with pytest.raises(
+        ParamError, match=r"until names job 2, .*; the ids of this trace are text: '2'"
+    ):
+        simulate(trace, "1x4", "srtf", until=[2])

@@ -136,6 +136,14 @@ def test_other_runs_equal_single_runs(policy, options):
     assert_same(runs, traces, "2x8", policies, **options)
 
 
+def test_ids_of_awaited_jobs_may_come_from_a_generator():
+    ids = small_trace()["job_id"].tolist()[:2]
+    names = ["srtf", "las-2d"]
+    expected = simulate_many(small_trace(), "1x4", names, until=ids, workers=1)
+    runs = simulate_many(small_trace(), "1x4", names, until=(job for job in ids), workers=1)
+    pd.testing.assert_frame_equal(runs, expected)
+
+
 def test_traces_of_one_length_come_once_each():
     traces = [SimpleNamespace(submit=np.zeros(jobs)) for jobs in (3, 2, 3, 3)]
     assert list(many_inputs.of_equal_length(traces)) == [[0, 2, 3], [1]]

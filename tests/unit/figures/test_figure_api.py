@@ -635,6 +635,18 @@ def test_the_line_under_a_picture_tells_the_seeds_that_were_run(seeds, line):
     assert "authors' data" in shown
 
 
+@pytest.mark.parametrize(("seeds", "has_range"), [([0, 1], True), ([3], False), (1, False)])
+def test_the_line_under_a_picture_of_one_seed_claims_no_range(seeds, has_range):
+    spec = params.FigureSpec(
+        title="T", paper="tiresias", reference="Fig 1", shows="s", marks="±1 s.d. over the seeds"
+    )
+    run = {"profile": "quick", "seed": 0, "stand_in": None, "notes": []}
+    shown = title_line(spec, {**run, "params": {"seeds": seeds}}, [])
+    assert shown.endswith(
+        "over the seeds" if has_range else "over the seeds · ours: one seed, no range"
+    )
+
+
 def test_cases_of_one_kind_of_policy_are_far_apart():
     """Processes that begin together then compile different code."""
     kinds = ["srtf", "srtf", "tiresias-l", "srtf", "tiresias-l", "yarn-cs"]

@@ -128,6 +128,13 @@ def test_improvement_is_x_over_the_reference():
     assert set(improvement(slow, fast, "queueing")) == {"avg", "median", "p95", "makespan"}
 
 
+def test_improvement_of_unfinished_jobs_is_undefined():
+    frame = trace((0, 10, 1), (0, 2, 1))
+    whole, stopped = (simulate(frame, "1x1", "srtf", stop_time=time) for time in (20, 5))
+    for factors in (improvement(whole, stopped), improvement(stopped, whole)):
+        assert all(math.isnan(factor) for factor in factors.values())
+
+
 def test_improvement_over_nothing_is_undefined():
     frame = trace((0, 10, 1), (50, 2, 1))
     result = simulate(frame, "1x1", "yarn-cs")

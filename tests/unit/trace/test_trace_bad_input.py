@@ -116,7 +116,7 @@ def test_wrong_delimiter_gavel(fails):
         (b"", " empty file"),
         (b"\n \r\n", " empty file"),
         (b"\xef\xbb\xbf", " empty file"),
-        (HEAD.encode() + b"\r\n", " header only, no jobs"),
+        (HEAD.encode() + b"\r\n", " header only, no rows"),
         (b"\x1f\x8b\x08\x00junk\xff\xfe", " a broken gzip file (Compressed file ended"),
         (b"PK\x03\x04junk", " a zip archive or an Excel workbook; unpack it, or save it as CSV"),
         (b"\x01\x02\xff\xfe", " binary data (byte 0xff at offset 2)"),
