@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.base.counts import is_count
+from repro.base.counts import is_count, quantity
 from repro.base.errors import ParamError, refuse_unknown
 from repro.comparison import terms
 from repro.comparison.result import METRICS, Comparison
@@ -465,7 +465,7 @@ def _notes(
         most = max(run["n_jobs"] for runs in ran.values() for run in runs)
         predicted = "all jobs"
         if settings["predict"] < most:
-            predicted = f"{settings['predict']} jobs (all, if there are fewer)"
+            predicted = f"{quantity(settings['predict'], 'job')} (all, if there are fewer)"
         notes.append(
             f"predictions: JCT of {predicted} of each run at their arrival, as if no job came "
             "after; error: |JCT - predicted| / predicted"

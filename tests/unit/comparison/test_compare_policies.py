@@ -140,7 +140,7 @@ def test_the_terms_are_said():
         "knowledge: true durations: srtf; none: yarn-cs",
         "2 windows of 1 h",
         "95% intervals of means over 2 windows",
-        "predictions: JCT of 2 jobs (all, if there are fewer) of each run",
+        "predictions: JCT of all jobs of each run",
         "finish-time fairness rho",
     ):
         assert words in notes
