@@ -252,7 +252,9 @@ def _first_word(state: object) -> str:
 def _join_rows(parsed: Parsed, times: pd.DataFrame) -> None:
     """Join all rows of an id into its first row.
 
-    A job that waits in its last row, as after a preemption, counts as still running.
+    The columns besides the times are those of one row: of the rows with the number of GPUs held
+    longest, the first with the configuration held longest. A job that waits in its last row, as
+    after a preemption, counts as still running.
     """
     frame = parsed.frame
     shared = frame.index[frame["job_id"].duplicated(keep=False)]
@@ -267,22 +269,50 @@ def _join_rows(parsed: Parsed, times: pd.DataFrame) -> None:
     if "state" in times:
         waiting = set(times.index[_in_state(times["state"], _WAITING_STATES)])
     joiner = AttemptJoiner()
+    run = times.loc[shared, "run"].clip(lower=0).fillna(0.0)
+    configuration_s = _configuration_seconds(frame.loc[shared], run).to_dict()
+    chosen_rows: dict[int, int] = {}
     times["joined"] = False
     for labels in rows.values():
         first_row = labels[0]
         records = (by_row[label] for label in labels)
         job = joiner.join([Attempt(start, end, range(int(gpus))) for start, end, gpus in records])
-        frame.loc[first_row, "num_gpus"] = job.gpus
+        on_its_gpus = [label for label in labels if by_row[label][-1] == job.gpus]
+        chosen_rows[first_row] = max(on_its_gpus, key=configuration_s.__getitem__)
         has_ended = labels[-1] not in waiting
         times.loc[first_row, ["started", "run"]] = job.start, job.run_s if has_ended else np.nan
         times.loc[first_row, "joined"] = True
         times.loc[first_row, "submitted"] = times.loc[labels, "submitted"].min()
         if "recorded" in times:
             times.loc[first_row, "recorded"] = np.nan
-    parsed.frame = frame[~frame["job_id"].duplicated()].copy()
+    first_rows = frame.index[~frame["job_id"].duplicated()]
+    joined = frame.loc[[chosen_rows.get(label, label) for label in first_rows]]
+    parsed.frame = joined.set_axis(first_rows)
     jobs = quantity(len(rows), "job")
     parsed.notes.append(f"{quantity(len(shared), 'record')} joined into {jobs}")
     parsed.notes += joiner.notes()
+    if different := _jobs_of_different_resources(frame.loc[run.index[run > 0]]):
+        parsed.notes.append(
+            f"{quantity(different, 'job')} with attempts that differ in gpu_type or num_cpus: such "
+            "a job has the columns of the attempts that ran longest on its number of GPUs"
+        )
+
+
+def _configuration_seconds(frame: pd.DataFrame, run: pd.Series[float]) -> pd.Series[float]:
+    """Time (s) for which the job of each row ran in all rows with the row's configuration.
+
+    Rows of a job that are equal in all columns besides the times have one configuration.
+    """
+    columns = [name for name in frame if name not in ("submit_time", "duration")]
+    configurations = frame.groupby(columns, dropna=False, sort=False).ngroup()
+    return run.groupby(configurations).transform("sum")
+
+
+def _jobs_of_different_resources(attempts: pd.DataFrame) -> int:
+    """Number of jobs whose attempts differ in GPU type or number of CPU cores."""
+    resources = [name for name in ("gpu_type", "num_cpus") if name in attempts]
+    different = attempts[["job_id", *resources]].drop_duplicates()
+    return int((different["job_id"].value_counts() > 1).sum())
 
 
 def _note_contradictions(parsed: Parsed, times: pd.DataFrame) -> None:

@@ -117,6 +117,64 @@ def test_requeued_jobs_are_joined_on_demand(read):
         read(REQUEUED, attempts="all")
 
 
+#: Attempts of a job, without id and user. FIRST and SECOND are of one configuration.
+SPOT = f"spot|cpu=64,gres/gpu:v100=1|PREEMPTED|{DAY}10:00:00|{DAY}10:10:00|{DAY}10:20:00|600|10:00"
+FIRST, SECOND = (
+    f"gpu|cpu=4,gres/gpu:a100=1|{state}|{DAY}10:30:00|{DAY}{hour}:30:00|{DAY}{hour}:36:40|400|4:00:00"
+    for state, hour in (("PREEMPTED", 11), ("COMPLETED", 12))
+)
+SHORT = f"gpu|cpu=4,gres/gpu:a100=1|COMPLETED|{DAY}10:30:00|{DAY}11:30:00|{DAY}11:40:00|600|4:00:00"
+WIDE = f"big|cpu=32,gres/gpu:a100=8|COMPLETED|{DAY}10:30:00|{DAY}13:00:00|{DAY}13:14:10|850|8:00:00"
+DIFFERENT_RESOURCES = (
+    "1 job with attempts that differ in gpu_type or num_cpus: such a job has the columns of the "
+    "attempts that ran longest on its number of GPUs"
+)
+
+
+@pytest.mark.parametrize(
+    ("attempts", "columns"),
+    [
+        ([SPOT, FIRST, SECOND], [1, "a100", 4, "gpu", 14_400.0]),
+        ([FIRST, SPOT], [1, "v100", 64, "spot", 600.0]),
+        ([SPOT, SHORT], [1, "v100", 64, "spot", 600.0]),
+        ([SPOT, FIRST, SECOND, WIDE], [1, "a100", 4, "gpu", 14_400.0]),
+        ([SPOT, WIDE], [8, "a100", 32, "big", 28_800.0]),
+    ],
+    ids=["two_attempts_of_one_configuration", "order", "tie", "fewer_gpus", "more_gpus"],
+)
+def test_a_joined_job_has_the_columns_of_its_longest_configuration(read, attempts, columns):
+    frame = read(
+        rows(*(f"9|bob|{fields}" for fields in attempts), f"8|ann|{WIDE}"), attempts="join"
+    )
+    names = ["num_gpus", "gpu_type", "num_cpus", "vc", "time_limit"]
+    assert frame[names].iloc[0].tolist() == columns
+    assert frame["job_id"].tolist() == [9, 8]
+    assert frame["submit_time"].iloc[0] == 0.0
+    assert frame["user"].tolist() == ["bob", "ann"]
+    assert DIFFERENT_RESOURCES in frame.attrs["notes"]
+
+
+def test_attempts_of_equal_resources_in_two_partitions_are_not_noted(read):
+    moved = FIRST.replace("gpu|", "spot|", 1)
+    waiting = f"gpu||PENDING|{DAY}10:30:00|Unknown|Unknown|0|4:00:00"
+    frame = read(rows(f"9|bob|{moved}", f"9|bob|{SECOND}"), attempts="join")
+    assert frame["vc"].tolist() == ["spot"]
+    assert DIFFERENT_RESOURCES not in frame.attrs["notes"]
+    frame = read(rows(*(f"9|bob|{row}" for row in (waiting, FIRST, SECOND))), attempts="join")
+    assert DIFFERENT_RESOURCES not in frame.attrs["notes"]
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "duration"),
+    [("00:00:00.900", 0.9), ("01:00.900", 60.9), ("1-00:00:00.25", 86400.25)],
+)
+def test_fractions_of_a_second_count(read, elapsed, duration):
+    header = "JobID|AllocTRES|State|Submit|Start|Elapsed"
+    fields = (f"{n}|{GPU}|COMPLETED|{DAY}0{n}:00:00|{DAY}0{n}:00:00|{elapsed}" for n in (1, 9))
+    frame = read(rows(*fields, header=header))
+    assert frame["duration"].tolist() == [duration, pytest.approx(duration, abs=1e-9)]
+
+
 def test_gpus_of_several_types_have_no_type(read):
     fields = (
         f"1|u|gpu|gres/gpu:a100=1,gres/gpu:v100=2|COMPLETED|{DAY}10:00:00|{DAY}10:00:00|"
