@@ -11,7 +11,7 @@ from repro.batch.report import templates
 
 _converting = threading.Lock()
 #: Start of a code cell that Pygments has highlighted.
-_HIGHLIGHTED = '<div class=" highlight'
+_START_OF_CODE = '<div class=" highlight'
 
 
 def as_page(notebook: bytes, figure_id: str, gallery: str | None) -> bytes:
@@ -40,10 +40,10 @@ def as_page(notebook: bytes, figure_id: str, gallery: str | None) -> bytes:
 def _exporter() -> HTMLExporter:
     """Exporter of all pages of this process; the first page compiles its templates."""
     return HTMLExporter(  # type: ignore[no-untyped-call]
-        template_name="basic", exclude_anchor_links=True, filters={"clean_html": _cleaned}
+        template_name="basic", exclude_anchor_links=True, filters={"clean_html": _without_scripts}
     )
 
 
-def _cleaned(html: str) -> str:
-    """HTML without scripts; code is already escaped by the highlighter, and cleaning is slow."""
-    return html if html.startswith(_HIGHLIGHTED) else str(clean_html(html))  # type: ignore[no-untyped-call]
+def _without_scripts(html: str) -> str:
+    """HTML without scripts, except highlighted code: Pygments has escaped it, cleaning is slow."""
+    return html if html.startswith(_START_OF_CODE) else str(clean_html(html))  # type: ignore[no-untyped-call]

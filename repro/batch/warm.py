@@ -136,7 +136,8 @@ def _become_kernel(
     arguments: list[str], environment: Mapping[str, str], folder: str, log: str
 ) -> None:
     """Run a kernel in this process until it is shut down or the batch ends."""
-    # The garbage collector would search all imported modules again and again, and copy their pages.
+    # Otherwise each garbage collection searches all imported objects. It writes to them, so that
+    # the system copies the memory shared with the other kernels.
     gc.freeze()
     os.setsid()
     os.environ.clear()

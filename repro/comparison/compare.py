@@ -462,13 +462,13 @@ def _notes(
         terms.CPU,
     ]
     if settings["predict"]:
-        most = max(run["n_jobs"] for runs in ran.values() for run in runs)
+        most_jobs = max(run["n_jobs"] for runs in ran.values() for run in runs)
         predicted = "all jobs"
-        if settings["predict"] < most:
-            predicted = f"{quantity(settings['predict'], 'job')} (all, if there are fewer)"
+        if settings["predict"] < most_jobs:
+            predicted = f"up to {quantity(settings['predict'], 'job')}"
         notes.append(
-            f"predictions: JCT of {predicted} of each run at their arrival, as if no job came "
-            "after; error: |JCT - predicted| / predicted"
+            f"predictions: JCT at arrival of {predicted} of each run, as if no job came after; "
+            "error: |JCT - predicted| / predicted"
         )
     unused = [label for label, runs in ran.items() if any(run["types_alike"] for run in runs)]
     if unused:

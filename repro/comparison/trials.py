@@ -119,9 +119,9 @@ def _trial(
             result = simulate(sample, cluster, policy, perf=throughputs, stop_time=_LENGTH_S)
         except ReproError as error:
             reason = _without_name(" ".join(str(error.args[0]).split()), sample, policy)
-            # columns of the trace cure no setting that is refused
-            cured_by = lacks if isinstance(error, TraceError) else ""
-            return Trial(reason, (), cured_by, (), types_alike=False)
+            # A missing column explains only an error of the trace.
+            missing = lacks if isinstance(error, TraceError) else ""
+            return Trial(reason, (), missing, (), types_alike=False)
     ignored = result.meta["ignored"]
     of_trace = set(map(str, sample.attrs.get("notes", ())))
     notes = [

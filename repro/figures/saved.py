@@ -182,6 +182,7 @@ def title_line(
         texts.append(names.get(spec.data, f"{spec.data} data"))
     if spec.marks:
         texts.append(spec.marks)
+        # a list of seeds, or their number
         has_one_seed = run_seeds == 1 or (isinstance(run_seeds, list) and len(run_seeds) == 1)
         if has_one_seed and "seeds" in spec.marks:
             texts.append("ours: one seed, no range")

@@ -267,7 +267,7 @@ class Table:
             self._check_width(start, len(first))
         rows = self._read({*text, *([ids] if ids else [])} & set(self.header))
         if rows.empty:
-            raise TraceError(f"{document.name}: header only, no rows; give at least one")
+            raise TraceError(f"{document.name}: header only, no rows; give at least one row")
         self.all_rows = rows
         self.frame = rows.drop(index=rows.index.intersection(list(document.left_out)))
         self._drop_blank_columns()

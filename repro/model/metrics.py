@@ -57,7 +57,8 @@ def improvement(result: Result, reference: Result, metric: str = "jct") -> dict[
     -------
     dict of str to float
         Run over reference: avg, median and p95 of the metric, and makespan. NaN where the value of
-        the reference is 0. The makespan is NaN if a job of either run has no end.
+        the reference is 0. The makespan is NaN if a job of either run has no end. The other factors
+        are NaN if a job lacks the metric, as an unfinished job lacks its JCT.
 
     Examples
     --------

@@ -252,9 +252,9 @@ def _first_word(state: object) -> str:
 def _join_rows(parsed: Parsed, times: pd.DataFrame) -> None:
     """Join all rows of an id into its first row.
 
-    The columns besides the times are those of one row: of the rows with the number of GPUs held
-    longest, the first with the configuration held longest. A job that waits in its last row, as
-    after a preemption, counts as still running.
+    One row gives the columns besides the times. It has the number of GPUs held longest. Among such
+    rows, its columns (times excepted) were held longest. The first row wins a tie. A job that waits
+    in its last row, as after a preemption, counts as still running.
     """
     frame = parsed.frame
     shared = frame.index[frame["job_id"].duplicated(keep=False)]
@@ -277,8 +277,8 @@ def _join_rows(parsed: Parsed, times: pd.DataFrame) -> None:
         first_row = labels[0]
         records = (by_row[label] for label in labels)
         job = joiner.join([Attempt(start, end, range(int(gpus))) for start, end, gpus in records])
-        on_its_gpus = [label for label in labels if by_row[label][-1] == job.gpus]
-        chosen_rows[first_row] = max(on_its_gpus, key=configuration_s.__getitem__)
+        candidates = [label for label in labels if by_row[label][-1] == job.gpus]
+        chosen_rows[first_row] = max(candidates, key=configuration_s.__getitem__)
         has_ended = labels[-1] not in waiting
         times.loc[first_row, ["started", "run"]] = job.start, job.run_s if has_ended else np.nan
         times.loc[first_row, "joined"] = True
@@ -291,24 +291,21 @@ def _join_rows(parsed: Parsed, times: pd.DataFrame) -> None:
     jobs = quantity(len(rows), "job")
     parsed.notes.append(f"{quantity(len(shared), 'record')} joined into {jobs}")
     parsed.notes += joiner.notes()
-    if different := _jobs_of_different_resources(frame.loc[run.index[run > 0]]):
+    if num_jobs := _num_jobs_of_different_resources(frame.loc[run.index[run > 0]]):
         parsed.notes.append(
-            f"{quantity(different, 'job')} with attempts that differ in gpu_type or num_cpus: such "
+            f"{quantity(num_jobs, 'job')} with attempts that differ in gpu_type or num_cpus: such "
             "a job has the columns of the attempts that ran longest on its number of GPUs"
         )
 
 
 def _configuration_seconds(frame: pd.DataFrame, run: pd.Series[float]) -> pd.Series[float]:
-    """Time (s) for which the job of each row ran in all rows with the row's configuration.
-
-    Rows of a job that are equal in all columns besides the times have one configuration.
-    """
+    """Run time (s) of each row's job, summed over its rows with equal columns, times excepted."""
     columns = [name for name in frame if name not in ("submit_time", "duration")]
     configurations = frame.groupby(columns, dropna=False, sort=False).ngroup()
     return run.groupby(configurations).transform("sum")
 
 
-def _jobs_of_different_resources(attempts: pd.DataFrame) -> int:
+def _num_jobs_of_different_resources(attempts: pd.DataFrame) -> int:
     """Number of jobs whose attempts differ in GPU type or number of CPU cores."""
     resources = [name for name in ("gpu_type", "num_cpus") if name in attempts]
     different = attempts[["job_id", *resources]].drop_duplicates()

@@ -450,6 +450,7 @@ def stepper(slice_s: float, step_s: float, view: View) -> Callable[[View], RunSe
     s = empty_sets(view.widths, view.cluster)
     finished = np.zeros(len(view.widths), np.bool_)
     heads = np.zeros(len(view.widths), np.int64)
+    # time of the last step (s)
     last_step = 0.0
 
     def decide(view: View) -> RunSet:
@@ -463,7 +464,7 @@ def stepper(slice_s: float, step_s: float, view: View) -> Callable[[View], RunSe
         first_fresh = view.arrived - len(view.fresh)
         step(s, finished, some_finished, rotates, first_fresh, view.arrived)
         is_unchanged = not view.changed and not s.tally[MOVED] and s.tally[OPENED] == opened_before
-        # Arrivals restart the steps. After a failure, events fall between the steps and do not.
+        # An arrival restarts the steps. Other events between steps, as after a failure, do not.
         if view.fresh:
             last_step = now
         while last_step + step_s <= now:

@@ -44,7 +44,7 @@ def check_units(frame: pd.DataFrame) -> list[Finding]:
                 int((duration < 1).sum()),
                 first_ids(frame, duration < 1),
                 "if all times are minutes or hours, give --unit min or --unit h; if only durations "
-                "are, multiply them in the file",
+                "are, convert them to seconds in the file",
             )
         )
     is_long = total >= _LEAST_JOBS and median > max(_LONG_S, span)
@@ -58,8 +58,8 @@ def check_units(frame: pd.DataFrame) -> list[Finding]:
                 f"submitted within {span / DAY_S:,.1f} days",
                 int((duration > limit).sum()),
                 first_ids(frame, duration > limit),
-                "if all times are milliseconds, give --unit ms; if only durations are, divide them "
-                "in the file; services that never end are no jobs",
+                "if all times are milliseconds, give --unit ms; if only durations are, convert "
+                "them to seconds in the file; services that never end are no jobs",
             )
         )
     if span > _LONGEST_SPAN_S:
@@ -70,8 +70,8 @@ def check_units(frame: pd.DataFrame) -> list[Finding]:
                 f"submissions span {span / YEAR_S:,.0f} years",
                 total,
                 (),
-                "if all times are milliseconds, give --unit ms; if only submit times are, divide "
-                "them in the file; else look for a wrong date",
+                "if all times are milliseconds, give --unit ms; if only submit times are, convert "
+                "them to seconds in the file; else look for a wrong date",
             )
         )
     first = float(submit.min())

@@ -36,9 +36,9 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
     Options: ``attempts`` is the treatment of a second record of an id: ``refuse`` (an error) or
     ``join`` (another attempt of a requeued job). A joined job arrives at its earliest submission,
     demands the number of GPUs held longest, and its duration is its GPU-seconds divided by that
-    number. Its other columns are those of the records that ran longest on that number of GPUs.
-    Records that are equal in all columns except the times count together. Records that overlap in
-    time are taken to hold the same GPUs, so each GPU-second counts once. A job whose last record is
+    number. It has the user, virtual cluster and CPU cores with which it ran longest on that number
+    of GPUs; run times of records that are equal in these are added. Records that overlap in time
+    are taken to hold the same GPUs, so each GPU-second counts once. A job whose last record is
     pending still runs.
 
     Hu et al., "Characterization and Prediction of Deep Learning Workloads in Large-Scale GPU

@@ -140,7 +140,7 @@ def test_the_terms_are_said():
         "knowledge: true durations: srtf; none: yarn-cs",
         "2 windows of 1 h",
         "95% intervals of means over 2 windows",
-        "predictions: JCT of all jobs of each run",
+        "predictions: JCT at arrival of all jobs of each run",
         "finish-time fairness rho",
     ):
         assert words in notes
@@ -184,13 +184,13 @@ def test_predicted_durations_are_the_same_for_all_and_said():
 
 def test_a_numpy_number_of_predictions_counts_as_a_number():
     comparison = repro.compare(small_trace(), "1x4", "srtf", predict=np.int64(2), workers=1)
-    assert "predictions: JCT of 2 jobs" in "\n".join(comparison.notes)
+    assert "predictions: JCT at arrival of up to 2 jobs" in "\n".join(comparison.notes)
     assert comparison.meta["predict"] == 2
 
 
 def test_more_predictions_than_jobs_are_those_of_all_jobs():
     comparison = repro.compare(small_trace(), "1x4", "srtf", predict=100, workers=1)
-    assert "predictions: JCT of all jobs of each run" in "\n".join(comparison.notes)
+    assert "predictions: JCT at arrival of all jobs of each run" in "\n".join(comparison.notes)
 
 
 def test_predictions_of_the_trace_are_said():

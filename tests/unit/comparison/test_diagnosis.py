@@ -53,7 +53,7 @@ def test_a_trial_refuses_ignores_and_lacks():
     assert done["gavel-hierarchical"].ignores == ()
 
 
-def test_columns_do_not_cure_a_missing_price():
+def test_a_missing_price_brings_no_advice_on_columns():
     (refused,) = found(diagnose(frame_of(), "1x4:h100,1x4:v100", ["gavel-min-cost"]), "refused")
     assert "no preemptible price of GPU type 'h100'" in refused.what
     assert refused.advice == ""

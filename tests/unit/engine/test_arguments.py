@@ -24,7 +24,7 @@ def refusal(trace=None, cluster="1x4", policy="srtf", **more):
     return message
 
 
-def len_of_queue(engine):
+def queue_length(engine):
     return 0
 
 
@@ -60,7 +60,7 @@ def len_of_queue(engine):
         ("types", np.array(["fastest", "x"]), "'x'], dtype='<U7'); give 'fastest' or 'wished'"),
         ("types", ["fastest"], "types is ['fastest']; give 'fastest' or 'wished'"),
         ("processes", [3], "processes is [3]; give a list of functions"),
-        ("processes", [len_of_queue], "processes: len_of_queue returned 0, not a generator; a"),
+        ("processes", [queue_length], "processes: queue_length returned 0, not a generator; a"),
     ],
 )
 def test_an_argument_that_is_not_accepted_is_named(argument, value, says):
@@ -104,7 +104,7 @@ def test_numbers_of_numpy_are_numbers():
     assert ends.equals(plain.jobs["end_time"])
 
 
-def test_an_id_beside_text_is_text():
+def test_until_hints_that_ids_are_text():
     trace = small_trace().astype({"job_id": object})
     trace.loc[0, "job_id"] = "b"
     with pytest.raises(
