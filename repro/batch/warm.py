@@ -36,7 +36,7 @@ _PRELOADED = (
     "tornado.queues",
     "matplotlib_inline.backend_inline",
     "repro",
-    "repro.batch.numba_target",
+    "repro.batch.numba_loaded",
     "repro.plot",
     "repro.figures.figure",
     "repro.engine.loop",

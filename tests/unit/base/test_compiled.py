@@ -58,6 +58,8 @@ def shown(pack, code=SHOW, **env):
     kept = str(pack.parent / "kept")
     env = {**os.environ, "NUMBA_CACHE_DIR": kept, "REPRO_PYTHON_S": "0", **env}
     env["PYTHONPATH"] = os.pathsep.join([str(pack.parent), *sys.path])
+    # Python takes the byte code of a file for current if size and second of change are equal.
+    env["PYTHONDONTWRITEBYTECODE"] = "1"
     done = subprocess.run(
         [sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=120
     )
