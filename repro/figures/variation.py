@@ -56,8 +56,9 @@ def replaces_trace(changed: Mapping[str, list[Any]]) -> bool:
     if "trace" in changed:
         return True
     # a difference is the value here and the value of the file
-    names, names_in_file = map(_trace_names, changed.get("traces", [[], []]))
-    return any(name not in names_in_file for name in names)
+    traces, traces_in_file = changed.get("traces", [[], []])
+    names_in_file = _trace_names(traces_in_file)
+    return any(name not in names_in_file for name in _trace_names(traces))
 
 
 def _trace_names(traces: Any) -> list[Any]:
