@@ -272,19 +272,24 @@ def _join_rows(parsed: Parsed, times: pd.DataFrame) -> None:
     run = times.loc[shared, "run"].clip(lower=0).fillna(0.0)
     configuration_s = _configuration_seconds(frame.loc[shared], run).to_dict()
     chosen_rows: dict[int, int] = {}
-    times["joined"] = False
+    started: dict[int, float] = {}
+    run_s: dict[int, float] = {}
     for labels in rows.values():
         first_row = labels[0]
         records = (by_row[label] for label in labels)
         job = joiner.join([Attempt(start, end, range(int(gpus))) for start, end, gpus in records])
         candidates = [label for label in labels if by_row[label][-1] == job.gpus]
         chosen_rows[first_row] = max(candidates, key=configuration_s.__getitem__)
+        started[first_row] = job.start
         has_ended = labels[-1] not in waiting
-        times.loc[first_row, ["started", "run"]] = job.start, job.run_s if has_ended else np.nan
-        times.loc[first_row, "joined"] = True
-        times.loc[first_row, "submitted"] = times.loc[labels, "submitted"].min()
-        if "recorded" in times:
-            times.loc[first_row, "recorded"] = np.nan
+        run_s[first_row] = job.run_s if has_ended else np.nan
+    joined_rows = list(chosen_rows)
+    times["joined"] = times.index.isin(joined_rows)
+    times.loc[joined_rows, "started"] = pd.Series(started)
+    times.loc[joined_rows, "run"] = pd.Series(run_s)
+    times["submitted"] = times["submitted"].groupby(frame["job_id"]).transform("min")
+    if "recorded" in times:
+        times.loc[joined_rows, "recorded"] = np.nan
     first_rows = frame.index[~frame["job_id"].duplicated()]
     joined = frame.loc[[chosen_rows.get(label, label) for label in first_rows]]
     parsed.frame = joined.set_axis(first_rows)
