@@ -360,8 +360,9 @@ SelectionFactory = Callable[[JobTable, "Ordering", Cluster], Selection]
 class Order(Policy):
     """A policy that ranks jobs: the smallest key runs first, and gangs that do not fit wait.
 
-    A key may jump when the job starts, stops or moves to another queue. While the job runs, its
-    key may also change linearly in time (`slope`).
+    The engine reads a key when the job arrives, starts or stops. It reads a key again at every
+    event if the key depends on the state of other jobs, on the time that the job has waited, or on
+    the progress of the job without a `slope`.
 
     Ties: order of submission, then order in the trace.
 
@@ -412,7 +413,10 @@ class Order(Policy):
         return None
 
     def slope(self, view: View, job: int) -> float:
-        """Change of a numeric key per second while ``job`` runs."""
+        """Change of a key per second while ``job`` runs, of the last number if it is a tuple.
+
+        An order that defines it saves time: the engine reads the key of a running job less often.
+        """
         return 0.0
 
     def quantum_s(self) -> float:

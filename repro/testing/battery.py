@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Generator, Iterable, Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -15,9 +15,10 @@ from repro.engine import arguments
 from repro.engine.inputs import checked
 from repro.engine.loop import Engine
 from repro.engine.rounds.settings import RoundSettings
+from repro.engine.select.changing_keys import ChangingKeys
 from repro.engine.simulate import simulate
 from repro.model.cluster.spec import Cluster
-from repro.model.policy import Policy, make
+from repro.model.policy import Order, Ordering, Policy, make
 from repro.model.records import Result
 from repro.model.rules import rules_named
 from repro.model.view import View
@@ -26,6 +27,8 @@ from repro.testing.audit import check_records, serves_exactly
 from repro.trace.schema import TIMES
 
 Traces = Mapping[str, pd.DataFrame]
+Numbers = tuple[float, ...]
+P = TypeVar("P", bound=Policy)
 #: Options of `repro.simulate` that leave out ends or intervals of jobs, or add rollouts.
 _REFUSED_OPTIONS = ("until", "stop_time", "keep_intervals", "predict", "predict_interval")
 
@@ -80,6 +83,8 @@ def check_policy(
       names. `Policy.baseline` also names the inputs that make the two policies differ. Runs with
       them are not checked: changed parameters, columns, a performance model, several domains,
       failures, several GPU types
+    - key: `Order.keys` gives the keys of `Order.key`, and while a job runs, its key changes as
+      `Order.slope` says. Checked for orders without an `Ordering` of their own
     - needs: the policy reads the fields in `needs` and no others
     - blind: without "duration" in `needs`, longer durations change no interval before the first
       completion
@@ -287,6 +292,7 @@ class _Battery:
             self._ids(name, trace, result)
         self._scaling(name, trace, ends)
         self._baseline(name, trace, ends)
+        self._key(name, trace)
         self._alone(name, trace)
         if "duration" not in self.policy.needs:
             self._blind(name, trace, result)
@@ -382,6 +388,23 @@ class _Battery:
             )
             self._same("baseline", name, ends, other, fault)
 
+    def _key(self, name: str, trace: pd.DataFrame) -> None:
+        """Compare `Order.keys` and `Order.slope` with `Order.key` at every event."""
+        policy = self.policy
+        is_plain = isinstance(policy, Order) and type(policy).ordering is Order.ordering
+        # Speeds other than nominal and late progress change the slope between events.
+        options = ("perf", "overhead", "failures", "processes", "rounds")
+        has_own_speeds = policy.performance() is not None or policy.overhead() is not None
+        if not is_plain or has_own_speeds or any(self.options.get(name) for name in options):
+            return
+        if self.has_artifact_rules:
+            return
+        watched = _subclassed(policy, {"ordering": lambda self, view: _WatchedKeys(self, view)})
+        try:
+            self.run(trace, watched)
+        except PolicyError as error:
+            raise PolicyError(f"trace {name!r}: {error}") from error
+
     def _alone(self, name: str, trace: pd.DataFrame) -> None:
         """Run a job of each width alone: it must take its duration, and the costs of its start."""
         if (
@@ -434,23 +457,101 @@ class _Battery:
             )
 
 
+class _WatchedKeys(Ordering):
+    """Plain `Ordering` that compares `keys` and `slope` of its policy with `key` at every event."""
+
+    def __init__(self, policy: Order, view: View) -> None:
+        super().__init__(policy, view)
+        self._changing = ChangingKeys(policy, Ordering(policy, view), view)
+        #: key, slope and instant (s) of each running job at the last event
+        self._last: dict[int, tuple[Numbers, float, float]] = {}
+
+    def arrive(self, job: int, now: float) -> None:
+        self._changing.arrive(job, now)
+
+    def finish(self, job: int, now: float) -> None:
+        self._changing.finish(job)
+        self._last.pop(job, None)
+
+    def moves(self, now: float) -> list[int]:
+        self._compare_keys(now)
+        self._compare_slopes(now)
+        # as `ChangingKeys` does for a plain `Ordering`
+        return self._changing.to_read(self.view.running)
+
+    def _compare_keys(self, now: float) -> None:
+        """Compare the keys of all jobs present in one array with their keys one by one."""
+        jobs = np.array(self.view.jobs, dtype=np.int64)
+        together = self.keys(jobs, now) if len(jobs) else None
+        if together is None:
+            return
+        for job, row in zip(jobs.tolist(), np.asarray(together).tolist(), strict=True):
+            one = _numbers(self.key(job, now))
+            if not _are_close(one, _numbers(row), 1e-9):
+                text = f"`keys` gives {row} at {now:g} s, and `key` gives {self.key(job, now)}"
+                raise self._broken(job, text)
+
+    def _compare_slopes(self, now: float) -> None:
+        """Compare the keys of running jobs with those at the last event plus their slopes."""
+        last = self._last
+        self._last = {}
+        for job in self.view.running:
+            numbers = _numbers(self.key(job, now))
+            if self._changing.are_read(job):
+                continue
+            if job in last:
+                before, slope, instant = last[job]
+                expected = (*before[:-1], before[-1] + slope * (now - instant))
+                if not _are_close(numbers, expected, 1e-6):
+                    raise self._broken(
+                        job,
+                        f"its key is {numbers[-1]:g} at {now:g} s; the key at {instant:g} s and "
+                        f"`slope` ({slope:g} per second) give {expected[-1]:g}",
+                    )
+            self._last[job] = numbers, self.slope(job), now
+
+    def _broken(self, job: int, fault: str) -> PolicyError:
+        """Error for a key that breaks the rule ``key``."""
+        return PolicyError(
+            f"policy {self.policy.name!r}: job {self.view.job_id(job)!r} breaks rule 'key': {fault}"
+        )
+
+
+def _numbers(key: Any) -> Numbers:
+    """Numbers of a key, which is a number or a tuple or list of numbers."""
+    return tuple(key) if isinstance(key, (tuple, list)) else (key,)
+
+
+def _are_close(first: Numbers, second: Numbers, tolerance: float) -> bool:
+    """Whether two keys agree up to a relative and absolute tolerance."""
+    return len(first) == len(second) and all(
+        math.isclose(a, b, rel_tol=tolerance, abs_tol=tolerance)
+        for a, b in zip(first, second, strict=True)
+    )
+
+
 def _without(policy: Policy, need: str) -> Policy:
     """Copy of a policy whose view withholds one of its declared needs."""
-    policy_class: Any = type(policy)
 
     def narrowed(view: View) -> View:
         view.needs -= {need}
         return view
 
     body: dict[str, Any] = {}
-    for name in {"session", "ordering"} & set(dir(policy_class)):
-        method = getattr(policy_class, name)
+    for name in {"session", "ordering"} & set(dir(type(policy))):
+        method = getattr(type(policy), name)
         body[name] = lambda self, view, method=method: method(self, narrowed(view))
+    return _subclassed(policy, body)
+
+
+def _subclassed(policy: P, body: dict[str, Any]) -> P:
+    """Policy with the same parameters, of a subclass with the attributes ``body``."""
+    policy_class: Any = type(policy)
     settings = {
         field.name: getattr(policy, field.name)
         for field in dataclasses.fields(policy)
         if field.init
     }
-    narrowed_class = type(policy_class.__name__, (policy_class,), body)
-    narrowed_policy: Policy = narrowed_class(**settings)
-    return narrowed_policy
+    subclass: Any = type(policy_class.__name__, (policy_class,), body)
+    subclassed: P = subclass(**settings)
+    return subclassed

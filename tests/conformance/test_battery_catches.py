@@ -161,6 +161,32 @@ class Overdeclared(Order):
         return view.gpus(job)
 
 
+@dataclass(frozen=True)
+class Remaining(Order):
+    """Shortest remaining time first, whose key falls by ``fall`` per second."""
+
+    fall: float = 1.0
+
+    needs: ClassVar[frozenset[str]] = frozenset({"duration"})
+
+    def key(self, view, job):
+        return (0, view.remaining(job))
+
+    def slope(self, view, job):
+        return -self.fall
+
+
+@dataclass(frozen=True)
+class OtherKeys(Order):
+    """Has other keys for many jobs than for one."""
+
+    def key(self, view, job):
+        return view.submit(job)
+
+    def keys(self, view, jobs):
+        return -view.submits[jobs]
+
+
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
@@ -176,6 +202,8 @@ class Overdeclared(Order):
         (SecretQuantum(), "'scaling'"),
         (Peeking(), "'blind'"),
         (Undeclared(), "does not declare"),
+        (Remaining(fall=2.0), "'key': its key is"),
+        (OtherKeys(), "'key': `keys` gives"),
         (Overdeclared(), "'needs'"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Policy) else "",
@@ -314,7 +342,16 @@ class EqualTime(Policy):
 
 
 @pytest.mark.parametrize(
-    "policy", [OldestFirst(), ShortestFirst(), WidestFirst(), Slotted(), Halves(), EqualTime()]
+    "policy",
+    [
+        OldestFirst(),
+        ShortestFirst(),
+        WidestFirst(),
+        Remaining(),
+        Slotted(),
+        Halves(),
+        EqualTime(),
+    ],
 )
 def test_sound_policies_pass(policy):
     check_policy(policy)

@@ -8,6 +8,7 @@ from repro.base.errors import PolicyError
 from repro.base.outside import outside_classes
 from repro.engine.decision_checks import LateWakes
 from repro.engine.policy_answers import linear_key_of, moves_of, ordering_of
+from repro.engine.select.changing_keys import REPLACED_METHODS, ChangingKeys
 from repro.engine.select.typed import TypedSelection
 from repro.engine.type_choice import TypeChoice
 from repro.model.decision import Run
@@ -15,52 +16,6 @@ from repro.model.jobs import JobTable
 from repro.model.policy import LinearKey, Order, Ordering, Selection, is_latest_definition
 from repro.model.view import View
 from repro.placement.base import Placer, answer
-
-#: Methods of an order that a compiled simulation does not call at events: `Order.linear_key` has
-#: the keys and their slopes, and `quantum_s` is called once. If a subclass overrides one of these
-#: methods but not `linear_key`, the engine simulates event by event.
-_REPLACED_METHODS = ("key", "slope", "ordering", "quantum_s")
-#: Times after an arrival (s) at which `_AgeingKeys` compares the key of the job.
-_LATER_S = (1.0, 60.0, 3600.0, 86400.0, 1e9)
-
-
-class _AgeingKeys:
-    """Unfinished jobs whose keys change with the clock while they wait, such as keys with ageing.
-
-    Only an `Order` that uses the plain `Ordering` can have such jobs. The engine does not know when
-    their keys jump, so it reads them again at every event and at every quantum.
-    """
-
-    def __init__(self, policy: Order, ordering: Ordering, view: View) -> None:
-        self._ordering = ordering
-        self._view = view
-        has_linear_key = is_latest_definition(policy, "linear_key", _REPLACED_METHODS)
-        self._may_age = type(ordering) is Ordering and not has_linear_key
-        self.jobs: dict[int, None] = {}
-
-    def arrive(self, job: int, now: float) -> None:
-        """Compare the key of a job at its arrival with its keys at later instants."""
-        if self._may_age and self._ages(job, now):
-            self.jobs[job] = None
-
-    def finish(self, job: int) -> None:
-        """Forget a job."""
-        self.jobs.pop(job, None)
-
-    def _ages(self, job: int, now: float) -> bool:
-        """Whether the key of a job differs at a later instant."""
-        key = self._ordering.key(job, now)
-        try:
-            for seconds in _LATER_S:
-                self._view.now = now + seconds
-                if self._ordering.key(job, self._view.now) != key:
-                    return True
-        # An error at a later instant belongs to that instant, if the run gets there.
-        except Exception:
-            return True
-        finally:
-            self._view.now = now
-        return False
 
 
 class OrderDriver:
@@ -98,14 +53,14 @@ class OrderDriver:
         self._is_own_ordering = bool(outside_classes(type(self.ordering)))
         self._late_wakes = LateWakes()
         self.quantum = policy.quantum_s()
-        self._ageing = _AgeingKeys(policy, self.ordering, view)
+        self._changing = ChangingKeys(policy, self.ordering, view)
         make_selection = self.ordering.selection
         #: coefficients of keys that are linear in time, for a simulation in compiled loops
         self.linear_key: LinearKey | None = None
         if (
             make_selection is None
             and policy.preemptive
-            and is_latest_definition(policy, "linear_key", _REPLACED_METHODS)
+            and is_latest_definition(policy, "linear_key", REPLACED_METHODS)
         ):
             self.linear_key = linear_key_of(policy, view)
         self.selection: Selection
@@ -137,12 +92,12 @@ class OrderDriver:
     def arrive(self, job: int, now: float) -> None:
         """React to an arrival."""
         self.ordering.arrive(job, now)
-        self._ageing.arrive(job, now)
+        self._changing.arrive(job, now)
         self.selection.arrive(job, now)
 
     def finish(self, job: int, now: float) -> None:
         """React to a completion."""
-        self._ageing.finish(job)
+        self._changing.finish(job)
         self.selection.finish(job)
         self.ordering.finish(job, now)
 
@@ -152,7 +107,7 @@ class OrderDriver:
             moves = moves_of(self.ordering, now, self.table)
         else:
             moves = self.ordering.moves(now)
-        for job in (*moves, *self._ageing.jobs):
+        for job in (*moves, *self._changing.to_read(self.selection.running)):
             self.selection.move(job, now)
         stops, starts = self.selection.select(now)
         gpus = self.table.gpus
