@@ -72,7 +72,7 @@ class DecisionChecks:
         ``chosen`` has the gangs that the decision names before this gang.
         """
         if not run.jobs:
-            raise self.no_jobs(now)
+            raise self.no_jobs(run, now)
         for number, job in enumerate(run.jobs):
             if not isinstance(job, ROW_NUMBER):
                 self.checked_row(job)
@@ -143,10 +143,7 @@ class DecisionChecks:
             for name in ("jobs", "hosts"):
                 jobs = getattr(run, name)
                 if not isinstance(jobs, Collection):
-                    raise PolicyError(
-                        f"policy {self._policy.name!r} names Run({name}={jobs!r}); give a tuple of "
-                        f"row numbers"
-                    )
+                    raise self._no_rows(name, jobs)
                 rows.extend(jobs)
             for name in ("gpus", "shared"):
                 gpus = getattr(run, name)
@@ -166,10 +163,18 @@ class DecisionChecks:
         """Error of a gang that gets more GPUs than are free."""
         return self.error(now, job, f"gives it {gpus:g} GPUs, but only {free:g} are free")
 
-    def no_jobs(self, now: float) -> PolicyError:
-        """Error of a gang without jobs."""
+    def no_jobs(self, run: Run, now: float) -> PolicyError:
+        """Error of a gang without jobs, or whose jobs are no collection."""
+        if not isinstance(run.jobs, Collection):
+            return self._no_rows("jobs", run.jobs)
         return PolicyError(
             f"policy {self._policy.name!r}, time {now:g} s: a Run without jobs; name at least one"
+        )
+
+    def _no_rows(self, name: str, jobs: object) -> PolicyError:
+        """Error of a field of a gang that is no collection of row numbers."""
+        return PolicyError(
+            f"policy {self._policy.name!r} names Run({name}={jobs!r}); give a tuple of row numbers"
         )
 
     def error(self, now: float, job: int, mistake: str) -> PolicyError:
@@ -215,7 +220,8 @@ def check_fields(policy_name: str, decision: RunSet) -> None:
     Raises
     ------
     PolicyError
-        If ``fill`` is not a value of `Fill`, or ``runs``, ``order`` or ``stop`` is no collection.
+        If ``fill`` is not a value of `Fill`, or ``runs``, ``order`` or ``stop`` is no collection,
+        or if there are jobs in ``stop`` without ``keep``.
     """
     fill: object = decision.fill
     if not isinstance(fill, str) or fill not in get_args(Fill):
@@ -230,6 +236,11 @@ def check_fields(policy_name: str, decision: RunSet) -> None:
                 f"policy {policy_name!r} returned RunSet with {name} of type "
                 f"{type(values).__name__}; give a list or tuple"
             )
+    if len(decision.stop) and not decision.keep:
+        raise PolicyError(
+            f"policy {policy_name!r} returned RunSet with stop and without keep=True; without keep "
+            f"a job stops if runs does not name it: leave stop out, or pass keep=True"
+        )
 
 
 def with_gpu_type(

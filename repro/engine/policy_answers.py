@@ -1,5 +1,6 @@
 """Checks of what the methods of a policy return before the first event of a simulation."""
 
+import dataclasses
 import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping
@@ -27,10 +28,14 @@ from repro.placement.base import Placement
 _QUANTUM = Above(0, "seconds")
 
 
+def _are_names(value: Any) -> bool:
+    """Whether a value is a tuple of texts."""
+    return isinstance(value, tuple | list) and all(isinstance(name, str) for name in value)
+
+
 def _are_alternatives(value: Any) -> bool:
     """Whether a value is a tuple of names of columns that is not empty."""
-    is_list = isinstance(value, tuple | list) and len(value) > 0
-    return is_list and all(isinstance(column, str) for column in value)
+    return _are_names(value) and len(value) > 0
 
 
 def _are_requirements(value: Any) -> bool:
@@ -46,6 +51,9 @@ _ATTRIBUTES: Mapping[str, Accepted] = {
     "requires": Accepted(_are_requirements, "a tuple of tuples of columns, such as (('slo',),)"),
     "placement": Accepted(
         lambda value: isinstance(value, str | Placement), "a placement rule, or its name"
+    ),
+    "time_fields": Accepted(
+        _are_names, "a tuple of names of parameters in seconds, such as ('slice_s',)"
     ),
     "baseline": Accepted(lambda value: isinstance(value, Baseline | None), "a Baseline, or None"),
     "interval": ARGUMENTS["interval"],
@@ -82,6 +90,10 @@ def check_answers(policy: Policy) -> None:
             value = getattr(policy, name)
         if not accepted.accepts(value):
             _refuse(policy, name, f"{name} is", value, accepted.description)
+    parameters = [field.name for field in dataclasses.fields(policy)]
+    if not set(policy.time_fields) <= set(parameters):
+        accepted = f"a tuple of names of its parameters ({', '.join(parameters) or 'none'})"
+        _refuse(policy, "time_fields", "time_fields is", policy.time_fields, accepted)
     results = dict(_RESULTS)
     if isinstance(policy, Order):
         results["quantum_s"] = _QUANTUM_RESULT

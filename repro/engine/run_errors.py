@@ -122,9 +122,9 @@ def livelock(policy: str, now: float, table: JobTable, starts: int) -> PolicyErr
     """Error of a simulation in which jobs start again and again and never progress."""
     return PolicyError(
         f"policy {policy!r}: livelock at {now:g} s; in the last {starts:,} starts none of the "
-        f"{len(table.active)} unfinished jobs progressed, because each was stopped or failed too "
-        f"early; use a shorter overhead or repair, or longer turns: interval, round_s, quantum, "
-        f"lease, slice_s, thresholds"
+        f"{len(table.active)} unfinished jobs progressed, because each was stopped, failed or "
+        f"paid another start too early; use a shorter overhead or repair, or longer turns: "
+        f"interval, round_s, quantum, lease, slice_s, thresholds"
     )
 
 

@@ -280,7 +280,7 @@ class DecisionDriver:
         for entry in decision.runs:
             run = entry if isinstance(entry, Run) else self._bare_run(entry)
             if not run.jobs:
-                raise checks.no_jobs(now)
+                raise checks.no_jobs(run, now)
             job = run.jobs[0]
             # Fast check, which almost every gang passes: it holds its GPUs already, or is one job
             # whose demand fits the free GPUs of its type. Other gangs take the full check below.

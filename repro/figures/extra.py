@@ -8,7 +8,7 @@ from typing import Any
 
 from repro.base.errors import ParamError, PolicyError, near, refuse_unknown
 from repro.model.families import ALIASES
-from repro.model.policy import policies
+from repro.model.policy import make, policies
 
 #: Inputs that list the policies of a figure.
 _LISTS = ("policies", "series")
@@ -53,6 +53,10 @@ def _read(item: Any, remedy: str) -> ExtraPolicy:
     settings = entry.get("settings") or {}
     if not isinstance(settings, Mapping):
         raise ParamError(f"extra: settings of {name} are {settings!r:.60}; give {{name: value}}")
+    try:
+        make(name, **settings)
+    except ParamError as error:
+        raise ParamError(f"extra: {error}") from error
     return ExtraPolicy(str(entry.get("label", name)), name, dict(settings))
 
 

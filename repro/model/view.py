@@ -165,7 +165,7 @@ class View:
     ) -> None:
         self._table = table
         self.cluster = cluster
-        self.needs = needs
+        self.needs = frozenset(needs)
         self._policy = policy
         self._speeds = speeds or Speeds(table, None, gpus_by_type(cluster))
         self._seed = seed
@@ -410,7 +410,11 @@ class View:
         None: the trace has no predictions, so true durations are known.
         """
         self._require("duration")
-        return self._table.prediction_factors
+        factors = self._table.prediction_factors
+        if factors is not None:
+            factors = factors.view()
+            factors.setflags(write=False)
+        return factors
 
     def _as_predicted(self, jobs: Sequence[int] | Ints, true_values: Floats) -> Floats:
         """Predicted values of a quantity proportional to the duration, of each of ``jobs``."""
@@ -499,7 +503,7 @@ class View:
     @property
     def gpu_counts(self) -> Floats:
         """GPUs of each of `gpu_types`, (GPU types,)."""
-        return self._speeds.gpu_counts
+        return self._speeds.gpu_counts.copy()
 
     @property
     def kind_codes(self) -> Ints:

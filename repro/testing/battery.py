@@ -14,6 +14,7 @@ from repro.base.errors import ParamError, PolicyError, TraceError
 from repro.engine import arguments
 from repro.engine.inputs import checked
 from repro.engine.loop import Engine
+from repro.engine.policy_answers import check_answers
 from repro.engine.rounds.settings import RoundSettings
 from repro.engine.select.changing_keys import ChangingKeys
 from repro.engine.simulate import simulate
@@ -135,6 +136,7 @@ def check_policy(
     spec = Cluster.parse(cluster)
     rules = options.get("rules", "paper")
     resolved = make(policy, rules) if isinstance(policy, str) else policy.under(rules)
+    check_answers(resolved)
     if traces is None:
         traces = stress_traces(widths_for(resolved, spec, options.get("placement")))
         if "slo" in resolved.needs and resolved.baseline is None:
@@ -225,7 +227,7 @@ def _trace(submit: Any, duration: Any, gpus: Any) -> pd.DataFrame:
 
 
 def scaled(policy: Policy, factor: float) -> Policy | None:
-    """Policy with its `time_fields` multiplied by a factor.
+    """Policy with its `time_fields` and its interval multiplied by a factor.
 
     None: one of them is a text, or the policy rounds times.
     """
@@ -239,7 +241,12 @@ def scaled(policy: Policy, factor: float) -> Policy | None:
         if value is not None:
             is_number = isinstance(value, (int, float))
             changes[name] = value * factor if is_number else tuple(v * factor for v in value)
-    return dataclasses.replace(policy, **changes) if changes else policy
+    changed = dataclasses.replace(policy, **changes) if changes else policy
+    interval_s = policy.interval
+    # An interval that is no parameter is an attribute of the class.
+    if interval_s is not None and changed.interval == interval_s:
+        changed = _subclassed(changed, {"interval": interval_s * factor})
+    return changed
 
 
 class _Battery:
@@ -534,7 +541,7 @@ def _without(policy: Policy, need: str) -> Policy:
     """Copy of a policy whose view withholds one of its declared needs."""
 
     def narrowed(view: View) -> View:
-        view.needs -= {need}
+        view.needs = view.needs - {need}
         return view
 
     body: dict[str, Any] = {}

@@ -187,6 +187,26 @@ class OtherKeys(Order):
         return -view.submits[jobs]
 
 
+@dataclass(frozen=True)
+class PlainSet(Order):
+    """Declares its needs as a set, one more than it reads."""
+
+    needs: ClassVar[set[str]] = {"duration", "user"}
+
+    def key(self, view, job):
+        return view.duration(job)
+
+
+@dataclass(frozen=True)
+class Hourly(Policy):
+    """Has an interval that is no parameter."""
+
+    interval: ClassVar[float] = 7.0
+
+    def decide(self, view):
+        return RunSet(view.jobs)
+
+
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
@@ -205,6 +225,7 @@ class OtherKeys(Order):
         (Remaining(fall=2.0), "'key': its key is"),
         (OtherKeys(), "'key': `keys` gives"),
         (Overdeclared(), "'needs'"),
+        (PlainSet(), "'needs': it declares 'user'"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Policy) else "",
 )
@@ -214,6 +235,12 @@ def test_a_broken_policy_is_caught_by_its_rule(policy, message):
         check_policy(policy)
     assert "\n" not in str(caught.value)
     assert repr(policy.name) in str(caught.value)
+
+
+def test_a_check_leaves_the_policy_as_it_is():
+    with pytest.raises(PolicyError, match="'needs'"):
+        check_policy(PlainSet())
+    assert PlainSet.needs == {"duration", "user"}
 
 
 def test_the_message_names_trace_and_job():
@@ -348,6 +375,7 @@ class EqualTime(Policy):
         ShortestFirst(),
         WidestFirst(),
         Remaining(),
+        Hourly(),
         Slotted(),
         Halves(),
         EqualTime(),

@@ -77,6 +77,7 @@ def test_a_row_number_that_the_trace_does_not_have_is_named(row, keep, elastic):
 @pytest.mark.parametrize(
     ("run", "mistake"),
     [
+        (Run(0, 1), r"names Run\(jobs=0\); give a tuple of row numbers"),
         (Run(1, 1), r"names Run\(jobs=1\); give a tuple of row numbers"),
         (Run((1,), 1, hosts=2), r"names Run\(hosts=2\); give a tuple of row numbers"),
         (Run((1,), 1, hosts=([0],)), r"names unknown row number \[0\]"),
@@ -87,6 +88,12 @@ def test_jobs_and_hosts_of_a_gang_are_tuples_of_row_numbers(keep, run, mistake):
         simulate(
             trace((0, 10, 1), (0, 10, 1)), "1x4", Decides(decision=RunSet([0, run], keep=keep))
         )
+
+
+def test_stop_without_keep_is_refused():
+    decision = RunSet([0], stop=[0])
+    with pytest.raises(PolicyError, match="RunSet with stop and without keep=True; without keep"):
+        simulate(trace((0, 10, 1)), "1x4", Decides(decision=decision))
 
 
 @pytest.mark.parametrize("keep", [False, True])

@@ -101,6 +101,13 @@ def test_any_method_that_takes_the_arguments_is_accepted(method):
         (Order, "needs", ["duration"], r"needs is \['duration'\].*; give a set of inputs"),
         (Order, "needs", property(lambda self: 1 / 0), "before the first event: ZeroDivisionError"),
         (Order, "placement", 3, "placement is 3.*; give a placement rule, or its name"),
+        (Order, "time_fields", "slice_s", "time_fields is 'slice_s'.*; give a tuple of names"),
+        (
+            Order,
+            "time_fields",
+            ("slice_s",),
+            r"time_fields is \('slice_s',\).*its parameters \(none",
+        ),
         (Order, "requires", ("slo",), r"requires is \('slo',\).*, such as \(\('slo',\),\)$"),
         (Order, "slope", lambda self, view, job: None, "the slope of the key of job 0 is None"),
         (Order, "slope", lambda self, view, job: "1", "the slope of the key of job 0 is '1'"),

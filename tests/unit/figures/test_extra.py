@@ -34,6 +34,10 @@ def test_forms_of_an_entry(extra, policies):
         ({"policy": 3}, "is no policy"),
         ({"policy": "srtf", "setings": {}}, "extra: unknown key 'setings'; did you mean 'settings"),
         ({"policy": "srtf", "settings": [1]}, r"settings of srtf are \[1\]; give {name: value}"),
+        (
+            {"policy": "las-2d", "settings": {"quantm": 9}},
+            "extra: policy 'las-2d' has no parameter",
+        ),
     ],
 )
 def test_other_entries_are_refused(extra, line):

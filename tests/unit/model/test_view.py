@@ -14,6 +14,7 @@ from repro import simulate
 from repro.base.errors import PolicyError
 from repro.model.decision import Run, RunSet
 from repro.model.policy import Policy
+from repro.model.typed_shares import TypedShares
 from repro.model.view import View
 from repro.testing import small_trace
 
@@ -188,3 +189,46 @@ def test_the_list_of_what_a_view_offers_is_complete():
     offered = {name for name in vars(View) if not name.startswith("_")}
     listed = set(re.findall(r"``(\w+)[(`]", View.__doc__ or ""))
     assert offered <= listed, offered - listed
+
+
+@dataclass(frozen=True)
+class WritesFactors(Policy):
+    """Computes in place with the factors of the predictions."""
+
+    needs: ClassVar[frozenset[str]] = frozenset({"duration"})
+
+    def decide(self, view):
+        error = view.prediction_factors
+        error -= 1
+        return RunSet(view.jobs)
+
+
+def test_the_factors_of_predictions_cannot_be_written():
+    trace = small_trace().assign(predicted_duration=5.0)
+    with pytest.raises(PolicyError, match=r"read-only \(test_view\.py"):
+        simulate(trace, "1x4", WritesFactors())
+
+
+@dataclass(frozen=True)
+class EqualShares(TypedShares):
+    """Equal shares of the time of each job; may write into the arrays that it is given."""
+
+    writes: bool = False
+
+    def shares(self, kinds):
+        demand = kinds.counts @ kinds.widths
+        share = min(1.0, kinds.gpus.sum() / demand)
+        if self.writes:
+            kinds.gpus[:] = 100.0
+            kinds.speeds[:] = 0.0
+            kinds.widths[:] = 0.0
+            kinds.counts[:] = 0.0
+        return np.full((len(kinds.widths), len(kinds.gpus)), share / len(kinds.gpus))
+
+
+def test_what_shares_writes_into_its_kinds_changes_nothing():
+    ends = [
+        simulate(small_trace(), "1x4", EqualShares(writes)).jobs["end_time"]
+        for writes in (False, True)
+    ]
+    assert ends[0].equals(ends[1])
