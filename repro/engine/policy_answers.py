@@ -92,8 +92,8 @@ def check_answers(policy: Policy) -> None:
             _refuse(policy, name, f"{name} is", value, accepted.description)
     parameters = [field.name for field in dataclasses.fields(policy)]
     if not set(policy.time_fields) <= set(parameters):
-        accepted = f"a tuple of names of its parameters ({', '.join(parameters) or 'none'})"
-        _refuse(policy, "time_fields", "time_fields is", policy.time_fields, accepted)
+        names = f"a tuple of names of its parameters ({', '.join(parameters) or 'none'})"
+        _refuse(policy, "time_fields", "time_fields is", policy.time_fields, names)
     results = dict(_RESULTS)
     if isinstance(policy, Order):
         results["quantum_s"] = _QUANTUM_RESULT
