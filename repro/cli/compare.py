@@ -51,7 +51,6 @@ from repro.files.checks import shown
 from repro.files.strict_yaml import parse_value
 from repro.model.cluster.spec import Cluster
 from repro.model.policy import Policy, make
-from repro.perf.throughput_files import load_throughputs
 from repro.trace import synth
 
 #: Remedy for an unknown policy of ``--extra``.
@@ -189,11 +188,11 @@ def compare_policies(
         source = opened.frame
         used_options = opened.used_options
         options = {}
-    table = None
-    if throughputs is not None and machines.gpu_types:
-        table = load_throughputs(throughputs, reference_gpu)
-    else:
+    if throughputs is None or not machines.gpu_types:
         check_options_used(used_options, machines, speed_options)
+        # they played their role in the reader or generator
+        throughputs = None
+        reference_gpu = None
     # progress goes to stderr
     with contextlib.redirect_stdout(sys.stderr):
         comparison = compare(
@@ -211,7 +210,8 @@ def compare_policies(
             placement=parse_placement(placement),
             slowdown=slowdown,
             failures=failures,
-            throughputs=table,
+            throughputs=throughputs,
+            reference_gpu=reference_gpu,
             options=options,
             seed=seed,
             workers=jobs,

@@ -13,6 +13,7 @@ from repro.base.errors import ParamError
 from repro.cli import complete
 from repro.figures.data import open_trace
 from repro.files import public
+from repro.files.whole import refuse_binary_name
 from repro.model.cluster.spec import Cluster
 from repro.model.policy import Policy
 from repro.perf.speedup import SpeedUp, load_speedups
@@ -207,7 +208,7 @@ def format_of(trace: str, named: str | None) -> str | None:
 
 
 def check_out(out: Path | None, inputs: Mapping[str, str | None]) -> None:
-    """Refuse an output file in a missing folder, and one that the command reads.
+    """Refuse a CSV file in a missing folder, with a binary ending, or that the command reads.
 
     ``inputs`` are as in `refuse_input_file`.
     """
@@ -215,6 +216,7 @@ def check_out(out: Path | None, inputs: Mapping[str, str | None]) -> None:
         return
     if not out.parent.is_dir():
         raise ParamError(f"--out {out}: no folder {out.parent}; make it first")
+    refuse_binary_name(out)
     refuse_input_file(out, inputs)
 
 

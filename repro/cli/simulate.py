@@ -243,7 +243,7 @@ def simulate_trace(
     )
     if out is not None:
         write_whole(out, jobs_csv(result.jobs).encode(), parents=False)
-    _print_summary(result.summary(), as_json, opened.seeded)
+    _print_summary(result.summary(), as_json, opened.seeded, has_types=bool(machines.gpu_types))
 
 
 def _check_single(policy: str) -> None:
@@ -276,12 +276,15 @@ def _check_stand_ins(replaced: list[str], rules: str) -> None:
         )
 
 
-def _print_summary(summary: dict[str, Any], as_json: bool, seeded: bool) -> None:
+def _print_summary(
+    summary: dict[str, Any], as_json: bool, seeded: bool, *, has_types: bool
+) -> None:
     """Print the headline numbers, and the inputs that the run did not use."""
     # the generator of the trace, or the errors of predictions, used the seed
     if seeded and "seed" in summary["ignored"].get("options", ()):
         summary["ignored"]["options"].remove("seed")
-    for line in [*summary["notes"], *ignored_lines(summary["ignored"])]:
+    ignored = ignored_lines(summary["ignored"], has_types=has_types)
+    for line in [*summary["notes"], *ignored]:
         complain(line)
     text = to_json(summary).decode().rstrip() if as_json else "\n".join(_headline_lines(summary))
     typer.echo(text)

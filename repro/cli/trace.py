@@ -25,11 +25,12 @@ from repro.cli.settings import (
 )
 from repro.files import public
 from repro.files.checks import shown
+from repro.files.whole import refuse_binary_name
 from repro.model.cluster.spec import Cluster
 from repro.perf.throughput_files import PUBLIC
 from repro.trace.dressing import ALL, REFERENCE, dress
 from repro.trace.formats import FORMATS, documented
-from repro.trace.load import WRITERS, describe, format_to_write, load, write
+from repro.trace.load import FORMS, WRITERS, describe, format_to_write, load, write
 
 TraceArgument = Annotated[
     str,
@@ -197,6 +198,7 @@ def convert(
     as_json: JsonOption = False,
 ) -> None:
     """Validate a trace and write it as CSV in the package's own columns, SWF or Batsim."""
+    refuse_binary_name(out, FORMS)
     refuse_input_file(out, {"the trace": trace})
     if to is not None and to not in WRITERS:
         raise ParamError(f"--to {shown(to)}: give one of {', '.join(WRITERS)}")
@@ -245,6 +247,7 @@ def dress_jobs(
     as_json: JsonOption = False,
 ) -> None:
     """Sample a model for every job and write the columns that each paper's policies read."""
+    refuse_binary_name(out)
     refuse_input_file(out, {"the trace": trace})
     frame = dress(
         _load(trace, format, options, column_options(columns, unit), drop_bad_rows),

@@ -27,7 +27,7 @@ from repro.model.performance import Overhead
 from repro.model.policy import Policy
 from repro.perf.slowdown import Slowdown
 from repro.perf.throughput import ThroughputTable
-from repro.perf.throughput_files import load_throughputs, throughputs_of
+from repro.perf.throughput_files import load_throughputs, source_of, throughputs_of
 from repro.placement import base as placement_base
 from repro.placement.base import Placement
 from repro.trace import dressing, predictions, synth
@@ -53,6 +53,7 @@ def compare(
     slowdown: float | str | Slowdown | None = None,
     failures: Failures | str | None = None,
     throughputs: ThroughputTable | str | Path | None = None,
+    reference_gpu: str | None = None,
     options: Mapping[str, Any] | None = None,
     seed: int = 0,
     workers: int | None = None,
@@ -107,6 +108,9 @@ def compare(
         Failures of nodes, as for `repro.simulate`.
     throughputs : ThroughputTable, str or Path, optional
         Throughputs by GPU type, on a cluster with GPU types. By default those of the trace.
+    reference_gpu : str, optional
+        GPU type that durations refer to, where ``throughputs`` is a file or a name. By default
+        v100, or the type of a measured folder.
     options : mapping, optional
         Options of the generator, or of the reader of the file, such as
         ``{"map": "submit_time=arrival", "unit": "h"}``.
@@ -160,7 +164,7 @@ def compare(
         slowdown=slowdown,
         failures=failures,
     )
-    table = _throughputs(throughputs, spec)
+    table = _throughputs(throughputs, reference_gpu, spec)
     sampled = _Samples(
         trace,
         spec,
@@ -195,7 +199,20 @@ def compare(
         reasons = [f"{label}: {reason}" for label, reason in refused.items()]
         raise ParamError("no policy can run on this input:", *reasons)
     used_reference = reference if reference in ran else next(iter(ran))
-    notes = _notes(by_label, ran, sampled, settings, used_reference)
+    attrs = samples[0].trace.attrs
+    table_source = source_of(samples[0].trace)
+    if throughputs is not None and table is not None:
+        table_source = throughputs, table.reference
+    table_name, table_reference = _named_table(table_source)
+    notes = _notes(
+        by_label,
+        ran,
+        sampled,
+        settings,
+        used_reference,
+        terms.note_on_throughputs(table_name, table_reference) if spec.gpu_types else "",
+        has_types=bool(spec.gpu_types),
+    )
     if reference is not None and used_reference != reference:
         notes.insert(0, f"reference {reference} cannot run; differences are to {used_reference}")
     comparison = Comparison(
@@ -204,7 +221,10 @@ def compare(
         refused,
         notes,
         {
-            "trace": str(samples[0].trace.attrs.get("name", "trace")),
+            "trace": str(attrs.get("name", "trace")),
+            "format": attrs.get("format"),
+            "options": attrs.get("options", {}),
+            "dress": _plain(dress),
             "cluster": str(spec),
             "rules": RULES,
             "policies": {label: repr(policy) for label, policy in by_label.items()},
@@ -214,6 +234,8 @@ def compare(
             "placement": _plain(placement),
             "slowdown": _plain(slowdown),
             "failures": _plain(failures),
+            "throughputs": table_name,
+            "reference_gpu": table_reference,
             "windows": windows,
             "seed": seed,
         },
@@ -253,9 +275,14 @@ def _settings(**given: Any) -> dict[str, Any]:
 
 
 def _throughputs(
-    throughputs: ThroughputTable | str | Path | None, cluster: Cluster
+    throughputs: ThroughputTable | str | Path | None, reference_gpu: str | None, cluster: Cluster
 ) -> ThroughputTable | None:
     """Throughput table that the caller passed."""
+    if reference_gpu is not None and not isinstance(throughputs, str | Path):
+        raise ParamError(
+            f"reference_gpu is {reference_gpu!r}: it is used only if throughputs is the file or "
+            "name of a table; leave it out"
+        )
     if throughputs is None:
         return None
     if not cluster.gpu_types:
@@ -265,7 +292,17 @@ def _throughputs(
         )
     if isinstance(throughputs, ThroughputTable):
         return throughputs
-    return load_throughputs(throughputs)
+    return load_throughputs(throughputs, reference_gpu)
+
+
+def _named_table(source_and_reference: tuple[Any, str] | None) -> tuple[str | None, str | None]:
+    """Name of a throughput table and its reference GPU type, for ``result.json``."""
+    if source_and_reference is None:
+        return None, None
+    source, reference = source_and_reference
+    # a table has thousands of rows and no name
+    name = str(source) if isinstance(source, str | Path) else type(source).__name__
+    return name, reference
 
 
 def _performance(
@@ -441,8 +478,15 @@ def _notes(
     sampled: _Samples,
     settings: Mapping[str, Any],
     reference: str,
+    throughputs: str,
+    *,
+    has_types: bool,
 ) -> list[str]:
-    """Terms of a comparison, a line each."""
+    """Terms of a comparison, a line each.
+
+    ``throughputs`` is the line on the throughput table, empty without one. ``has_types`` says
+    whether the cluster names GPU types.
+    """
     placements = {
         label: terms.placement(policies[label], runs[0]["placement"]) for label, runs in ran.items()
     }
@@ -453,6 +497,7 @@ def _notes(
         terms.note_on_overhead(settings["overhead"]),
         f"placement: {terms.grouped(placements)}",
         *(f"{name}: {settings[name]}" for name in ("slowdown", "failures") if name in settings),
+        *([throughputs] if throughputs else []),
         f"knowledge: {terms.grouped(known)}",
         *sampled.notes,
         terms.note_on_intervals(
@@ -498,7 +543,7 @@ def _notes(
     ignored = {"columns": unused_columns, **sampled.source_ignored}
     return [
         *notes,
-        *ignored_lines(ignored, "any run"),
+        *ignored_lines(ignored, "any run", has_types=has_types),
         *(f"trace: {note}" for note in dict.fromkeys(sampled.source_notes)),
         *terms.notes_of_runs(run_notes),
     ]

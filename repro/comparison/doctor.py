@@ -146,6 +146,7 @@ def diagnose(
             are_named=policies is not None,
             dress=f"repro trace dress {source} --out dressed.csv samples models for the jobs; "
             "repro compare does so by itself",
+            has_types=bool(machines.gpu_types),
         )
     findings += _on_file(facts)
     return Diagnosis(facts, _ordered(findings), queue_of(frame, machines.num_gpus), tried)

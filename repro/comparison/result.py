@@ -78,7 +78,9 @@ class Comparison:
     notes : list of str
         Terms of the comparison, a line each: rules, costs, placement, knowledge, dressing, samples.
     meta : mapping
-        trace, cluster, rules, policies (settings by label), and the other arguments.
+        trace, its format and the options of its reader or generator, cluster, rules, policies
+        (settings by label), throughputs and reference_gpu (of the argument, else of the trace), and
+        the other arguments.
     jcts : mapping
         JCTs of all jobs (s) by policy and position of the load in `loads`, an array per sample.
     seed : int

@@ -143,6 +143,15 @@ def note_on_overhead(overhead: Any) -> str:
     return f"preemption cost, all policies: {words}"
 
 
+def note_on_throughputs(name: str | None, reference: str | None) -> str:
+    """Line on the throughput table of the runs; empty without a table.
+
+    >>> note_on_throughputs("gavel-throughputs", "v100")
+    'throughputs: gavel-throughputs, durations refer to v100'
+    """
+    return "" if name is None else f"throughputs: {name}, durations refer to {reference}"
+
+
 def notes_on_samples(
     samples: Sequence[Sample], kind: str, windows: Windows | None, *, overlap: bool, empty: int
 ) -> list[str]:

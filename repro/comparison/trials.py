@@ -16,7 +16,7 @@ import pandas as pd
 
 from repro.base.errors import ReproError, TraceError
 from repro.comparison import terms
-from repro.engine.ignored import TYPES_ALIKE
+from repro.engine.ignored import TYPES_ALIKE, wishes_hint
 from repro.engine.simulate import simulate
 from repro.model.cluster.spec import Cluster
 from repro.model.policy import Policy
@@ -151,6 +151,7 @@ def findings_of(
     *,
     are_named: bool,
     dress: str,
+    has_types: bool,
 ) -> list[Finding]:
     """Findings on refusals, columns, models and notes, grouped by what they say.
 
@@ -164,6 +165,8 @@ def findings_of(
         Whether the user named the policies. A refusal is then an error, else a note.
     dress : str
         Command that samples models for the jobs.
+    has_types : bool
+        Whether the cluster names GPU types.
     """
     ran = {label: trial for label, trial in results.items() if not trial.refuses}
     findings = []
@@ -192,10 +195,10 @@ def findings_of(
     for note, labels in notes.items():
         text = f"{_named(labels, results)}: {note}"
         findings.append(_policy_finding("note", "policy-note", text, labels))
-    return findings + _columns(ran, frame)
+    return findings + _columns(ran, frame, has_types=has_types)
 
 
-def _columns(ran: Mapping[str, Trial], frame: pd.DataFrame) -> list[Finding]:
+def _columns(ran: Mapping[str, Trial], frame: pd.DataFrame, *, has_types: bool) -> list[Finding]:
     """Findings on columns that no policy, or few policies, read."""
     findings = []
     readers = {
@@ -204,9 +207,7 @@ def _columns(ran: Mapping[str, Trial], frame: pd.DataFrame) -> list[Finding]:
     }
     unread = [name for name, labels in readers.items() if not labels]
     if unread and ran:
-        advice = ""
-        if "gpu_type" in unread:
-            advice = "--types wished runs jobs on the type in column gpu_type"
+        advice = wishes_hint(has_types=has_types) if "gpu_type" in unread else ""
         text = f"none of {len(ran)} policies reads the columns {', '.join(unread)}"
         if len(ran) == 1:
             text = f"{next(iter(ran))} does not read the columns {', '.join(unread)}"

@@ -12,6 +12,8 @@ from repro.model.speeds import Speeds
 
 #: Trace column with the GPU type that a job asks for.
 WISH = "gpu_type"
+#: Option of the command line, and argument in Python, under which jobs run on any type.
+_ANY_TYPE = "--types fastest (types='fastest')"
 
 
 class TypeChoice:
@@ -81,7 +83,25 @@ class TypeChoice:
             reason = f"the cluster has at most {largest:g} of a type"
         return TraceError(
             f"job {self._table.ids[job]!r} asks for {gpus} GPUs of type {wish!r} and can never run "
-            f"there: {reason}; use another cluster, drop the job, or give types=fastest"
+            f"there: {reason}; use another cluster, drop the job, or give {_ANY_TYPE}"
+        )
+
+    def _absent_type(self, job: int, wish: str) -> TraceError:
+        """Error for a job whose types the cluster lacks, or spells otherwise."""
+        present = [str(name) for name in self.gpu_types]
+        by_letters = {name.casefold(): name for name in present}
+        pairs = [
+            f"{name} and {by_letters[name.casefold()]}"
+            for name in wish.split("|")
+            if name.casefold() in by_letters
+        ]
+        remedy = "use another cluster"
+        if pairs:
+            listed = ", ".join(pairs)
+            remedy = f"write them alike ({listed} differ in upper and lower case alone)"
+        return TraceError(
+            f"job {self._table.ids[job]!r} asks for GPUs of type {wish!r}; the cluster has "
+            f"{', '.join(present)}: {remedy}, or give {_ANY_TYPE}"
         )
 
     @cached_property
@@ -103,11 +123,7 @@ class TypeChoice:
             if wish is None:
                 continue
             if present.isdisjoint(wish.split("|")):
-                raise TraceError(
-                    f"job {self._table.ids[job]!r} asks for GPUs of type {wish!r}; the cluster has "
-                    f"{', '.join(map(str, self.gpu_types))}: use another cluster, or give "
-                    f"types=fastest"
-                )
+                raise self._absent_type(job, wish)
             kind = wish, int(self._speeds.kind_codes[job])
             if kind not in checked:
                 checked.add(kind)

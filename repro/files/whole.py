@@ -1,4 +1,4 @@
-"""Read small text files completely; write files atomically; remove files."""
+"""Read small text files completely; write files atomically; remove files; names of text files."""
 
 import contextlib
 import gzip
@@ -9,12 +9,15 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from repro.base.errors import ReproError
+from repro.base.errors import ParamError, ReproError
 
 #: Number of times that a write begins again if another process removes its unfinished file.
 _MOST_TRIES = 20
 #: Path of a file that this process already has open, such as the target of ``/dev/stdout``.
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
+#: Endings of tables and archives that are no text.
+_BINARY_TABLES = (".arrow", ".feather", ".h5", ".ods", ".orc", ".parquet", ".xls", ".xlsx")
+_ARCHIVES = (".bz2", ".xz", ".zip", ".zst")
 #: Name of a temporary file of `write_whole`.
 _UNFINISHED = re.compile(r"\..+-[0-9a-f]{16}")
 
@@ -72,6 +75,19 @@ def write_whole(path: Path, data: bytes, *, parents: bool = True) -> None:
         _write_and_rename(target, data, mode)
     except OSError as error:
         raise ReproError(f"{path}: cannot be written ({error.strerror}); check the path") from None
+
+
+def refuse_binary_name(path: Path, formats: str = "CSV") -> None:
+    """Refuse the name of a binary table or archive for a file that will be text.
+
+    ``formats`` are the formats in which the file could be written, in words.
+    """
+    if path.suffix.lower() in _BINARY_TABLES + _ARCHIVES:
+        stem = path.with_suffix("")
+        name = stem if stem.suffix.lower() == ".csv" else f"{stem}.csv"
+        raise ParamError(
+            f"{path}: the file is written as {formats}, not as {path.suffix}; name it {name}"
+        )
 
 
 def remove_file(path: Path) -> None:

@@ -136,14 +136,27 @@ def provenance(source: str | Path, reference: str) -> dict[str, Any]:
 
 def throughputs_of(trace: pd.DataFrame) -> ThroughputTable | None:
     """Throughput table behind the durations of a trace, or None."""
-    source = trace.attrs.get("throughputs")
-    if source is None:
+    named = source_of(trace)
+    if named is None:
         return None
-    reference = str(trace.attrs.get("reference_gpu", "v100"))
+    source, reference = named
     # The durations come from the stand-in. Its warning came when the trace was made.
     if trace.attrs.get("stand_in"):
         return _stand_in(reference)
     return load_throughputs(source, reference)
+
+
+def source_of(trace: pd.DataFrame) -> tuple[Source, str] | None:
+    """Source of the throughput table behind the durations of a trace, and its reference GPU type.
+
+    The table is not read. None: the trace names no table.
+    """
+    source: Source | None = trace.attrs.get("throughputs")
+    if source is None:
+        return None
+    if isinstance(source, ThroughputTable):
+        return source, source.reference
+    return source, str(trace.attrs.get("reference_gpu", _REFERENCE))
 
 
 def measured_folders_of(source: str) -> tuple[tuple[MeasuredFolder, ...], str] | None:

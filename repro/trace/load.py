@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from repro.files.checks import BadRows, shown
 from repro.files.guess import add_format, format_of_text
 from repro.files.spreadsheet import safe_cells
 from repro.files.table import Document, Parsed, header_of, no_jobs_error
-from repro.files.whole import write_whole
+from repro.files.whole import refuse_binary_name, write_whole
 from repro.trace.formats import FORMATS, batsim, required_columns, swf
 from repro.trace.schema import COLUMNS, REQUIRED, refuse_gpus, validate, validate_in_order
 from repro.trace.synth import generators
@@ -33,6 +34,8 @@ QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 #: The package's own format, and its options.
 NATIVE = "repro"
 NATIVE_OPTIONS = {"map", "unit"}
+#: Types of the options that ``attrs`` hold as they are.
+_PLAIN = (str, int, float, tuple, list, dict, Path, NoneType)
 DROP_HINT = "--drop-bad-rows (drop_bad_rows=True) leaves such rows out and counts them"
 
 
@@ -80,9 +83,10 @@ def load(
     -------
     DataFrame
         Columns of the schema, sorted by submit time; jobs with equal times keep the order of the
-        file. ``attrs`` hold name, format, sha256 (of the file as stored, compressed or not),
-        synthetic (False), dropped ({reason: rows}), notes, unread (columns of the file that are
-        not used), and what the format itself adds, such as ``stand_in``.
+        file. ``attrs`` hold name, format, options (those of the format, a table or frame by its
+        type), sha256 (of the file as stored, compressed or not), synthetic (False), dropped
+        ({reason: rows}), notes, unread (columns of the file that are not used), and what the format
+        itself adds, such as ``stand_in``.
 
     Raises
     ------
@@ -186,6 +190,11 @@ def load_with_rows(
     frame.attrs |= {
         "name": name,
         "format": format,
+        # frames are no options here: pandas compares attrs, and two frames have no truth value
+        "options": {
+            option: value if isinstance(value, _PLAIN) else type(value).__name__
+            for option, value in options.items()
+        },
         "sha256": document.sha256,
         "synthetic": False,
         "dropped": dict(dropped),
@@ -281,7 +290,7 @@ def write(frame: pd.DataFrame, path: str | Path, format: str | None = None) -> P
     TraceError
         If the trace breaks its schema, or the file cannot be written.
     ParamError
-        If the format is none to write.
+        If the format is none to write, or the path ends like a binary file, such as .xlsx.
 
     Warns
     -----
@@ -298,6 +307,7 @@ def write(frame: pd.DataFrame, path: str | Path, format: str | None = None) -> P
     ['job_id,submit_time,duration,num_gpus', '0,0.0,10.0,2']
     """
     path = Path(path)
+    refuse_binary_name(path, FORMS)
     format = format or format_to_write(path)
     refuse_unknown("trace formats to write do not include", [format], list(WRITERS))
     checked = validate(frame, str(frame.attrs.get("name", "trace")))
@@ -346,6 +356,8 @@ WRITERS: dict[str, Callable[[pd.DataFrame], tuple[str, list[str]]]] = {
 }
 #: Ending of a path -> format to write.
 _FORMAT_BY_ENDING = {".swf": "swf", ".json": "batsim"}
+#: Formats to write, in words.
+FORMS = "CSV, SWF or Batsim"
 
 
 def describe(

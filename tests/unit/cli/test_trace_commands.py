@@ -11,7 +11,7 @@ from repro.cli.app import trace as app
 from repro.files import public
 from repro.files.table import Document
 from repro.trace.formats import FORMATS
-from repro.trace.load import load
+from repro.trace.load import load, write
 from repro.trace.schema import COLUMNS, REQUIRED
 
 CSV = "job_id,num_gpu,submit_time,duration\n0,1,0,60\n1,2,60,30\n2,4,100,90\n"
@@ -305,6 +305,19 @@ def test_convert_writes_batsim(jobs, tmp_path):
         assert frame["job_id"].tolist() == load(jobs)["job_id"].tolist()
         assert frame["duration"].tolist() == [60.0, 30.0, 90.0]
         assert frame["num_gpus"].tolist() == [1, 2, 4]
+
+
+@pytest.mark.parametrize("words", [["convert"], ["convert", "--to", "swf"], ["dress"]])
+def test_a_trace_is_not_written_under_a_binary_name(jobs, tmp_path, words):
+    command, *options = words
+    out = tmp_path / "x.parquet"
+    with pytest.raises(
+        ParamError, match=r"x\.parquet: the file is written as CSV.*name it .*\.csv"
+    ):
+        run(command, jobs, *options, "--out", str(out))
+    with pytest.raises(ParamError, match=r"written as CSV, SWF or Batsim, not as \.parquet"):
+        write(load(jobs), out)
+    assert not out.exists()
 
 
 def test_columns_and_unit_of_a_file(tmp_path):

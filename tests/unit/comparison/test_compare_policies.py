@@ -9,6 +9,7 @@ import repro
 from repro.base.errors import ParamError, TraceError
 from repro.comparison.terms import knowledge
 from repro.model.policy import make
+from repro.perf.throughput_files import load_throughputs
 from repro.testing import small_trace
 
 #: two windows of an hour: a long job with a short one a second behind it
@@ -237,6 +238,53 @@ def test_a_trace_with_models_needs_a_throughput_table_and_no_new_models():
     )
 
 
+TYPED = "1x4:v100,1x4:k80"
+
+
+def of_throughputs(comparison):
+    notes = [note for note in comparison.notes if note.startswith("throughputs")]
+    return comparison.meta["throughputs"], comparison.meta["reference_gpu"], notes
+
+
+@pytest.mark.parametrize("reference", ["v100", "k80"])
+def test_a_throughput_table_and_its_reference_type_are_said(reference):
+    jobs = repro.dress(small_trace(), "gavel")
+    name = "gavel-throughputs"
+    options = {"throughputs": name, "reference_gpu": reference, "workers": 1}
+    comparison = repro.compare(jobs, TYPED, "srtf", **options)
+    line = f"throughputs: {name}, durations refer to {reference}"
+    assert of_throughputs(comparison) == (name, reference, [line])
+
+
+def test_throughputs_of_the_trace_and_tables_without_a_name_are_said():
+    jobs = repro.dress(small_trace(), "gavel", reference="p100")
+    name = "gavel-throughputs"
+    line = f"throughputs: {name}, durations refer to p100"
+    assert of_throughputs(repro.compare(jobs, TYPED, "srtf", workers=1)) == (name, "p100", [line])
+    # on a cluster without GPU types runs use no table
+    assert of_throughputs(repro.compare(jobs, "1x4", "srtf", workers=1)) == (name, "p100", [])
+    table = load_throughputs(name, "k80")
+    named, reference, notes = of_throughputs(
+        repro.compare(jobs, TYPED, "srtf", throughputs=table, workers=1)
+    )
+    assert (named, reference, len(notes)) == ("ThroughputTable", "k80", 1)
+    plain = repro.compare(small_trace(), TYPED, "srtf", workers=1)
+    assert of_throughputs(plain) == (None, None, [])
+
+
+def test_what_read_the_trace_is_said(tmp_path):
+    path = tmp_path / "jobs.csv"
+    path.write_text("job_id,arrival,duration,num_gpus\n0,0,1,1\n1,1,2,1\n")
+    options = {"map": "submit_time=arrival", "unit": "h"}
+    own = repro.compare(path, "1x1", "srtf", options=options, dress="muri", workers=1).meta
+    loaded = repro.compare(repro.load(path, **options), "1x1", "srtf", workers=1).meta
+    assert (own["format"], own["options"], own["dress"]) == ("repro", options, "muri")
+    assert (loaded["format"], loaded["options"], loaded["dress"]) == ("repro", options, None)
+    generated = repro.compare("testbed", "15x4", "srtf", options={"jobs": 4}, workers=1).meta
+    assert generated["format"] is None
+    assert generated["options"]["jobs"] == 4
+
+
 def test_types_without_speeds_are_said():
     comparison = repro.compare(small_trace(), "1x4:v100,1x4:k80", "srtf", workers=1)
     assert "all GPU types count as equally fast: srtf" in comparison.notes
@@ -284,6 +332,7 @@ def test_pictures_have_a_curve_per_policy():
         ({"failures": "often"}, "often"),
         ({"predict": -1}, "predict is -1"),
         ({"throughputs": "gavel-throughputs"}, "names no GPU types"),
+        ({"reference_gpu": "k80"}, "reference_gpu is 'k80': it is used only if throughputs is"),
         ({"options": {"jobs": 3}}, "a frame has no reader"),
         ({"options": {"seed": 3}}, "^options: 'seed' is not an option of a reader or generator; "),
         (

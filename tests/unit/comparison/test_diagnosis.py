@@ -72,10 +72,10 @@ def test_refusals_are_errors_of_named_policies_only():
         "srtf": Trial("", (), "", (), types_alike=False),
         "edf": Trial("needs slo", (), "", (), types_alike=False),
     }
-    (note,) = findings_of(results, frame, are_named=False, dress="dress")
+    (note,) = findings_of(results, frame, are_named=False, dress="dress", has_types=False)
     assert (note.level, note.what, note.advice) == ("note", "edf cannot run: needs slo", "")
     del results["srtf"]
-    (error,) = findings_of(results, frame, are_named=False, dress="dress")
+    (error,) = findings_of(results, frame, are_named=False, dress="dress", has_types=False)
     assert error.level == "error"
 
 
@@ -88,15 +88,25 @@ def test_lacking_throughputs_and_equal_types():
     assert alike.what == "all GPU types count as equally fast for srtf, gavel-las"
 
 
-def test_columns_that_none_or_few_read():
+@pytest.mark.parametrize(
+    ("cluster", "advice"),
+    [
+        ("2x4:t4", "--types wished follows column gpu_type, unless the policy names types"),
+        (
+            "2x4",
+            "--types wished follows column gpu_type on a cluster with GPU types, such as 1x8:v100",
+        ),
+    ],
+)
+def test_columns_that_none_or_few_read(cluster, advice):
     frame = frame_of(vc=["a"] * 6, user=["u"] * 6, gpu_type=["t4"] * 6)
-    diagnosis = diagnose(frame, "2x4", ["srtf", "srsf", "gavel-hierarchical"])
+    diagnosis = diagnose(frame, cluster, ["srtf", "srsf", "gavel-hierarchical"])
     (unread,) = found(diagnosis, "columns-unread")
     assert (unread.count, unread.what) == (
         2,
         "none of 3 policies reads the columns gpu_type, user",
     )
-    assert "--types wished" in unread.advice
+    assert unread.advice == advice
     (few,) = found(diagnosis, "columns-read-by-few")
     assert (few.count, few.what) == (1, "gavel-hierarchical alone reads column vc")
 
@@ -111,10 +121,10 @@ def test_notes_on_policies_are_grouped():
 def test_many_policies_are_named_by_those_left_over():
     results = {f"p{number}": Trial("no", (), "", (), types_alike=False) for number in range(12)}
     results["other"] = Trial("", (), "", (), types_alike=False)
-    (refused,) = findings_of(results, frame_of(), are_named=False, dress="")
+    (refused,) = findings_of(results, frame_of(), are_named=False, dress="", has_types=False)
     assert refused.what == "12 of 13 policies (all but other) cannot run: no"
     del results["other"]
-    (refused,) = findings_of(results, frame_of(), are_named=False, dress="")
+    (refused,) = findings_of(results, frame_of(), are_named=False, dress="", has_types=False)
     assert refused.what == "all 12 policies cannot run: no"
 
 

@@ -162,9 +162,32 @@ def test_a_job_may_wish_for_a_type(policy):
         run(jobs, "1xv100,1xk80", policy, types="wished")
 
 
+@pytest.mark.parametrize(
+    ("wish", "remedy"),
+    [
+        ("V100", "write them alike (V100 and v100 differ in upper and lower case alone)"),
+        (
+            "a100|K80",
+            "write them alike (K80 and k80 differ in upper and lower case alone)",
+        ),
+        ("a100", "use another cluster"),
+    ],
+)
+def test_a_wish_that_the_cluster_lacks_is_refused_with_a_remedy(wish, remedy):
+    jobs = trace((0, 10, 1), gpu_type=[wish])
+    with pytest.raises(TraceError) as error:
+        run(jobs, "1xv100,1xk80", "srtf", types="wished")
+    assert str(error.value) == (
+        f"job 0 asks for GPUs of type '{wish}'; the cluster has k80, v100: {remedy}, or give "
+        "--types fastest (types='fastest')"
+    )
+
+
 def test_a_wish_that_can_never_come_true_is_refused_before_the_first_event():
     late = trace((0, 10, 1), (500, 4, 2), gpu_type=["v100", "k80"])
-    with pytest.raises(TraceError, match=r"job 1 asks for 2 GPUs of type 'k80' .* at most 1 of"):
+    with pytest.raises(
+        TraceError, match=r"job 1 asks for 2 GPUs of type 'k80' .* at most 1 of .* --types fastest"
+    ):
         run(late, "1x4:v100,1xk80", "srtf", types="wished", stop_time=20.0)
     never = ThroughputTable({("m", 1): {"v100": 2.0, "k80": 0.0}}, "v100")
     late["num_gpus"] = 1

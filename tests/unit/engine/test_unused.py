@@ -14,7 +14,7 @@ import repro
 from repro.base.errors import ParamError, PolicyError, TraceError
 from repro.cli import app
 from repro.engine import livelock
-from repro.engine.ignored import TYPES_ALIKE
+from repro.engine.ignored import TYPES_ALIKE, ignored_lines
 from repro.model.policy import Order
 from repro.perf.overhead import CheckpointOverhead
 from repro.perf.throughput import ThroughputTable
@@ -345,6 +345,36 @@ def test_types_that_jobs_wish_for_are_used_without_speeds(types, mean_jct_s, unu
     result = repro.simulate(jobs, "1x2:v100,1x2:k80", "yarn-cs", types=types)
     assert result.jobs["jct"].mean() == pytest.approx(mean_jct_s)
     assert (TYPES_ALIKE in result.meta["ignored"].get("options", [])) == unused
+
+
+@pytest.mark.parametrize(
+    ("options", "has_types", "reason"),
+    [
+        (
+            [],
+            True,
+            "a job runs on GPUs of any type; repro simulate --types wished follows column "
+            "gpu_type, unless the policy names types",
+        ),
+        (["types"], True, "a job runs on GPUs of any type"),
+        (
+            [],
+            False,
+            "the cluster names no GPU types; repro simulate --types wished follows column "
+            "gpu_type on a cluster with GPU types, such as 1x8:v100",
+        ),
+        (["types"], False, "the cluster names no GPU types"),
+    ],
+)
+def test_wishes_for_types_are_proposed_where_they_have_an_effect(options, has_types, reason):
+    ignored = {"columns": ["gpu_type"], "options": options}
+    line = ignored_lines(ignored, has_types=has_types)[0]
+    assert line == f"not used by this run: trace columns gpu_type ({reason})"
+
+
+def test_a_column_that_the_format_does_not_read_has_no_reason_of_a_run():
+    lines = ignored_lines({"file_columns": ["gpu_type"]})
+    assert lines == ["not read by the format: columns of the file gpu_type"]
 
 
 def test_an_interval_beside_shares_is_refused_in_python_too():

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from repro.base.errors import ReproError
-from repro.files.whole import remove_file, touch, write_whole
+from repro.base.errors import ParamError, ReproError
+from repro.files.whole import refuse_binary_name, remove_file, touch, write_whole
 
 HERE = Path(__file__).resolve().parents[3]
 
@@ -34,6 +34,20 @@ def test_a_file_is_replaced_whole_and_keeps_its_permissions(tmp_path):
     write_whole(path, b"new")
     assert path.read_bytes() == b"new" and stat.S_IMODE(path.stat().st_mode) == 0o600
     assert names(tmp_path) == ["a.csv"]
+
+
+@pytest.mark.parametrize(
+    ("name", "proposed"),
+    [("a/b.parquet", "a/b.csv"), ("x.XLSX", "x.csv"), ("x.csv.zip", "x.csv")],
+)
+def test_a_binary_name_is_refused_for_text(name, proposed):
+    with pytest.raises(ParamError) as error:
+        refuse_binary_name(Path(name), "CSV or SWF")
+    ending = Path(name).suffix
+    assert str(error.value) == (
+        f"{name}: the file is written as CSV or SWF, not as {ending}; name it {proposed}"
+    )
+    refuse_binary_name(Path(proposed))
 
 
 def test_a_file_named_gz_is_compressed_to_the_same_bytes_each_time(tmp_path):
