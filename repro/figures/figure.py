@@ -157,9 +157,10 @@ class FigureRun:
         self.variation = variation.differences(
             self._spec, profile, {**overrides, "seed": seed}, own_seed
         )
-        setting = variation.setting_text(self.variation)
+        self._setting = variation.setting_text(self.variation, self._spec)
         # A cell shows the picture before `save` runs, so published marks are made pale before that.
-        Chart.before_shown = partial(fade_published, setting=setting) if setting else None
+        fade = partial(fade_published, setting=self._setting)
+        Chart.before_shown = fade if self._setting else None
         # A list that exists has charts of another figure of this notebook, so it is kept.
         if in_batch() and shell() is not None and Chart.waiting is None:
             Chart.waiting = []
@@ -487,8 +488,8 @@ class FigureRun:
             plot.complete()
         if self.variation:
             run["variation"] = self.variation
-            if setting := variation.setting_text(self.variation):
-                fade_published(plot, setting)
+            if self._setting:
+                fade_published(plot, self._setting)
         seeds = self._seeds | {
             used.seed for used in self._used_data.values() if used.seed is not None
         }

@@ -164,9 +164,10 @@ def title_line(
     """Caption: paper, reference, profile, seeds, rule set, verdicts, data, marks and remarks.
 
     ``seeds`` are all seeds that the run used. They are written unless the inputs have ``seeds``.
+    If the figure adds the run's seed to those of the inputs, the sums are written.
     """
     texts = [paper_name(spec.paper), spec.reference, f"profile {run['profile']}"]
-    run_seeds = run["params"].get("seeds") or sorted(seeds)
+    run_seeds = _moved_seeds(run, seeds) or run["params"].get("seeds") or sorted(seeds)
     if run_seeds:
         texts.append(seeds_text(run_seeds))
     if "rules" in run["params"]:
@@ -187,6 +188,15 @@ def title_line(
         if has_one_seed and "seeds" in spec.marks:
             texts.append("ours: one seed, no range")
     return " · ".join([*texts, *remarks(run).values()])
+
+
+def _moved_seeds(run: Mapping[str, Any], used: Collection[int]) -> list[int]:
+    """Seeds of the inputs plus that of the run, if the run used these sums; else empty."""
+    listed = run["params"].get("seeds")
+    if not isinstance(listed, list) or set(listed) <= set(used):
+        return []
+    moved = [run["seed"] + seed for seed in listed]
+    return moved if set(moved) <= set(used) else []
 
 
 def verdict_counts(rows: Iterable[Mapping[str, Any]]) -> list[str]:

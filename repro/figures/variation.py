@@ -12,6 +12,8 @@ from repro.figures.params import FigureSpec
 
 #: Inputs that change no result.
 _WITHOUT_EFFECT = frozenset({"workers"})
+#: Inputs on which published values do not depend.
+_WITHOUT_PUBLISHED = frozenset({"extra", "seed", "seeds"})
 #: Folder of variations below the folder of results.
 FOLDER = "variations"
 #: Letters of the name of a variation's folder.
@@ -96,18 +98,21 @@ def text(changed: Mapping[str, list[Any]]) -> str:
     return "; ".join(_difference(name, *values) for name, values in changed.items())
 
 
-def setting_text(changed: Mapping[str, list[Any]]) -> str:
-    """Settings of the parameter file from which a run differs, ``cluster 8x8``; may be empty.
+def setting_text(changed: Mapping[str, list[Any]], spec: FigureSpec) -> str:
+    """The paper's values of the inputs that a run changes, ``cluster 8x8``; may be empty.
 
-    Published values do not depend on our seed, and an extra policy leaves them as they are.
-
-    >>> setting_text({"cluster": ["4x8", "8x8"], "extra": [["newest"], None]})
-    'cluster 8x8'
+    They are those of the profile ``paper``, to which the published values belong. A trace of the
+    file that stands in for the paper's is not named. Published values do not depend on our seeds,
+    and an extra policy leaves them as they are.
     """
+    paper_inputs = spec.merged("paper", {})
+    has_papers_trace = not spec.stand_in and spec.unknown != "workload"
     texts = [
-        f"{name} {_short(in_file)}"
-        for name, (_, in_file) in changed.items()
-        if name not in ("extra", "seed")
+        f"{name} {_short(paper_inputs[name])}"
+        if has_papers_trace or name not in ("trace", "traces")
+        else "the paper's own trace"
+        for name in changed
+        if name not in _WITHOUT_PUBLISHED
     ]
     return ", ".join(texts)
 

@@ -89,3 +89,44 @@ def test_with_the_first_item_only(entry, name, items, tmp_path):
         (path,) = tmp_path.rglob("result.json")
         assert json.loads(path.read_text(encoding="utf-8"))["variation"]
     assert all(error["error"].startswith("ParamError: ") for error in errors), errors
+
+
+def saved(figure, name, value, out, suffix):
+    """Text of a file that a figure writes with another value of one parameter."""
+    done = run(params.resolve(figure, ALL), name, value, out)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = out.rglob(f"{params.resolve(figure, ALL).stem}.{suffix}")
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_seed_of_the_run_chooses_the_noise_of_profiling(tmp_path):
+    first, second = (
+        saved("muri/fig14", "seed", seed, tmp_path / seed, "csv") for seed in ("1", "2")
+    )
+    assert first != second
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("figure", "name", "value", "title", "absent"),
+    [
+        ("pcs/fig11b", "cluster", "1x32", "99th percentile over mean: ", "the text: about"),
+        ("tiresias/tab04", "trace", "own.csv", ">one workload<", "1 workloads"),
+        ("tiresias/tab04", "seeds", "[1]", ">one workload<", "1 workloads"),
+        # the one tick was that of 40 jobs
+        ("gavel/fig12", "jobs", "[40,50]", ">512<", ">50<"),
+    ],
+)
+def test_titles_and_ticks_fit_the_variation(figure, name, value, title, absent, tmp_path):
+    if name == "trace":
+        trace = tmp_path / value
+        jobs = [f"{number},{60 * number},{600 + number},1\n" for number in range(9)]
+        trace.write_text("".join(["job_id,submit_time,duration,num_gpus\n", *jobs]))
+        value = str(trace)
+    picture = saved(figure, name, value, tmp_path / "out", "svg")
+    assert title in picture and absent not in picture

@@ -27,6 +27,8 @@ _PUBLISHED_COLUMNS = {
     "seed0": (", seed 0", "seed 0"),
     "ftf_seed0": (", fairness", "mean finish-time fairness, seed 0"),
 }
+#: Smallest factor between two ticks of a log axis whose texts do not overlap.
+_TICKS_APART = 2.5
 #: Number of decimals of x that are compared.
 _X_DECIMALS = 3
 
@@ -172,6 +174,19 @@ def rate_label(inputs: Mapping[str, Any]) -> str:
     scale = inputs["scale"]
     scale_note = "" if scale == 1 else f"; 1/{scale:g} of it on 1/{scale:g} of the GPUs"
     return f"input job rate (jobs/h{scale_note})"
+
+
+def log_ticks(ours: Iterable[int], published: Iterable[float]) -> list[int]:
+    """Numbers for the ticks of a log axis: ours, then published ones where they do not overlap.
+
+    >>> log_ticks([40, 50], [32, 64, 128, 256, 512])
+    [40, 128, 512]
+    """
+    ticks: list[int] = []
+    for number in [*ours, *map(round, published)]:
+        if all(max(number, tick) >= _TICKS_APART * min(number, tick) for tick in ticks):
+            ticks.append(number)
+    return sorted(ticks)
 
 
 def jct_chart(

@@ -18,6 +18,8 @@ from repro.solve import ecos
 if TYPE_CHECKING:
     from repro.figures.figure import FigureRun
 
+#: Inputs of a figure that a part of it may replace.
+_OWN_INPUTS = ("jobs", "rates", "seeds")
 #: Series, x, seed.
 Label = tuple[str, float, int]
 _TIMES = {"submit_time": "submit_h", "end_time": "end_h", "jct": "jct_h", "duration": "duration_h"}
@@ -49,8 +51,11 @@ class Series:
         return cls(**settings)
 
 
-def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
+def cases(fig: FigureRun, part: str = "", **changes: Any) -> dict[Label, Case]:
     """All simulations of a figure's series, the longest (largest x) first.
+
+    ``changes`` replace inputs of the figure in a ``part`` of it, such as a panel. If a variation
+    changes one of these inputs, a note names the part, which does not follow.
 
     With the input ``jobs`` (numbers of jobs), all jobs are submitted at time 0. ``rates`` are jobs
     per hour on the paper's cluster, which is ``scale`` times larger than ours. ``measured`` are
@@ -63,10 +68,14 @@ def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
         fig, {label: item.settings for label, item in series.items()}
     )
     is_static = "jobs" in inputs
+    x_name = "jobs" if is_static else "rates"
+    if part:
+        _note_own_inputs(fig, part, changes)
     own_clusters = [of_file.get("cluster") for of_file in (fig.file_inputs, fig.paper_inputs)]
     ends_at_last_rate = fig.inputs.get("cluster") in own_clusters
     simulations: dict[Label, Case] = {}
     for label, item in series.items():
+        _note_own_inputs(fig, f"series {label}", {x_name: item.rates, "seeds": item.seeds})
         if item.seeds:
             _check_own_seeds(label, item.seeds, inputs["seeds"])
         rules = item.rules or inputs["rules"]
@@ -78,7 +87,7 @@ def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
         }
         first, last = (0, None) if is_static else map(int, inputs["measured"])
         measure = MeasuredJobs(first, last, item.horizon_h)
-        xs = inputs["jobs" if is_static else "rates"]
+        xs = inputs[x_name]
         for x in xs if item.rates is None else item.rates:
             load = x / inputs["scale"]
             options = {**inputs["options"], **item.options}
@@ -93,6 +102,17 @@ def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
     if not simulations:
         raise ParamError(f"no series has simulations at {list(xs)}; each ends at its `to`")
     return dict(sorted(simulations.items(), key=lambda entry: -entry[0][1]))
+
+
+def _note_own_inputs(fig: FigureRun, part: str, own: Mapping[str, Any]) -> None:
+    """Note the inputs that a variation changes, but not in a part, which has its own."""
+    names = [
+        name
+        for name in _OWN_INPUTS
+        if name in fig.variation and own.get(name) not in (None, fig.inputs[name])
+    ]
+    if names:
+        fig.note(f"{part} keeps its own {' and '.join(names)}")
 
 
 def _check_own_seeds(series: str, own: Sequence[int], seeds: Sequence[int]) -> None:
@@ -163,11 +183,11 @@ def draws(fig: FigureRun) -> pd.DataFrame:
     The input ``draws`` has the policy (``of``), the rates and the number of streams.
     """
     policy, rates, streams = (fig.inputs.draws[name] for name in ("of", "rates", "streams"))
-    common = {"policy": policy, "rates": rates}
     series = {
-        f"{policy}, stream {n}": {**common, "settings": {"stream": n}} for n in range(streams)
+        f"{policy}, stream {n}": {"policy": policy, "settings": {"stream": n}}
+        for n in range(streams)
     }
-    return jobs(fig, cases(fig, series=series, seeds=[0]))
+    return jobs(fig, cases(fig, "the range of draws", series=series, rates=rates, seeds=[0]))
 
 
 def settings_for_available_solver(

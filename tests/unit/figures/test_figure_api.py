@@ -635,6 +635,25 @@ def test_the_line_under_a_picture_tells_the_seeds_that_were_run(seeds, line):
     assert "authors' data" in shown
 
 
+@pytest.mark.parametrize(
+    ("listed", "used", "line"),
+    [
+        # a figure that adds the seed of the run, with traces of further seeds
+        ([0], {5, 47}, "seed 5"),
+        ([0, 1, 2], {5, 6, 7}, "seeds 5 to 7"),
+        # a figure that does not add it
+        ([0, 1], {0, 1, 5}, "seeds 0, 1"),
+        ([0], {0, 5}, "seed 0"),
+        ([0, 1], set(), "seeds 0, 1"),
+    ],
+)
+def test_the_line_under_a_picture_has_seeds_to_which_that_of_the_run_was_added(listed, used, line):
+    spec = params.FigureSpec(title="T", paper="tiresias", reference="Fig 1", shows="s")
+    run = {"profile": "quick", "seed": 5, "stand_in": None, "notes": []}
+    shown = title_line(spec, {**run, "params": {"seeds": listed}}, [], used)
+    assert shown == f"Tiresias · Fig 1 · profile quick · {line} · no claims"
+
+
 @pytest.mark.parametrize(("seeds", "has_range"), [([0, 1], True), ([3], False), (1, False)])
 def test_the_line_under_a_picture_of_one_seed_claims_no_range(seeds, has_range):
     spec = params.FigureSpec(

@@ -107,17 +107,45 @@ def test_variations_of_the_usual_folders_are_in_build(toy, usual):
 
 def test_texts():
     changed = {"cluster": ["4x8", "8x8"], "traces": [{"a": "x", "b": [1, 2]}, None]}
-    assert variation.text({}) == variation.setting_text({}) == ""
+    assert variation.text({}) == ""
     assert variation.text(changed) == (
         "cluster 4x8 instead of 8x8; traces a: x, b: 1, 2 instead of the default"
     )
     assert variation.text({"extra": [["newest", "las-2d"], None]}) == "with newest, las-2d"
-    assert variation.setting_text(changed) == "cluster 8x8, traces the default"
-    # no published value belongs to a seed
     assert variation.text({"seed": [3, 0]}) == "seed 3 instead of 0"
-    assert variation.setting_text({"seed": [3, 0]}) == ""
     long = variation.text({"seeds": [list(range(100)), [0]]})
     assert "… instead of 0" in long and len(long) < 90
+
+
+@pytest.mark.parametrize(
+    ("facts", "changed", "text"),
+    [
+        ({}, {}, ""),
+        # the value of the paper, also where the profile has another
+        ({}, {"cluster": ["4x8", "2x8"]}, "cluster 8x8"),
+        ({}, {"trace": ["mine.csv", "log"], "cluster": ["4x8", "2x8"]}, "trace log, cluster 8x8"),
+        ({"stand_in": "no log"}, {"trace": ["mine.csv", "log"]}, "the paper's own trace"),
+        (
+            {"unknown": "workload"},
+            {"trace": ["mine.csv", "log"], "cluster": ["4x8", "2x8"]},
+            "the paper's own trace, cluster 8x8",
+        ),
+        ({"unknown": "sample"}, {"trace": ["mine.csv", "log"]}, "trace log"),
+        # no published value belongs to a seed of ours
+        ({}, {"seed": [3, 0], "seeds": [[5], [0]], "extra": [["newest"], None]}, ""),
+    ],
+)
+def test_the_setting_of_published_values_is_the_papers(facts, changed, text):
+    spec = params.FigureSpec(
+        title="T",
+        paper="tiresias",
+        reference="Fig 1",
+        shows="s",
+        inputs={"trace": "log", "cluster": "8x8", "seeds": [0, 1]},
+        profiles={"quick": {"cluster": "2x8", "seeds": [0]}},
+        **facts,
+    )
+    assert variation.setting_text(changed, spec) == text
 
 
 def test_a_variation_judges_nothing_and_leaves_the_figures_own_result(toy):

@@ -307,6 +307,54 @@ def test_on_another_cluster_no_series_ends_at_its_last_rate():
     assert ("las-agnostic", 3.0, 0) in gavel.cases(fig)
 
 
+@pytest.mark.parametrize(
+    ("variation", "own", "text"),
+    [
+        ({}, {"rates": [1.0], "seeds": [5]}, []),
+        ({"seed": [5, 0]}, {"rates": [1.0]}, []),
+        ({"rates": [[0.6, 3.0], [2.0]]}, {"rates": [1.0]}, ["its own rates"]),
+        ({"rates": [[0.6, 3.0], [2.0]]}, {"rates": [0.6, 3.0], "seeds": [5]}, []),
+        (
+            {"seeds": [[0], [1]], "rates": [[0.6, 3.0], [2.0]]},
+            {"seeds": [5], "rates": [1.0]},
+            ["its own rates and seeds"],
+        ),
+    ],
+)
+def test_a_part_with_inputs_of_its_own_is_named_in_a_variation(variation, own, text):
+    fig = figure()
+    fig.variation = variation
+    gavel.cases(fig, "panel (b)", **own)
+    assert fig._notes == [f"panel (b) keeps {words}" for words in text]
+
+
+@pytest.mark.parametrize(
+    ("variation", "names"),
+    [
+        ({}, ""),
+        ({"jobs": [[30, 60], [90]]}, "jobs"),
+        ({"jobs": [[30, 60], [90]], "seeds": [[0, 1], [0]]}, "jobs and seeds"),
+    ],
+)
+def test_a_series_with_inputs_of_its_own_is_named_in_a_variation(variation, names):
+    fig = figure(
+        trace="gavel-static",
+        jobs=[30, 60],
+        seeds=[0, 1],
+        series={"optimum": {"policy": "gavel-las", "rates": [90], "seeds": [0]}, "gavel-las": {}},
+    )
+    fig.variation = variation
+    gavel.cases(fig)
+    assert fig._notes == ([f"series optimum keeps its own {names}"] if names else [])
+
+
+def test_draws_at_rates_of_their_own_are_named_in_a_variation():
+    fig = figure(rules="paper", draws={"of": "fifo-agnostic", "rates": [6.0], "streams": 2})
+    fig.variation = {"rates": [[0.6, 3.0], [6.0]]}
+    gavel.draws(fig)
+    assert fig._notes == ["the range of draws keeps its own rates"]
+
+
 def test_a_series_with_own_seeds_needs_them():
     by_role = {"isolated": {"seeds": [0]}, "gavel-las": {}}
     fig = figure(series=by_role)
@@ -314,6 +362,19 @@ def test_a_series_with_own_seeds_needs_them():
     fig.inputs["seeds"] = [3]
     with pytest.raises(ParamError, match=r"^seeds: \[3\] lacks 0, .*'isolated'.*; add it"):
         gavel.cases(fig)
+
+
+@pytest.mark.parametrize(
+    ("ours", "published", "ticks"),
+    [
+        ([40, 50], [32.0, 64.0, 128.0, 256.0, 512.0], [40, 128, 512]),
+        ([512, 32], [], [32, 512]),
+        # the published numbers are not in order
+        ([30], [512.0, 32.0, 1024.0], [30, 512]),
+    ],
+)
+def test_ticks_of_a_log_axis_do_not_overlap(ours, published, ticks):
+    assert curves.log_ticks(ours, published) == ticks
 
 
 def test_the_nearest_rate_is_one_that_was_simulated():
