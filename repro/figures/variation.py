@@ -13,7 +13,7 @@ from repro.figures.params import FigureSpec
 #: Inputs that change no result.
 _WITHOUT_EFFECT = frozenset({"workers"})
 #: Inputs on which published values do not depend.
-_WITHOUT_PUBLISHED = frozenset({"extra", "seed", "seeds"})
+_WITHOUT_PUBLISHED = frozenset({"extra", "rules", "seed", "seeds"})
 #: Folder of variations below the folder of results.
 FOLDER = "variations"
 #: Letters of the name of a variation's folder.
@@ -102,8 +102,8 @@ def setting_text(changed: Mapping[str, list[Any]], spec: FigureSpec) -> str:
     """The paper's values of the inputs that a run changes, ``cluster 8x8``; may be empty.
 
     They are those of the profile ``paper``, to which the published values belong. A trace of the
-    file that stands in for the paper's is not named. Published values do not depend on our seeds,
-    and an extra policy leaves them as they are.
+    file that stands in for the paper's is not named. Published values do not depend on our seeds
+    and rules, and an extra policy leaves them as they are.
     """
     paper_inputs = spec.merged("paper", {})
     has_papers_trace = not spec.stand_in and spec.unknown != "workload"
