@@ -140,7 +140,8 @@ class FigureRun:
         self.id = entry.id
         self.paper = entry.paper
         self.profile = profile
-        self.seed = seed
+        self._seed = seed
+        self._seed_read = False
         input_overrides = {
             name: value for name, value in overrides.items() if name not in _NO_INPUTS
         }
@@ -169,14 +170,20 @@ class FigureRun:
         self._stem = entry.stem
 
     def __repr__(self) -> str:
-        return f"<figure {self.id}, profile {self.profile}, seed {self.seed}>"
+        return f"<figure {self.id}, profile {self.profile}, seed {self._seed}>"
+
+    @property
+    def seed(self) -> int:
+        """Seed of the run."""
+        self._seed_read = True
+        return self._seed
 
     def rng(self, purpose: str, seed: int | None = None) -> np.random.Generator:
         """Random generator of a ``purpose`` of this figure; no two purposes share a stream.
 
         ``seed`` is by default the seed of the run.
         """
-        seed = self.seed if seed is None else seed
+        seed = self._seed if seed is None else seed
         self._seeds.add(seed)
         return data.stream(self.id, seed, purpose)
 
@@ -195,7 +202,7 @@ class FigureRun:
             self._reads_own_trace = True
             formats = {} if self.format is None else {"format": self.format}
             return load(self.file(name), **formats | options)
-        frame, used = data.open_trace(name, self.seed if seed is None else seed, **options)
+        frame, used = data.open_trace(name, self._seed if seed is None else seed, **options)
         self._record(used)
         return frame
 
@@ -482,7 +489,12 @@ class FigureRun:
                 missing_packages=absent_packages(self._spec.claims),
             )
             all_points = [*own_points, *points_of(verdicts, own_points, **facts)]
-        run = {name: getattr(self, name) for name in ("id", "profile", "seed")}
+        seeds = self._seeds | {
+            used.seed for used in self._used_data.values() if used.seed is not None
+        }
+        if "seed" in self.variation and not self._seed_read and self._seed not in seeds:
+            self.note("nothing in this figure depends on the seed of the run")
+        run = {"id": self.id, "profile": self.profile, "seed": self._seed}
         run |= {"stand_in": stand_in, "notes": self._notes, "params": dict(self.inputs)}
         if isinstance(plot, Chart):
             plot.complete()
@@ -490,9 +502,6 @@ class FigureRun:
             run["variation"] = self.variation
             if self._setting:
                 fade_published(plot, self._setting)
-        seeds = self._seeds | {
-            used.seed for used in self._used_data.values() if used.seed is not None
-        }
         caption(plot, saved.title_line(self._spec, run, verdicts, seeds))
         svg = render(plot, "svg")
         files = {f"{self._stem}.svg": svg, f"{self._stem}.csv": saved.table_bytes(table, run)}

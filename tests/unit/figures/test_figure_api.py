@@ -185,6 +185,15 @@ def test_the_stand_in_of_the_paper_is_not_that_of_another_trace(fig, monkeypatch
     assert fig._stand_in() is None
 
 
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_seed_on_which_nothing_depends_is_noted(fig, monkeypatch, reads):
+    monkeypatch.setattr(fig, "variation", {"seed": [3, 0]})
+    drawn = fig.seed + 1 if reads else 1
+    _, record = saved(fig)
+    note = "nothing in this figure depends on the seed of the run"
+    assert (note in record["notes"]) is not reads and drawn
+
+
 def test_a_missing_public_trace_without_stand_in_is_an_error(fig, synth, offline):
     with pytest.raises(DataMissingError, match="muri-trace1 cannot be had"):
         fig.trace("muri-trace1")
