@@ -75,7 +75,7 @@ class Method:
 
     @classmethod
     def of(cls, method: "Method | str | None") -> "Method":
-        """Method of a name, with the default budget; None: the default method."""
+        """``method`` itself, or the method of a name with the default budget; None: the default."""
         if isinstance(method, Method):
             return method
         if method is None:
