@@ -150,6 +150,45 @@ def refuse_failure(
     classes: Sequence[type] = outside_classes(type(owner))
     if not classes or isinstance(error, ReproError):
         return
-    found = last_frame(error, [cls.__module__ for cls in classes])
-    note = f" ({shown_frame(*found)})" if found else place_note(getattr(owner, method, None))
-    raise kind(f"{subject}: `{method}` fails: {type(error).__name__}: {error}{note}") from error
+    modules = [cls.__module__ for cls in classes]
+    note = _failure_note(error, modules, getattr(owner, method, None))
+    raise kind(f"{subject}: `{method}` fails: {note}") from error
+
+
+def refuse_function_failure(
+    error: BaseException, function: Callable[..., Any], subject: str, kind: type[ReproError]
+) -> None:
+    """Raise an error of one line for an exception in a function, such as a reader of traces.
+
+    Parameters
+    ----------
+    error : exception
+        What a call of the function raised. A ReproError has a message already.
+    function : callable
+        The function.
+    subject : str
+        Beginning of the message, such as ``format 'hours'``.
+    kind : class
+        Class of the new error.
+    """
+    if isinstance(error, ReproError):
+        return
+    note = _failure_note(error, [getattr(function, "__module__", "")], function)
+    raise kind(f"{subject}: {name_of(function)} fails: {note}") from error
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Name of a function between backticks; "the function" if it has none.
+
+    >>> name_of(name_of)
+    '`name_of`'
+    """
+    name = getattr(function, "__name__", "")
+    return f"`{name}`" if name else "the function"
+
+
+def _failure_note(error: BaseException, modules: Iterable[str], definition: Any) -> str:
+    """Class and text of an error, and the place in some modules; else that of a definition."""
+    found = last_frame(error, modules)
+    place = f" ({shown_frame(*found)})" if found else place_note(definition)
+    return f"{type(error).__name__}: {' '.join(str(error).split())}{place}"

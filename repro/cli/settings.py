@@ -1,7 +1,6 @@
 """``--set K=V``: parameters of a policy, its rounds and the trace format from the command line."""
 
 import dataclasses
-import inspect
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -12,7 +11,7 @@ from repro.cli import complete
 from repro.engine.rounds.settings import RoundSettings
 from repro.model.policy import Order, parameter_names, policies
 from repro.placement.base import Placement, make
-from repro.trace.formats import FORMATS
+from repro.trace.formats import FORMATS, options_of
 
 DropOption = Annotated[
     bool,
@@ -141,7 +140,7 @@ def split_format_options(
         *parameter_names(policies[policy]),
         *(field.name for field in dataclasses.fields(RoundSettings)),
     }
-    format_names = {*list(inspect.signature(FORMATS[trace_format]).parameters)[1:]} - policy_names
+    format_names = options_of(trace_format).keys() - policy_names
     remaining = {key: value for key, value in settings.items() if key not in format_names}
     return remaining, {key: value for key, value in settings.items() if key in format_names}
 

@@ -29,7 +29,7 @@ from repro.files.whole import refuse_binary_name
 from repro.model.cluster.spec import Cluster
 from repro.perf.throughput_files import PUBLIC
 from repro.trace.dressing import ALL, REFERENCE, dress
-from repro.trace.formats import FORMATS, documented
+from repro.trace.formats import FORMATS, documented, options_of
 from repro.trace.load import FORMS, WRITERS, describe, format_to_write, load, write
 
 TraceArgument = Annotated[
@@ -91,7 +91,7 @@ def formats(as_json: JsonOption = False) -> None:
     width = max(len(row["name"]) for row in rows)
     for row in rows:
         lines = [row["reads"], *textwrap.wrap(row["columns"], 78 - width)]
-        lines += [f"--set {name}={value}" for name, value in row["options"].items()]
+        lines += map(_option_text, options_of(row["name"]).values())
         for number, line in enumerate(lines):
             name = "" if number else row["name"]
             say(f"{name:<{width}}  {line}")
@@ -100,13 +100,22 @@ def formats(as_json: JsonOption = False) -> None:
 def _format_row(name: str) -> dict[str, Any]:
     """Name, first paragraph of the docstring (key ``reads``), columns and options of a format."""
     summary = (inspect.getdoc(FORMATS[name]) or "").split("\n\n")[0]
-    options = list(inspect.signature(FORMATS[name]).parameters.values())[1:]
     return {
         "name": name,
         "reads": " ".join(summary.split()),
         "columns": " ".join(documented(name).split()),
-        "options": {option.name: option.default for option in options},
+        "options": {
+            option.name: None if option.default is option.empty else option.default
+            for option in options_of(name).values()
+        },
     }
+
+
+def _option_text(option: inspect.Parameter) -> str:
+    """Text ``--set NAME=DEFAULT`` of an option of a format."""
+    if option.default is option.empty:
+        return f"--set {option.name}=VALUE (required)"
+    return f"--set {option.name}={option.default}"
 
 
 def fetch_files(

@@ -242,7 +242,8 @@ def judge(claim: Claim, value: Any, reason: Reason = NOT_PUBLISHED) -> Verdict:
     ``reproduced``: the tolerance holds and the relation holds, as far as the claim has them.
     ``partial``: only the relation holds. ``missed``: the relation fails, or the claim has none and
     the tolerance fails. ``not comparable``: all values are None; ``reason`` says why. NaN without
-    any other value, and an empty list, are errors: the notebook failed to compute the value.
+    any other value, and an empty list, are errors: the notebook failed to compute the value. So is
+    a text if the published values are numbers.
     """
     try:
         value = in_python_types(value)
@@ -256,6 +257,12 @@ def judge(claim: Claim, value: Any, reason: Reason = NOT_PUBLISHED) -> Verdict:
                     "how it is computed, or give None if nobody can compare it"
                 )
             return Verdict(claim, value, NOT_COMPARABLE, reason)
+        texts = [item for item in items if isinstance(item, str)]
+        if texts and _publishes_numbers(claim):
+            raise ClaimError(
+                f"its value in the notebook is the text {texts[0]!r:.40}; give a number, as the "
+                "published value is one"
+            )
         accepted = claim.accept is None or within(claim.accept, claim.published, value)
     except ClaimError as error:
         raise ClaimError(f"claim {claim.id}: {error}") from None
@@ -265,6 +272,12 @@ def judge(claim: Claim, value: Any, reason: Reason = NOT_PUBLISHED) -> Verdict:
     if not all(is_number(item) and relation.holds(item) for item in items):
         return Verdict(claim, value, MISSED)
     return Verdict(claim, value, REPRODUCED if accepted else PARTIAL)
+
+
+def _publishes_numbers(claim: Claim) -> bool:
+    """Whether all published values of a claim are numbers."""
+    published = [item for item in flat(claim.published) if item is not None]
+    return bool(published) and all(map(is_number, published))
 
 
 def judge_all(

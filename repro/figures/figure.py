@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from repro.base import paths
 from repro.base.errors import ParamError
@@ -32,6 +33,7 @@ from repro.figures.points import point_table, read_points
 from repro.figures.progress import in_batch, write_progress
 from repro.figures.sweep import Case, MeasuredJobs
 from repro.files import public
+from repro.files.checks import type_of
 from repro.files.whole import write_whole
 from repro.model.cluster.spec import FILE_SUFFIXES, Cluster
 from repro.model.policy import Policy, make
@@ -49,7 +51,6 @@ from repro.trace.load import load
 
 if TYPE_CHECKING:
     import numpy as np
-    from matplotlib.figure import Figure
 
 Label = TypeVar("Label")
 #: Parameters of notebooks that replace no input of the parameter file.
@@ -461,8 +462,21 @@ class FigureRun:
         Raises
         ------
         ClaimError
-            If ``values`` do not match the claims, or a value is NaN.
+            If ``values`` do not match the claims, or a value is NaN or a text instead of a number.
+        ParamError
+            If plot, table, values or points are of another type.
         """
+        if not isinstance(plot, Figure):
+            raise ParamError(
+                f"fig.save: the plot is {type_of(plot)}; give a matplotlib Figure, such as of "
+                "repro.plot.line_chart, or the attribute figure of an Axes"
+            )
+        table = _joined("the table is", table)
+        values = {} if values is None else values
+        if not isinstance(values, Mapping):
+            raise ParamError(
+                f"fig.save: values are {type_of(values)}; give a dict of our value by claim id"
+            )
         if self.format is not None and not self._reads_own_trace:
             self.note(f"format {self.format} is not used, because no trace is a file of yours")
         stand_in = self._stand_in()
@@ -473,8 +487,7 @@ class FigureRun:
             "unknown": self._spec.unknown,
             "rules": params.judged_rules(self.inputs),
         }
-        own_points = [] if points is None else read_points(_joined(points), **facts)
-        table = _joined(table)
+        own_points = [] if points is None else read_points(_joined("points are", points), **facts)
         reason = self._reason()
         if self.variation:
             verdicts = []
@@ -482,7 +495,7 @@ class FigureRun:
         else:
             verdicts = judge_all(
                 self._spec.claims,
-                values or {},
+                values,
                 own_points,
                 reason=reason,
                 all_values=reason == NOT_PUBLISHED,
@@ -561,10 +574,15 @@ def _rounded(costs: Mapping[str, float]) -> dict[str, float]:
     return {name: round(value, 3) for name, value in costs.items()}
 
 
-def _joined(tables: pd.DataFrame | Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """One table of several, below each other."""
+def _joined(subject: str, tables: pd.DataFrame | Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """One table of several, below each other; ParamError, with its subject, for other types."""
     if isinstance(tables, pd.DataFrame):
         return tables
+    is_sequence = isinstance(tables, Sequence) and not isinstance(tables, str)
+    if not is_sequence or not tables or not all(isinstance(part, pd.DataFrame) for part in tables):
+        raise ParamError(
+            f"fig.save: {subject} {type_of(tables)}; give a DataFrame, or a list of one or more"
+        )
     return pd.concat(tables, ignore_index=True)
 
 

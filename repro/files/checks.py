@@ -128,6 +128,18 @@ def shown(value: object, limit: int = 60) -> str:
     return line + "…" * (len(text) > limit)
 
 
+def type_of(value: object) -> str:
+    """Type of a value for a message.
+
+    >>> type_of(None), type_of("2x4"), type_of(5)
+    ('None', 'a str', 'an int')
+    """
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return f"{'an' if name[:1] in 'AEIOUaeiou' else 'a'} {name}"
+
+
 def _printable(text: str) -> str:
     """Text on one line, with hidden characters and unusual blanks as escapes."""
     escaped = _BLANK.sub(_escape, text)

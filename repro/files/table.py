@@ -643,7 +643,8 @@ def no_jobs_error(document: Document, dropped: Mapping[str, int]) -> TraceError:
     counts = Counter(document.left_out.values())
     counts.update(dropped)
     reasons = ", ".join(f"{reason}: {count:,}" for reason, count in counts.items())
-    return TraceError(f"{document.name}: no job left ({reasons}); a trace holds at least one")
+    note = f" ({reasons})" if reasons else ""
+    return TraceError(f"{document.name}: no job left{note}; a trace holds at least one")
 
 
 def date_advice(value: object) -> str:

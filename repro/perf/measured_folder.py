@@ -81,7 +81,10 @@ class MeasuredFolder:
         path = self.path / MACHINE
         if not path.is_file():
             return self.path.resolve().name
-        frame = Table(Document.read(path), ("name", "value"), text=("name", "value")).frame
+        table = Table(Document.read(path), ("name", "value"), text=("name", "value"))
+        frame = table.frame
+        repeated = (frame["name"] == "gpu_type") & frame["name"].duplicated()
+        table.refuse(repeated.to_numpy(bool), "name", "repeated row", "give one GPU type")
         values = dict(zip(frame["name"], frame["value"], strict=True))
         gpu_type = values.get("gpu_type")
         if not isinstance(gpu_type, str):

@@ -1,6 +1,5 @@
 """Read traces in any published format, write them, describe them."""
 
-import inspect
 import os
 import shlex
 import warnings
@@ -13,15 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from repro.base.errors import InputWarning, ReproError, TraceError, refuse_unknown
+from repro.base.errors import InputWarning, ParamError, ReproError, TraceError, refuse_unknown
+from repro.base.outside import name_of, place_note, refuse_function_failure
 from repro.base.typing import Floats
 from repro.files import public
-from repro.files.checks import BadRows, shown
+from repro.files.checks import BadRows, shown, type_of
 from repro.files.guess import add_format, format_of_text
 from repro.files.spreadsheet import safe_cells
 from repro.files.table import Document, Parsed, header_of, no_jobs_error
 from repro.files.whole import refuse_binary_name, write_whole
-from repro.trace.formats import FORMATS, batsim, required_columns, swf
+from repro.trace.formats import FORMATS, batsim, options_of, required_columns, swf
 from repro.trace.schema import COLUMNS, REQUIRED, refuse_gpus, validate, validate_in_order
 from repro.trace.synth import generators
 
@@ -91,9 +91,10 @@ def load(
     Raises
     ------
     TraceError
-        If the file does not exist or cannot be read, has no jobs, or a row breaks a rule.
+        If the file does not exist or cannot be read, has no jobs, or a row breaks a rule, or if the
+        function of the format fails.
     ParamError
-        If the format or an option is unknown.
+        If the format or an option is unknown, or a required option is absent.
     DataMissingError
         If a public trace is not available.
 
@@ -160,13 +161,11 @@ def load_with_rows(
     detected = format is None and not options.keys() & NATIVE_OPTIONS
     if format is None:
         format = _format_of(document) if detected else NATIVE
-    read = FORMATS[format]
-    accepted = list(inspect.signature(read).parameters)[1:]
-    refuse_unknown(f"format {format!r} has no option", options, accepted)
+    _check_options(format, options)
     fault = ""
     while True:
         try:
-            parsed = read(document, **options)
+            parsed = _read(format, document, options)
             if parsed.frame.empty:
                 raise no_jobs_error(document, parsed.dropped)
             frame = validate(parsed.frame, parsed.source, cluster_gpus)
@@ -202,6 +201,35 @@ def load_with_rows(
         "unread": parsed.unread,
     }
     return Loaded(frame, parsed, fault, dict(document.left_out))
+
+
+def _check_options(format: str, options: Mapping[str, Any]) -> None:
+    """Raise ParamError if a format does not have an option, or needs one that is absent."""
+    accepted = options_of(format)
+    refuse_unknown(f"format {format!r} has no option", options, accepted)
+    for name, option in accepted.items():
+        if option.default is option.empty and name not in options:
+            raise ParamError(
+                f"format {format!r} needs option {name!r}; give --set {name}=VALUE, or in Python "
+                f"{name}=VALUE"
+            )
+
+
+def _read(format: str, document: Document, options: Mapping[str, Any]) -> Parsed:
+    """Rows of a document; TraceError if the function of the format fails or returns no rows."""
+    read = FORMATS[format]
+    subject = f"{document.name}: format {format!r}"
+    try:
+        parsed = read(document, **options)
+    except Exception as error:
+        refuse_function_failure(error, read, subject, TraceError)
+        raise
+    if not isinstance(parsed, Parsed):
+        raise TraceError(
+            f"{subject}: {name_of(read)} returns {type_of(parsed)}; return a Parsed, such "
+            f"as of Table.parsed{place_note(read)}"
+        )
+    return parsed
 
 
 def has_format(path: str | Path) -> bool:

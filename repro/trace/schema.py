@@ -12,7 +12,7 @@ import pandas as pd
 
 from repro.base.errors import ParamError, TraceError
 from repro.base.typing import Flags, Floats
-from repro.files.checks import Source, numbers, refuse, refuse_strange, row_label, shown
+from repro.files.checks import Source, numbers, refuse, refuse_strange, row_label, shown, type_of
 from repro.files.guess import epoch_unit
 from repro.model.jobs import MAX_GPUS_PER_JOB
 
@@ -183,9 +183,8 @@ def validate_in_order(trace: pd.DataFrame, remedy: str = _REMEDY) -> pd.DataFram
         If the trace is no frame, or breaks a rule of the schema.
     """
     if not isinstance(trace, pd.DataFrame):
-        what = "None" if trace is None else f"a {type(trace).__name__}"
         raise TraceError(
-            f"the trace is {what}; give a DataFrame (pd.DataFrame(...)) with the "
+            f"the trace is {type_of(trace)}; give a DataFrame (pd.DataFrame(...)) with the "
             f"columns {', '.join(REQUIRED)}{remedy}"
         )
     return validate(trace, str(trace.attrs.get("name", "trace")), keep_order=True)

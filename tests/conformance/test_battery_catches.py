@@ -274,9 +274,9 @@ def test_traces_of_ones_own_are_named_too():
     [
         ([], "no traces; give a DataFrame"),
         ({}, "no traces; give a DataFrame"),
-        (3, "the trace is a int; give a DataFrame"),
+        (3, "the trace is an int; give a DataFrame"),
         ([small_trace(), None], "the trace is None; give a DataFrame"),
-        ({"mine": 3}, "the trace is a int; give a DataFrame"),
+        ({"mine": 3}, "the trace is an int; give a DataFrame"),
         (small_trace().drop(columns="duration"), "duration: missing column"),
         ("testbed", "testbed: is a generator of traces"),
     ],

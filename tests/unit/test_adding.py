@@ -12,6 +12,7 @@ import pytest
 
 import repro
 from repro import load, simulate
+from repro.base.errors import ParamError
 from repro.model.policy import policies
 from repro.perf.stages import STAGE_COLUMNS
 from repro.placement import placements
@@ -122,6 +123,8 @@ def test_the_format_is_read_listed_and_checked(tidy, tmp_path):
     assert frame.duration.tolist() == [3600.0, 14400.0]
     assert frame.submit_time.tolist() == [0.0, 3600.0]
     assert frame.user.tolist() == ["ann", "bob"]
+    with pytest.raises(ParamError, match="scale=abc: give a number"):
+        load(path, "hours", scale="abc")
 
 
 def write_trace(project) -> None:

@@ -73,6 +73,20 @@ class Method:
                 f"budget is {self.budget}; give at least the population, which is {self.population}"
             )
 
+    @classmethod
+    def of(cls, method: "Method | str | None") -> "Method":
+        """``method`` itself, or the method of a name with the default budget; None: the default."""
+        if isinstance(method, Method):
+            return method
+        if method is None:
+            return cls()
+        if not isinstance(method, str):
+            raise ParamError(
+                f"a search method is {method!r:.60}; give a Method or its name: "
+                f"{', '.join(_METHODS)}"
+            )
+        return cls(method)
+
     @property
     def learns(self) -> bool:
         """Whether later points depend on the objectives of earlier ones."""
@@ -90,7 +104,7 @@ def search_front(
     evaluate: Evaluate,
     low: Floats,
     high: Floats,
-    method: Method | None = None,
+    method: Method | str | None = None,
     *,
     seed: int = 0,
     watch: Callable[[Searched], None] | None = None,
@@ -104,8 +118,8 @@ def search_front(
         `Evaluate`. The front is None where the search needs exact objectives.
     low, high : array, shape (variables,)
         The box.
-    method : Method, optional
-        Search algorithm and its budget.
+    method : Method or str, optional
+        Search algorithm and its budget, or the name of the algorithm.
     seed : int
         Seed of all random numbers; the same seed and objectives give the same points.
     watch : callable, optional
@@ -119,6 +133,8 @@ def search_front(
 
     Raises
     ------
+    ParamError
+        If no algorithm has the name.
     ExtraMissingError
         If the package of the algorithm (pymoo, scikit-learn) is not installed.
 
@@ -134,7 +150,7 @@ def search_front(
     >>> bool(searched.points[nondominated(searched.values), 1].max() < 0.1)
     True
     """
-    method = method or Method()
+    method = Method.of(method)
     low = np.asarray(low, float)
     high = np.asarray(high, float)
     proposals = _METHODS[method.name](low, high, method, np.random.default_rng(seed))

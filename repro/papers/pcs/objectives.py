@@ -1,6 +1,7 @@
 """Objectives of a preference: an average or a percentile of a metric over jobs."""
 
-from collections.abc import Sequence
+import numbers
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,16 +59,16 @@ class Objective:
     among: str = ""
 
     def __post_init__(self) -> None:
-        if self.metric not in _METRICS:
-            raise ParamError(f"no metric {self.metric!r}; accepted: {', '.join(_METRICS)}")
-        if self.measure != "avg" and (
-            not isinstance(self.measure, int | float) or not 0 <= self.measure <= 100
+        if not isinstance(self.metric, str) or self.metric not in _METRICS:
+            raise ParamError(f"no metric {self.metric!r:.60}; accepted: {', '.join(_METRICS)}")
+        if self.measure != "avg" and not (
+            _is_number(self.measure) and 0 <= float(self.measure) <= 100
         ):
             raise ParamError(
                 f"{self.metric}: the measure is {self.measure!r}; give avg or a percentile, 0 to "
                 f"100"
             )
-        if self.limit is not None and not self.limit > 0:
+        if self.limit is not None and not (_is_number(self.limit) and self.limit > 0):
             raise ParamError(f"{self.metric}: the limit is {self.limit!r}; give a number above 0")
 
     @property
@@ -100,6 +101,11 @@ class Objective:
         return float(values.quantile(self.measure / 100))
 
 
+def _is_number(value: object) -> bool:
+    """Whether a value is a real number; Boolean values are not numbers."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
 def parse(wishes: Sequence[Any]) -> tuple[Objective, ...]:
     """Objectives of a preference.
 
@@ -119,6 +125,11 @@ def parse(wishes: Sequence[Any]) -> tuple[Objective, ...]:
     >>> [objective.name for objective in parse([("jct", "avg"), ("pred_err", 99)])]
     ['avg_jct_s', 'p99_pred_err_pct']
     """
+    if not isinstance(wishes, Iterable | Objective):
+        raise ParamError(
+            f"a preference is {wishes!r:.60}; give a list of (metric, measure), such as "
+            "[('jct', 'avg')]"
+        )
     entries = [wishes] if isinstance(wishes, str | Objective) else list(wishes)
     if not entries:
         raise ParamError("a preference has no objective; give at least one, such as ('jct', 'avg')")

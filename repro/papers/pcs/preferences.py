@@ -11,12 +11,13 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
+from repro.base.counts import quantity
 from repro.base.errors import InputWarning, ParamError, TraceError, refuse_unknown
 from repro.base.typing import Floats
 from repro.engine.inputs import checked
 from repro.figures import sweep
 from repro.figures.sweep import Case
-from repro.files.checks import shown
+from repro.files.checks import shown, type_of
 from repro.model.cluster.spec import Cluster
 from repro.model.families import ALIASES, alias_note
 from repro.model.performance import Performance
@@ -32,6 +33,8 @@ from repro.perf.speedup import SpeedUp, pcs_speedups
 CONFIGURATION = ("thresholds", "weights", "zeta_min", "delta")
 #: One job in eight is predicted before the others, to see early that a configuration is dominated.
 _EARLY_DIVISOR = 8
+#: Least number of jobs of a search.
+_LEAST_JOBS = 2
 #: Configurations that `Preferences.front_of` runs at a time.
 _BATCH = 2000
 
@@ -119,7 +122,7 @@ class Preferences:
     Raises
     ------
     TraceError
-        If ``train`` is below 2 or above the number of jobs.
+        If the trace has fewer than 2 jobs, or ``train`` is below 2 or above the number of jobs.
     ParamError
         If another policy than ``pcs`` has no ranges, or does not accept the ends of a range, or if
         ``train`` is no whole number.
@@ -167,10 +170,16 @@ class Preferences:
         number = len(trace) if train is None else train
         if not isinstance(number, int | np.integer) or isinstance(number, bool):
             raise ParamError(f"train is {shown(repr(number))}; give a whole number of jobs")
-        if not 2 <= number <= len(trace):
+        subject = f"trace {trace.attrs.get('name', 'unnamed')!r}:"
+        if len(trace) < _LEAST_JOBS:
             raise TraceError(
-                f"trace {trace.attrs.get('name', 'unnamed')!r}: train is {number}; a search needs "
-                f"at least 2 of the {len(trace)} jobs of the trace"
+                f"{subject} has {quantity(len(trace), 'job')}; a search needs at least "
+                f"{_LEAST_JOBS}"
+            )
+        if not _LEAST_JOBS <= number <= len(trace):
+            raise TraceError(
+                f"{subject} train is {number}; give {_LEAST_JOBS} to {len(trace)}, as "
+                f"the trace has {len(trace)} jobs"
             )
         ordered = trace if train is None else _by_submission(trace)
         self.train = ordered.head(number)
@@ -212,7 +221,7 @@ class Preferences:
 
     def search(
         self,
-        method: Method | None = None,
+        method: Method | str | None = None,
         *,
         seed: int = 0,
         heuristics: bool = True,
@@ -222,8 +231,9 @@ class Preferences:
 
         Parameters
         ----------
-        method : Method, optional
-            Algorithm, budget and generations; by default SPEA2 as the artifact's search.
+        method : Method or str, optional
+            Algorithm, budget and generations, or the name of the algorithm; by default SPEA2 as the
+            artifact's search.
         seed : int
             Seed of the search.
         heuristics : bool
@@ -243,8 +253,8 @@ class Preferences:
         Raises
         ------
         ParamError
-            If there is no preference yet, runs of the policy do not have a preferred metric, or
-            ``heuristics`` is False and the parameters have ranges.
+            If there is no preference yet, no algorithm has the name, runs of the policy do not have
+            a preferred metric, or ``heuristics`` is False and the parameters have ranges.
         """
         self._check_preference()
         code = self._encoding(heuristics)
@@ -269,7 +279,7 @@ class Preferences:
         search_front(evaluate, code.low, code.high, method, seed=seed, watch=after_generation)
         return self._table(rows)
 
-    def pareto_front(self, method: Method | None = None, **options: Any) -> pd.DataFrame:
+    def pareto_front(self, method: Method | str | None = None, **options: Any) -> pd.DataFrame:
         """Search, and return the front within all limits, sorted by the first objective.
 
         Parameters
@@ -329,9 +339,14 @@ class Preferences:
         Raises
         ------
         ParamError
-            If the configuration lacks all parameters searched, or if it lacks some of them and has
-            a name that is no parameter searched.
+            If the configuration is neither mapping nor Series, lacks all parameters searched, or
+            lacks some of them and has a name that is no parameter searched.
         """
+        if not isinstance(configuration, Mapping | pd.Series):
+            raise ParamError(
+                f"a configuration is {type_of(configuration)}; give a row of the front, such as "
+                "front.iloc[0], or a dict of parameters"
+            )
         settings = {name: configuration[name] for name in self.parameters if name in configuration}
         # a row of the front has further columns, such as the objectives
         if len(settings) < len(self.parameters):
@@ -363,11 +378,16 @@ class Preferences:
         Raises
         ------
         ParamError
-            If there is no preference yet, or the front lacks a parameter.
+            If there is no preference yet, or the front is no DataFrame or lacks a parameter.
         TraceError
             If there are no test jobs.
         """
         self._check_preference()
+        if not isinstance(front, pd.DataFrame):
+            raise ParamError(
+                f"the front is {type_of(front)}; give a DataFrame of rows of the front, such as "
+                "front.iloc[[0]]"
+            )
         if absent := [name for name in self.parameters if name not in front]:
             raise ParamError(
                 f"the front has no column {', '.join(absent)}; give one that pareto_front returned"

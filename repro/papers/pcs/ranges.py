@@ -124,8 +124,8 @@ def ranges_of(policy: type[Policy], parameters: Mapping[str, Any]) -> dict[str, 
     Raises
     ------
     ParamError
-        If there is no parameter, the policy has no parameter of a name, a list has no range, or the
-        policy does not accept the ends of a range.
+        If the ranges are no mapping, there is no parameter, the policy has no parameter of a name,
+        a list has no range, or the policy does not accept the ends of a range.
 
     Examples
     --------
@@ -133,6 +133,11 @@ def ranges_of(policy: type[Policy], parameters: Mapping[str, Any]) -> dict[str, 
     >>> ranges_of(policies["tiresias-l"], {"promote_knob": (1, 8)})
     {'promote_knob': Range(low=1.0, high=8.0, log=False, count=None)}
     """
+    if not isinstance(parameters, Mapping):
+        raise ParamError(
+            f"policy {policy.name!r}: the parameters to search are {parameters!r:.60}; give the "
+            f"range of each by its name, {_example(policy)}"
+        )
     if not parameters:
         raise ParamError(
             f"policy {policy.name!r}: no parameter to search; give some, {_example(policy)}"

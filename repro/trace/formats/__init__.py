@@ -29,3 +29,17 @@ def required_columns(name: str) -> tuple[str, ...]:
     """
     required = re.split("[;.]", documented(name).removeprefix("Columns:"))[0]
     return tuple(re.findall(r"\w+", required))
+
+
+def options_of(name: str) -> dict[str, inspect.Parameter]:
+    """Options of a format by name: the named parameters after the document.
+
+    >>> list(options_of("gavel"))
+    ['throughputs', 'reference_gpu']
+    """
+    options = list(inspect.signature(FORMATS[name]).parameters.values())[1:]
+    return {
+        option.name: option
+        for option in options
+        if option.kind not in (option.VAR_POSITIONAL, option.VAR_KEYWORD)
+    }

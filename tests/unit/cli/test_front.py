@@ -186,7 +186,7 @@ def test_a_folder_hides_no_generator(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = ["front", "--trace", "testbed", "--cluster", "1x32", "--prefer", "jct=avg"]
     assert main([*words, "--train", "1"]) == 2
-    assert "a search needs at least 2 of the 480 jobs" in capsys.readouterr().err
+    assert "train is 1; give 2 to 480, as the trace has 480 jobs" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,8 @@ def test_a_folder_hides_no_generator(capsys, tmp_path, monkeypatch):
         (["--prefer", "jct=avg:much"], "--prefer jct=avg:much: give METRIC=avg"),
         ([*PREFER, "--prefer", "jct=avg:5"], "names avg_jct_s twice"),
         ([*PREFER, "--budget", "60"], "budget is 60; give at least the population, which is 70"),
-        ([*PREFER, "--train", "1"], "train is 1; a search needs at least 2 of the 80 jobs"),
+        ([*PREFER, "--train", "1"], "train is 1; give 2 to 80, as the trace has 80 jobs"),
+        ([*PREFER, "--train", "81"], "train is 81; give 2 to 80, as the trace has 80 jobs"),
         ([*PREFER, "--method", "tabu"], "no search 'tabu'"),
         ([*PREFER, "-j", "0"], "-j 0: give a whole number of 1 or more"),
         ([*PREFER, "--seed", "-1"], "--seed -1"),

@@ -258,6 +258,16 @@ def test_formats_are_listed_with_columns_and_options():
     assert {*named.split(", "), *re.findall(r"\w+", optional)} == set(COLUMNS)
 
 
+def test_an_option_without_a_default_is_listed_as_required(monkeypatch):
+    def read(document, scale, unit="h", **options):
+        """Read hours."""
+
+    monkeypatch.setitem(FORMATS._items, "hours", read)
+    assert formats()["hours"]["options"] == {"scale": None, "unit": "h"}
+    shown = run("formats")
+    assert "--set scale=VALUE (required)" in shown and "--set unit=h" in shown
+
+
 @pytest.mark.parametrize("name", list(FORMATS))
 def test_a_format_names_the_columns_it_asks_for(name):
     """Those that it says are missing from a file without any."""

@@ -266,7 +266,7 @@ ARRAYS = {"submit_time": [[0.0, 1.0]], "duration": [[2.0, 3.0]], "num_gpus": [[1
         (broken(notes=1), {"loads": (1, 0)}, ParamError, "loads are (1, 0); give positive numbers"),
         ([], {}, TraceError, "no traces; give a DataFrame"),
         (3, {}, TraceError, "the traces are a int; give a DataFrame"),
-        ([3], {}, TraceError, "trace 0: the trace is a int; give a DataFrame"),
+        ([3], {}, TraceError, "trace 0: the trace is an int; give a DataFrame"),
         ([small_trace().head(0)], {}, TraceError, "trace 0: trace: no jobs"),
         ({**ARRAYS, "duration": [[2.0, -3.0]]}, {}, TraceError, "trace 0: trace:row 1:duration: n"),
         (

@@ -92,6 +92,14 @@ def test_a_value_that_could_not_be_computed_is_an_error(value, shown):
         judge(claim(published=[1.0, 2.0], accept={"rel": 0.1}), value)
 
 
+@pytest.mark.parametrize(
+    ("published", "value"), [(2300, "2300"), ([1.0, None, 3.0], [1.0, "2", 3.0])]
+)
+def test_a_text_is_no_value_of_a_published_number(published, value):
+    with pytest.raises(ClaimError, match="claim gain: its value in the notebook is the text '2"):
+        judge(claim(published=published, accept={"rel": 0.1}), value)
+
+
 def test_each_published_value_may_have_its_own_band():
     bands = claim(published=[1, 2], accept={"low": [0.9, 1.5], "high": [1.1, 2.5]})
     assert judge(bands, [1, 2.4]).outcome == "reproduced"

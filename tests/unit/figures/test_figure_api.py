@@ -348,6 +348,28 @@ def test_values_must_match_the_claims(fig, project):
     assert not fig.folder.exists()
 
 
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"plot": None}, "the plot is None; give a matplotlib Figure"),
+        ({"plot": "fig01.svg"}, "the plot is a str; give a matplotlib Figure"),
+        ({"table": None}, "the table is None; give a DataFrame"),
+        ({"table": [1, 2]}, "the table is a list; give a DataFrame, or a list of one or more"),
+        ({"table": []}, "the table is a list; give a DataFrame, or a list of one or more"),
+        ({"points": "line"}, "points are a str; give a DataFrame"),
+        ({"values": 5.0}, "values are a float; give a dict of our value by claim id"),
+        ({"values": [6, 200]}, "values are a list; give a dict"),
+    ],
+)
+def test_a_save_refuses_arguments_of_another_type(fig, changed, says):
+    table = pd.DataFrame({"x": [0, 1], "y": [1.0, 2.0]})
+    arguments = {"plot": line_chart(table, x="x", y="y"), "table": table, "values": {"jobs": 6}}
+    with pytest.raises(ParamError, match=f"^fig.save: {says}") as caught:
+        fig.save(**arguments | changed)
+    assert "\n" not in str(caught.value)
+    assert not fig.folder.exists()
+
+
 def test_a_smaller_run_may_leave_claims_without_a_value(fig):
     _, record = saved(fig, {"jobs": 6})
     verdicts = {row["id"]: row["verdict"] for row in record["claims"]}

@@ -65,6 +65,13 @@ def jobs(**columns):
     return frame.assign(num_gpus=columns.pop("num_gpus", 1), **columns)
 
 
+def test_a_second_gpu_type_of_a_machine_is_refused(folder):
+    with (folder / "machine.csv").open("a") as file:
+        file.write("gpu_type,h100\n")
+    with pytest.raises(TraceError, match=r"machine.csv:4:name: repeated row \(gpu_type\)"):
+        load_throughputs(folder)
+
+
 def test_rates_are_medians_of_one_mode(folder):
     measured = measured_folder(folder)
     assert measured.gpu_type == "a100"

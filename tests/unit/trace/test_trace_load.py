@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from repro.base.errors import InputWarning, ParamError, TraceError
+from repro.files.table import Table
+from repro.trace.formats import FORMATS
 from repro.trace.load import describe, detect, load, write
 from repro.trace.schema import COLUMNS, REQUIRED, STAGES, Column, validate
 
@@ -346,3 +348,64 @@ def test_a_compressed_trace_is_written_and_read(tmp_path, name):
     assert path.read_bytes().startswith(b"\x1f\x8b")
     jobs = load(path)[list(REQUIRED)]
     pd.testing.assert_frame_equal(jobs[["submit_time", "duration", "num_gpus"]], JOBS.iloc[:, 1:])
+
+
+def _fails(document):
+    return {}["hours"]
+
+
+def _returns_nothing(document):
+    Table(document, ("arrival",))
+
+
+def _returns_the_frame(document):
+    return Table(document, ("arrival",)).frame
+
+
+def _needs_an_option(document, scale):
+    return Table(document, ("arrival",)).parsed(submit_time="arrival")
+
+
+def _drops_other_rows(document):
+    parsed = Table(document, ("arrival",)).parsed(submit_time="arrival")
+    parsed.drop({"too short": np.array([], dtype=bool)})
+    return parsed
+
+
+def _returns_no_row(document):
+    table = Table(document, ("arrival",))
+    table.frame = table.frame.head(0)
+    return table.parsed(submit_time="arrival")
+
+
+def _takes_no_document():
+    return None
+
+
+@pytest.mark.parametrize(
+    ("read", "error", "says"),
+    [
+        (
+            _fails,
+            TraceError,
+            r"`_fails` fails: KeyError: 'hours' \(.*:\d+ in _fails",
+        ),
+        (_returns_nothing, TraceError, r"returns None; return a Parsed.*\(test_trace_load.py:\d+"),
+        (
+            _returns_the_frame,
+            TraceError,
+            "returns a DataFrame; return a Parsed, such as of Table",
+        ),
+        (_needs_an_option, ParamError, "needs option 'scale'; give --set scale=VALUE"),
+        (_drops_other_rows, TraceError, r"fails: IndexError: .* \(.*:\d+ in _drops_other_rows"),
+        (_returns_no_row, TraceError, r"no job left; a trace holds at least one"),
+        (_takes_no_document, TraceError, r"fails: TypeError: .* \(test_trace_load.py:\d+\)$"),
+    ],
+)
+def test_a_format_that_fails_is_one_line(tmp_path, monkeypatch, read, error, says):
+    monkeypatch.setitem(FORMATS._items, "mine", read)
+    path = tmp_path / "jobs.csv"
+    path.write_text("arrival\n0\n")
+    with pytest.raises(error, match=says) as caught:
+        load(path, "mine")
+    assert "\n" not in str(caught.value)

@@ -57,6 +57,13 @@ def test_a_seed_gives_the_same_points_within_box_and_budget(name):
     assert not np.array_equal(one.points, other.points)
 
 
+def test_a_method_by_its_name_has_the_default_budget():
+    by_name = search_front(objectives, LOW, HIGH, "random")
+    assert len(by_name.points) == Method().budget
+    default = search_front(objectives, LOW, HIGH, Method("random"))
+    assert np.array_equal(by_name.points, default.points)
+
+
 @pytest.mark.nightly
 def test_searches_that_learn_find_more_than_chance():
     def volume(name, seed):

@@ -45,6 +45,11 @@ def pcs(trace):
         ([("jct", "avg"), ("jct", "avg", 5.0)], "names avg_jct_s twice"),
         ([("jct", "avg", 0)], "the limit is 0; give a number above 0"),
         (["jct"], "an objective is 'jct'; give"),
+        ([("jct", True)], "the measure is True; give avg or a percentile"),
+        ([("jct", "avg", "20")], "the limit is '20'; give a number above 0"),
+        ([("jct", "avg", True)], "the limit is True; give a number above 0"),
+        ([(["jct"], "avg")], r"no metric \['jct'\]; accepted: jct"),
+        (5, r"a preference is 5; give a list of \(metric, measure\)"),
     ],
 )
 def test_a_bad_preference_is_one_line(pcs, wishes, said):
@@ -61,8 +66,14 @@ def test_names_have_units():
 
 @pytest.mark.parametrize("train", [1, 0, 201])
 def test_one_job_is_no_training_set(trace, train):
-    with pytest.raises(TraceError, match="a search needs at least 2 of the"):
+    with pytest.raises(TraceError, match=f"train is {train}; give 2 to 200, as the trace has 200"):
         Preferences(trace, "1x16", train=train)
+
+
+@pytest.mark.parametrize("train", [None, 1])
+def test_a_trace_of_one_job_is_refused(trace, train):
+    with pytest.raises(TraceError, match="has 1 job; a search needs at least 2"):
+        Preferences(trace.head(1), "1x16", train=train)
 
 
 def test_a_search_needs_a_preference(trace):
@@ -266,6 +277,9 @@ def test_the_front_of_a_list_of_configurations_is_that_of_all(pcs, trace):
         ({}, "no parameter of the search; give thresholds, weights, zeta_min, delta"),
         (pd.Series({"avg_jct_s": 3.0}), "'avg_jct_s'"),
         ({"threshold": (500.0,), "weights": (0.9, 0.1)}, "'threshold'; did you mean 'thresholds'"),
+        (5, "a configuration is an int; give a row of the front, such as front.iloc"),
+        (None, "a configuration is None; give a row"),
+        (pd.DataFrame(), "a configuration is a DataFrame; give a row"),
     ],
 )
 def test_a_configuration_that_chooses_nothing_is_refused(pcs, configuration, message):
@@ -289,6 +303,20 @@ def test_an_evaluation_needs_all_parameters(pcs):
     front = pd.DataFrame([{"thresholds": (500.0,), "weights": (0.9, 0.1)}])
     with pytest.raises(ParamError, match="the front has no column zeta_min, delta"):
         pcs.evaluate(front)
+    with pytest.raises(ParamError, match=r"the front is a Series; give .* front.iloc\[\[0\]\]"):
+        pcs.evaluate(front.iloc[0])
+
+
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [
+        ("tabu", "no search 'tabu'; accepted: spea2"),
+        (5, "a search method is 5; give a Method or its name: spea2"),
+    ],
+)
+def test_a_method_is_a_method_or_its_name(pcs, method, says):
+    with pytest.raises(ParamError, match=says):
+        pcs.pareto_front(method)
 
 
 def test_a_front_without_rows_has_no_values(pcs):

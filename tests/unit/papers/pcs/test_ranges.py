@@ -95,6 +95,7 @@ def test_a_point_that_the_policy_refuses_is_no_configuration():
     [
         (None, r"give the parameters to search and their ranges, such as .*promote_knob"),
         ({}, "no parameter to search"),
+        (["promote_knob"], r"to search are \['promote_knob'\]; give the range of each by its name"),
         ({"knob": (1, 2)}, "has no parameter 'knob'"),
         ({"promote_knob": (0, 2)}, "promote_knob is 0; give a number above 0"),
         ({"promote_knob": (2, 1)}, "promote_knob: a range is 2 to 1; give two finite numbers"),
