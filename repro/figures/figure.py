@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from repro.base import paths
 from repro.base.errors import ParamError
@@ -51,6 +50,7 @@ from repro.trace.load import load
 
 if TYPE_CHECKING:
     import numpy as np
+    from matplotlib.figure import Figure
 
 Label = TypeVar("Label")
 #: Parameters of notebooks that replace no input of the parameter file.
@@ -466,6 +466,8 @@ class FigureRun:
         ParamError
             If plot, table, values or points are of another type.
         """
+        from matplotlib.figure import Figure
+
         if not isinstance(plot, Figure):
             raise ParamError(
                 f"fig.save: the plot is {type_of(plot)}; give a matplotlib Figure, such as of "
