@@ -9,6 +9,7 @@ import numpy as np
 
 from repro.base.errors import PolicyError, refuse_unknown
 from repro.base.outside import outside_classes, place_note, refuse_failure
+from repro.files.checks import shown
 from repro.model.cluster.spec import Cluster
 from repro.model.methods import check_methods
 from repro.model.registry import Registry
@@ -177,6 +178,38 @@ class Placement(ABC):
     @abstractmethod
     def bind(self, cluster: Cluster, rng: np.random.Generator) -> Placer:
         """Make a placer on an empty cluster."""
+
+
+def are_idle(allocation: object, gpus: int, idle: Sequence[int]) -> bool:
+    """Whether an allocation is pairs (node, GPUs there) with ``gpus`` idle GPUs, each node once.
+
+    ``idle`` has the idle GPUs of every node.
+    """
+    if not isinstance(allocation, tuple):
+        return False
+    total = 0
+    try:
+        for node, count in allocation:
+            has_room = 0 <= node < len(idle) and 0 < count <= idle[node]
+            if not has_room or count != int(count):
+                return False
+            total += count
+        names_each_once = len(dict(allocation)) == len(allocation)
+    except (TypeError, ValueError):
+        # a placement of the caller may return anything
+        return False
+    return names_each_once and total == gpus
+
+
+def wrong_nodes(
+    placer: Placer, job_name: str, gpus: int, allocation: object, where: str = ""
+) -> PolicyError:
+    """Error of an allocation that is none. ``where`` says which nodes the placer has."""
+    placement_name = type(placer).__name__.removesuffix("Placer").lower()
+    return PolicyError(
+        f"placement {placement_name}: the nodes of {job_name} are {shown(repr(allocation))}; give "
+        f"a tuple of (node, GPUs there) with {gpus} idle GPUs in all, each node once{where}"
+    )
 
 
 placements: Registry[type[Placement]] = Registry(

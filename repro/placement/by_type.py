@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from repro.base.errors import PolicyError
+from repro.base.outside import outside_classes
 from repro.model.cluster.spec import Cluster
-from repro.placement.base import Allocation, Placement, Placer, answer, bound
+from repro.placement.base import Allocation, Placement, Placer, answer, are_idle, bound, wrong_nodes
 
 
 class TypePlacer(Placer):
@@ -22,6 +23,8 @@ class TypePlacer(Placer):
         self._inner = bound(placement, type_cluster, rng)
         self._inner.node_numbers = self._nodes
         self._gpu_type = gpu_type
+        self._capacities = [node.gpus for node in nodes_of_type]
+        self._checks_nodes = bool(outside_classes(type(self._inner)))
         self.reads_model = self._inner.reads_model
 
     def name_jobs(self, ids: Sequence[object]) -> None:
@@ -46,14 +49,21 @@ class TypePlacer(Placer):
                 f"such as {self._nodes[:3]}"
             )
         allocation = self._inner.claim(job, tuple(index_of[node] for node in tasks))
-        return self._in_cluster(allocation)
+        return self._in_cluster(job, len(tasks), allocation)
 
-    def _in_cluster(self, allocation: Allocation) -> Allocation:
-        """Allocation in the cluster's node numbers."""
-        return tuple((self._nodes[node], gpus) for node, gpus in allocation)
+    def _in_cluster(self, job: int, gpus: int, allocation: Allocation) -> Allocation:
+        """Allocation in the cluster's node numbers, of nodes that the type has."""
+        if not self._inner.tracks_nodes:
+            return ()
+        # the engine checks the GPUs that are idle, but it sees only the cluster's node numbers
+        if self._checks_nodes and not are_idle(allocation, gpus, self._capacities):
+            last_node = len(self._nodes) - 1
+            where = f", numbered 0 to {last_node} within type {self._gpu_type!r}"
+            raise wrong_nodes(self._inner, self._name(job), gpus, allocation, where)
+        return tuple((self._nodes[node], count) for node, count in allocation)
 
     def _place(self, job: int, gpus: int, model: str | None) -> Allocation | None:
-        return self._in_cluster(self._inner.take(job, gpus, model))
+        return self._in_cluster(job, gpus, self._inner.take(job, gpus, model))
 
     def _release(self, job: int, allocation: Allocation) -> None:
         self._inner.give_back(job)

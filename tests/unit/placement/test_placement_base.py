@@ -120,7 +120,7 @@ class Fixed(Placement):
 ONE_JOB = small_trace().assign(job_id=list("abcdef")).head(1)
 
 
-@pytest.mark.parametrize(
+WRONG_NODES = pytest.mark.parametrize(
     "nodes",
     [
         (),
@@ -135,13 +135,40 @@ ONE_JOB = small_trace().assign(job_id=list("abcdef")).head(1)
         {0: 2},
         (0, 2),
         "ab",
+        5,
+        ((0, 1, 2),),
+        ((99, 2),),
+        [[0, 2]],
+        iter([(0, 2)]),
     ],
 )
+
+
+@WRONG_NODES
 def test_nodes_of_a_placement_are_checked(nodes):
     with pytest.raises(
         PolicyError, match=r"placement fixed: the nodes of job 'a' are .* with 2 idle"
     ):
         simulate(ONE_JOB, "2x2", "srtf", placement=Fixed(nodes))
+
+
+@WRONG_NODES
+def test_nodes_of_a_placement_on_one_gpu_type_are_checked(nodes):
+    trace = ONE_JOB.assign(gpu_type="k80")
+    says = (
+        r"^placement fixed: the nodes of job 'a' are .* with 2 idle GPUs in all, each node once, "
+        r"numbered 0 to 1 within type 'k80'$"
+    )
+    with pytest.raises(PolicyError, match=says):
+        simulate(trace, "1x2:v100,2x2:k80", "srtf", types="wished", placement=Fixed(nodes))
+
+
+@pytest.mark.parametrize(("node", "of_cluster"), [(0, 1), (1, 2)])
+def test_nodes_of_a_placement_on_one_gpu_type_are_numbered_within_it(node, of_cluster):
+    trace = ONE_JOB.assign(gpu_type="k80")
+    nodes = ((node, 2),)
+    result = simulate(trace, "1x2:v100,2x2:k80", "srtf", types="wished", placement=Fixed(nodes))
+    assert result.intervals["nodes"].tolist() == [((of_cluster, 2),)]
 
 
 def test_nodes_of_a_placement_have_idle_gpus():
