@@ -133,7 +133,10 @@ def test_a_job_on_a_gpu_type_that_cannot_run_its_model_is_refused(base, overhead
         ([0.0], "`paces` is 0.0 for job 0; give a finite number above 0"),
         ([math.nan], "`paces` is nan for job 0; give a finite number above 0"),
         (2.0, "`paces` is 2.0 for the gang of job 0; give a list of a number per job, here 1"),
-        ({0: 2}, "`paces` is {0: 2} for the gang of job 0; give a list of a number per job, here 1"),
+        (
+            {0: 2},
+            "`paces` is {0: 2} for the gang of job 0; give a list of a number per job, here 1",
+        ),
     ],
 )
 def test_paces_are_checked_as_rates(paces, message):

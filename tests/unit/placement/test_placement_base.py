@@ -5,6 +5,7 @@ import pytest
 
 from repro import simulate
 from repro.base.errors import ParamError, PolicyError
+from repro.engine import livelock
 from repro.model.cluster import Cluster
 from repro.placement import Placement, Placer, make, placements
 from repro.testing import small_trace
@@ -169,6 +170,38 @@ def test_nodes_of_a_placement_on_one_gpu_type_are_numbered_within_it(node, of_cl
     nodes = ((node, 2),)
     result = simulate(trace, "1x2:v100,2x2:k80", "srtf", types="wished", placement=Fixed(nodes))
     assert result.intervals["nodes"].tolist() == [((of_cluster, 2),)]
+
+
+@pytest.mark.parametrize("interval", [None, 60])
+@pytest.mark.parametrize(
+    ("cluster", "types", "gpus"),
+    [
+        ("2x2", "fastest", "4 GPUs"),
+        ("2x2:k80", "wished", "4 GPUs of type 'k80'"),
+        ("1x2:v100,2x2:k80", "wished", "4 GPUs of type 'k80'"),
+    ],
+)
+def test_a_placement_that_refuses_a_gang_on_idle_gpus_is_named(
+    cluster, types, gpus, interval, monkeypatch
+):
+    monkeypatch.setattr(livelock, "MAX_IDLE_DECISIONS", 50)
+    monkeypatch.setattr(FixedPlacer, "fits", lambda self, gpus: gpus < 2, raising=False)
+    trace = small_trace().assign(job_id=list("abcdef"), gpu_type="k80").iloc[[3, 0]]
+    trace["num_gpus"] = [1, 2]
+    says = (
+        rf"^placement FixedPlacer: `fits\(2\)` is False \(test_placement_base.py:\d+\) although "
+        rf"{gpus} are idle, so job 'a' waits for ever at \d+ s under policy 'yarn-cs'; return True "
+        rf"if `_place` finds nodes$"
+    )
+    with pytest.raises(PolicyError, match=says):
+        simulate(
+            trace,
+            cluster,
+            "yarn-cs",
+            types=types,
+            interval=interval,
+            placement=Fixed(((0, 1),)),
+        )
 
 
 def test_nodes_of_a_placement_have_idle_gpus():
