@@ -1,5 +1,6 @@
 """Base classes of a placement rule with its settings (`Placement`) and on a cluster (`Placer`)."""
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -7,16 +8,20 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from repro.base.errors import PolicyError, refuse_unknown
-from repro.base.outside import outside_classes, place_note, refuse_failure
+from repro.base.errors import ParamError, PolicyError, refuse_unknown
+from repro.base.outside import outside_classes, place_note, refuse_failure, shown_call
 from repro.files.checks import shown
 from repro.model.cluster.spec import Cluster
 from repro.model.methods import check_methods
-from repro.model.registry import Registry
+from repro.model.registry import Registry, check_base
 from repro.model.settings import check_settings
 
 #: GPUs of a gang: (node index, GPUs there), by ascending node. Empty if the rule only counts GPUs.
 Allocation = tuple[tuple[int, int], ...]
+
+
+#: Base of placements, for messages.
+_BASE = "repro.placement.Placement"
 
 
 class Placer(ABC):
@@ -212,8 +217,22 @@ def wrong_nodes(
     )
 
 
+def _check_rule(name: str, cls: type[Placement]) -> None:
+    """Raise ParamError if what is registered is no class of placements, or has no `bind`."""
+    if not isinstance(cls, type):
+        raise ParamError(
+            f"placement {name!r}: {cls!r:.60} is no class; register a class derived from {_BASE}"
+        )
+    check_base("placement", name, cls, Placement, _BASE, ParamError)
+    if inspect.isabstract(cls):
+        raise ParamError(
+            f"placement {name!r}: the class {cls.__name__}{place_note(cls)} has no method `bind`; "
+            f"define {shown_call('bind', Placement.bind)}"
+        )
+
+
 placements: Registry[type[Placement]] = Registry(
-    "placement", "repro.placement", group="repro.placements"
+    "placement", "repro.placement", group="repro.placements", check=_check_rule
 )
 register = placements.register
 

@@ -5,13 +5,39 @@ import re
 from collections.abc import Callable
 
 from repro.base.errors import TraceError
+from repro.base.outside import takes
 from repro.files.table import Parsed
+from repro.model.methods import wrong_parameters
 from repro.model.registry import Registry
 
 Format = Callable[..., Parsed]
 
+
+def _check_format(name: str, read: Format) -> None:
+    """Raise TraceError if what is registered is no function of a document."""
+    if not callable(read):
+        raise TraceError(
+            f"trace format {name!r}: {read!r:.60} is no function; register a function of a "
+            f"Document, which returns Parsed rows"
+        )
+    if not takes(read, 1):
+        function = getattr(read, "__name__", "read")
+        raise wrong_parameters(
+            f"trace format {name!r}",
+            function,
+            read,
+            f"{function}(document)",
+            caller="repro.load",
+            error=TraceError,
+        )
+
+
 FORMATS: Registry[Format] = Registry(
-    "trace format", "repro.trace.formats", TraceError, group="repro.trace_formats"
+    "trace format",
+    "repro.trace.formats",
+    TraceError,
+    group="repro.trace_formats",
+    check=_check_format,
 )
 
 

@@ -7,7 +7,7 @@ from repro import simulate
 from repro.base.errors import ParamError, PolicyError
 from repro.engine import livelock
 from repro.model.cluster import Cluster
-from repro.placement import Placement, Placer, make, placements
+from repro.placement import Placement, Placer, make, placements, register
 from repro.testing import small_trace
 
 NAMES = ("count", "ilp", "random", "skew", "yarn")
@@ -91,6 +91,25 @@ def test_allocations_name_nodes_unless_counting(name):
     assert placer.possible(16)
     assert not placer.possible(17)
     assert not placer.fits(11)
+
+
+@pytest.mark.parametrize(
+    ("item", "says"),
+    [
+        (
+            type("Q", (), {}),
+            "the class Q is no placement; derive it from repro.placement.Placement",
+        ),
+        (Placer, "the class Placer is no placement; derive it from repro.placement.Placement"),
+        (max, "<built-in function max> is no class; register a class derived from"),
+        (make("yarn"), r"Yarn\(.*\) is no class; register a class derived from"),
+        (type("Q", (Placement,), {}), r"the class Q has no method `bind`; define bind\(self, c"),
+    ],
+)
+def test_what_is_no_placement_is_not_registered(item, says):
+    with pytest.raises(ParamError, match=f"^placement 'mine': {says}"):
+        register("mine")(item)
+    assert "mine" not in placements
 
 
 # placements of one's own -----------------------------------------------------------------------
