@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from repro.base.errors import PolicyError, ReproError
+from repro.base.errors import PolicyError
 from repro.base.outside import is_of_package, outside_classes, place_note, shown_call, takes
 
 
@@ -62,15 +62,17 @@ def _check_method(subject: str, name: str, member: Any, base: Callable[..., Any]
 
 
 def wrong_parameters(
-    subject: str,
-    name: str,
-    function: Callable[..., Any],
-    expected: str,
-    caller: str = "the engine",
-    error: type[ReproError] = PolicyError,
-) -> ReproError:
-    """Error of a function that takes other arguments than its caller passes."""
-    return error(
+    subject: str, name: str, function: Callable[..., Any], expected: str
+) -> PolicyError:
+    """Error of a function that takes other arguments than the engine passes."""
+    return PolicyError(parameters_fault(subject, name, function, expected, "the engine"))
+
+
+def parameters_fault(
+    subject: str, name: str, function: Callable[..., Any], expected: str, caller: str
+) -> str:
+    """Message on a function that takes other arguments than its caller passes."""
+    return (
         f"{subject}: {shown_call(name, function)}{place_note(function)} takes other arguments than "
         f"{caller} passes; define {expected}"
     )

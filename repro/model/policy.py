@@ -21,7 +21,7 @@ from repro.model.jobs import JobTable
 from repro.model.methods import check_methods, wrong_parameters
 from repro.model.performance import Overhead, Performance
 from repro.model.records import Intervals
-from repro.model.registry import Registry, check_base
+from repro.model.registry import Registry, base_fault
 from repro.model.rules import Completions, rules_named
 from repro.model.settings import check_settings, check_values
 from repro.model.view import View
@@ -102,9 +102,10 @@ def register(name: str, needs: Iterable[str] = ()) -> Callable[[Definition], Def
             cls = _order_by(definition, frozenset(needs))
         elif needs:
             raise PolicyError(f"policy {name!r}: say what the class needs in its own `needs`")
-        else:
+        elif not issubclass(definition, Policy):
             bases = "repro.Order, Policy, Grouped, TypedShares or Elastic"
-            check_base("policy", name, definition, Policy, bases, PolicyError)
+            raise PolicyError(base_fault("policy", name, definition, bases))
+        else:
             cls = definition
         cls.name = name
         register_class(cls)

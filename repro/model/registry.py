@@ -229,35 +229,9 @@ class Registry(Generic[T]):
         return name in self._items
 
 
-def check_base(
-    kind: str, name: str, cls: type, base: type, bases: str, error: type[ReproError]
-) -> None:
-    """Check that a class that is registered derives from the base of its kind.
-
-    Parameters
-    ----------
-    kind : str
-        Noun of messages, such as "policy".
-    name : str
-        Name under which the class is registered.
-    cls : type
-        The class.
-    base : type
-        Class from which it must derive.
-    bases : str
-        Classes to derive from, for the message.
-    error : class
-        Class of the error.
-
-    Raises
-    ------
-    ReproError
-        The ``error``, if the class does not derive from ``base``.
-    """
-    if not issubclass(cls, base):
-        raise error(
-            f"{kind} {name!r}: the class {cls.__name__} is no {kind}; derive it from {bases}"
-        )
+def base_fault(kind: str, name: str, cls: type, bases: str) -> str:
+    """Message on a registered class that derives from none of the classes ``bases`` of its kind."""
+    return f"{kind} {name!r}: the class {cls.__name__} is no {kind}; derive it from {bases}"
 
 
 def _definition_of(item: object) -> object:

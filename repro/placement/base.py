@@ -13,7 +13,7 @@ from repro.base.outside import outside_classes, place_note, refuse_failure, show
 from repro.files.checks import shown
 from repro.model.cluster.spec import Cluster
 from repro.model.methods import check_methods
-from repro.model.registry import Registry, check_base
+from repro.model.registry import Registry, base_fault
 from repro.model.settings import check_settings
 
 #: GPUs of a gang: (node index, GPUs there), by ascending node. Empty if the rule only counts GPUs.
@@ -223,7 +223,8 @@ def _check_rule(name: str, cls: type[Placement]) -> None:
         raise ParamError(
             f"placement {name!r}: {cls!r:.60} is no class; register a class derived from {_BASE}"
         )
-    check_base("placement", name, cls, Placement, _BASE, ParamError)
+    if not issubclass(cls, Placement):
+        raise ParamError(base_fault("placement", name, cls, _BASE))
     if inspect.isabstract(cls):
         raise ParamError(
             f"placement {name!r}: the class {cls.__name__}{place_note(cls)} has no method `bind`; "

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from repro.base.errors import TraceError
 from repro.base.outside import takes
 from repro.files.table import Parsed
-from repro.model.methods import wrong_parameters
+from repro.model.methods import parameters_fault
 from repro.model.registry import Registry
 
 Format = Callable[..., Parsed]
@@ -22,14 +22,9 @@ def _check_format(name: str, read: Format) -> None:
         )
     if not takes(read, 1):
         function = getattr(read, "__name__", "read")
-        raise wrong_parameters(
-            f"trace format {name!r}",
-            function,
-            read,
-            f"{function}(document)",
-            caller="repro.load",
-            error=TraceError,
-        )
+        subject = f"trace format {name!r}"
+        expected = f"{function}(document)"
+        raise TraceError(parameters_fault(subject, function, read, expected, "repro.load"))
 
 
 FORMATS: Registry[Format] = Registry(
