@@ -91,9 +91,7 @@ def check_demands(
             )
         if not must_be_placeable:
             continue
-        names = list(placers)
-        if types is not None:
-            names = [types.gpu_types[column] for column in types.types_by_speed(job)]
+        names = list(placers) if types is None else types.names_by_speed(job)
         if not any(answer(placers[name], "possible", gpus) for name in names):
             where = f" of type {' or '.join(map(str, names))}" if len(names) < len(placers) else ""
             raise TraceError(

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 
 from repro.base.errors import PolicyError
-from repro.files.checks import shown
 from repro.model.cluster.spec import Cluster
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.records import Nodes
-from repro.placement.base import Placer
+from repro.placement.base import Placer, are_idle, wrong_nodes
 
 
 class GangNodes:
@@ -47,7 +46,6 @@ class GangNodes:
         self._table = table
         self._cluster = cluster
         self._policy = policy
-        self._placement_name = type(placer).__name__.removesuffix("Placer").lower()
         self._placer_by_type = placer_by_type
         for some_placer in (placer, *placer_by_type.values()):
             some_placer.name_jobs(table.ids)
@@ -102,33 +100,12 @@ class GangNodes:
         leader = run.jobs[0]
         if self.placer.tracks_nodes:
             gpus = int(run.charged)
-            if not self._are_idle(nodes, gpus):
-                raise PolicyError(
-                    f"placement {self._placement_name}: the nodes of job "
-                    f"{self._table.ids[leader]!r} are {shown(repr(nodes))}; give a tuple of "
-                    f"(node, GPUs there) with {gpus} idle GPUs in all, each node once"
-                )
+            if not are_idle(nodes, gpus, self._idle):
+                job_name = f"job {self._table.ids[leader]!r}"
+                raise wrong_nodes(self.placer, job_name, gpus, nodes)
             for node, count in nodes:
                 self._idle[node] -= count
         self._nodes[leader] = nodes
-
-    def _are_idle(self, nodes: Nodes, gpus: int) -> bool:
-        """Whether nodes are pairs (node, GPUs there) with ``gpus`` idle GPUs of the cluster."""
-        if not isinstance(nodes, tuple):
-            return False
-        idle = self._idle
-        total = 0
-        try:
-            for node, count in nodes:
-                has_room = 0 <= node < len(idle) and 0 < count <= idle[node]
-                if not has_room or count != int(count):
-                    return False
-                total += count
-            names_each_once = len(dict(nodes)) == len(nodes)
-        except (TypeError, ValueError):
-            # a placement of the caller may return anything
-            return False
-        return names_each_once and total == gpus
 
     def give_back(self, run: Run) -> None:
         """Free the nodes of a gang that has ended or stopped."""

@@ -1,9 +1,10 @@
 """Jobs that hold GPUs: decisions are carried out and progress is recorded here."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 
+from repro.base.errors import PolicyError
 from repro.engine.completions import CompletionQueue
 from repro.engine.draining import DrainingGpus
 from repro.engine.gang_nodes import GangNodes
@@ -40,6 +41,8 @@ class Holdings:
         Options of the simulation.
     type_names : iterable of str
         GPU types of the cluster, also if they have no effect, for the records.
+    refused_gang : callable
+        Error of a placement that refuses a waiting gang at an instant (s), or None.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class Holdings:
         placer_by_type: Mapping[str | None, Placer],
         settings: RunSettings,
         type_names: Iterable[str],
+        refused_gang: Callable[[float], PolicyError | None],
     ) -> None:
         perf = settings.perf
         overhead = settings.overhead
@@ -90,7 +94,7 @@ class Holdings:
             if self.interval_starts is not None:
                 raise renewals_refused()
             self.renewals = Renewals(table, perf, self.runs)
-        self._livelock = LivelockCheck(table, policy, self.runs)
+        self._livelock = LivelockCheck(table, policy, self.runs, refused_gang)
         self.intervals = Intervals(placer.tracks_nodes, type_names, placer.takes_wishes)
         self._keeps_intervals = settings.keep_intervals
 

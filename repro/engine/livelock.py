@@ -1,7 +1,8 @@
 """End of a simulation in which no job ever progresses."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+from repro.base.errors import PolicyError
 from repro.engine.run_errors import livelock, no_work_is_kept, runs_no_job
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
@@ -31,12 +32,21 @@ class LivelockCheck:
         Name of the policy, for the message.
     runs : mapping of int to Run
         Gang of every job that holds GPUs; it changes as the simulation goes on.
+    refused_gang : callable
+        Error of a placement that refuses a waiting gang at an instant (s), or None.
     """
 
-    def __init__(self, table: JobTable, policy: str, runs: Mapping[int, Run]) -> None:
+    def __init__(
+        self,
+        table: JobTable,
+        policy: str,
+        runs: Mapping[int, Run],
+        refused_gang: Callable[[float], PolicyError | None],
+    ) -> None:
         self._table = table
         self._policy = policy
         self._runs = runs
+        self._refused_gang = refused_gang
         self._lost_starts = 0
         self._lost_failures = 0
         self._idle_decisions = 0
@@ -107,4 +117,5 @@ class LivelockCheck:
             return
         self._idle_decisions += 1
         if self._idle_decisions > MAX_IDLE_DECISIONS:
-            raise runs_no_job(self._policy, now, table, self._idle_decisions)
+            refusal = self._refused_gang(now)
+            raise refusal or runs_no_job(self._policy, now, table, self._idle_decisions)

@@ -33,6 +33,7 @@ class Engine:
         self.view = setup.view
         self.driver = setup.driver
         self.holdings = setup.holdings
+        self._refused_gang = setup.refused_gang
         self._times = EventTimes.of(setup.policy, setup.settings)
         #: jobs that the simulation waits for (None: all jobs), and the number of them unfinished
         self._awaited = setup.awaited
@@ -200,7 +201,9 @@ class Engine:
 
     def _never_ends(self) -> Exception:
         """Error of a simulation without future events although jobs are unfinished."""
-        return never_ends(self.policy.name, self.view.now, self.table, self.holdings.runs)
+        now = self.view.now
+        refusal = self._refused_gang(now)
+        return refusal or never_ends(self.policy.name, now, self.table, self.holdings.runs)
 
     # for added processes -------------------------------------------------------------------------
 

@@ -15,10 +15,13 @@ from repro.base.outside import (
     place_note,
     shown_frame,
 )
+from repro.engine.type_choice import TypeChoice
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
-from repro.model.policy import Policy
+from repro.model.policy import Order, Policy
 from repro.model.view import View
+from repro.placement.base import Placer, answer
+from repro.placement.by_type import rule_of
 
 #: Libraries that the engine calls. Frames of other modules are in code of the caller.
 _LIBRARIES = {*sys.stdlib_module_names, "numpy", "pandas", "scipy", "simpy", "sortedcontainers"}
@@ -107,6 +110,37 @@ def never_ends(policy: str, now: float, table: JobTable, runs: Mapping[int, Run]
         f"policy {policy!r} leaves {len(table.active)} jobs waiting for ever at {now:g} s, first "
         f"{table.ids[first]!r}; every decision must run a job or name a wake-up"
     )
+
+
+def refused_gang(
+    policy: Policy,
+    table: JobTable,
+    placers: Mapping[str | None, Placer],
+    types: TypeChoice | None,
+    now: float,
+) -> PolicyError | None:
+    """Error of a placement that refuses a waiting gang although enough GPUs are idle.
+
+    None: it refuses no gang. Only orders without preemption ask whether a gang fits. ``placers``
+    has the rule on the nodes of each GPU type, and ``types`` chooses among several.
+    """
+    if not isinstance(policy, Order) or policy.preemptive:
+        return None
+    for job in table.active:
+        gpus = table.gpus[job]
+        for name in placers if types is None else types.names_by_speed(job):
+            placer = placers[name]
+            if gpus > placer.free or answer(placer, "fits", gpus):
+                continue
+            rule = rule_of(placer)
+            type_note = "" if name is None else f" of type {name!r}"
+            return PolicyError(
+                f"placement {type(rule).__name__}: `fits({gpus})` is False{place_note(rule.fits)} "
+                f"although {placer.free} GPUs{type_note} are idle, so job {table.ids[job]!r} waits "
+                f"for ever at {now:g} s under policy {policy.name!r}; return True if `_place` "
+                f"finds nodes"
+            )
+    return None
 
 
 def unfinished(policy: str, table: JobTable) -> PolicyError:

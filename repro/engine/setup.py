@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
@@ -13,7 +12,7 @@ from repro.engine.holdings import Holdings
 from repro.engine.make_rounds import make_rounds
 from repro.engine.partition import Partition
 from repro.engine.policy_answers import session_of
-from repro.engine.run_errors import naming_the_policy
+from repro.engine.run_errors import naming_the_policy, refused_gang
 from repro.engine.run_settings import RunSettings
 from repro.engine.select.ranked import OrderDriver
 from repro.engine.type_choice import TypeChoice
@@ -74,6 +73,8 @@ class Setup:
         self._initial_rng_state = self._rng.bit_generator.state
         self.placer = bound(settings.placement, cluster, self._rng)
         placer_by_type = by_type(settings.placement, cluster, self._rng)
+        #: placer of each GPU type; the key None without types
+        self.placers: dict[str | None, Placer] = placer_by_type or {None: self.placer}
         self.speeds = Speeds(
             self.table,
             base_of(settings.perf),
@@ -100,6 +101,10 @@ class Setup:
             elif has_choice and self.speeds.has_throughputs:
                 self._default_types = choice
         self.view = View(self.table, cluster, policy.needs, policy.name, self.speeds, settings.seed)
+        #: error of a placement that refuses a waiting gang at an instant (s), or None
+        self.refused_gang = partial(
+            refused_gang, policy, self.table, self.placers, self.type_choice
+        )
         self.holdings = Holdings(
             self.table,
             cluster,
@@ -108,18 +113,18 @@ class Setup:
             placer_by_type,
             self.settings,
             type_names,
+            self.refused_gang,
         )
         self.view.holdings = self.holdings
         if self.settings.failures is not None:
             checks.check_failures(self.holdings)
         with naming_the_policy(policy, self.view, self.table):
-            self.driver = self._driver(placer_by_type)
+            self.driver = self._driver()
         # after the driver: some policies refuse such a trace in their own words
         checks.check_columns(self.table, policy)
         #: jobs that the simulation waits for; None: all jobs
         self.awaited = checks.awaited_jobs(self.table, settings.until)
-        placers = placer_by_type or {None: self.placer}
-        checks.check_demands(self.table, cluster, policy, placers, self.type_choice)
+        checks.check_demands(self.table, cluster, policy, self.placers, self.type_choice)
         checks.check_speeds(self.table, policy, self.speeds)
         if self.type_choice is None:
             with naming_the_policy(policy, self.view, self.table):
@@ -127,17 +132,16 @@ class Setup:
         checks.check_decision_times(self.table, cluster, policy, self.settings)
         checks.check_starts(self.table, policy, self.settings)
 
-    def _driver(self, placer_by_type: Mapping[str | None, Placer]) -> OrderDriver | DecisionDriver:
+    def _driver(self) -> OrderDriver | DecisionDriver:
         """Driver of the policy, which turns keys or decisions into starts and stops."""
         policy = self.policy
         holdings = self.holdings
         if isinstance(policy, Order):
-            placers = dict(placer_by_type) or {None: self.placer}
             return OrderDriver(
                 self.table,
                 policy,
                 self.view,
-                placers,
+                self.placers,
                 holdings.reserve_nodes,
                 self.type_choice,
             )

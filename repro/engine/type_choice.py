@@ -55,6 +55,10 @@ class TypeChoice:
             columns = self._types_by_speed[job] = tuple(c for c in by_speed if speeds[c] > 0)
         return columns
 
+    def names_by_speed(self, job: int) -> list[str | None]:
+        """GPU types on which a job can run, fastest first."""
+        return [self.gpu_types[column] for column in self.types_by_speed(job)]
+
     def speeds(self, job: int) -> Floats:
         """Speed of a job on each type, (GPU types,); 0 where it cannot run.
 

@@ -65,7 +65,14 @@ def wrong_parameters(
     subject: str, name: str, function: Callable[..., Any], expected: str
 ) -> PolicyError:
     """Error of a function that takes other arguments than the engine passes."""
-    return PolicyError(
+    return PolicyError(parameters_fault(subject, name, function, expected, "the engine"))
+
+
+def parameters_fault(
+    subject: str, name: str, function: Callable[..., Any], expected: str, caller: str
+) -> str:
+    """Message on a function that takes other arguments than its caller passes."""
+    return (
         f"{subject}: {shown_call(name, function)}{place_note(function)} takes other arguments than "
-        f"the engine passes; define {expected}"
+        f"{caller} passes; define {expected}"
     )

@@ -15,6 +15,8 @@ from repro.model.settings import Above, AtLeast, Bound
 _RATES = AtLeast(0, finite=True)
 _PACES = Above(0, finite=True)
 _RENEWALS = Above(0, "seconds")
+#: Sequences whose elements are no rates.
+_TEXTS = (str, bytes, bytearray, memoryview)
 
 
 class Performance(Protocol):
@@ -42,7 +44,10 @@ class Performance(Protocol):
     """
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
-        """Speed of each member of ``run`` relative to running alone, (members,)."""
+        """Speed of each member of ``run`` relative to running alone, (members,).
+
+        A list, tuple, Series or 1-D array, in the order of ``run.jobs``.
+        """
 
 
 def reads_nodes(perf: Performance | None) -> bool:
@@ -64,15 +69,15 @@ def rates_of(perf: Performance, table: JobTable, run: Run, nodes: Nodes) -> Sequ
     Raises
     ------
     ParamError
-        If the model does not give a finite number of 0 or more for each member, or its code fails.
+        If the model does not give a list, tuple, Series or 1-D array of a finite number of 0 or
+        more for each member, or its code fails.
     """
     try:
         rates = perf.rates(table, run, nodes)
     except Exception as error:
         _refuse_failure(error, perf, "rates", table, run)
         raise
-    _check(perf, "rates", rates, _RATES, table, run)
-    return rates
+    return _checked(perf, "rates", rates, _RATES, table, run)
 
 
 def paces_of(perf: Paced, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
@@ -81,26 +86,22 @@ def paces_of(perf: Paced, table: JobTable, run: Run, nodes: Nodes) -> Sequence[f
     Raises
     ------
     ParamError
-        If the model does not give a finite number above 0 for each member, or its code fails.
+        If the model does not give a list, tuple, Series or 1-D array of a finite number above 0
+        for each member, or its code fails.
     """
     try:
         paces = perf.paces(table, run, nodes)
     except Exception as error:
         _refuse_failure(error, perf, "paces", table, run)
         raise
-    _check(perf, "paces", paces, _PACES, table, run)
-    return paces
+    return _checked(perf, "paces", paces, _PACES, table, run)
 
 
-def _check(
+def _checked(
     perf: Performance, method: str, values: Sequence[float], bound: Bound, table: JobTable, run: Run
-) -> None:
-    """Raise ParamError if the answer of a method is not a number within bounds per member."""
-    try:
-        has_all = len(values) == len(run.jobs)
-    except TypeError:
-        has_all = False
-    if not has_all:
+) -> Sequence[float]:
+    """Answer of a method, after a check that it is a number within bounds per member."""
+    if not _is_row(values) or len(values) != len(run.jobs):
         owner = f"the gang of job {table.ids[run.jobs[0]]!r}"
         accepted = f"a list of a number per job, here {len(run.jobs)}"
         raise _refusal(perf, method, values, owner, accepted)
@@ -108,6 +109,17 @@ def _check(
         if not bound.holds(value):
             owner = f"job {table.ids[job]!r}"
             raise _refusal(perf, method, value, owner, bound.words("a number"))
+    # a Series counts by its labels, a list by position
+    return values if isinstance(values, list | tuple) else list(values)
+
+
+def _is_row(values: object) -> bool:
+    """Whether values are a sequence, a Series, or an array of one dimension."""
+    if isinstance(values, list | tuple):
+        return True
+    # the keys of a mapping would be read as rates, and a set has no order
+    is_row = isinstance(values, Sequence) or getattr(values, "ndim", None) == 1
+    return is_row and not isinstance(values, _TEXTS)
 
 
 def _refuse_failure(

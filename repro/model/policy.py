@@ -21,7 +21,7 @@ from repro.model.jobs import JobTable
 from repro.model.methods import check_methods, wrong_parameters
 from repro.model.performance import Overhead, Performance
 from repro.model.records import Intervals
-from repro.model.registry import Registry
+from repro.model.registry import Registry, base_fault
 from repro.model.rules import Completions, rules_named
 from repro.model.settings import check_settings, check_values
 from repro.model.view import View
@@ -103,10 +103,8 @@ def register(name: str, needs: Iterable[str] = ()) -> Callable[[Definition], Def
         elif needs:
             raise PolicyError(f"policy {name!r}: say what the class needs in its own `needs`")
         elif not issubclass(definition, Policy):
-            raise PolicyError(
-                f"policy {name!r}: the class {definition.__name__} is no policy; derive it from "
-                f"repro.Order, Policy, Grouped, TypedShares or Elastic"
-            )
+            bases = "repro.Order, Policy, Grouped, TypedShares or Elastic"
+            raise PolicyError(base_fault("policy", name, definition, bases))
         else:
             cls = definition
         cls.name = name

@@ -47,7 +47,8 @@ class Registry(Generic[T]):
     ``explain`` maps an unknown name and all items to the lines of a better message. If it returns
     an empty list, the usual message is raised. ``aliases`` maps further names to registered names.
     A registered name comes before an alias. ``listing`` says where all names are listed, if they
-    are too many for a line.
+    are too many for a line. ``check`` is called with name and item before an item is registered,
+    and raises an error for an item that is of no use.
 
     >>> shapes: Registry[type] = Registry("shape")
     >>> @shapes.register("square")
@@ -65,11 +66,13 @@ class Registry(Generic[T]):
         explain: Callable[[str, Mapping[str, T]], list[str]] | None = None,
         aliases: Mapping[str, str] | None = None,
         listing: str = "",
+        check: Callable[[str, T], None] | None = None,
     ) -> None:
         self.kind = kind
         self.error = error
         self._explain = explain
         self._listing = listing
+        self._check = check
         self._aliases = aliases or {}
         #: package whose modules may still register items; None once all are imported
         self._home = home
@@ -90,6 +93,8 @@ class Registry(Generic[T]):
             )
 
         def keep(item: T) -> T:
+            if self._check is not None:
+                self._check(name, item)
             if not self._is_own(item):
                 # an item of the package with this name comes first, even if nobody used it yet
                 self._import_module_of(name)
@@ -222,6 +227,11 @@ class Registry(Generic[T]):
         if name not in self._items:
             self._import_everything()
         return name in self._items
+
+
+def base_fault(kind: str, name: str, cls: type, bases: str) -> str:
+    """Message on a registered class that derives from none of the classes ``bases`` of its kind."""
+    return f"{kind} {name!r}: the class {cls.__name__} is no {kind}; derive it from {bases}"
 
 
 def _definition_of(item: object) -> object:

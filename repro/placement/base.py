@@ -1,5 +1,6 @@
 """Base classes of a placement rule with its settings (`Placement`) and on a cluster (`Placer`)."""
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -7,15 +8,20 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from repro.base.errors import PolicyError, refuse_unknown
-from repro.base.outside import outside_classes, place_note, refuse_failure
+from repro.base.errors import ParamError, PolicyError, refuse_unknown
+from repro.base.outside import outside_classes, place_note, refuse_failure, shown_call
+from repro.files.checks import shown
 from repro.model.cluster.spec import Cluster
 from repro.model.methods import check_methods
-from repro.model.registry import Registry
+from repro.model.registry import Registry, base_fault
 from repro.model.settings import check_settings
 
 #: GPUs of a gang: (node index, GPUs there), by ascending node. Empty if the rule only counts GPUs.
 Allocation = tuple[tuple[int, int], ...]
+
+
+#: Base of placements, for messages.
+_BASE = "repro.placement.Placement"
 
 
 class Placer(ABC):
@@ -179,8 +185,55 @@ class Placement(ABC):
         """Make a placer on an empty cluster."""
 
 
+def are_idle(allocation: object, gpus: int, idle: Sequence[int]) -> bool:
+    """Whether an allocation is pairs (node, GPUs there) with ``gpus`` idle GPUs, each node once.
+
+    ``idle`` has the idle GPUs of every node.
+    """
+    if not isinstance(allocation, tuple):
+        return False
+    total = 0
+    try:
+        for node, count in allocation:
+            has_room = 0 <= node < len(idle) and 0 < count <= idle[node]
+            if not has_room or count != int(count):
+                return False
+            total += count
+        names_each_once = len(dict(allocation)) == len(allocation)
+    except (TypeError, ValueError):
+        # a placement of the caller may return anything
+        return False
+    return names_each_once and total == gpus
+
+
+def wrong_nodes(
+    placer: Placer, job_name: str, gpus: int, allocation: object, where: str = ""
+) -> PolicyError:
+    """Error of an allocation that is none. ``where`` says which nodes the placer has."""
+    placement_name = type(placer).__name__.removesuffix("Placer").lower()
+    return PolicyError(
+        f"placement {placement_name}: the nodes of {job_name} are {shown(repr(allocation))}; give "
+        f"a tuple of (node, GPUs there) with {gpus} idle GPUs in all, each node once{where}"
+    )
+
+
+def _check_rule(name: str, cls: type[Placement]) -> None:
+    """Raise ParamError if what is registered is no class of placements, or has no `bind`."""
+    if not isinstance(cls, type):
+        raise ParamError(
+            f"placement {name!r}: {cls!r:.60} is no class; register a class derived from {_BASE}"
+        )
+    if not issubclass(cls, Placement):
+        raise ParamError(base_fault("placement", name, cls, _BASE))
+    if inspect.isabstract(cls):
+        raise ParamError(
+            f"placement {name!r}: the class {cls.__name__}{place_note(cls)} has no method `bind`; "
+            f"define {shown_call('bind', Placement.bind)}"
+        )
+
+
 placements: Registry[type[Placement]] = Registry(
-    "placement", "repro.placement", group="repro.placements"
+    "placement", "repro.placement", group="repro.placements", check=_check_rule
 )
 register = placements.register
 

@@ -5,13 +5,34 @@ import re
 from collections.abc import Callable
 
 from repro.base.errors import TraceError
+from repro.base.outside import takes
 from repro.files.table import Parsed
+from repro.model.methods import parameters_fault
 from repro.model.registry import Registry
 
 Format = Callable[..., Parsed]
 
+
+def _check_format(name: str, read: Format) -> None:
+    """Raise TraceError if what is registered is no function of a document."""
+    if not callable(read):
+        raise TraceError(
+            f"trace format {name!r}: {read!r:.60} is no function; register a function of a "
+            f"Document, which returns Parsed rows"
+        )
+    if not takes(read, 1):
+        function = getattr(read, "__name__", "read")
+        subject = f"trace format {name!r}"
+        expected = f"{function}(document)"
+        raise TraceError(parameters_fault(subject, function, read, expected, "repro.load"))
+
+
 FORMATS: Registry[Format] = Registry(
-    "trace format", "repro.trace.formats", TraceError, group="repro.trace_formats"
+    "trace format",
+    "repro.trace.formats",
+    TraceError,
+    group="repro.trace_formats",
+    check=_check_format,
 )
 
 

@@ -2,11 +2,15 @@
 
 import math
 import re
+from array import array
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from repro import Policy, RunSet, simulate
 from repro.base.errors import ParamError, PolicyError
+from repro.files.checks import shown
 from repro.model.decision import Run
 from repro.perf import Interleaving
 from repro.perf.on_types import OnTypes
@@ -49,12 +53,42 @@ def test_a_rate_that_no_job_can_have_is_refused(rate, options):
 
 
 @pytest.mark.parametrize("options", [{}, {"slowdown": 2}], ids=["alone", "slowed"])
-@pytest.mark.parametrize("rates", [0.5, [], [1.0, 1.0], None])
+@pytest.mark.parametrize(
+    "rates",
+    [
+        0.5,
+        [],
+        [1.0, 1.0],
+        None,
+        {0: 1.0},
+        {1.0},
+        {0: 1.0}.values(),
+        "1",
+        b"1",
+        memoryview(b"1"),
+        np.ones(()),
+        np.ones((1, 1)),
+        pd.DataFrame({"rate": [1.0]}),
+    ],
+    ids=lambda rates: type(rates).__name__,
+)
 def test_a_gang_has_a_rate_per_member(rates, options):
     assert refusal_of(Answers(rates), **options) == (
-        f"performance model Answers: `rates` is {rates!r} for the gang of job 0; "
+        f"performance model Answers: `rates` is {shown(repr(rates))} for the gang of job 0; "
         f"give a list of a number per job, here 1"
     )
+
+
+@pytest.mark.parametrize("policy", ["best-effort", "gavel-las"])
+@pytest.mark.parametrize(
+    "rates",
+    [(0.5,), np.array([0.5]), pd.Series([0.5], index=[7]), array("d", [0.5])],
+    ids=lambda rates: type(rates).__name__,
+)
+def test_rates_are_any_sequence_of_numbers(rates, policy):
+    options = {"rounds": {"ideal": "fluid"}} if policy == "gavel-las" else {}
+    result = simulate(small_trace().head(1), "1x4", policy, perf=Answers(rates), **options)
+    assert result.jobs["jct"].tolist() == [20.0]
 
 
 @pytest.mark.parametrize(
@@ -99,6 +133,10 @@ def test_a_job_on_a_gpu_type_that_cannot_run_its_model_is_refused(base, overhead
         ([0.0], "`paces` is 0.0 for job 0; give a finite number above 0"),
         ([math.nan], "`paces` is nan for job 0; give a finite number above 0"),
         (2.0, "`paces` is 2.0 for the gang of job 0; give a list of a number per job, here 1"),
+        (
+            {0: 2},
+            "`paces` is {0: 2} for the gang of job 0; give a list of a number per job, here 1",
+        ),
     ],
 )
 def test_paces_are_checked_as_rates(paces, message):

@@ -5,8 +5,9 @@ import pytest
 
 from repro import simulate
 from repro.base.errors import ParamError, PolicyError
+from repro.engine import livelock
 from repro.model.cluster import Cluster
-from repro.placement import Placement, Placer, make, placements
+from repro.placement import Placement, Placer, make, placements, register
 from repro.testing import small_trace
 
 NAMES = ("count", "ilp", "random", "skew", "yarn")
@@ -92,6 +93,25 @@ def test_allocations_name_nodes_unless_counting(name):
     assert not placer.fits(11)
 
 
+@pytest.mark.parametrize(
+    ("item", "says"),
+    [
+        (
+            type("Q", (), {}),
+            "the class Q is no placement; derive it from repro.placement.Placement",
+        ),
+        (Placer, "the class Placer is no placement; derive it from repro.placement.Placement"),
+        (max, "<built-in function max> is no class; register a class derived from"),
+        (make("yarn"), r"Yarn\(.*\) is no class; register a class derived from"),
+        (type("Q", (Placement,), {}), r"the class Q has no method `bind`; define bind\(self, c"),
+    ],
+)
+def test_what_is_no_placement_is_not_registered(item, says):
+    with pytest.raises(ParamError, match=f"^placement 'mine': {says}"):
+        register("mine")(item)
+    assert "mine" not in placements
+
+
 # placements of one's own -----------------------------------------------------------------------
 
 
@@ -120,7 +140,7 @@ class Fixed(Placement):
 ONE_JOB = small_trace().assign(job_id=list("abcdef")).head(1)
 
 
-@pytest.mark.parametrize(
+WRONG_NODES = pytest.mark.parametrize(
     "nodes",
     [
         (),
@@ -135,13 +155,72 @@ ONE_JOB = small_trace().assign(job_id=list("abcdef")).head(1)
         {0: 2},
         (0, 2),
         "ab",
+        5,
+        ((0, 1, 2),),
+        ((99, 2),),
+        [[0, 2]],
+        iter([(0, 2)]),
     ],
 )
+
+
+@WRONG_NODES
 def test_nodes_of_a_placement_are_checked(nodes):
     with pytest.raises(
         PolicyError, match=r"placement fixed: the nodes of job 'a' are .* with 2 idle"
     ):
         simulate(ONE_JOB, "2x2", "srtf", placement=Fixed(nodes))
+
+
+@WRONG_NODES
+def test_nodes_of_a_placement_on_one_gpu_type_are_checked(nodes):
+    trace = ONE_JOB.assign(gpu_type="k80")
+    says = (
+        r"^placement fixed: the nodes of job 'a' are .* with 2 idle GPUs in all, each node once, "
+        r"numbered 0 to 1 within type 'k80'$"
+    )
+    with pytest.raises(PolicyError, match=says):
+        simulate(trace, "1x2:v100,2x2:k80", "srtf", types="wished", placement=Fixed(nodes))
+
+
+@pytest.mark.parametrize(("node", "of_cluster"), [(0, 1), (1, 2)])
+def test_nodes_of_a_placement_on_one_gpu_type_are_numbered_within_it(node, of_cluster):
+    trace = ONE_JOB.assign(gpu_type="k80")
+    nodes = ((node, 2),)
+    result = simulate(trace, "1x2:v100,2x2:k80", "srtf", types="wished", placement=Fixed(nodes))
+    assert result.intervals["nodes"].tolist() == [((of_cluster, 2),)]
+
+
+@pytest.mark.parametrize("interval", [None, 60])
+@pytest.mark.parametrize(
+    ("cluster", "types", "gpus"),
+    [
+        ("2x2", "fastest", "4 GPUs"),
+        ("2x2:k80", "wished", "4 GPUs of type 'k80'"),
+        ("1x2:v100,2x2:k80", "wished", "4 GPUs of type 'k80'"),
+    ],
+)
+def test_a_placement_that_refuses_a_gang_on_idle_gpus_is_named(
+    cluster, types, gpus, interval, monkeypatch
+):
+    monkeypatch.setattr(livelock, "MAX_IDLE_DECISIONS", 50)
+    monkeypatch.setattr(FixedPlacer, "fits", lambda self, gpus: gpus < 2, raising=False)
+    trace = small_trace().assign(job_id=list("abcdef"), gpu_type="k80").iloc[[3, 0]]
+    trace["num_gpus"] = [1, 2]
+    says = (
+        rf"^placement FixedPlacer: `fits\(2\)` is False \(test_placement_base.py:\d+\) although "
+        rf"{gpus} are idle, so job 'a' waits for ever at \d+ s under policy 'yarn-cs'; return True "
+        rf"if `_place` finds nodes$"
+    )
+    with pytest.raises(PolicyError, match=says):
+        simulate(
+            trace,
+            cluster,
+            "yarn-cs",
+            types=types,
+            interval=interval,
+            placement=Fixed(((0, 1),)),
+        )
 
 
 def test_nodes_of_a_placement_have_idle_gpus():

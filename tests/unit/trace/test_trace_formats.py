@@ -242,6 +242,23 @@ def test_unknown_option_and_format(read):
         read(TIRESIAS, "tiresia")
 
 
+@pytest.mark.parametrize(
+    ("item", "says"),
+    [
+        (5, "5 is no function; register a function of a Document"),
+        (
+            lambda: None,
+            r"<lambda>\(\) \(test_trace_formats.py:\d+\) takes other arguments than repro.load "
+            r"passes; define <lambda>\(document\)",
+        ),
+    ],
+)
+def test_what_is_no_function_of_a_document_is_not_registered(item, says):
+    with pytest.raises(TraceError, match=f"^trace format 'five': {says}"):
+        FORMATS.register("five")(item)
+    assert "five" not in FORMATS
+
+
 ONE_ATTEMPT = {"start_time": "2017-10-07 01:12:09", "end_time": "2017-10-07 01:13:23"}
 DETAIL = {"detail": [{"ip": "m47", "gpus": ["gpu0"]}]}
 JOB = {"status": "Pass", "vc": "v", "jobid": "a", "submitted_time": "2017-10-07 01:11:39"}
