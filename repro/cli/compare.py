@@ -190,7 +190,7 @@ def compare_policies(
         options = {}
     if throughputs is None or not machines.gpu_types:
         check_options_used(used_options, machines, speed_options)
-        # they played their role in the reader or generator
+        # the reader or generator has used them already
         throughputs = None
         reference_gpu = None
     # progress goes to stderr

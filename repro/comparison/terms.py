@@ -147,9 +147,9 @@ def note_on_throughputs(name: str | None, reference: str | None) -> str:
     """Line on the throughput table of the runs; empty without a table.
 
     >>> note_on_throughputs("gavel-throughputs", "v100")
-    'throughputs: gavel-throughputs, durations refer to v100'
+    'throughputs: gavel-throughputs; durations are those on v100'
     """
-    return "" if name is None else f"throughputs: {name}, durations refer to {reference}"
+    return "" if name is None else f"throughputs: {name}; durations are those on {reference}"
 
 
 def notes_on_samples(

@@ -238,8 +238,8 @@ def check_fields(policy_name: str, decision: RunSet) -> None:
             )
     if len(decision.stop) and not decision.keep:
         raise PolicyError(
-            f"policy {policy_name!r} returned RunSet with stop and without keep=True; without keep "
-            f"a job stops if runs does not name it: leave stop out, or pass keep=True"
+            f"policy {policy_name!r} returned RunSet(stop=…) without keep=True; without keep, "
+            f"every job that runs does not name stops anyway"
         )
 
 

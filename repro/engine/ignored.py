@@ -66,8 +66,10 @@ def ignored_lines(
 def wishes_hint(*, has_types: bool) -> str:
     """Hint on ``--types wished`` for a cluster with or without GPU types."""
     if has_types:
-        return "--types wished follows column gpu_type, unless the policy names types"
-    return "--types wished follows column gpu_type on a cluster with GPU types, such as 1x8:v100"
+        return (
+            "--types wished runs jobs on the type in column gpu_type, unless the policy chooses it"
+        )
+    return "--types wished runs jobs on the type in column gpu_type on a cluster such as 1x8:v100"
 
 
 def _reason_of_wishes(*, is_given: bool, has_types: bool) -> str:

@@ -20,7 +20,7 @@ from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.policy import Order, Policy
 from repro.model.view import View
-from repro.placement.base import Placer, answer
+from repro.placement.base import Placer, answer, rule_name
 from repro.placement.by_type import rule_of
 
 #: Libraries that the engine calls. Frames of other modules are in code of the caller.
@@ -135,10 +135,10 @@ def refused_gang(
             rule = rule_of(placer)
             type_note = "" if name is None else f" of type {name!r}"
             return PolicyError(
-                f"placement {type(rule).__name__}: `fits({gpus})` is False{place_note(rule.fits)} "
-                f"although {placer.free} GPUs{type_note} are idle, so job {table.ids[job]!r} waits "
-                f"for ever at {now:g} s under policy {policy.name!r}; return True if `_place` "
-                f"finds nodes"
+                f"placement {rule_name(rule)}: `fits({gpus})` is False{place_note(rule.fits)} at "
+                f"{now:g} s although {placer.free} GPUs{type_note} are idle, so job "
+                f"{table.ids[job]!r} never starts under policy {policy.name!r}; `fits` must return "
+                f"True if `_place` finds nodes"
             )
     return None
 
@@ -157,8 +157,8 @@ def livelock(policy: str, now: float, table: JobTable, starts: int) -> PolicyErr
     return PolicyError(
         f"policy {policy!r}: livelock at {now:g} s; in the last {starts:,} starts none of the "
         f"{len(table.active)} unfinished jobs progressed, because each was stopped, failed or "
-        f"paid another start too early; use a shorter overhead or repair, or longer turns: "
-        f"interval, round_s, quantum, lease, slice_s, thresholds"
+        f"paid the cost of a start again before it did any work; use a shorter overhead or repair, "
+        f"or longer turns: interval, round_s, quantum, lease, slice_s, thresholds"
     )
 
 

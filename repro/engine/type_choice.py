@@ -102,7 +102,7 @@ class TypeChoice:
         remedy = "use another cluster"
         if pairs:
             listed = ", ".join(pairs)
-            remedy = f"write them alike ({listed} differ in upper and lower case alone)"
+            remedy = f"{listed} differ only in case; spell the type as the cluster does"
         return TraceError(
             f"job {self._table.ids[job]!r} asks for GPUs of type {wish!r}; the cluster has "
             f"{', '.join(present)}: {remedy}, or give {_ANY_TYPE}"

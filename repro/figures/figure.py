@@ -470,14 +470,14 @@ class FigureRun:
 
         if not isinstance(plot, Figure):
             raise ParamError(
-                f"fig.save: the plot is {type_of(plot)}; give a matplotlib Figure, such as of "
-                "repro.plot.line_chart, or the attribute figure of an Axes"
+                f"fig.save: the plot is {type_of(plot)}; give a matplotlib Figure, such as the "
+                "result of repro.plot.line_chart, or ax.figure"
             )
         table = _joined("the table is", table)
         values = {} if values is None else values
         if not isinstance(values, Mapping):
             raise ParamError(
-                f"fig.save: values are {type_of(values)}; give a dict of our value by claim id"
+                f"fig.save: values are {type_of(values)}; give a dict of values by claim id"
             )
         if self.format is not None and not self._reads_own_trace:
             self.note(f"format {self.format} is not used, because no trace is a file of yours")
@@ -582,8 +582,9 @@ def _joined(subject: str, tables: pd.DataFrame | Sequence[pd.DataFrame]) -> pd.D
         return tables
     is_sequence = isinstance(tables, Sequence) and not isinstance(tables, str)
     if not is_sequence or not tables or not all(isinstance(part, pd.DataFrame) for part in tables):
+        kind = "a list without DataFrames" if is_sequence else type_of(tables)
         raise ParamError(
-            f"fig.save: {subject} {type_of(tables)}; give a DataFrame, or a list of one or more"
+            f"fig.save: {subject} {kind}; give a DataFrame, or a list of one or more DataFrames"
         )
     return pd.concat(tables, ignore_index=True)
 

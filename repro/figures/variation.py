@@ -101,9 +101,9 @@ def text(changed: Mapping[str, list[Any]]) -> str:
 def setting_text(changed: Mapping[str, list[Any]], spec: FigureSpec) -> str:
     """The paper's values of the inputs that a run changes, ``cluster 8x8``; may be empty.
 
-    They are those of the profile ``paper``, to which the published values belong. A trace of the
-    file that stands in for the paper's is not named. Published values do not depend on our seeds
-    and rules, and an extra policy leaves them as they are.
+    They are those of the profile ``paper``, to which the published values belong. If the file has
+    a stand-in trace, the text is "the paper's own trace". Published values do not depend on our
+    seeds and rules, and an extra policy leaves them as they are.
     """
     paper_inputs = spec.merged("paper", {})
     has_papers_trace = not spec.stand_in and spec.unknown != "workload"

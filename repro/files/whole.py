@@ -83,10 +83,9 @@ def refuse_binary_name(path: Path, formats: str = "CSV") -> None:
     ``formats`` are the formats in which the file could be written, in words.
     """
     if path.suffix.lower() in _BINARY_TABLES + _ARCHIVES:
-        stem = path.with_suffix("")
-        name = stem if stem.suffix.lower() == ".csv" else f"{stem}.csv"
         raise ParamError(
-            f"{path}: the file is written as {formats}, not as {path.suffix}; name it {name}"
+            f"{path}: the file will be text ({formats}), not {path.suffix}; choose another ending, "
+            f"such as .csv"
         )
 
 

@@ -413,7 +413,7 @@ class Order(Policy):
     def slope(self, view: View, job: int) -> float:
         """Change of a key per second while ``job`` runs, of the last number if it is a tuple.
 
-        An order that defines it saves time: the engine reads the key of a running job less often.
+        With it, the engine reads keys that depend on progress less often.
         """
         return 0.0
 

@@ -206,14 +206,18 @@ def are_idle(allocation: object, gpus: int, idle: Sequence[int]) -> bool:
     return names_each_once and total == gpus
 
 
+def rule_name(placer: Placer) -> str:
+    """Name of a placement rule for messages, from the class of its placer."""
+    return type(placer).__name__.removesuffix("Placer").lower()
+
+
 def wrong_nodes(
     placer: Placer, job_name: str, gpus: int, allocation: object, where: str = ""
 ) -> PolicyError:
-    """Error of an allocation that is none. ``where`` says which nodes the placer has."""
-    placement_name = type(placer).__name__.removesuffix("Placer").lower()
+    """Error for an allocation that is not valid. ``where`` says which nodes the placer has."""
     return PolicyError(
-        f"placement {placement_name}: the nodes of {job_name} are {shown(repr(allocation))}; give "
-        f"a tuple of (node, GPUs there) with {gpus} idle GPUs in all, each node once{where}"
+        f"placement {rule_name(placer)}: the nodes of {job_name} are {shown(repr(allocation))}; "
+        f"give a tuple of (node, GPUs there) with {gpus} idle GPUs in all, each node once{where}"
     )
 
 

@@ -79,13 +79,14 @@ def check_policy(
     - repeatable: the same input gives the same output
     - ids, file order: neither job ids nor the order of rows matter, except in ties
     - alone: a job alone takes its duration, and the costs of its start
-    - scaling: all times doubled give all ends doubled; ``time_fields`` are doubled, too
+    - scaling: if all times of the trace, ``time_fields`` and the interval double, all ends double
     - baseline: under rules ``paper``, all jobs end as under the policy that `Policy.baseline`
       names. `Policy.baseline` also names the inputs that make the two policies differ. Runs with
       them are not checked: changed parameters, columns, a performance model, several domains,
       failures, several GPU types
     - key: `Order.keys` gives the keys of `Order.key`, and while a job runs, its key changes as
-      `Order.slope` says. Checked for orders without an `Ordering` of their own
+      `Order.slope` says. Only for an `Order` without its own `Ordering`, at nominal speed, without
+      costs, failures or rounds
     - needs: the policy reads the fields in `needs` and no others
     - blind: without "duration" in `needs`, longer durations change no interval before the first
       completion

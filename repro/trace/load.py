@@ -226,8 +226,8 @@ def _read(format: str, document: Document, options: Mapping[str, Any]) -> Parsed
         raise
     if not isinstance(parsed, Parsed):
         raise TraceError(
-            f"{subject}: {name_of(read)} returns {type_of(parsed)}; return a Parsed, such "
-            f"as of Table.parsed{place_note(read)}"
+            f"{subject}: {name_of(read)} returns {type_of(parsed)}; return a Parsed, as "
+            f"Table.parsed does{place_note(read)}"
         )
     return parsed
 

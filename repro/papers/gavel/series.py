@@ -55,7 +55,7 @@ def cases(fig: FigureRun, part: str = "", **changes: Any) -> dict[Label, Case]:
     """All simulations of a figure's series, the longest (largest x) first.
 
     ``changes`` replace inputs of the figure in a ``part`` of it, such as a panel. If a variation
-    changes one of these inputs, a note names the part, which does not follow.
+    changes one of these inputs, a note says that the part keeps its own.
 
     With the input ``jobs`` (numbers of jobs), all jobs are submitted at time 0. ``rates`` are jobs
     per hour on the paper's cluster, which is ``scale`` times larger than ours. ``measured`` are

@@ -344,8 +344,8 @@ class Preferences:
         """
         if not isinstance(configuration, Mapping | pd.Series):
             raise ParamError(
-                f"a configuration is {type_of(configuration)}; give a row of the front, such as "
-                "front.iloc[0], or a dict of parameters"
+                f"a configuration is {type_of(configuration)}; give a row of pareto_front(), "
+                "such as front.iloc[0], or a dict of parameters"
             )
         settings = {name: configuration[name] for name in self.parameters if name in configuration}
         # a row of the front has further columns, such as the objectives
@@ -385,8 +385,8 @@ class Preferences:
         self._check_preference()
         if not isinstance(front, pd.DataFrame):
             raise ParamError(
-                f"the front is {type_of(front)}; give a DataFrame of rows of the front, such as "
-                "front.iloc[[0]]"
+                f"the front is {type_of(front)}; give the DataFrame of pareto_front(), or rows of "
+                "it, such as front.iloc[[0]]"
             )
         if absent := [name for name in self.parameters if name not in front]:
             raise ParamError(

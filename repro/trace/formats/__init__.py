@@ -20,7 +20,8 @@ def _check_format(name: str, read: Format) -> None:
             f"trace format {name!r}: {read!r:.60} is no function; register a function of a "
             f"Document, which returns Parsed rows"
         )
-    if not takes(read, 1):
+    required = [option.name for option in _options(read) if option.default is option.empty]
+    if not takes(read, 1, required):
         function = getattr(read, "__name__", "read")
         subject = f"trace format {name!r}"
         expected = f"{function}(document)"
@@ -58,9 +59,13 @@ def options_of(name: str) -> dict[str, inspect.Parameter]:
     >>> list(options_of("gavel"))
     ['throughputs', 'reference_gpu']
     """
-    options = list(inspect.signature(FORMATS[name]).parameters.values())[1:]
-    return {
-        option.name: option
-        for option in options
-        if option.kind not in (option.VAR_POSITIONAL, option.VAR_KEYWORD)
-    }
+    return {option.name: option for option in _options(FORMATS[name])}
+
+
+def _options(read: Format) -> list[inspect.Parameter]:
+    """Named parameters of a function of a format after the document."""
+    return [
+        option
+        for option in list(inspect.signature(read).parameters.values())[1:]
+        if option.kind in (option.POSITIONAL_OR_KEYWORD, option.KEYWORD_ONLY)
+    ]

@@ -390,7 +390,7 @@ def test_an_input_is_not_overwritten(tmp_path, run_cli, command):
         assert path.read_bytes() == before
     done = run_cli(*words, "--out", tmp_path / "out.xlsx")
     assert (done.code, done.out) == (2, "")
-    assert "out.xlsx: the file is written as CSV, not as .xlsx; name it" in done.err
+    assert "out.xlsx: the file will be text (CSV), not .xlsx; choose another ending" in done.err
 
 
 @pytest.mark.parametrize("option", ["--profiles", "--throughputs"])

@@ -322,10 +322,10 @@ def test_a_trace_is_not_written_under_a_binary_name(jobs, tmp_path, words):
     command, *options = words
     out = tmp_path / "x.parquet"
     with pytest.raises(
-        ParamError, match=r"x\.parquet: the file is written as CSV.*name it .*\.csv"
+        ParamError, match=r"x\.parquet: the file will be text \(CSV.*, such as \.csv"
     ):
         run(command, jobs, *options, "--out", str(out))
-    with pytest.raises(ParamError, match=r"written as CSV, SWF or Batsim, not as \.parquet"):
+    with pytest.raises(ParamError, match=r"text \(CSV, SWF or Batsim\), not \.parquet"):
         write(load(jobs), out)
     assert not out.exists()
 

@@ -252,14 +252,14 @@ def test_a_throughput_table_and_its_reference_type_are_said(reference):
     name = "gavel-throughputs"
     options = {"throughputs": name, "reference_gpu": reference, "workers": 1}
     comparison = repro.compare(jobs, TYPED, "srtf", **options)
-    line = f"throughputs: {name}, durations refer to {reference}"
+    line = f"throughputs: {name}; durations are those on {reference}"
     assert of_throughputs(comparison) == (name, reference, [line])
 
 
 def test_throughputs_of_the_trace_and_tables_without_a_name_are_said():
     jobs = repro.dress(small_trace(), "gavel", reference="p100")
     name = "gavel-throughputs"
-    line = f"throughputs: {name}, durations refer to p100"
+    line = f"throughputs: {name}; durations are those on p100"
     assert of_throughputs(repro.compare(jobs, TYPED, "srtf", workers=1)) == (name, "p100", [line])
     # on a cluster without GPU types runs use no table
     assert of_throughputs(repro.compare(jobs, "1x4", "srtf", workers=1)) == (name, "p100", [])

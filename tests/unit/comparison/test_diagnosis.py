@@ -91,10 +91,13 @@ def test_lacking_throughputs_and_equal_types():
 @pytest.mark.parametrize(
     ("cluster", "advice"),
     [
-        ("2x4:t4", "--types wished follows column gpu_type, unless the policy names types"),
+        (
+            "2x4:t4",
+            "--types wished runs jobs on the type in column gpu_type, unless the policy chooses it",
+        ),
         (
             "2x4",
-            "--types wished follows column gpu_type on a cluster with GPU types, such as 1x8:v100",
+            "--types wished runs jobs on the type in column gpu_type on a cluster such as 1x8:v100",
         ),
     ],
 )

@@ -92,7 +92,7 @@ def test_jobs_and_hosts_of_a_gang_are_tuples_of_row_numbers(keep, run, mistake):
 
 def test_stop_without_keep_is_refused():
     decision = RunSet([0], stop=[0])
-    with pytest.raises(PolicyError, match="RunSet with stop and without keep=True; without keep"):
+    with pytest.raises(PolicyError, match="without keep=True; without keep, every job"):
         simulate(trace((0, 10, 1)), "1x4", Decides(decision=decision))
 
 

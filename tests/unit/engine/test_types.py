@@ -165,10 +165,10 @@ def test_a_job_may_wish_for_a_type(policy):
 @pytest.mark.parametrize(
     ("wish", "remedy"),
     [
-        ("V100", "write them alike (V100 and v100 differ in upper and lower case alone)"),
+        ("V100", "V100 and v100 differ only in case; spell the type as the cluster does"),
         (
             "a100|K80",
-            "write them alike (K80 and k80 differ in upper and lower case alone)",
+            "K80 and k80 differ only in case; spell the type as the cluster does",
         ),
         ("a100", "use another cluster"),
     ],

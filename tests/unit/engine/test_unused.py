@@ -353,15 +353,15 @@ def test_types_that_jobs_wish_for_are_used_without_speeds(types, mean_jct_s, unu
         (
             [],
             True,
-            "a job runs on GPUs of any type; repro simulate --types wished follows column "
-            "gpu_type, unless the policy names types",
+            "a job runs on GPUs of any type; repro simulate --types wished runs jobs on "
+            "the type in column gpu_type, unless the policy chooses it",
         ),
         (["types"], True, "a job runs on GPUs of any type"),
         (
             [],
             False,
-            "the cluster names no GPU types; repro simulate --types wished follows column "
-            "gpu_type on a cluster with GPU types, such as 1x8:v100",
+            "the cluster names no GPU types; repro simulate --types wished runs jobs on "
+            "the type in column gpu_type on a cluster such as 1x8:v100",
         ),
         (["types"], False, "the cluster names no GPU types"),
     ],

@@ -354,10 +354,10 @@ def test_values_must_match_the_claims(fig, project):
         ({"plot": None}, "the plot is None; give a matplotlib Figure"),
         ({"plot": "fig01.svg"}, "the plot is a str; give a matplotlib Figure"),
         ({"table": None}, "the table is None; give a DataFrame"),
-        ({"table": [1, 2]}, "the table is a list; give a DataFrame, or a list of one or more"),
-        ({"table": []}, "the table is a list; give a DataFrame, or a list of one or more"),
+        ({"table": [1, 2]}, "the table is a list without DataFrames; give a DataFrame, or a list"),
+        ({"table": []}, "the table is a list without DataFrames; give a DataFrame, or a list"),
         ({"points": "line"}, "points are a str; give a DataFrame"),
-        ({"values": 5.0}, "values are a float; give a dict of our value by claim id"),
+        ({"values": 5.0}, "values are a float; give a dict of values by claim id"),
         ({"values": [6, 200]}, "values are a list; give a dict"),
     ],
 )

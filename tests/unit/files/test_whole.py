@@ -37,17 +37,18 @@ def test_a_file_is_replaced_whole_and_keeps_its_permissions(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "proposed"),
+    ("name", "text_name"),
     [("a/b.parquet", "a/b.csv"), ("x.XLSX", "x.csv"), ("x.csv.zip", "x.csv")],
 )
-def test_a_binary_name_is_refused_for_text(name, proposed):
+def test_a_binary_name_is_refused_for_text(name, text_name):
     with pytest.raises(ParamError) as error:
         refuse_binary_name(Path(name), "CSV or SWF")
     ending = Path(name).suffix
     assert str(error.value) == (
-        f"{name}: the file is written as CSV or SWF, not as {ending}; name it {proposed}"
+        f"{name}: the file will be text (CSV or SWF), not {ending}; choose another ending, such as "
+        ".csv"
     )
-    refuse_binary_name(Path(proposed))
+    refuse_binary_name(Path(text_name))
 
 
 def test_a_file_named_gz_is_compressed_to_the_same_bytes_each_time(tmp_path):

@@ -208,9 +208,9 @@ def test_a_placement_that_refuses_a_gang_on_idle_gpus_is_named(
     trace = small_trace().assign(job_id=list("abcdef"), gpu_type="k80").iloc[[3, 0]]
     trace["num_gpus"] = [1, 2]
     says = (
-        rf"^placement FixedPlacer: `fits\(2\)` is False \(test_placement_base.py:\d+\) although "
-        rf"{gpus} are idle, so job 'a' waits for ever at \d+ s under policy 'yarn-cs'; return True "
-        rf"if `_place` finds nodes$"
+        rf"^placement fixed: `fits\(2\)` is False \(test_placement_base.py:\d+\) at \d+ s although "
+        rf"{gpus} are idle, so job 'a' never starts under policy 'yarn-cs'; `fits` must return "
+        rf"True if `_place` finds nodes$"
     )
     with pytest.raises(PolicyError, match=says):
         simulate(

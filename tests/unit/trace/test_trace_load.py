@@ -394,7 +394,7 @@ def _takes_no_document():
         (
             _returns_the_frame,
             TraceError,
-            "returns a DataFrame; return a Parsed, such as of Table",
+            "returns a DataFrame; return a Parsed, as Table.parsed does",
         ),
         (_needs_an_option, ParamError, "needs option 'scale'; give --set scale=VALUE"),
         (_drops_other_rows, TraceError, r"fails: IndexError: .* \(.*:\d+ in _drops_other_rows"),
