@@ -277,7 +277,7 @@ def test_the_front_of_a_list_of_configurations_is_that_of_all(pcs, trace):
         ({}, "no parameter of the search; give thresholds, weights, zeta_min, delta"),
         (pd.Series({"avg_jct_s": 3.0}), "'avg_jct_s'"),
         ({"threshold": (500.0,), "weights": (0.9, 0.1)}, "'threshold'; did you mean 'thresholds'"),
-        (5, "a configuration is an int; give a row of pareto_front\(\), such as"),
+        (5, r"a configuration is an int; give a row of pareto_front\(\), such as"),
         (None, "a configuration is None; give a row"),
         (pd.DataFrame(), "a configuration is a DataFrame; give a row"),
     ],
